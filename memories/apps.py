@@ -1,0 +1,19 @@
+"""Registration with Django: the app itself, and the admin with our own site."""
+
+from django.apps import AppConfig
+from django.contrib.admin.apps import AdminConfig
+
+
+class MemoriesConfig(AppConfig):
+    name = "memories"
+    verbose_name = "Memory"
+    default = True
+
+    def ready(self) -> None:
+        from memories import checks  # noqa: F401, PLC0415  (registers the system checks)
+
+
+class HubAdminConfig(AdminConfig):
+    # Here and not in memories.admin: that package imports models, which are not loaded at this point.
+    default_site = "memories.admin.site.HubAdminSite"
+    default = False

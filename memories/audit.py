@@ -1,0 +1,82 @@
+"""Who did something: the actor of a change, the content-free trail that it leaves, and the revisions of facts."""
+
+import uuid
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from memories.models import ActorKind, AuditEvent, ExtractionRun, Fact, FactRevision, Operator, Tenant
+
+# What a revision keeps and a restore brings back: the statement itself and what decides whether it is served.
+REVISED_FIELDS = (
+    "content", "category", "key", "value", "confidence", "importance", "tags", "source", "source_error", "trust",
+    "structured", "status", "pinned", "locked", "binding", "scope", "agent_id", "allowed_users", "allowed_roles",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who acts: an operator, an API key, an extraction run or a command; `id` is ours, never a name."""
+
+    kind: ActorKind
+    id: str = ""
+    request_id: str = field(default="", compare=False)
+
+    @classmethod
+    def operator(cls, operator: Operator, *, request_id: str = "") -> "Actor":
+        return cls(kind=ActorKind.OPERATOR, id=str(operator.pk), request_id=request_id)
+
+    @classmethod
+    def run(cls, run: ExtractionRun) -> "Actor":
+        return cls(kind=ActorKind.RUN, id=str(run.pk))
+
+    @property
+    def is_operator(self) -> bool:
+        return self.kind == ActorKind.OPERATOR
+
+
+def record(
+    *,
+    actor: Actor,
+    verb: str,
+    target: object,
+    object_id: uuid.UUID,
+    tenant: Tenant | None,
+    now: datetime,
+    counts: dict[str, int] | None = None,
+) -> AuditEvent:
+    """Write one audit event about `target` (an object or its class); call it inside the change's transaction."""
+    kind = target if isinstance(target, type) else type(target)
+    return AuditEvent.objects.create(
+        tenant_uuid=tenant.pk if tenant else None,
+        actor_kind=actor.kind,
+        actor_id=actor.id,
+        verb=verb,
+        object_type=kind.__name__,
+        object_id=object_id,
+        request_id=actor.request_id,
+        counts=counts or {},
+        created_at=now,
+    )
+
+
+def snapshot(fact: Fact) -> dict[str, Any]:
+    """The revised fields of a fact as they are now, with its expiry as ISO-8601 text."""
+    state = {name: getattr(fact, name) for name in REVISED_FIELDS}
+    return {**state, "expires_at": fact.expires_at.isoformat() if fact.expires_at else None}
+
+
+def revise(*, fact: Fact, verb: str, actor: Actor, before: dict[str, Any], reason: str, now: datetime) -> FactRevision:
+    """Write the revision of the fact's present version; `before` is its snapshot prior to the change ({} when new)."""
+    after = snapshot(fact)
+    return FactRevision.objects.create(
+        fact=fact,
+        version=fact.version,
+        verb=verb,
+        actor_kind=actor.kind,
+        actor_id=actor.id,
+        before={name: value for name, value in before.items() if after[name] != value},
+        after=after,
+        reason=reason,
+        created_at=now,
+    )

@@ -1,0 +1,43 @@
+"""System checks: settings that contradict each other stop the start with an id and what to do."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning, register
+
+from memories import conf
+
+
+@register()
+def lease_outlasts_call(**_: Any) -> list[CheckMessage]:
+    """A lease that ends during one call would let a second worker repeat it."""
+    lease, timeout = settings.MEMORYHUB_LEASE_SECONDS, settings.MEMORYHUB_LLM_TIMEOUT
+    if lease > timeout:
+        return []
+    hint = "Raise MEMORYHUB_LEASE_SECONDS above MEMORYHUB_LLM_TIMEOUT."
+    problem = f"The lease ({lease} s) ends before one model call may ({timeout:g} s)."
+    return [Error(problem, hint=hint, id="memories.E001")]
+
+
+@register()
+def scripted_needs_a_file(**_: Any) -> list[CheckMessage]:
+    if settings.MEMORYHUB_LLM != "scripted" or settings.MEMORYHUB_LLM_SCRIPT:
+        return []
+    hint = "Set MEMORYHUB_LLM_SCRIPT to the path of a JSON file."
+    return [Error("MEMORYHUB_LLM=scripted has no file of answers.", hint=hint, id="memories.E002")]
+
+
+@register()
+def openai_needs_an_endpoint(**_: Any) -> list[CheckMessage]:
+    if settings.MEMORYHUB_LLM != "openai" or settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL:
+        return []
+    hint = "Set OPENAI_API_KEY or OPENAI_BASE_URL."
+    return [Error("MEMORYHUB_LLM=openai has neither a key nor an address.", hint=hint, id="memories.E003")]
+
+
+@register()
+def rules_are_not_built(**_: Any) -> list[CheckMessage]:
+    if settings.MEMORYHUB_LLM != "rules" or conf.llm().mode != conf.LLM_OFF:
+        return []
+    hint = "Turns are kept and nothing is extracted; set an endpoint to extract facts."
+    return [Warning("MEMORYHUB_LLM=rules is not available yet and acts as off.", hint=hint, id="memories.W001")]

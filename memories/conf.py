@@ -1,0 +1,92 @@
+"""Typed access to the settings: the numbers of the rules (with a tenant's own) and the model's endpoint."""
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from django.conf import settings
+
+LLM_OFF = "off"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The numbers of docs/rules: seconds, counts and shares of 1 as named."""
+
+    debounce_seconds: int
+    max_wait_seconds: int
+    lease_seconds: int
+    max_attempts: int
+    rounds_due_at_once: int = 20
+    tokens_due_at_once: int = 6_000
+    batch_tokens: int = 8_000
+    max_model_calls: int = 4
+    known_facts: int = 60
+    min_confidence: float = 0.7
+    min_importance: float = 0.2
+    served_confidence: float = 0.6
+    context_corrections: int = 10
+    context_standing: int = 10
+    context_facts: int = 20
+
+
+class Overrides(Protocol):
+    """What a tenant may set for itself; None keeps the hub's own number."""
+
+    debounce_seconds: int | None
+    max_wait_seconds: int | None
+    lease_seconds: int | None
+    max_attempts: int | None
+
+
+@dataclass(frozen=True)
+class LLMConfig:
+    """Which model is asked: mode is openai, scripted or off; timeout in seconds for a whole call."""
+
+    mode: str
+    model: str
+    timeout: float
+    concurrency: int
+    api_key: str
+    base_url: str
+    script: str
+
+
+def rules(tenant: Overrides) -> Rules:
+    """The numbers that hold for this tenant."""
+    own = {
+        "debounce_seconds": tenant.debounce_seconds,
+        "max_wait_seconds": tenant.max_wait_seconds,
+        "lease_seconds": tenant.lease_seconds,
+        "max_attempts": tenant.max_attempts,
+    }
+    return replace(hub_rules(), **{name: value for name, value in own.items() if value is not None})
+
+
+def hub_rules() -> Rules:
+    """The numbers of the whole hub, before any tenant's own."""
+    return Rules(
+        debounce_seconds=settings.MEMORYHUB_DEBOUNCE_SECONDS,
+        max_wait_seconds=settings.MEMORYHUB_MAX_WAIT_SECONDS,
+        lease_seconds=settings.MEMORYHUB_LEASE_SECONDS,
+        max_attempts=settings.MEMORYHUB_MAX_ATTEMPTS,
+    )
+
+
+def llm() -> LLMConfig:
+    """The model endpoint in force; without an endpoint the mode is off, whatever was asked for."""
+    return LLMConfig(
+        mode=_llm_mode(),
+        model=settings.MEMORYHUB_LLM_MODEL,
+        timeout=settings.MEMORYHUB_LLM_TIMEOUT,
+        concurrency=settings.MEMORYHUB_LLM_CONCURRENCY,
+        api_key=settings.OPENAI_API_KEY,
+        base_url=settings.OPENAI_BASE_URL,
+        script=settings.MEMORYHUB_LLM_SCRIPT,
+    )
+
+
+def _llm_mode() -> str:
+    endpoint = bool(settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL)
+    wanted: str = settings.MEMORYHUB_LLM or ("openai" if endpoint else LLM_OFF)
+    # Extraction by rules is not built yet: until it is, "rules" keeps turns and extracts nothing.
+    return LLM_OFF if wanted == "rules" else wanted

@@ -1,0 +1,25 @@
+"""Every change by a person is a named, audited verb here; admin, API and commands call the same ones."""
+
+from memories.curation.adding import FactDraft, add_fact
+from memories.curation.facts import correct_fact, delete_fact, edit_fact, forget_fact, restore_fact
+from memories.curation.keys import authenticate_key, create_api_key, revoke_api_key
+from memories.curation.people import person_for_writing, save_tenant, update_person, write_profile_section
+from memories.curation.runs import retry_extraction
+
+__all__ = [
+    "FactDraft",
+    "add_fact",
+    "authenticate_key",
+    "correct_fact",
+    "create_api_key",
+    "delete_fact",
+    "edit_fact",
+    "forget_fact",
+    "person_for_writing",
+    "restore_fact",
+    "retry_extraction",
+    "revoke_api_key",
+    "save_tenant",
+    "update_person",
+    "write_profile_section",
+]

@@ -1,0 +1,79 @@
+"""Facts that are stated outright, by a key or an operator, instead of being extracted."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from memories import audit
+from memories.audit import Actor
+from memories.exceptions import DuplicateFact
+from memories.models import EndUser, Fact, MemoryScope, Source, Status, Trust
+from memories.models.folding import text_digest
+
+
+@dataclass(frozen=True)
+class FactDraft:
+    """What a caller states about a person; confidence and importance are 0..1, empty text means none."""
+
+    content: str
+    category: str
+    confidence: float = 0.9
+    importance: float = 0.5
+    key: str = ""
+    value: str = ""
+    tags: Sequence[str] = ()
+    scope: str = MemoryScope.PRIVATE
+    agent_id: str = ""
+    allowed_users: Sequence[str] = ()
+    allowed_roles: Sequence[str] = ()
+    expires_at: datetime | None = None
+    structured: dict[str, Any] | None = None
+
+
+def add_fact(*, end_user: EndUser, draft: FactDraft, actor: Actor, now: datetime) -> Fact:
+    """Store a stated fact as active. Errors: DuplicateFact with the id of the one that says the same."""
+    twin = _same_text(end_user, draft)
+    if twin:
+        raise DuplicateFact(fact_id=twin)
+    fact = _fact(end_user, draft, actor=actor, now=now)
+    try:
+        with transaction.atomic():
+            fact.save(force_insert=True)
+            audit.revise(fact=fact, verb="add", actor=actor, before={}, reason="", now=now)
+            audit.record(actor=actor, verb="add", target=fact, object_id=fact.pk, tenant=end_user.tenant, now=now)
+    except IntegrityError as error:
+        # Somebody stored the same text between the look above and our insert.
+        raise DuplicateFact(fact_id=_same_text(end_user, draft)) from error
+    return fact
+
+
+def _same_text(end_user: EndUser, draft: FactDraft) -> uuid.UUID | None:
+    live = Fact.objects.of(end_user.tenant, end_user).filter(status__in=[Status.ACTIVE, Status.PENDING])
+    same = live.filter(agent_id=draft.agent_id, content_hash=text_digest(draft.content))
+    return same.values_list("pk", flat=True).first()
+
+
+def _fact(end_user: EndUser, draft: FactDraft, *, actor: Actor, now: datetime) -> Fact:
+    stated = asdict(draft) | {name: list(getattr(draft, name)) for name in ("tags", "allowed_users", "allowed_roles")}
+    fact = Fact(
+        tenant=end_user.tenant,
+        end_user=end_user,
+        **stated,
+        content_hash=text_digest(draft.content),
+        stated_confidence=draft.confidence,
+        source=Source.CORRECTED if actor.is_operator else Source.EXPLICIT,
+        trust=Trust.OPERATOR if actor.is_operator else Trust.USER,
+        extractor="operator" if actor.is_operator else "api",
+        binding=actor.is_operator,
+        created_at=now,
+        updated_at=now,
+        first_observed_at=now,
+        last_confirmed_at=now,
+        valid_from=now,
+    )
+    fact.refresh_decay(now=now)
+    return fact

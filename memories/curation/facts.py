@@ -1,0 +1,222 @@
+"""What people and keys may do to a fact: each verb rechecks under a lock, writes a revision and an audit event."""
+
+import uuid
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from memories import audit
+from memories.audit import Actor
+from memories.exceptions import Conflict, DuplicateFact, NotFound, OperatorWord, PreconditionFailed
+from memories.models import Fact, FactRefusal, FactRevision, Source, Status, Tenant, Trust
+from memories.models.folding import refusal_of_key, refusal_of_text
+
+RESTORED_FIELDS = (
+    "content",
+    "category",
+    "key",
+    "value",
+    "confidence",
+    "importance",
+    "tags",
+    "source_error",
+    "structured",
+)
+
+
+def edit_fact(
+    *,
+    fact_id: uuid.UUID,
+    tenant: Tenant | None,
+    changes: dict[str, Any],
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None = None,
+    reason: str = "",
+) -> Fact:
+    """Set the named fields of a fact. Errors: NotFound, PreconditionFailed, OperatorWord, DuplicateFact."""
+
+    def change(fact: Fact) -> None:
+        for name, value in changes.items():
+            setattr(fact, name, value)
+        fact.say(fact.content)
+        fact.stated_confidence = changes.get("confidence", fact.stated_confidence)
+
+    return _change(
+        fact_id, tenant, "edit", change, actor=actor, now=now, expected_version=expected_version, reason=reason
+    )
+
+
+def correct_fact(
+    *,
+    fact_id: uuid.UUID,
+    tenant: Tenant | None,
+    content: str,
+    reason: str,
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None = None,
+    category: str | None = None,
+) -> Fact:
+    """An operator sets a fact right; from now on no job and no key changes it."""
+
+    def change(fact: Fact) -> None:
+        if fact.status not in (Status.ACTIVE, Status.PENDING):
+            raise Conflict(f"A fact that is {fact.status} cannot be corrected: restore it first.")
+        fact.say(content)
+        fact.category = category or fact.category
+        fact.status, fact.binding = Status.ACTIVE, True
+        fact.source, fact.trust, fact.confidence, fact.stated_confidence = Source.CORRECTED, Trust.OPERATOR, 1.0, 1.0
+        fact.last_confirmed_at = now
+
+    return _change(
+        fact_id, tenant, "correct", change, actor=actor, now=now, expected_version=expected_version, reason=reason
+    )
+
+
+def forget_fact(
+    *,
+    fact_id: uuid.UUID,
+    tenant: Tenant | None,
+    actor: Actor,
+    now: datetime,
+    reason: str = "",
+    expected_version: int | None = None,
+) -> None:
+    """Move a fact to the trash and refuse its text and key for good (rules.md, 5.5). Already there: nothing happens."""
+
+    def change(fact: Fact) -> None:
+        fact.status, fact.trashed_at = Status.TRASHED, now
+        _refuse(fact, now=now)
+
+    with transaction.atomic():
+        if _locked(fact_id, tenant).status != Status.TRASHED:
+            _change(
+                fact_id,
+                tenant,
+                "forget",
+                change,
+                actor=actor,
+                now=now,
+                expected_version=expected_version,
+                reason=reason,
+            )
+
+
+def delete_fact(
+    *, fact_id: uuid.UUID, tenant: Tenant | None, actor: Actor, now: datetime, expected_version: int | None = None
+) -> None:
+    """Delete a fact with its evidence and revisions: no text stays, the refusal does."""
+    with transaction.atomic():
+        fact = _locked(fact_id, tenant)
+        _allowed(fact, actor=actor, expected_version=expected_version)
+        _refuse(fact, now=now)
+        audit.record(actor=actor, verb="delete", target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
+        fact.delete()
+
+
+def restore_fact(
+    *,
+    fact_id: uuid.UUID,
+    tenant: Tenant | None,
+    actor: Actor,
+    now: datetime,
+    version: int | None = None,
+    reason: str = "",
+    expected_version: int | None = None,
+) -> Fact:
+    """Bring a fact back from the trash, or to what it said in an earlier version; its refusal is lifted."""
+
+    def change(fact: Fact) -> None:
+        if version is None and fact.status != Status.TRASHED:
+            raise Conflict(f"The fact is {fact.status}, not in the trash: name the version to go back to.")
+        if version is not None:
+            _take_back(fact, version, actor=actor)
+        fact.status, fact.trashed_at, fact.valid_to, fact.superseded_by = Status.ACTIVE, None, None, None
+        fact.last_confirmed_at = now
+        _lift_refusals(fact)
+
+    return _change(
+        fact_id, tenant, "restore", change, actor=actor, now=now, expected_version=expected_version, reason=reason
+    )
+
+
+def _change(
+    fact_id: uuid.UUID,
+    tenant: Tenant | None,
+    verb: str,
+    change: Callable[[Fact], None],
+    *,
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None,
+    reason: str,
+) -> Fact:
+    """The frame of every verb: lock, check, change, save, revise, record; all or nothing."""
+    try:
+        with transaction.atomic():
+            fact = _locked(fact_id, tenant)
+            _allowed(fact, actor=actor, expected_version=expected_version)
+            before = audit.snapshot(fact)
+            change(fact)
+            _save(fact, now=now)
+            audit.revise(fact=fact, verb=verb, actor=actor, before=before, reason=reason, now=now)
+            audit.record(actor=actor, verb=verb, target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
+    except IntegrityError as error:
+        # Only fact_text_once can fail here: the person has another live fact with this very text.
+        raise DuplicateFact from error
+    return fact
+
+
+def _locked(fact_id: uuid.UUID, tenant: Tenant | None) -> Fact:
+    facts = Fact.objects.select_for_update(of=("self",), no_key=True).select_related("tenant", "end_user")
+    if tenant is not None:
+        facts = facts.filter(tenant=tenant)
+    fact = facts.filter(pk=fact_id).first()
+    if fact is None:
+        raise NotFound
+    return fact
+
+
+def _allowed(fact: Fact, *, actor: Actor, expected_version: int | None) -> None:
+    if fact.binding and not actor.is_operator:
+        raise OperatorWord
+    if expected_version is not None and expected_version != fact.version:
+        raise PreconditionFailed
+
+
+def _save(fact: Fact, *, now: datetime) -> None:
+    fact.version += 1
+    fact.updated_at = now
+    fact.refresh_decay(now=now)
+    fact.save()
+
+
+def _refuse(fact: Fact, *, now: datetime) -> None:
+    digests = [(FactRefusal.Kind.TEXT, refusal_of_text(fact.content))]
+    if fact.key:
+        digests.append((FactRefusal.Kind.KEY, refusal_of_key(fact.category, fact.key)))
+    refusals = [
+        FactRefusal(end_user=fact.end_user, kind=kind, digest=digest, fact=fact, created_at=now)
+        for kind, digest in digests
+    ]
+    FactRefusal.objects.bulk_create(refusals, ignore_conflicts=True)
+
+
+def _lift_refusals(fact: Fact) -> None:
+    digests = [refusal_of_text(fact.content), refusal_of_key(fact.category, fact.key)]
+    FactRefusal.objects.filter(end_user=fact.end_user, digest__in=digests).delete()
+
+
+def _take_back(fact: Fact, version: int, *, actor: Actor) -> None:
+    revision = FactRevision.objects.filter(fact=fact, version=version).first()
+    if revision is None:
+        raise NotFound(f"This fact has no version {version}.")
+    for name in RESTORED_FIELDS:
+        setattr(fact, name, revision.after[name])
+    fact.say(fact.content)
+    if actor.is_operator:
+        # Choosing what a fact says is an operator's word, as a correction is.
+        fact.binding, fact.source, fact.trust = True, Source.CORRECTED, Trust.OPERATOR

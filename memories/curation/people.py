@@ -1,0 +1,86 @@
+"""What staff and keys may do to a person's record and profile, and to a tenant's settings."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from memories import audit
+from memories.audit import Actor
+from memories.exceptions import OperatorWord, PersonRestricted
+from memories.models import EndUser, ProfileSection, Tenant
+
+
+def person_for_writing(*, tenant: Tenant, user_id: str, now: datetime) -> EndUser:
+    """The person with the caller's id, made on first sight. Errors: PersonRestricted."""
+    person, _ = EndUser.objects.get_or_create(
+        tenant=tenant, external_id=user_id, defaults={"created_at": now, "last_seen_at": now}
+    )
+    person.tenant = tenant
+    if person.restricted_at:
+        raise PersonRestricted
+    return person
+
+
+def update_person(*, end_user: EndUser, changes: dict[str, Any], actor: Actor, now: datetime) -> EndUser:
+    """Set the named fields of a person's record (never the ids). Errors: PersonRestricted for a key."""
+    with transaction.atomic():
+        people = EndUser.objects.select_for_update(of=("self",), no_key=True).select_related("tenant")
+        person = people.get(pk=end_user.pk)
+        if person.restricted_at and not actor.is_operator:
+            raise PersonRestricted
+        for name, value in changes.items():
+            setattr(person, name, value)
+        person.save(update_fields=list(changes))
+        audit.record(actor=actor, verb="update", target=person, object_id=person.pk, tenant=person.tenant, now=now)
+    return person
+
+
+def write_profile_section(
+    *, end_user: EndUser, section: str, summary: str, actor: Actor, now: datetime
+) -> ProfileSection | None:
+    """Write one section of the profile; an empty summary removes it. Errors: OperatorWord for a key."""
+    with transaction.atomic():
+        # The person's row serialises the first writers of a section, which has no row to lock yet.
+        EndUser.objects.select_for_update(no_key=True).get(pk=end_user.pk)
+        known = ProfileSection.objects.filter(end_user=end_user, section=section).first()
+        if known and known.binding and not actor.is_operator:
+            raise OperatorWord
+        if summary:
+            row = _write(known, end_user, section, summary, actor=actor, now=now)
+            _record(row, "write", actor=actor, now=now)
+            return row
+        if known:
+            _record(known, "delete", actor=actor, now=now)
+            known.delete()
+        return None
+
+
+def save_tenant(*, tenant: Tenant, actor: Actor, now: datetime) -> Tenant:
+    """Save a tenant's settings, made or changed in a form; new guidance gets a new version."""
+    with transaction.atomic():
+        known = Tenant.objects.select_for_update().filter(pk=tenant.pk).first()
+        if known is None:
+            tenant.created_at = now
+        elif known.extraction_guidance != tenant.extraction_guidance:
+            tenant.guidance_version = known.guidance_version + 1
+        tenant.save()
+        verb = "update" if known else "add"
+        audit.record(actor=actor, verb=verb, target=tenant, object_id=tenant.pk, tenant=tenant, now=now)
+    return tenant
+
+
+def _write(
+    known: ProfileSection | None, end_user: EndUser, section: str, summary: str, *, actor: Actor, now: datetime
+) -> ProfileSection:
+    row = known or ProfileSection(tenant=end_user.tenant, end_user=end_user, section=section, version=0)
+    row.summary, row.binding, row.actor_kind = summary, actor.is_operator, actor.kind
+    row.extraction, row.prompt_version = None, ""
+    row.version += 1
+    row.updated_at = now
+    row.save()
+    return row
+
+
+def _record(row: ProfileSection, verb: str, *, actor: Actor, now: datetime) -> None:
+    audit.record(actor=actor, verb=verb, target=row, object_id=row.pk, tenant=row.tenant, now=now)

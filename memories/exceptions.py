@@ -1,0 +1,181 @@
+"""Everything the hub raises on purpose.
+
+MemoryHubError                     code, HTTP status, retryable; the message is the class docstring
+├── InvalidInput            400    with the place (`pointer`) of each fault
+├── NotFound                404
+├── Conflict                409
+│   ├── OperatorWord        409
+│   ├── ExternalIdReused    409
+│   └── DuplicateFact       409
+├── PreconditionFailed      412
+├── MessageTooLarge         413
+├── PersonRestricted        423
+├── LeaseLost                      another worker took the batch over, or the person was erased
+└── ModelError                     a call to the language model failed
+    ├── ModelUnavailable           network, reset, 5xx; retryable
+    ├── ModelTimeout               the whole call took too long; retryable
+    ├── ModelRateLimited           429; retryable, perhaps with retry_after
+    ├── ModelRefused               the model or its filter declined
+    ├── ModelAnswerInvalid         not the JSON that was asked for; retryable
+    ├── ModelAnswerTruncated       stopped at its length limit; retryable
+    └── ModelMisconfigured         key, model or address refused
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+from uuid import UUID
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault of an input: where (JSON pointer or parameter name), which, and what to do."""
+
+    pointer: str
+    code: str
+    detail: str
+
+
+class MemoryHubError(Exception):
+    """The hub could not do this."""
+
+    code: ClassVar[str] = "error"
+    status: ClassVar[int] = 500
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, detail: str = "", *, faults: Sequence[Fault] = ()) -> None:
+        self.detail = detail or " ".join((type(self).__doc__ or "").split())
+        self.faults = tuple(faults)
+        super().__init__(self.detail)
+
+
+class InvalidInput(MemoryHubError):
+    """The request is not valid; see the listed errors."""
+
+    code = "invalid"
+    status = 400
+
+    @classmethod
+    def at(cls, pointer: str, detail: str, *, code: str = "invalid") -> "InvalidInput":
+        """One fault at one place."""
+        return cls(faults=[Fault(pointer=pointer, code=code, detail=detail)])
+
+
+class NotFound(MemoryHubError):
+    """There is no such object."""
+
+    code = "not_found"
+    status = 404
+
+
+class Conflict(MemoryHubError):
+    """The object's present state does not allow this."""
+
+    code = "conflict"
+    status = 409
+
+
+class OperatorWord(Conflict):
+    """An operator corrected, pinned or locked this fact: only an operator can change it."""
+
+    code = "operator_word"
+
+
+class ExternalIdReused(Conflict):
+    """The session already has a turn with this external_id and other content; use a new external_id."""
+
+    code = "external_id_reused"
+
+
+class DuplicateFact(Conflict):
+    """The person already has a fact with this text."""
+
+    code = "duplicate"
+
+    def __init__(self, detail: str = "", *, fact_id: UUID | None = None) -> None:
+        super().__init__(detail)
+        self.fact_id = fact_id
+
+
+class PreconditionFailed(MemoryHubError):
+    """The object has changed since the version named in If-Match; read it again."""
+
+    code = "version_mismatch"
+    status = 412
+
+
+class MessageTooLarge(MemoryHubError):
+    """A message may be at most 1 MB."""
+
+    code = "too_large"
+    status = 413
+
+
+class PersonRestricted(MemoryHubError):
+    """This person is restricted while a privacy case is open: nothing is stored."""
+
+    code = "restricted"
+    status = 423
+
+
+class LeaseLost(MemoryHubError):
+    """The claim on this batch has passed to somebody else; the result is thrown away."""
+
+    code = "lease_lost"
+
+
+class ModelError(MemoryHubError):
+    """The call to the language model failed."""
+
+    code = "model_error"
+
+    def __init__(self, detail: str = "", *, retry_after: float | None = None) -> None:
+        super().__init__(detail)
+        self.retry_after = retry_after
+
+
+class ModelUnavailable(ModelError):
+    """The model endpoint could not be reached or answered with a server error."""
+
+    code = "model_unavailable"
+    retryable = True
+
+
+class ModelTimeout(ModelError):
+    """The model endpoint took longer than MEMORYHUB_LLM_TIMEOUT for one call."""
+
+    code = "model_timeout"
+    retryable = True
+
+
+class ModelRateLimited(ModelError):
+    """The model endpoint asked us to slow down."""
+
+    code = "model_rate_limited"
+    retryable = True
+
+
+class ModelRefused(ModelError):
+    """The model or its content filter declined to answer."""
+
+    code = "model_refused"
+
+
+class ModelAnswerInvalid(ModelError):
+    """The model's answer is not the JSON that was asked for."""
+
+    code = "model_answer_invalid"
+    retryable = True
+
+
+class ModelAnswerTruncated(ModelError):
+    """The model stopped at its length limit; the batch must become smaller."""
+
+    code = "model_answer_truncated"
+    retryable = True
+
+
+class ModelMisconfigured(ModelError):
+    """The model endpoint refused the key, the model's name or the address; check the settings."""
+
+    code = "model_misconfigured"

@@ -1,0 +1,95 @@
+"""What the people of the demo say; written for it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A fact and the turn (1, 2, …) that it rests on; confidence and importance are 0..1."""
+
+    content: str
+    category: str
+    turn: int
+    quote: str
+    key: str = ""
+    confidence: float = 0.95
+    importance: float = 0.6
+    source_error: str = ""
+
+
+@dataclass(frozen=True)
+class Conversation:
+    session_id: str
+    agent_id: str
+    days_ago: int
+    turns: tuple[tuple[str, str], ...]
+    statements: tuple[Statement, ...]
+
+
+PROFILE = {
+    "work_context": "Data engineer at a logistics start-up in Hangzhou; owns the shipment-tracking pipeline (Python, "
+    "Airflow, PostgreSQL) and mentors two juniors.",
+    "personal_context": "Speaks Mandarin and English, prefers short answers with an example. 喜欢徒步和手冲咖啡。",
+    "top_of_mind": "Moving the pipeline to event streaming before the November sales peak; 准备半程马拉松。",
+    "recent_months": "Rebuilt the nightly import so that late files no longer block it, and started running again "
+    "after a knee injury.",
+}
+
+CONVERSATIONS = (
+    Conversation(
+        session_id="pipeline-review",
+        agent_id="support",
+        days_ago=12,
+        turns=(
+            ("user", "Hi! I'm Lin Wei, I work as a data engineer at a logistics company."),
+            ("assistant", "Nice to meet you, Lin Wei. What are you working on?"),
+            ("user", ("Our shipment tracking pipeline. It runs on Airflow and PostgreSQL, and I want to move it to "
+                     "streaming before the November peak.")),
+            ("assistant", "That is a good plan. Would Kafka suit your team?"),
+            ("user", ("No, that's wrong for us: we are three people. Please never suggest tools that need their own "
+                     "cluster.")),
+            ("assistant", "Understood, nothing that needs its own cluster. PostgreSQL's logical replication might do."),
+            ("user", ("Better. And keep answers short, with one example. I'm allergic to peanuts, by the way, so no "
+                     "satay for the team dinner!")),
+            ("assistant", "Short, one example, and no peanuts. Noted."),
+        ),
+        statements=(
+            Statement("Works as a data engineer at a logistics company", "identity", 1,
+                      "I work as a data engineer at a logistics company", key="occupation", importance=0.8),
+            Statement("Wants to move the shipment tracking pipeline to streaming before the November peak", "goal", 3,
+                      "I want to move it to streaming before the November peak", key="current_goal"),
+            Statement("Never suggest tools that need their own cluster: the team is three people", "correction", 5,
+                      "Please never suggest tools that need their own cluster", importance=0.9,
+                      source_error="Kafka was suggested to a team of three"),
+            Statement("Prefers short answers with one example", "preference", 7,
+                      "keep answers short, with one example", key="answer_style", importance=0.8),
+            Statement("Allergic to peanuts", "constraint", 7, "I'm allergic to peanuts", key="allergy",
+                      confidence=0.98, importance=1.0),
+            Statement("Could use PostgreSQL's logical replication for streaming", "knowledge", 6,
+                      "PostgreSQL's logical replication might do", confidence=0.75, importance=0.4),
+        ),
+    ),
+    Conversation(
+        session_id="周末计划",
+        agent_id="companion",
+        days_ago=3,
+        turns=(
+            ("user", "最近在准备半程马拉松,膝盖恢复得不错。"),
+            ("assistant", "太好了!训练计划需要我帮你排一下吗?"),
+            ("user", "好呀。我一般早上六点跑步,周末喜欢去徒步。"),
+            ("assistant", "那周末可以把长跑换成徒步,让膝盖轻松一些。"),
+            ("user", "我住在杭州,去年从上海搬过来的。今天有点累。"),
+            ("assistant", "今天就好好休息,明早再跑。"),
+            ("user", "我喜欢手冲咖啡,跑完步一定要来一杯。"),
+            ("assistant", "跑后补水之后再喝,会更舒服。"),
+        ),
+        statements=(
+            Statement("正在准备半程马拉松", "goal", 1, "最近在准备半程马拉松", key="training_goal"),
+            Statement("一般早上六点跑步", "behavior", 3, "我一般早上六点跑步", key="running_time", importance=0.5),
+            Statement("周末喜欢徒步", "preference", 3, "周末喜欢去徒步", key="weekend"),
+            Statement("住在杭州,去年从上海搬来", "context", 5, "我住在杭州,去年从上海搬过来的", key="home_city"),
+            Statement("今天有点累", "context", 5, "今天有点累", key="current_mood", confidence=0.8, importance=0.3),
+            Statement("喜欢手冲咖啡,跑完步要喝一杯", "preference", 7, "我喜欢手冲咖啡", key="coffee", importance=0.5),
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,52 @@
+"""Tables and their query vocabulary; one module per subject."""
+
+from memories.models.api_keys import APIKey, Scope
+from memories.models.audit import AuditEvent
+from memories.models.conversations import Role, Session, SessionQueue, Turn
+from memories.models.facts import (
+    ActorKind,
+    Category,
+    Fact,
+    FactEvidence,
+    FactRefusal,
+    FactRevision,
+    MemoryScope,
+    MemoryType,
+    Source,
+    Status,
+    Trust,
+)
+from memories.models.operators import Operator
+from memories.models.people import EndUser
+from memories.models.profile import ProfileSection, Section
+from memories.models.runs import ExtractionRun
+from memories.models.tenants import Tenant
+from memories.models.workers import WorkerHeartbeat
+
+__all__ = [
+    "APIKey",
+    "ActorKind",
+    "AuditEvent",
+    "Category",
+    "EndUser",
+    "ExtractionRun",
+    "Fact",
+    "FactEvidence",
+    "FactRefusal",
+    "FactRevision",
+    "MemoryScope",
+    "MemoryType",
+    "Operator",
+    "ProfileSection",
+    "Role",
+    "Scope",
+    "Section",
+    "Session",
+    "SessionQueue",
+    "Source",
+    "Status",
+    "Tenant",
+    "Trust",
+    "Turn",
+    "WorkerHeartbeat",
+]

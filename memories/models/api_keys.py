@@ -1,0 +1,45 @@
+"""API keys: a public prefix and the SHA-256 of the secret; the secret itself is shown once and never stored."""
+
+from datetime import datetime
+from typing import Self
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from memories.models.ids import new_id
+from memories.models.tenants import Tenant
+
+
+class Scope(models.TextChoices):
+    INGEST = "ingest", "Ingest: turns and sessions"
+    READ = "read", "Read: context, search, lists"
+    WRITE = "write", "Write: facts and profile"
+    PRIVACY = "privacy", "Privacy: requests and exports"
+
+
+class APIKeyQuerySet(models.QuerySet["APIKey"]):
+    def usable(self, *, now: datetime) -> Self:
+        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
+
+
+class APIKey(models.Model):
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="api_keys")
+    name = models.CharField(max_length=100, blank=True, help_text="What uses it, e.g. support-bot.")
+    prefix = models.CharField(max_length=16, unique=True, editable=False)
+    digest = models.BinaryField(max_length=32, editable=False)
+    scopes = ArrayField(models.CharField(max_length=16, choices=Scope.choices))
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="To the nearest five minutes.")
+
+    objects = APIKeyQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at"]
+        verbose_name = "API key"
+
+    def __str__(self) -> str:
+        return f"mh_{self.prefix}_…"

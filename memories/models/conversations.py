@@ -1,0 +1,144 @@
+"""Sessions, their turns, and the queue row that says when a session's new turns are due for extraction."""
+
+from datetime import datetime
+from typing import Self
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from memories.models.ids import new_id
+from memories.models.people import EndUser
+from memories.models.tenants import Tenant
+
+
+class Role(models.TextChoices):
+    USER = "user"
+    ASSISTANT = "assistant"
+    SYSTEM = "system"
+    TOOL = "tool"
+
+
+class Session(models.Model):
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="sessions", db_index=False)
+    end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="sessions", db_index=False)
+    agent_id = models.CharField(max_length=255, blank=True, help_text="Lower-cased; empty when no agent was named.")
+    external_id = models.CharField(max_length=255, help_text="The caller's own id (session_id in the API).")
+    turn_count = models.PositiveIntegerField(default=0)
+    token_count = models.PositiveBigIntegerField(default=0)
+    created_at = models.DateTimeField()
+    last_turn_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            # Serves the look-up at every ingest; an absent agent is the empty string, so it is unique too.
+            models.UniqueConstraint(fields=["end_user", "agent_id", "external_id"], name="session_once_per_agent"),
+        ]
+        indexes = [
+            # Serves GET /sessions of a person, newest first.
+            models.Index(fields=["end_user", "-created_at", "-id"], name="session_newest_idx"),
+            # Serves the admin's list of a tenant.
+            models.Index(fields=["tenant", "-last_turn_at"], name="session_tenant_recent_idx"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Session {self.id}"
+
+
+class SessionQueueQuerySet(models.QuerySet["SessionQueue"]):
+    def unclaimed(self) -> Self:
+        """Rows that no live lease holds, by the database's clock."""
+        return self.filter(Q(lease_until=None) | Q(lease_until__lte=Now()), parked_at=None)
+
+    def due(self) -> Self:
+        return self.unclaimed().filter(due_at__lte=Now())
+
+    def with_clock(self) -> Self:
+        """Each row with the database's time as `clock`."""
+        return self.annotate(clock=Now())
+
+
+class SessionQueue(models.Model):
+    """One row per session: this row, not the task queue, is what is waiting to be extracted."""
+
+    session = models.OneToOneField(Session, on_delete=models.CASCADE, primary_key=True, related_name="queue")
+    due_at = models.DateTimeField(null=True, help_text="When extraction may start; empty: nothing to do.")
+    first_pending_at = models.DateTimeField(null=True, help_text="When the oldest turn not yet extracted arrived.")
+    pending_rounds = models.PositiveIntegerField(default=0)
+    pending_tokens = models.PositiveIntegerField(default=0)
+    pending_user = models.BooleanField(default=False, help_text="A user turn waits.")
+    pending_reply = models.BooleanField(default=False, help_text="An assistant turn waits.")
+    round_open = models.BooleanField(default=False, help_text="The last user turn has no reply yet.")
+    signals = ArrayField(models.CharField(max_length=20), default=list)
+    extracted_number = models.PositiveIntegerField(default=0, help_text="The watermark: turns up to here are done.")
+    lease_token = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    woken_at = models.DateTimeField(null=True, help_text="When the last wake-up was sent.")
+    attempts = models.PositiveIntegerField(default=0, help_text="Attempts at the current batch.")
+    parked_at = models.DateTimeField(null=True)
+    failure = models.CharField(max_length=40, blank=True, help_text="Code of the last failure.")
+
+    clock: datetime  # only on rows read with_clock()
+
+    objects = SessionQueueQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            # Serves the sweep once a second and the age of the oldest overdue work.
+            models.Index(
+                fields=["due_at"], name="session_queue_due_idx", condition=Q(due_at__isnull=False, parked_at=None)
+            ),
+            # Serves the count of parked batches.
+            models.Index(fields=["parked_at"], name="session_queue_parked_idx", condition=Q(parked_at__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"Queue of session {self.session_id}"
+
+
+class TurnQuerySet(models.QuerySet["Turn"]):
+    def after(self, number: int) -> Self:
+        return self.filter(number__gt=number).order_by("number")
+
+
+class Turn(models.Model):
+    """One message, stored as it was posted; `number` is the server's and has no gaps within a session."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="turns", db_index=False)
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="turns", db_index=False)
+    number = models.PositiveIntegerField()
+    role = models.CharField(max_length=9, choices=Role.choices)
+    content = models.TextField(blank=True, help_text="The text; of list content, its text parts joined by a space.")
+    parts = models.JSONField(null=True, blank=True, help_text="List content as posted; empty for plain text.")
+    name = models.CharField(max_length=255, blank=True)
+    tool_calls = models.JSONField(null=True, blank=True)
+    metadata = models.JSONField(default=dict, blank=True)
+    external_id = models.CharField(max_length=255, null=True, blank=True)
+    token_count = models.PositiveIntegerField()
+    timestamp = models.DateTimeField(null=True, blank=True, help_text="The client's time; never decides the order.")
+    created_at = models.DateTimeField()
+
+    objects = TurnQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["session", "number"]
+        constraints = [
+            # Serves reading a session in order, and holds "no number twice" under races.
+            models.UniqueConstraint(fields=["session", "number"], name="turn_number_once"),
+            # Serves the look-up of doubles at ingest.
+            models.UniqueConstraint(
+                fields=["session", "external_id"], name="turn_external_id_once", condition=Q(external_id__isnull=False)
+            ),
+        ]
+        indexes = [
+            # Serves counting and erasing one person's turns.
+            models.Index(fields=["end_user", "-created_at"], name="turn_of_end_user_idx"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Turn {self.id}"

@@ -1,0 +1,288 @@
+"""Facts: statements about a person, each with its evidence, its revisions, and what was refused for good."""
+
+from datetime import datetime
+from typing import Self
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+from memories.models.conversations import Session, Turn
+from memories.models.folding import text_digest
+from memories.models.ids import new_id
+from memories.models.people import EndUser
+from memories.models.runs import ExtractionRun
+from memories.models.tenants import Tenant
+from memories.scoring import decay_score, forget_at
+
+UNIT = [MinValueValidator(0.0), MaxValueValidator(1.0)]
+
+
+class Category(models.TextChoices):
+    IDENTITY = "identity"
+    RELATIONSHIP = "relationship"
+    PREFERENCE = "preference"
+    BEHAVIOR = "behavior"
+    SKILL = "skill"
+    KNOWLEDGE = "knowledge"
+    CONTEXT = "context"
+    GOAL = "goal"
+    DECISION = "decision"
+    CONSTRAINT = "constraint"
+    CORRECTION = "correction"
+    OTHER = "other"
+
+
+class MemoryType(models.TextChoices):
+    """The types of requirement 003, derived from the category (rules.md, section 3)."""
+
+    PROFILE = "profile"
+    PREFERENCE = "preference"
+    PROCEDURAL = "procedural"
+    SEMANTIC = "semantic"
+
+
+TYPE_OF_CATEGORY: dict[str, MemoryType] = {
+    Category.IDENTITY: MemoryType.PROFILE,
+    Category.RELATIONSHIP: MemoryType.PROFILE,
+    Category.PREFERENCE: MemoryType.PREFERENCE,
+    Category.BEHAVIOR: MemoryType.PROCEDURAL,
+    Category.SKILL: MemoryType.PROCEDURAL,
+}
+
+
+class Status(models.TextChoices):
+    ACTIVE = "active"
+    PENDING = "pending"
+    SUPERSEDED = "superseded"
+    REJECTED = "rejected"
+    ARCHIVED = "archived"
+    TRASHED = "trashed"
+
+
+class Trust(models.TextChoices):
+    OPERATOR = "operator"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class Source(models.TextChoices):
+    EXPLICIT = "explicit_user_input"
+    IMPLICIT = "implicit_inference"
+    SYSTEM = "system_generated"
+    EXTERNAL = "external_data"
+    CORRECTED = "corrected_memory"
+
+
+class MemoryScope(models.TextChoices):
+    PRIVATE = "private"
+    SHARE = "share"
+    PUBLIC = "public"
+
+
+class FactQuerySet(models.QuerySet["Fact"]):
+    def of(self, tenant: Tenant, end_user: EndUser) -> Self:
+        """The facts of one person: every read of memories starts here."""
+        return self.filter(tenant=tenant, end_user=end_user)
+
+    def active(self, *, now: datetime) -> Self:
+        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), status=Status.ACTIVE)
+
+    def visible_to(self, *, user_id: str, agent_id: str, roles: list[str]) -> Self:
+        """Facts that this agent, for these roles, may see (rules.md, section 5)."""
+        agent = Q(agent_id="") | Q(agent_id=agent_id) | ~Q(scope=MemoryScope.PRIVATE)
+        people = Q(allowed_users=[]) | Q(allowed_users__contains=[user_id])
+        access = Q(allowed_roles=[]) | Q(allowed_roles__overlap=roles)
+        return self.filter(agent, people, access)
+
+
+class Fact(models.Model):
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="facts", db_index=False)
+    agent_id = models.CharField(max_length=255, blank=True, help_text="Empty: the person's own.")
+    category = models.CharField(max_length=12, choices=Category.choices)
+    content = models.TextField(max_length=2000)
+    content_hash = models.BinaryField(max_length=32, editable=False, help_text="SHA-256 of the folded content.")
+    raw = models.TextField(blank=True, help_text="The quote it rests on.")
+    structured = models.JSONField(null=True, blank=True)
+    key = models.CharField(max_length=100, blank=True, help_text="What it is about, e.g. home_city.")
+    value = models.CharField(max_length=500, blank=True)
+    confidence = models.FloatField(validators=UNIT)
+    stated_confidence = models.FloatField(validators=UNIT, help_text="Highest stated one, without reinforcement.")
+    importance = models.FloatField(default=0.5, validators=UNIT)
+    tags = ArrayField(models.CharField(max_length=100), default=list, blank=True)
+    source = models.CharField(max_length=20, choices=Source.choices)
+    source_error = models.TextField(blank=True, max_length=2000, help_text="Of a correction: what was wrong.")
+    trust = models.CharField(max_length=9, choices=Trust.choices)
+    extractor = models.CharField(max_length=120, help_text="llm:<model>, operator, api, import.")
+    prompt_version = models.CharField(max_length=40, blank=True)
+    extraction = models.ForeignKey(
+        ExtractionRun, null=True, blank=True, on_delete=models.SET_NULL, related_name="facts"
+    )
+    flags = ArrayField(models.CharField(max_length=40), default=list, blank=True, help_text="Why it is held.")
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.ACTIVE)
+    pinned = models.BooleanField(default=False)
+    locked = models.BooleanField(default=False)
+    binding = models.BooleanField(
+        default=False, help_text="An operator's word: no job and no key changes or removes it."
+    )
+    mentions = models.PositiveIntegerField(default=1)
+    version = models.PositiveIntegerField(default=1)
+    scope = models.CharField(max_length=7, choices=MemoryScope.choices, default=MemoryScope.PRIVATE)
+    allowed_users = ArrayField(models.CharField(max_length=255), default=list, blank=True)
+    allowed_roles = ArrayField(models.CharField(max_length=100), default=list, blank=True)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+    first_observed_at = models.DateTimeField()
+    last_confirmed_at = models.DateTimeField()
+    last_recalled_at = models.DateTimeField(null=True, blank=True)
+    valid_from = models.DateTimeField()
+    valid_to = models.DateTimeField(null=True, blank=True)
+    superseded_by = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="older")
+    expires_at = models.DateTimeField(null=True, blank=True)
+    trashed_at = models.DateTimeField(null=True, blank=True)
+    decay_score = models.FloatField()
+    forget_at = models.DateTimeField(null=True, blank=True, help_text="When it will have faded; empty: never.")
+
+    objects = FactQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            # One row per text and person, also under races; agents keep their private ones apart.
+            models.UniqueConstraint(
+                fields=["end_user", "agent_id", "content_hash"],
+                name="fact_text_once",
+                condition=Q(status__in=[Status.ACTIVE, Status.PENDING]),
+            ),
+            models.CheckConstraint(condition=Q(confidence__range=(0, 1)), name="fact_confidence_0_1"),
+            models.CheckConstraint(condition=Q(importance__range=(0, 1)), name="fact_importance_0_1"),
+            models.CheckConstraint(condition=~Q(content=""), name="fact_content_not_empty"),
+        ]
+        indexes = [
+            # Serves GET /facts and contexts: one person's facts of a status.
+            models.Index(fields=["end_user", "status", "-created_at", "-id"], name="fact_of_end_user_idx"),
+            # Serves the admin's list of a tenant.
+            models.Index(fields=["tenant", "status", "-created_at"], name="fact_of_tenant_idx"),
+            # Serves the conflict rule of reconciliation: same (category, key).
+            models.Index(
+                fields=["end_user", "category", "key"], name="fact_key_idx", condition=Q(status="active") & ~Q(key="")
+            ),
+            # Serves the decay pass: only what is due.
+            models.Index(fields=["forget_at"], name="fact_forget_at_idx", condition=Q(status="active")),
+            # Serves the tag filter.
+            GinIndex(fields=["tags"], name="fact_tags_idx"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Fact {self.id} ({self.category})"
+
+    @property
+    def type(self) -> MemoryType:
+        return TYPE_OF_CATEGORY.get(self.category, MemoryType.SEMANTIC)
+
+    @property
+    def protected(self) -> bool:
+        """No job changes, merges or supersedes it."""
+        return self.binding or self.pinned or self.locked
+
+    def say(self, content: str) -> None:
+        """Take this text, with the hash that keeps it unique."""
+        self.content = content
+        self.content_hash = text_digest(content)
+
+    def refresh_decay(self, *, now: datetime) -> None:
+        """Set decay_score and forget_at from the base values; save with them."""
+        last = max(self.last_confirmed_at, self.last_recalled_at or self.last_confirmed_at)
+        self.forget_at = forget_at(
+            importance=self.importance,
+            last_reinforced=last,
+            mentions=self.mentions,
+            category=self.category,
+            protected=self.pinned or self.binding,
+        )
+        faded = decay_score(importance=self.importance, last_reinforced=last, mentions=self.mentions, now=now)
+        self.decay_score = self.importance if self.forget_at is None else faded
+
+
+class FactEvidence(models.Model):
+    """A turn that a fact rests on."""
+
+    id = models.BigAutoField(primary_key=True)
+    fact = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="evidence", db_index=False)
+    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="+")
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="+")
+    turn_number = models.PositiveIntegerField()
+    quote = models.TextField(blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["created_at", "turn_number"]
+        verbose_name_plural = "fact evidence"
+        constraints = [
+            # Serves reading a fact's evidence; the same turn is cited once.
+            models.UniqueConstraint(fields=["fact", "turn"], name="evidence_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Evidence {self.pk}"
+
+
+class ActorKind(models.TextChoices):
+    RUN = "run"
+    OPERATOR = "operator"
+    KEY = "key"
+    COMMAND = "command"
+
+
+class FactRevision(models.Model):
+    """One version of a fact: what changed, who or what changed it, and why."""
+
+    id = models.BigAutoField(primary_key=True)
+    fact = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="revisions", db_index=False)
+    version = models.PositiveIntegerField()
+    verb = models.CharField(max_length=20)
+    actor_kind = models.CharField(max_length=8, choices=ActorKind.choices)
+    actor_id = models.CharField(max_length=36, blank=True)
+    before = models.JSONField(default=dict, help_text="The changed fields as they were.")
+    after = models.JSONField(default=dict, help_text="The whole state after the change.")
+    reason = models.TextField(blank=True, max_length=2000)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-version"]
+        constraints = [
+            # Serves a fact's history, and makes two changes of one version impossible.
+            models.UniqueConstraint(fields=["fact", "version"], name="revision_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Revision {self.version} of fact {self.fact_id}"
+
+
+class FactRefusal(models.Model):
+    """What an operator rejected or forgot: keyed hashes only, so that it outlives the fact itself."""
+
+    class Kind(models.TextChoices):
+        TEXT = "text"
+        KEY = "key"
+
+    id = models.BigAutoField(primary_key=True)
+    end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="refusals", db_index=False)
+    kind = models.CharField(max_length=4, choices=Kind.choices)
+    digest = models.BinaryField(max_length=32)
+    fact = models.ForeignKey(Fact, null=True, on_delete=models.SET_NULL, related_name="refusals")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            # Serves the gate's look-up of a candidate's hashes.
+            models.UniqueConstraint(fields=["end_user", "kind", "digest"], name="refusal_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Refusal {self.pk}"

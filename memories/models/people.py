@@ -1,0 +1,56 @@
+"""The people being remembered."""
+
+from typing import Self
+
+from django.db import models
+
+from memories.models.ids import new_id
+from memories.models.tenants import Tenant
+
+
+class EndUserQuerySet(models.QuerySet["EndUser"]):
+    def of(self, tenant: Tenant) -> Self:
+        return self.filter(tenant=tenant)
+
+
+class EndUser(models.Model):
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="end_users", db_index=False)
+    external_id = models.CharField(max_length=255, help_text="The caller's own id (user_id in the API).")
+    display_name = models.CharField(max_length=255, blank=True)
+    time_zone = models.CharField(max_length=64, blank=True)
+    language = models.CharField(max_length=35, blank=True, help_text="BCP 47, e.g. zh-CN.")
+    metadata = models.JSONField(default=dict, blank=True)
+    capture = models.BooleanField(default=True, help_text="Off: this person's turns are not stored.")
+    serve = models.BooleanField(default=True, help_text="Off: this person's contexts are empty.")
+    restricted_at = models.DateTimeField(null=True, blank=True, editable=False)
+    generation = models.PositiveIntegerField(
+        default=1, editable=False, help_text="Raised by an erasure: work begun under an older one is thrown away."
+    )
+    created_at = models.DateTimeField()
+    last_seen_at = models.DateTimeField(help_text="Of the last turn, to the nearest minute.")
+
+    objects = EndUserQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        verbose_name = "end user"
+        constraints = [
+            # Serves every look-up of a person by the caller's id.
+            models.UniqueConstraint(fields=["tenant", "external_id"], name="end_user_once_per_tenant"),
+        ]
+        indexes = [
+            # Serves GET /users, newest first.
+            models.Index(fields=["tenant", "-created_at", "-id"], name="end_user_newest_idx"),
+            # Serves the admin's list, last seen first.
+            models.Index(fields=["-last_seen_at"], name="end_user_last_seen_idx"),
+        ]
+
+    def __str__(self) -> str:
+        # Nothing personal: Django's admin log keeps this text for ever.
+        return f"End user {self.id}"
+
+    @property
+    def zone(self) -> str:
+        """The IANA zone that this person's dates are told in."""
+        return self.time_zone or self.tenant.time_zone

@@ -1,0 +1,42 @@
+"""The profile: six running summaries of a person."""
+
+from django.db import models
+
+from memories.models.facts import ActorKind
+from memories.models.ids import new_id
+from memories.models.people import EndUser
+from memories.models.runs import ExtractionRun
+from memories.models.tenants import Tenant
+
+
+class Section(models.TextChoices):
+    WORK_CONTEXT = "work_context", "Work"
+    PERSONAL_CONTEXT = "personal_context", "Personal"
+    TOP_OF_MIND = "top_of_mind", "Current focus"
+    RECENT_MONTHS = "recent_months", "Recent"
+    EARLIER_CONTEXT = "earlier_context", "Earlier"
+    LONG_TERM_BACKGROUND = "long_term_background", "Background"
+
+
+class ProfileSection(models.Model):
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="profile", db_index=False)
+    section = models.CharField(max_length=20, choices=Section.choices)
+    summary = models.TextField(max_length=4000)
+    binding = models.BooleanField(default=False, help_text="An operator wrote it: no job changes it.")
+    actor_kind = models.CharField(max_length=8, choices=ActorKind.choices)
+    extraction = models.ForeignKey(ExtractionRun, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    prompt_version = models.CharField(max_length=40, blank=True)
+    version = models.PositiveIntegerField(default=1)
+    updated_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["end_user", "section"]
+        constraints = [
+            # Serves every read of a profile.
+            models.UniqueConstraint(fields=["end_user", "section"], name="profile_section_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Profile section {self.section} ({self.id})"

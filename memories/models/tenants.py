@@ -1,0 +1,42 @@
+"""Tenants: the applications that use the hub, with their own numbers for the rules."""
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+from memories.models.ids import new_id
+
+
+def _between(low: int, high: int) -> list[MinValueValidator | MaxValueValidator]:
+    return [MinValueValidator(low), MaxValueValidator(high)]
+
+
+class Tenant(models.Model):
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    slug = models.SlugField(max_length=63, unique=True, help_text="Short name used by commands, e.g. acme-prod.")
+    name = models.CharField(max_length=200, blank=True)
+    capture = models.BooleanField(default=True, help_text="Off: posted turns are answered 202 and not stored.")
+    serve = models.BooleanField(default=True, help_text="Off: contexts are empty.")
+    extraction_guidance = models.TextField(
+        blank=True, max_length=4000, help_text="Your own words to the model on what to remember; sent with every call."
+    )
+    guidance_version = models.PositiveIntegerField(default=1, editable=False)
+    time_zone = models.CharField(max_length=64, default="UTC", help_text="For people without one of their own.")
+    debounce_seconds = models.PositiveIntegerField(
+        null=True, blank=True, validators=_between(1, 300), help_text="Quiet time before extraction; empty: the hub's."
+    )
+    max_wait_seconds = models.PositiveIntegerField(
+        null=True, blank=True, validators=_between(1, 3600), help_text="Longest wait of a turn; empty: the hub's."
+    )
+    lease_seconds = models.PositiveIntegerField(
+        null=True, blank=True, validators=_between(2, 3600), help_text="A claim ends after this; empty: the hub's."
+    )
+    max_attempts = models.PositiveIntegerField(
+        null=True, blank=True, validators=_between(1, 20), help_text="Failed attempts before parking; empty: the hub's."
+    )
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["slug"]
+
+    def __str__(self) -> str:
+        return self.slug

@@ -1,0 +1,1 @@
+"""One stage, one file, one public verb: ingest, debounce, extraction, gate, reconcile, consolidation, context."""

@@ -1,0 +1,221 @@
+"""The queue is a timestamp on the session's row: armed by moving it, claimed with a lease, postponed on failure.
+
+Leases and due times follow the database's clock, so hosts whose clocks differ agree on them.
+"""
+
+import random
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from memories import conf
+from memories.exceptions import LeaseLost
+from memories.models import EndUser, Session, SessionQueue, Turn
+from memories.pipeline.pending import Pending, due_time, pending_of
+
+REWAKE = timedelta(seconds=15)
+BACKOFF_BASE_SECONDS = 4.0
+BACKOFF_FACTOR = 3.0
+BACKOFF_LIMIT_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class ExtractionStatus:
+    """What the caller is told: idle, pending, running, parked or off, and when extraction starts at the latest."""
+
+    status: str
+    due_at: datetime | None = None
+    max_due_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The right to extract one session's pending turns until the lease ends or the person's generation changes."""
+
+    session: Session
+    token: uuid.UUID
+    attempt: int
+    extracted_number: int
+    generation: int
+    due_at: datetime
+    signals: list[str]
+    rules: conf.Rules
+
+
+def status_of(queue: SessionQueue | None, *, now: datetime) -> ExtractionStatus:
+    """The state of a session's extraction at `now`."""
+    if conf.llm().mode == conf.LLM_OFF:
+        return ExtractionStatus("off")
+    if queue is None or (queue.due_at is None and queue.parked_at is None):
+        return ExtractionStatus("idle")
+    if queue.parked_at:
+        return ExtractionStatus("parked")
+    limit = None
+    if queue.first_pending_at:
+        longest = conf.rules(queue.session.tenant).max_wait_seconds
+        limit = queue.first_pending_at + timedelta(seconds=longest)
+    running = queue.lease_until is not None and queue.lease_until > now
+    return ExtractionStatus("running" if running else "pending", due_at=queue.due_at, max_due_at=limit)
+
+
+def arm(queue: SessionQueue, turns: Sequence[Turn], *, rules: conf.Rules, now: datetime, flush: bool) -> None:
+    """Count new turns as pending and move the due time; revives a parked batch. The caller holds the row's lock."""
+    pending = _pending(queue).plus(turns)
+    _remember(queue, pending)
+    due = due_time(pending, last_at=now, rules=rules, flush=flush, now=now)
+    if queue.parked_at:
+        queue.parked_at, queue.attempts, queue.failure = None, 0, ""
+    elif queue.attempts and queue.due_at and due and not flush:
+        # A batch that backs off is not brought forward by the next message.
+        due = max(due, queue.due_at)
+    queue.due_at = due if conf.llm().mode != conf.LLM_OFF else None
+    queue.save()
+
+
+def claim(session_id: uuid.UUID) -> Claim | None:
+    """Take the session's due batch, its attempt counted and committed; None when it is taken or not due."""
+    with transaction.atomic():
+        rows = SessionQueue.objects.due().filter(pk=session_id).select_for_update(skip_locked=True, of=("self",))
+        queue = rows.select_related("session__tenant", "session__end_user__tenant").with_clock().first()
+        if queue is None:
+            return None
+        rules = conf.rules(queue.session.tenant)
+        if queue.attempts >= rules.max_attempts:
+            # Its workers died without a word each time: it must not take the next one with it.
+            _park(queue, failure="worker_lost", now=queue.clock)
+            return None
+        queue.attempts += 1
+        queue.lease_token = uuid.uuid4()
+        queue.lease_until = queue.clock + timedelta(seconds=rules.lease_seconds)
+        queue.woken_at = None
+        queue.save(update_fields=["attempts", "lease_token", "lease_until", "woken_at"])
+    return _claim(queue, rules)
+
+
+def renew(claim: Claim) -> None:
+    """Prolong the lease before a model call. Errors: LeaseLost."""
+    lease = timedelta(seconds=claim.rules.lease_seconds)
+    rows = SessionQueue.objects.filter(pk=claim.session.pk, lease_token=claim.token)
+    if not rows.update(lease_until=Now() + lease):
+        raise LeaseLost
+
+
+def hold(claim: Claim) -> SessionQueue:
+    """Lock the queue row and the person for the commit. Errors: LeaseLost (taken over, or the person was erased)."""
+    queue = SessionQueue.objects.select_for_update(of=("self",)).filter(pk=claim.session.pk).first()
+    if queue is None or queue.lease_token != claim.token:
+        raise LeaseLost
+    # Serialises the commits of one person's sessions; no_key lets new turns refer to the person meanwhile.
+    person = EndUser.objects.select_for_update(no_key=True).filter(pk=claim.session.end_user_id).first()
+    if person is None or person.generation != claim.generation:
+        raise LeaseLost
+    return queue
+
+
+def finish(claim: Claim, queue: SessionQueue, *, extracted_number: int, now: datetime) -> None:
+    """Move the watermark, end the lease and arm what is left; in the transaction that called hold()."""
+    rest = list(Turn.objects.filter(session=claim.session).after(extracted_number))
+    pending = pending_of(rest)
+    armed_meanwhile = queue.due_at if queue.due_at != claim.due_at else None
+    _remember(queue, pending)
+    queue.extracted_number, queue.attempts, queue.failure, queue.signals = extracted_number, 0, "", []
+    queue.lease_token = queue.lease_until = None
+    due = due_time(pending, last_at=rest[-1].created_at, rules=claim.rules, flush=False, now=now) if rest else None
+    queue.due_at = min(due, armed_meanwhile) if due and armed_meanwhile else due
+    queue.save()
+
+
+def postpone(claim: Claim, *, failure: str, delay: float | None, now: datetime, park: bool = False) -> bool:
+    """Give the batch back after a failure, to be tried again after a back-off; True when it was parked instead."""
+    with transaction.atomic():
+        rows = SessionQueue.objects.select_for_update()
+        queue = rows.with_clock().filter(pk=claim.session.pk, lease_token=claim.token).first()
+        if queue is None:
+            return False
+        if park or queue.attempts >= claim.rules.max_attempts:
+            _park(queue, failure=failure, now=now)
+            return True
+        queue.lease_token = queue.lease_until = None
+        queue.failure = failure
+        queue.due_at = queue.clock + timedelta(seconds=max(delay or 0.0, backoff(queue.attempts)))
+        queue.save()
+        return False
+
+
+def backoff(attempt: int) -> float:
+    """Seconds to wait after the given attempt (1, 2, …): 4 · 3^(n−1), at most 120, give or take a quarter."""
+    seconds = min(BACKOFF_LIMIT_SECONDS, BACKOFF_BASE_SECONDS * BACKOFF_FACTOR ** (attempt - 1))
+    # The jitter keeps sessions that failed together from coming back together.
+    return seconds * random.uniform(0.75, 1.25)  # noqa: S311
+
+
+def revive(*, session_id: uuid.UUID, range_end: int) -> bool:
+    """Make a failed or parked batch due now with its attempts counted anew; False when there is nothing to do."""
+    rows = SessionQueue.objects.unclaimed() | SessionQueue.objects.filter(parked_at__isnull=False)
+    waiting = rows.filter(pk=session_id, extracted_number__lt=range_end).exclude(failure="")
+    return bool(waiting.update(parked_at=None, attempts=0, failure="", due_at=Now(), woken_at=None))
+
+
+def due_sessions(limit: int) -> list[uuid.UUID]:
+    """Sessions to wake a worker for, oldest first, marked as woken; inside the caller's transaction.
+
+    A wake-up that got lost with its worker is sent again after REWAKE; an extra one finds nothing to claim.
+    """
+    if conf.llm().mode == conf.LLM_OFF:
+        return []
+    asleep = Q(woken_at=None) | Q(woken_at__lte=Now() - REWAKE)
+    rows = SessionQueue.objects.due().filter(asleep).order_by("due_at").select_for_update(skip_locked=True)
+    found = list(rows.values_list("pk", flat=True)[:limit])
+    SessionQueue.objects.filter(pk__in=found).update(woken_at=Now())
+    return found
+
+
+def overdue_seconds() -> float:
+    """Age in seconds of the oldest work that is due and that nobody has claimed; 0 when there is none."""
+    ages = SessionQueue.objects.due().order_by("due_at").values_list(Now() - F("due_at"), flat=True)
+    oldest: timedelta | None = ages.first()
+    return oldest.total_seconds() if oldest else 0.0
+
+
+def _claim(queue: SessionQueue, rules: conf.Rules) -> Claim:
+    if queue.lease_token is None or queue.due_at is None:
+        raise LeaseLost
+    return Claim(
+        session=queue.session,
+        token=queue.lease_token,
+        attempt=queue.attempts,
+        extracted_number=queue.extracted_number,
+        generation=queue.session.end_user.generation,
+        due_at=queue.due_at,
+        signals=list(queue.signals),
+        rules=rules,
+    )
+
+
+def _park(queue: SessionQueue, *, failure: str, now: datetime) -> None:
+    queue.parked_at, queue.failure, queue.due_at = now, failure, None
+    queue.lease_token = queue.lease_until = None
+    queue.save()
+
+
+def _pending(queue: SessionQueue) -> Pending:
+    return Pending(
+        first_at=queue.first_pending_at,
+        rounds=queue.pending_rounds,
+        tokens=queue.pending_tokens,
+        user=queue.pending_user,
+        reply=queue.pending_reply,
+        round_open=queue.round_open,
+    )
+
+
+def _remember(queue: SessionQueue, pending: Pending) -> None:
+    queue.first_pending_at = pending.first_at
+    queue.pending_rounds, queue.pending_tokens = pending.rounds, pending.tokens
+    queue.pending_user, queue.pending_reply = pending.user, pending.reply
+    queue.round_open = pending.round_open

@@ -1,0 +1,192 @@
+"""Capture: turns are stored as posted, numbered without gaps, and their session is armed, in one transaction."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from memories import conf
+from memories.exceptions import ExternalIdReused, PersonRestricted
+from memories.llm import tokens
+from memories.models import EndUser, Session, SessionQueue, Tenant, Turn
+from memories.pipeline import debounce
+from memories.pipeline.debounce import ExtractionStatus
+
+LAST_SEEN_STEP = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message as posted; `content` is its text, `parts` the list it came as, if it did."""
+
+    role: str
+    content: str
+    parts: list[Any] | None = None
+    external_id: str | None = None
+    timestamp: datetime | None = None
+    tool_calls: list[Any] | None = None
+    name: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StoredTurn:
+    id: uuid.UUID
+    number: int
+    external_id: str | None
+    token_count: int
+    duplicate: bool
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What became of a post; `session` is None when capture is switched off."""
+
+    session: Session | None
+    turns: list[StoredTurn]
+    extraction: ExtractionStatus
+
+    @property
+    def duplicates(self) -> int:
+        return sum(turn.duplicate for turn in self.turns)
+
+    @property
+    def accepted(self) -> int:
+        return len(self.turns) - self.duplicates
+
+
+def store_turns(
+    *,
+    tenant: Tenant,
+    user_id: str,
+    session_id: str,
+    agent_id: str,
+    messages: Sequence[Message],
+    flush: bool = False,
+) -> Receipt:
+    """Store messages in order and arm the session; person and session are made on first sight.
+
+    Errors, with nothing stored: PersonRestricted; ExternalIdReused when an external_id comes with other content.
+    """
+    # Counted before the lock: encoding a long text takes longer than storing it.
+    counted = [(message, tokens.count(message.content)) for message in messages]
+    with transaction.atomic():
+        queue = _locked_queue(tenant, user_id=user_id, session_id=session_id, agent_id=agent_id)
+        if queue is None:
+            return Receipt(session=None, turns=[], extraction=ExtractionStatus("off"))
+        stored, new = _sort_out(queue.session, counted, now=queue.clock)
+        _append(queue, new, now=queue.clock, flush=flush)
+        return Receipt(session=queue.session, turns=stored, extraction=debounce.status_of(queue, now=queue.clock))
+
+
+def _locked_queue(tenant: Tenant, *, user_id: str, session_id: str, agent_id: str) -> SessionQueue | None:
+    """The session's queue row, locked; None when capture is off."""
+    if not tenant.capture:
+        return None
+    rows = SessionQueue.objects.select_for_update(of=("self",)).with_clock()
+    rows = rows.select_related("session__end_user").filter(
+        session__end_user__tenant=tenant,
+        session__end_user__external_id=user_id,
+        session__agent_id=agent_id,
+        session__external_id=session_id,
+    )
+    queue = rows.first()
+    if queue is None:
+        if not _make_session(tenant, user_id=user_id, session_id=session_id, agent_id=agent_id):
+            return None
+        queue = rows.get()
+    queue.session.tenant = queue.session.end_user.tenant = tenant
+    return queue if _may_capture(queue.session.end_user) else None
+
+
+def _make_session(tenant: Tenant, *, user_id: str, session_id: str, agent_id: str) -> bool:
+    """Make person, session and queue row where missing; two at once both find one row. False: capture is off."""
+    now = Tenant.objects.annotate(clock=Now()).values_list("clock", flat=True).get(pk=tenant.pk)
+    person, _ = EndUser.objects.get_or_create(
+        tenant=tenant, external_id=user_id, defaults={"created_at": now, "last_seen_at": now}
+    )
+    if not _may_capture(person):
+        return False
+    session, _ = Session.objects.get_or_create(
+        end_user=person,
+        agent_id=agent_id,
+        external_id=session_id,
+        defaults={"tenant": tenant, "created_at": now, "last_turn_at": now},
+    )
+    SessionQueue.objects.get_or_create(session=session)
+    return True
+
+
+def _may_capture(person: EndUser) -> bool:
+    if person.restricted_at:
+        raise PersonRestricted
+    return person.capture
+
+
+def _sort_out(
+    session: Session, counted: Sequence[tuple[Message, int]], *, now: datetime
+) -> tuple[list[StoredTurn], list[Turn]]:
+    """Number the new messages and recognise those that the session already has."""
+    known = _known_turns(session, [message.external_id for message, _ in counted if message.external_id])
+    stored: list[StoredTurn] = []
+    new: list[Turn] = []
+    for message, count in counted:
+        turn = known.get(message.external_id or "")
+        duplicate = turn is not None
+        if turn is None:
+            turn = _turn(session, message, count, number=session.turn_count + len(new) + 1, now=now)
+            new.append(turn)
+            known.update({message.external_id: turn} if message.external_id else {})
+        elif (turn.role, turn.content, turn.parts) != (message.role, message.content, message.parts):
+            raise ExternalIdReused
+        stored.append(StoredTurn(turn.pk, turn.number, turn.external_id, turn.token_count, duplicate))
+    return stored, new
+
+
+def _known_turns(session: Session, external_ids: list[str]) -> dict[str | None, Turn]:
+    if not external_ids:
+        return {}
+    return {turn.external_id: turn for turn in Turn.objects.filter(session=session, external_id__in=external_ids)}
+
+
+def _turn(session: Session, message: Message, token_count: int, *, number: int, now: datetime) -> Turn:
+    return Turn(
+        tenant_id=session.tenant_id,
+        end_user_id=session.end_user_id,
+        session=session,
+        number=number,
+        role=message.role,
+        content=message.content,
+        parts=message.parts,
+        name=message.name,
+        tool_calls=message.tool_calls,
+        metadata=message.metadata,
+        external_id=message.external_id,
+        token_count=token_count,
+        timestamp=message.timestamp,
+        created_at=now,
+    )
+
+
+def _append(queue: SessionQueue, new: Sequence[Turn], *, now: datetime, flush: bool) -> None:
+    """Write the new turns with the counters; with nothing new a flush still moves the due time."""
+    session = queue.session
+    if new:
+        Turn.objects.bulk_create(new)
+        session.turn_count += len(new)
+        session.token_count += sum(turn.token_count for turn in new)
+        session.last_turn_at = now
+        session.save(update_fields=["turn_count", "token_count", "last_turn_at"])
+        _note_seen(session.end_user, now=now)
+    if new or flush:
+        debounce.arm(queue, new, rules=conf.rules(session.tenant), now=now, flush=flush)
+
+
+def _note_seen(person: EndUser, *, now: datetime) -> None:
+    # To the minute: a write per turn on the person's row would serialise all of their sessions.
+    if now - person.last_seen_at >= LAST_SEEN_STEP:
+        EndUser.objects.filter(pk=person.pk, last_seen_at__lt=now).update(last_seen_at=now)

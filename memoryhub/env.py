@@ -1,0 +1,70 @@
+"""Strict readers of environment variables: a bad value stops the start, naming the variable and what is allowed."""
+
+import os
+
+from django.core.exceptions import ImproperlyConfigured
+
+TRUE = frozenset({"1", "true", "yes", "on"})
+FALSE = frozenset({"0", "false", "no", "off", ""})
+
+
+def text(name: str, default: str = "") -> str:
+    """The variable as written, surrounding space removed; `default` when unset or blank."""
+    return os.environ.get(name, "").strip() or default
+
+
+def number(name: str, default: float, *, low: float, high: float) -> float:
+    """A finite number within `low`..`high` (both included)."""
+    raw = text(name)
+    if not raw:
+        return default
+    try:
+        value = float(raw)
+    except ValueError:
+        raise _refused(name, raw, f"a number from {low:g} to {high:g}") from None
+    # A comparison with NaN is false, so "nan" is refused here too.
+    if not low <= value <= high:
+        raise _refused(name, raw, f"a number from {low:g} to {high:g}")
+    return value
+
+
+def integer(name: str, default: int, *, low: int, high: int) -> int:
+    """A whole number within `low`..`high` (both included)."""
+    raw = text(name)
+    if not raw:
+        return default
+    try:
+        value = int(raw)
+    except ValueError:
+        raise _refused(name, raw, f"a whole number from {low} to {high}") from None
+    if not low <= value <= high:
+        raise _refused(name, raw, f"a whole number from {low} to {high}")
+    return value
+
+
+def boolean(name: str, default: bool) -> bool:
+    """1/true/yes/on or 0/false/no/off, in any case."""
+    raw = os.environ.get(name)
+    if raw is None:
+        return default
+    value = raw.strip().lower()
+    if value not in TRUE | FALSE:
+        raise _refused(name, raw, "one of 1, true, yes, on, 0, false, no, off")
+    return value in TRUE
+
+
+def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
+    """One of `allowed`, in any case."""
+    value = text(name, default).lower()
+    if value not in allowed:
+        raise _refused(name, value, "one of " + ", ".join(allowed))
+    return value
+
+
+def words(name: str) -> list[str]:
+    """A comma-separated list; blanks are dropped."""
+    return [word.strip() for word in text(name).split(",") if word.strip()]
+
+
+def _refused(name: str, value: str, allowed: str) -> ImproperlyConfigured:
+    return ImproperlyConfigured(f"{name}={value!r} is not usable: set it to {allowed}, or unset it.")

@@ -1,0 +1,113 @@
+"""Makers of rows for tests: sensible defaults, everything overridable by keyword."""
+
+import itertools
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from memories import curation
+from memories.audit import Actor
+from memories.models import (
+    ActorKind,
+    APIKey,
+    EndUser,
+    ExtractionRun,
+    Fact,
+    FactEvidence,
+    Operator,
+    ProfileSection,
+    Scope,
+    Session,
+    Tenant,
+    Trust,
+    Turn,
+)
+from memories.pipeline import ingest
+from memories.pipeline.ingest import Message
+
+NOW = datetime(2026, 11, 3, 9, 12, tzinfo=UTC)
+COMMAND = Actor(kind=ActorKind.COMMAND)
+_serial = itertools.count(1)
+
+
+def tenant(**over: Any) -> Tenant:
+    return Tenant.objects.create(**{"slug": f"tenant-{next(_serial)}", "created_at": NOW, **over})
+
+
+def api_key(owner: Tenant, *, scopes: Sequence[str] = tuple(Scope.values), **over: Any) -> tuple[APIKey, str]:
+    given = {"name": "test", "scopes": list(scopes), "actor": COMMAND, "now": NOW, **over}
+    return curation.create_api_key(tenant=owner, **given)
+
+
+def end_user(owner: Tenant | None = None, **over: Any) -> EndUser:
+    given = {"external_id": f"user-{next(_serial)}", "created_at": NOW, "last_seen_at": NOW, **over}
+    return EndUser.objects.create(tenant=owner or tenant(), **given)
+
+
+def session(person: EndUser, turns: Sequence[tuple[str, str]] = (("user", "Hello"),), **over: Any) -> Session:
+    """A session with these (role, text) turns, stored through the real ingest."""
+    given = {"session_id": f"session-{next(_serial)}", "agent_id": "", **over}
+    messages = [Message(role=role, content=text) for role, text in turns]
+    receipt = ingest.store_turns(tenant=person.tenant, user_id=person.external_id, messages=messages, **given)
+    assert receipt.session
+    return receipt.session
+
+
+def fact(person: EndUser, content: str = "Lives in Leiden", **over: Any) -> Fact:
+    """An active fact of user trust; `now` sets all of its times."""
+    now = over.pop("now", NOW)
+    given = {
+        "category": "knowledge",
+        "confidence": 0.9,
+        "source": "explicit_user_input",
+        "trust": Trust.USER,
+        "extractor": "llm:test",
+        "created_at": now,
+        "updated_at": now,
+        "first_observed_at": now,
+        "last_confirmed_at": now,
+        "valid_from": now,
+        **over,
+    }
+    row = Fact(tenant=person.tenant, end_user=person, **{"stated_confidence": given["confidence"], **given})
+    row.say(content)
+    row.refresh_decay(now=now)
+    row.save()
+    return row
+
+
+def evidence(of: Fact, turn: Turn, quote: str = "") -> FactEvidence:
+    return FactEvidence.objects.create(
+        fact=of, turn=turn, session=turn.session, turn_number=turn.number, quote=quote, created_at=NOW
+    )
+
+
+def run(of: Session, **over: Any) -> ExtractionRun:
+    given = {
+        "first_number": 1,
+        "last_number": max(1, of.turn_count),
+        "status": ExtractionRun.Status.COMMITTED,
+        "attempt": 1,
+        "extractor": "llm:test",
+        "started_at": NOW,
+        **over,
+    }
+    return ExtractionRun.objects.create(tenant=of.tenant, end_user=of.end_user, session=of, **given)
+
+
+def profile_section(
+    person: EndUser, section: str = "work_context", summary: str = "Runs a bakery.", **over: Any
+) -> ProfileSection:
+    given = {"actor_kind": ActorKind.RUN, "updated_at": NOW, **over}
+    return ProfileSection.objects.create(
+        tenant=person.tenant, end_user=person, section=section, summary=summary, **given
+    )
+
+
+def operator(**over: Any) -> Operator:
+    given = {"username": f"operator-{next(_serial)}", "is_staff": True, "is_superuser": True, **over}
+    password = given.pop("password", "correct horse battery staple")
+    row = Operator(**given)
+    row.set_password(password)
+    row.save()
+    return row

@@ -1,0 +1,45 @@
+"""No table and no field that can hold personal data may be missing from the privacy registry."""
+
+import pytest
+from django.apps import apps
+
+from memories.privacy import registry
+from tests import factories
+
+
+def test_every_model_and_field_is_registered_or_waived() -> None:
+    assert registry.unaccounted() == []
+
+
+def test_the_guard_sees_a_field_that_nobody_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [store for store in registry.STORES if store.model != "memories.FactEvidence"]
+    without_quote = registry.Store("memories.FactEvidence", "fact__end_user", ())
+    monkeypatch.setattr(registry, "STORES", (*others, without_quote))
+    assert registry.unaccounted() == ["memories.FactEvidence.quote"]
+
+
+def test_the_guard_sees_a_model_that_leads_to_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        registry, "STORES", tuple(store for store in registry.STORES if store.model != "memories.FactRefusal")
+    )
+    assert "memories.FactRefusal.(leads to EndUser)" in registry.unaccounted()
+
+
+def test_every_entry_names_a_model_and_fields_that_exist() -> None:
+    for entry in (*registry.STORES, *registry.WAIVERS):
+        names = {field.name for field in apps.get_model(entry.model)._meta.get_fields()}
+        assert set(entry.fields) <= names, entry.model
+
+
+@pytest.mark.django_db
+def test_rows_of_a_person_are_found_and_no_one_elses() -> None:
+    person, other = factories.end_user(), factories.end_user()
+    for someone in (person, other):
+        conversation = factories.session(someone)
+        known = factories.fact(someone)
+        factories.evidence(known, conversation.turns.get())
+        factories.run(conversation)
+        factories.profile_section(someone)
+    for store in registry.STORES:
+        expected = 0 if store.model in {"memories.FactRevision", "memories.FactRefusal"} else 1
+        assert store.rows_of(person).count() == expected, store.model
