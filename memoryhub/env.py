@@ -5,7 +5,7 @@ import os
 from django.core.exceptions import ImproperlyConfigured
 
 TRUE = frozenset({"1", "true", "yes", "on"})
-FALSE = frozenset({"0", "false", "no", "off", ""})
+FALSE = frozenset({"0", "false", "no", "off"})
 
 
 def text(name: str, default: str = "") -> str:
@@ -43,11 +43,11 @@ def integer(name: str, default: int, *, low: int, high: int) -> int:
 
 
 def boolean(name: str, default: bool) -> bool:
-    """1/true/yes/on or 0/false/no/off, in any case."""
-    raw = os.environ.get(name)
-    if raw is None:
+    """1/true/yes/on or 0/false/no/off, in any case; `default` when unset or blank."""
+    raw = text(name)
+    if not raw:
         return default
-    value = raw.strip().lower()
+    value = raw.lower()
     if value not in TRUE | FALSE:
         raise _refused(name, raw, "one of 1, true, yes, on, 0, false, no, off")
     return value in TRUE

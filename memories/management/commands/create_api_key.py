@@ -5,12 +5,11 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
-from django.core.validators import validate_slug
 from django.utils import timezone
 
 from memories import curation
 from memories.audit import Actor
-from memories.models import ActorKind, Scope, Tenant
+from memories.models import ActorKind, APIKey, Scope, Tenant
 
 
 class Command(BaseCommand):
@@ -22,12 +21,12 @@ class Command(BaseCommand):
         parser.add_argument("--name", default="", help="What will use it.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        scopes = _scopes(options["scopes"])
+        scopes, name = _scopes(options["scopes"]), _name(options["name"])
         now, actor = timezone.now(), Actor(kind=ActorKind.COMMAND)
         tenant = Tenant.objects.filter(slug=options["tenant"]).first()
         if tenant is None:
             tenant = curation.save_tenant(tenant=Tenant(slug=_slug(options["tenant"])), actor=actor, now=now)
-        _, plaintext = curation.create_api_key(tenant=tenant, name=options["name"], scopes=scopes, actor=actor, now=now)
+        _, plaintext = curation.create_api_key(tenant=tenant, name=name, scopes=scopes, actor=actor, now=now)
         self.stdout.write(plaintext)
 
 
@@ -41,7 +40,15 @@ def _scopes(text: str) -> list[str]:
 
 def _slug(text: str) -> str:
     try:
-        validate_slug(text)
+        Tenant._meta.get_field("slug").clean(text, None)
     except ValidationError:
-        raise CommandError(f"--tenant takes a slug of letters, digits, - and _; got {text!r}.") from None
+        raise CommandError(f"--tenant takes a slug of 1 to 63 letters, digits, - and _; got {text!r}.") from None
+    return text
+
+
+def _name(text: str) -> str:
+    try:
+        APIKey._meta.get_field("name").clean(text, None)
+    except ValidationError as error:
+        raise CommandError(f"--name: {' '.join(error.messages)}") from None
     return text

@@ -1,0 +1,68 @@
+# Memory Hub. Needs GNU make 3.81 (the one of macOS) and CPython 3.11 or newer with pip, nothing else.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := $(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --require-hashes
+COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile --quiet --generate-hashes \
+	--allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
+
+.DEFAULT_GOAL := help
+.PHONY: help up test lint fix types audit lock clean
+
+help: ## Show these targets.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+
+up: .venv/runtime ## Start the hub: database, web and worker. Ctrl-C stops everything.
+	@$(BIN)/python manage.py up
+
+test: .venv/dev .venv/browser ## Run all tests; what the caller's environment says about a hub is ignored.
+	@env $$(env | sed -nE 's/^((MEMORYHUB|OPENAI)_[A-Za-z0-9_]*|DATABASE_URL)=.*/-u \1/p') $(BIN)/python -m pytest
+
+lint: .venv/dev ## Check style, imports, types and migrations.
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/python -m mypy
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+fix: .venv/dev ## Repair what ruff can repair.
+	$(BIN)/python -m ruff check --fix .
+	$(BIN)/python -m ruff format .
+
+types: .venv/dev ## Check the types alone.
+	$(BIN)/python -m mypy
+
+audit: .venv/dev ## Look the locked packages up among the known vulnerabilities (needs a network).
+	$(BIN)/python -m pip_audit --disable-pip --require-hashes -r requirements-dev.lock
+
+lock: .venv/dev ## Pin the newest versions that pyproject.toml allows.
+	$(COMPILE) --upgrade --output-file requirements.lock pyproject.toml
+	$(COMPILE) --upgrade --extra dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
+
+clean: ## Remove what make and the tools made; the data in .memoryhub stays.
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis staticfiles
+
+# A dangling link (the Python it was made with is gone) counts as missing: then it is made anew.
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=…")'
+	@# Without pip: Debian's Python cannot make one with it unless python3-venv is installed.
+	@$(PYTHON) -m venv --clear --without-pip .venv
+
+.venv/runtime: requirements.lock | .venv/bin/python
+	@echo "Installing into .venv …"
+	@$(INSTALL) -r requirements.lock
+	@touch $@
+
+# The second file contains the first.
+.venv/dev: requirements-dev.lock | .venv/bin/python
+	@echo "Installing into .venv, with the tools …"
+	@$(INSTALL) -r requirements-dev.lock
+	@touch .venv/runtime $@
+
+.venv/browser: | .venv/dev
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; \
+	else \
+		$(BIN)/python -m playwright install chromium; \
+	fi
+	@touch $@

@@ -1,0 +1,26 @@
+"""`manage.py web`: the API and the admin, without a worker."""
+
+from argparse import SUPPRESS
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import connections
+
+from memories.management.supervision import follow_parent
+from memories.management.web import GRACE_SECONDS, WebServer
+
+
+class Command(BaseCommand):
+    help = "Serve the API and the admin. Extraction needs `manage.py worker` beside it; `up` runs both."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--bind", default=f"127.0.0.1:{settings.PORT}", help="host:port")
+        parser.add_argument("--supervised", action="store_true", help=SUPPRESS)
+
+    def handle(self, *, bind: str, supervised: bool, **_options: Any) -> None:
+        if supervised:
+            follow_parent(patience=GRACE_SECONDS + 2)
+        # The system checks may have opened one; it must not be shared with the forked processes.
+        connections.close_all()
+        WebServer(bind).run()

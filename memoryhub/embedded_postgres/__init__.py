@@ -1,0 +1,99 @@
+"""The embedded PostgreSQL: one private server per MEMORYHUB_HOME, shared by all processes of the hub.
+
+Whoever needs it attaches; the first one in starts it, the last one out stops it. Standard library only:
+settings, manage.py and the commands import this before Django is set up.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from memoryhub.embedded_postgres import locks, server
+from memoryhub.embedded_postgres.errors import EmbeddedPostgresError
+from memoryhub.embedded_postgres.place import PORT, Place, locate
+
+__all__ = [
+    "EmbeddedPostgresError",
+    "attached",
+    "connection",
+    "ensure_running",
+    "folder",
+    "home_from_environ",
+    "is_running",
+    "stop",
+]
+
+PROJECT = Path(__file__).resolve().parent.parent.parent
+
+
+def home_from_environ(environ: Mapping[str, str]) -> Path:
+    """MEMORYHUB_HOME as an absolute path, or `.memoryhub` in the project."""
+    named = environ.get("MEMORYHUB_HOME")
+    return Path(named).expanduser().absolute() if named else PROJECT / ".memoryhub"
+
+
+def connection(home: Path) -> dict[str, str]:
+    """How to connect: host (the socket's folder), port, user, password, dbname. Starts nothing."""
+    place = locate(home)
+    return {
+        "host": str(place.sockets),
+        "port": str(PORT),
+        "user": server.USER,
+        "password": place.password.read_text(),
+        "dbname": server.DATABASE,
+    }
+
+
+def folder(home: Path) -> Path:
+    """Where the data really lies: in `home`, unless the account that runs the server cannot reach it there."""
+    return locate(home).base
+
+
+def is_running(home: Path) -> bool:
+    """Does the server of this home accept connections?"""
+    return server.ready(locate(home))
+
+
+def ensure_running(home: Path, *, fast: bool = False) -> None:
+    """Start the server of this home, made when missing, unless it runs; `fast` gives up durability (tests).
+
+    :raises EmbeddedPostgresError: it cannot be started; the message shows the end of its log.
+    """
+    place = locate(home)
+    if not server.ready(place):
+        server.start(place, fast=fast)
+
+
+def stop(home: Path) -> None:
+    """Stop the server of this home, whoever uses it."""
+    server.stop(locate(home))
+
+
+@contextmanager
+def attached(home: Path, *, fast: bool = False) -> Iterator[None]:
+    """A running server for as long as the block lasts; the last one out stops it.
+
+    Users share a lock. A forked child shares its parent's hold and must end before its parent leaves, which
+    then decides for both; leaving the block in the child itself changes nothing.
+    """
+    place = locate(home)
+    users = locks.open_lock(place.users_lock)
+    pid = os.getpid()
+    try:
+        # Waits while the last user of before is stopping the server.
+        fcntl.flock(users, fcntl.LOCK_SH)
+        ensure_running(home, fast=fast)
+        yield
+    finally:
+        if os.getpid() == pid:
+            _leave(place, users)
+        os.close(users)
+
+
+def _leave(place: Place, users: int) -> None:
+    # Given up first, not upgraded: two leaving at once would each see the other and both leave the server on.
+    fcntl.flock(users, fcntl.LOCK_UN)
+    if locks.try_lock(users):
+        server.stop(place)

@@ -1,0 +1,214 @@
+"""Make, start, watch and stop the server of one place."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import BinaryIO
+
+from memoryhub.embedded_postgres import locks
+from memoryhub.embedded_postgres.errors import EmbeddedPostgresError
+from memoryhub.embedded_postgres.place import PORT, Place, as_account
+from memoryhub.embedded_postgres.programs import ENVIRONMENT, programs, run
+
+USER = "memoryhub"
+DATABASE = "memoryhub"
+# Recovery after an unclean stop replays up to max_wal_size.
+START_SECONDS = 120
+STOP_SECONDS = 30
+KILL_SECONDS = 10
+LOOK_SECONDS = 0.02
+
+SETTINGS = {
+    "listen_addresses": "",
+    "port": str(PORT),
+    "unix_socket_permissions": "0700",
+    "cluster_name": "memoryhub",
+    "shared_buffers": "128MB",
+    "max_connections": "100",
+    # Short statements on a small machine: neither compiling nor parallel workers pay, and the latter need
+    # more of /dev/shm than a container gives.
+    "jit": "off",
+    "max_parallel_workers_per_gather": "0",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    # People's words never reach the log: no statements, no parameters, no details, no failed rows.
+    "log_min_messages": "log",
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
+    "log_parameter_max_length": "0",
+    "log_parameter_max_length_on_error": "0",
+}
+# For clusters whose data may be lost (tests).
+FAST_SETTINGS = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
+
+# Servers this process started: kept so that they are reaped when they end before it.
+_started: list[subprocess.Popen[bytes]] = []
+
+
+def ready(place: Place) -> bool:
+    """Does the server accept connections? Costs one connect and one small file."""
+    return _status(place) == "ready" and _listening(place)
+
+
+def start(place: Place, *, fast: bool) -> None:
+    """Make the cluster when missing, start the server when it is not running, wait until it is ready.
+
+    :raises EmbeddedPostgresError: it ended or did not get ready within START_SECONDS; shows the log's end.
+    """
+    with locks.exclusive(place.start_lock):
+        if not place.data.is_dir():
+            _initialise(place, fast=fast)
+        deadline = time.monotonic() + START_SECONDS
+        process = None
+        while not ready(place):
+            # None: the processes of an earlier server are not gone yet, or are starting; look again.
+            process = process or _launch(place, fast=fast)
+            if process and process.poll() is not None:
+                raise EmbeddedPostgresError(f"PostgreSQL ended at once.{_log_tail(place)}")
+            if time.monotonic() > deadline:
+                raise EmbeddedPostgresError(
+                    f"PostgreSQL is not ready after {START_SECONDS} s "
+                    f"(process {_pid(place) or 'unknown'}).{_log_tail(place)}"
+                )
+            time.sleep(LOOK_SECONDS)
+
+
+def stop(place: Place) -> None:
+    """Stop the server: its clients are cut off, what they committed is safe. Does nothing when none runs.
+
+    :raises EmbeddedPostgresError: it is still there after STOP_SECONDS + KILL_SECONDS.
+    """
+    with locks.exclusive(place.start_lock):
+        pid = _pid(place)
+        # Only a live postmaster listens: after a kill its number may belong to anyone.
+        if pid is None or not _listening(place):
+            return
+        os.kill(pid, signal.SIGINT)
+        if not _gone(place, STOP_SECONDS) and _pid(place) == pid:
+            os.kill(pid, signal.SIGQUIT)
+        if not _gone(place, KILL_SECONDS):
+            raise EmbeddedPostgresError(f"PostgreSQL (process {pid}) does not stop.{_log_tail(place)}")
+
+
+def _initialise(place: Place, *, fast: bool) -> None:
+    """Make the cluster beside its final name, so that a half-made one is never taken for whole."""
+    folder = programs(place)
+    fresh = place.base / "data.new"
+    shutil.rmtree(fresh, ignore_errors=True)
+    run(
+        place,
+        folder / "initdb",
+        f"--pgdata={fresh}",
+        f"--username={USER}",
+        f"--pwfile={place.password}",
+        "--auth-local=scram-sha-256",
+        "--auth-host=scram-sha-256",
+        "--encoding=UTF8",
+        "--locale-provider=builtin",
+        "--builtin-locale=C.UTF-8",
+        "--no-instructions",
+        *(["--no-sync"] if fast else []),
+    )
+    create = f"CREATE DATABASE {DATABASE};\n"
+    run(place, folder / "postgres", "--single", "-D", fresh, "postgres", stdin=create)
+    fresh.rename(place.data)
+
+
+def _launch(place: Place, *, fast: bool) -> subprocess.Popen[bytes] | None:
+    """Start the server; None while any process of an earlier one is alive.
+
+    The server inherits the lock that tells so. It replaces all questions about process numbers, which after
+    a kill or a reboot may belong to somebody else: when the lock is free, what is written in the old
+    postmaster.pid and socket lock is stale, and the server would refuse to start because of it.
+    """
+    guard = locks.open_lock(place.server_lock)
+    try:
+        if not locks.try_lock(guard):
+            return None
+        for stale in (place.data / "postmaster.pid", place.socket, Path(f"{place.socket}.lock")):
+            stale.unlink(missing_ok=True)
+        with _fresh_log(place) as log:
+            # Files, not pipes, and a session of its own: no reader is needed and Ctrl-C does not reach it.
+            process = subprocess.Popen(
+                _command(place, fast=fast),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                env=ENVIRONMENT,
+                pass_fds=(guard,),
+                start_new_session=True,
+                **as_account(place.account),
+            )
+    finally:
+        os.close(guard)
+    _started.append(process)
+    return process
+
+
+def _command(place: Place, *, fast: bool) -> list[str]:
+    quoted = str(place.sockets).replace('"', '""')
+    settings = SETTINGS | {"unix_socket_directories": f'"{quoted}"'} | (FAST_SETTINGS if fast else {})
+    options = [f"--{name}={value}" for name, value in settings.items()]
+    return [str(programs(place) / "postgres"), "-D", str(place.data), *options]
+
+
+def _fresh_log(place: Place) -> BinaryIO:
+    """An empty log; the one of the start before is kept beside it."""
+    if place.log.exists():
+        place.log.rename(place.log.with_suffix(".log.old"))
+    descriptor = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    if place.account:
+        place.account.give(place.log)
+    return os.fdopen(descriptor, "ab")
+
+
+def _log_tail(place: Place) -> str:
+    if not place.log.is_file():
+        return ""
+    lines = place.log.read_text(errors="replace").splitlines()[-15:]
+    return f" The end of {place.log}:\n" + "\n".join(lines)
+
+
+def _postmaster_lines(place: Place) -> list[str]:
+    try:
+        return (place.data / "postmaster.pid").read_text().splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def _pid(place: Place) -> int | None:
+    lines = _postmaster_lines(place)
+    return int(lines[0]) if lines else None
+
+
+def _status(place: Place) -> str:
+    """The word in line 8 of postmaster.pid: starting, ready, stopping; it outlives a killed server."""
+    lines = _postmaster_lines(place)
+    return lines[7].strip() if len(lines) > 7 else ""
+
+
+def _listening(place: Place) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(1)
+        try:
+            probe.connect(str(place.socket))
+        except BlockingIOError:  # a full backlog is a listener, too
+            return True
+        except OSError:
+            return False
+    return True
+
+
+def _gone(place: Place, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while locks.is_held(place.server_lock):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(LOOK_SECONDS)
+    _started[:] = [process for process in _started if process.poll() is None]
+    return True

@@ -1,0 +1,220 @@
+"""The one settings file: values come from the environment through memoryhub.env; docs/settings.md lists them."""
+
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import django_stubs_ext
+from psycopg.conninfo import conninfo_to_dict
+
+from memoryhub import embedded_postgres, env, tokenizer_cache
+from memoryhub.look import UNFOLD as UNFOLD
+
+django_stubs_ext.monkeypatch()
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+HOME = embedded_postgres.home_from_environ(os.environ)
+HOME.mkdir(parents=True, exist_ok=True)
+# Before anything imports tiktoken: no process of the hub ever downloads an encoding.
+tokenizer_cache.seed(HOME / "tiktoken")
+
+
+def _secret_key() -> str:
+    """The configured key, or a random one made once and kept beside the data (mode 0600)."""
+    configured = env.text("MEMORYHUB_SECRET_KEY")
+    if configured:
+        return configured
+    path = HOME / "secret_key"
+    draft = path.with_name(f"secret_key.{os.getpid()}")
+    if not path.exists():
+        draft.touch(mode=0o600)
+        draft.write_text(secrets.token_urlsafe(50), encoding="utf-8")
+        try:
+            # link() fails when another process was first: then its key is the one to read.
+            os.link(draft, path)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    return path.read_text(encoding="utf-8").strip()
+
+
+def _database() -> dict[str, Any]:
+    """Django's description of DATABASE_URL, or of the embedded server under MEMORYHUB_HOME."""
+    url = env.text("DATABASE_URL")
+    parts: dict[str, Any] = dict(conninfo_to_dict(url)) if url else dict(embedded_postgres.connection(HOME))
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": parts.pop("dbname", "memoryhub"),
+        "USER": parts.pop("user", ""),
+        "PASSWORD": parts.pop("password", ""),
+        "HOST": parts.pop("host", ""),
+        "PORT": parts.pop("port", ""),
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+        # Values travel apart from statements, so neither pg_stat_activity nor the server's log holds them.
+        "OPTIONS": {**parts, "server_side_binding": True},
+        "TEST": {"NAME": "test_memoryhub"},
+    }
+
+
+DEBUG = env.boolean("MEMORYHUB_DEBUG", False)
+SECRET_KEY = _secret_key()
+PORT = env.integer("MEMORYHUB_PORT", 8000, low=1, high=65535)
+PUBLIC_URL = env.text("MEMORYHUB_PUBLIC_URL", f"http://127.0.0.1:{PORT}").rstrip("/")
+PUBLIC_HOST = urlsplit(PUBLIC_URL).hostname or "127.0.0.1"
+HTTPS = urlsplit(PUBLIC_URL).scheme == "https"
+ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]", PUBLIC_HOST, *env.words("MEMORYHUB_ALLOWED_HOSTS")]
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SESSION_COOKIE_HTTPONLY = True
+X_FRAME_OPTIONS = "DENY"
+
+INSTALLED_APPS = [
+    # The basic one leaves our own site in place.
+    "unfold.apps.BasicAppConfig",
+    "unfold.contrib.filters",
+    "memories.apps.HubAdminConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_q",
+    "memories.apps.MemoriesConfig",
+]
+MIDDLEWARE = [
+    "memories.api.request_ids.RequestIdMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "memoryhub.urls"
+WSGI_APPLICATION = "memoryhub.wsgi.application"
+APPEND_SLASH = False
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "libraries": {"hub": "memories.admin.template_tags"},
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+DATABASES = {"default": _database()}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+AUTH_USER_MODEL = "memories.Operator"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "admin:index"
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+STATIC_URL = "static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+# Served straight from the packages: `make up` needs no collectstatic step and no writable clone.
+WHITENOISE_USE_FINDERS = True
+
+# One message of 1 MB and a body of 10 MB are the limits of the contract (docs/api.md); Django's own default is 2.5 MB.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024 * 1024
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["memories.api.authentication.KeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["memories.api.permissions.HasScope"],
+    "DEFAULT_PARSER_CLASSES": ["memories.api.parsers.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "memories.api.errors.problem_response",
+    "UNAUTHENTICATED_USER": None,
+    "COERCE_DECIMAL_TO_STRING": False,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Memory Hub",
+    "DESCRIPTION": "A memory service for AI agents that people can see into.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_NAME_OVERRIDES": {
+        "MemoryKind": ["fact", "profile", "turn"],
+        "StatedScope": ["private", "share"],
+    },
+}
+
+LLM_TIMEOUT = env.number("MEMORYHUB_LLM_TIMEOUT", 60, low=1, high=600)
+MEMORYHUB_LLM_CONCURRENCY = env.integer("MEMORYHUB_LLM_CONCURRENCY", 4, low=1, high=64)
+Q_CLUSTER = {
+    "name": "memoryhub",
+    "label": "Background work",
+    "orm": "default",
+    "broker_class": "memories.schedules.SweepingBroker",
+    "workers": MEMORYHUB_LLM_CONCURRENCY,
+    # The lock on a wake-up starts when it is dequeued: prefetching more than there are workers runs work twice.
+    "queue_limit": MEMORYHUB_LLM_CONCURRENCY,
+    "bulk": 1,
+    "poll": 0.2,
+    # At most 4 model calls an attempt; a task beyond this is wedged and its worker is replaced.
+    "timeout": int(4 * LLM_TIMEOUT + 30),
+    "retry": int(4 * LLM_TIMEOUT + 60),
+    # The session's row is the queue and counts its own attempts; a wake-up is never worth a second try.
+    "max_attempts": 1,
+    "ack_failures": True,
+    "save_limit": -1,
+    "catch_up": False,
+}
+
+MEMORYHUB_LLM = env.choice("MEMORYHUB_LLM", "", ("", "openai", "rules", "off", "scripted"))
+MEMORYHUB_LLM_MODEL = env.text("MEMORYHUB_LLM_MODEL", "gpt-4o-mini")
+MEMORYHUB_LLM_TIMEOUT = LLM_TIMEOUT
+MEMORYHUB_LLM_SCRIPT = env.text("MEMORYHUB_LLM_SCRIPT")
+OPENAI_API_KEY = env.text("OPENAI_API_KEY")
+OPENAI_BASE_URL = env.text("OPENAI_BASE_URL")
+MEMORYHUB_DEBOUNCE_SECONDS = env.integer("MEMORYHUB_DEBOUNCE_SECONDS", 30, low=1, high=300)
+MEMORYHUB_MAX_WAIT_SECONDS = env.integer("MEMORYHUB_MAX_WAIT_SECONDS", 300, low=1, high=3600)
+MEMORYHUB_LEASE_SECONDS = env.integer("MEMORYHUB_LEASE_SECONDS", 120, low=2, high=3600)
+MEMORYHUB_MAX_ATTEMPTS = env.integer("MEMORYHUB_MAX_ATTEMPTS", 5, low=1, high=20)
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    "loggers": {
+        # django-q names every wake-up twice at INFO: noise at our rate.
+        "django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+        "httpx2": {"level": "WARNING"},
+        "openai": {"level": "WARNING"},
+    },
+}

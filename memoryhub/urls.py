@@ -1,0 +1,21 @@
+"""Addresses: the API, the admin, and the two probes."""
+
+from django.contrib import admin
+from django.urls import include, path, re_path
+from django.views.generic import RedirectView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+from memories.api import errors, health
+
+urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="admin:index")),
+    path("healthz", health.healthz),
+    path("readyz", health.readyz),
+    path("api/v1/", include("memories.api.v1.urls")),
+    path("api/schema/", SpectacularAPIView.as_view(authentication_classes=[]), name="schema"),
+    path("api/docs/", SpectacularSwaggerView.as_view(authentication_classes=[], url_name="schema"), name="docs"),
+    re_path(r"^api(?:/|$)", errors.unknown_address),
+    path("admin/", admin.site.urls),
+]
+handler400 = "memories.api.errors.bad_request"
+handler500 = "memories.api.errors.server_error"

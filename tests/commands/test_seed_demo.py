@@ -1,0 +1,73 @@
+"""seed_demo: finished rows into an empty database, and nothing into any other."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+
+from memories import curation
+from memories.models import EndUser, Fact, FactRefusal, Operator, SessionQueue, Status, Tenant, Turn
+from memories.pipeline.context import ContextRequest, build
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def home(tmp_path: Path, settings: Any) -> Path:
+    settings.HOME = tmp_path
+    return tmp_path
+
+
+def test_an_empty_database_gets_a_person_a_sign_in_and_a_key_that_work(home: Path) -> None:
+    call_command("seed_demo")
+    access = json.loads((home / "demo.json").read_text(encoding="utf-8"))
+    assert (home / "demo.json").stat().st_mode & 0o777 == 0o600
+    assert Operator.objects.get(username=access["username"]).check_password(access["password"])
+    key = curation.authenticate_key(plaintext=access["api_key"], now=timezone.now())
+    assert key
+    assert key.tenant.end_users.get().external_id == access["user_id"]
+
+
+def test_the_demo_arms_nothing(home: Path) -> None:
+    call_command("seed_demo")
+    assert SessionQueue.objects.count() == 2
+    assert not SessionQueue.objects.exclude(due_at=None).exists()
+    for queue in SessionQueue.objects.select_related("session"):
+        assert queue.extracted_number == queue.session.turn_count == Turn.objects.filter(session=queue.session).count()
+
+
+def test_every_fact_has_evidence_and_the_quote_is_in_its_turn(home: Path) -> None:
+    call_command("seed_demo")
+    for fact in Fact.objects.all():
+        evidence = fact.evidence.get()
+        assert evidence.quote in evidence.turn.content
+        assert fact.revisions.exists()
+
+
+def test_the_demo_shows_each_state_and_serves_only_what_is_active(home: Path) -> None:
+    call_command("seed_demo")
+    person = EndUser.objects.select_related("tenant").get()
+    assert set(Fact.objects.values_list("status", flat=True)) == {Status.ACTIVE, Status.PENDING, Status.TRASHED}
+    assert FactRefusal.objects.exists()
+    context = build(tenant=person.tenant, request=ContextRequest(user_id=person.external_id), now=timezone.now())
+    assert "Allergic to peanuts" in context.memory
+    assert "手冲咖啡" in context.memory
+    assert "今天有点累" not in context.memory
+
+
+def test_a_database_in_use_is_left_alone(home: Path) -> None:
+    factories.tenant(slug="acme")
+    call_command("seed_demo")
+    assert list(Tenant.objects.values_list("slug", flat=True)) == ["acme"]
+    assert not (home / "demo.json").exists()
+
+
+def test_a_second_run_changes_nothing(home: Path) -> None:
+    call_command("seed_demo")
+    before = (home / "demo.json").read_bytes(), Fact.objects.count()
+    call_command("seed_demo")
+    assert ((home / "demo.json").read_bytes(), Fact.objects.count()) == before

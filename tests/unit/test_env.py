@@ -1,0 +1,116 @@
+"""The readers of environment variables: what they take, and that what they refuse names variable and remedy."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from memoryhub import env
+
+NAME = "MEMORYHUB_OF_A_TEST"
+
+
+def number() -> float:
+    return env.number(NAME, 2.5, low=1, high=600)
+
+
+def integer() -> int:
+    return env.integer(NAME, 30, low=1, high=300)
+
+
+def on() -> bool:
+    return env.boolean(NAME, True)
+
+
+def off() -> bool:
+    return env.boolean(NAME, False)
+
+
+def choice() -> str:
+    return env.choice(NAME, "off", ("openai", "off"))
+
+
+def text() -> str:
+    return env.text(NAME, "x")
+
+
+def words() -> list[str]:
+    return env.words(NAME)
+
+
+@pytest.mark.parametrize(
+    ("read", "default"),
+    [(number, 2.5), (integer, 30), (on, True), (off, False), (choice, "off"), (text, "x"), (words, [])],
+)
+@pytest.mark.parametrize("written", [None, "", "  ", "\t\n"])
+def test_unset_or_blank_is_the_default(
+    read: Callable[[], Any], default: Any, written: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(NAME, raising=False)
+    if written is not None:
+        monkeypatch.setenv(NAME, written)
+    assert read() == default
+
+
+@pytest.mark.parametrize(
+    ("read", "written", "value"),
+    [
+        (number, "1", 1.0),
+        (number, "600", 600.0),
+        (number, " 2.75 ", 2.75),
+        (number, "1e2", 100.0),
+        (integer, "1", 1),
+        (integer, "300", 300),
+        (integer, " 42 ", 42),
+        (on, "0", False),
+        (on, "False", False),
+        (on, "NO", False),
+        (on, " off ", False),
+        (off, "1", True),
+        (off, "true", True),
+        (off, "Yes", True),
+        (off, "ON", True),
+        (choice, "openai", "openai"),
+        (choice, " OpenAI ", "openai"),
+        (text, "  two words ", "two words"),
+        (text, "密钥", "密钥"),
+        (words, "a, b,,c ,", ["a", "b", "c"]),
+        (words, "example.org", ["example.org"]),
+    ],
+)
+def test_good_values_are_taken(
+    read: Callable[[], Any], written: str, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(NAME, written)
+    assert read() == value
+    assert type(read()) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("read", "written", "allowed"),
+    [
+        (number, "0.99", "a number from 1 to 600"),
+        (number, "600.5", "a number from 1 to 600"),
+        (number, "nan", "a number from 1 to 600"),
+        (number, "inf", "a number from 1 to 600"),
+        (number, "1e999", "a number from 1 to 600"),
+        (number, "10s", "a number from 1 to 600"),
+        (number, "1,5", "a number from 1 to 600"),
+        (integer, "0", "a whole number from 1 to 300"),
+        (integer, "301", "a whole number from 1 to 300"),
+        (integer, "-1", "a whole number from 1 to 300"),
+        (integer, "2.0", "a whole number from 1 to 300"),
+        (integer, "thirty", "a whole number from 1 to 300"),
+        (off, "2", "one of 1, true, yes, on, 0, false, no, off"),
+        (off, "maybe", "one of 1, true, yes, on, 0, false, no, off"),
+        (choice, "rules", "one of openai, off"),
+    ],
+)
+def test_bad_values_stop_the_start(
+    read: Callable[[], Any], written: str, allowed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(NAME, written)
+    with pytest.raises(ImproperlyConfigured) as refused:
+        read()
+    assert str(refused.value) == f"{NAME}={written!r} is not usable: set it to {allowed}, or unset it."

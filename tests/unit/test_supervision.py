@@ -1,0 +1,179 @@
+"""Children are kept running, asked to end, and killed when they do not."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memories.management import supervision
+from memories.management.supervision import Child, StopRequests, Supervisor, ending, pause_after
+
+PROJECT = Path(__file__).resolve().parents[2]
+SLEEPER = [sys.executable, "-c", "import time; time.sleep(60)"]
+STUBBORN = [
+    sys.executable,
+    "-c",
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)",
+]
+
+
+@pytest.mark.parametrize(("crashes", "seconds"), [(1, 0.5), (2, 1), (3, 2), (6, 16), (7, 30), (8, 30), (2_000, 30)])
+def test_pause_after(crashes: int, seconds: float) -> None:
+    assert pause_after(crashes) == seconds
+
+
+@pytest.mark.parametrize(("exit_code", "words"), [(3, "exit code 3"), (0, "exit code 0"), (-9, "signal 9")])
+def test_ending(exit_code: int, words: str) -> None:
+    assert ending(exit_code) == words
+
+
+def dead(child: Child) -> bool:
+    """Let the child that was just started end by itself."""
+    assert child.process
+    child.process.wait(timeout=10)
+    return True
+
+
+def test_a_child_that_dies_is_started_again_after_a_pause(caplog: pytest.LogCaptureFixture) -> None:
+    child = Child("worker", [sys.executable, "-c", "raise SystemExit(3)"])
+    child.look(now=100.0, leash=0)
+    assert dead(child)
+    child.look(now=101.0, leash=0)
+    assert "worker ended with exit code 3; starting it again in 0.5 s" in caplog.text
+    child.look(now=101.4, leash=0)
+    assert child.process is None
+    child.look(now=101.6, leash=0)
+    assert dead(child)
+    child.look(now=102.0, leash=0)
+    assert child.crashes == 2
+    assert "starting it again in 1.0 s" in caplog.text
+
+
+def test_a_long_healthy_life_forgives_earlier_crashes() -> None:
+    child = Child("worker", [sys.executable, "-c", ""])
+    child.crashes = 7
+    child.look(now=100.0, leash=0)
+    assert dead(child)
+    child.look(now=100.0 + supervision.HEALTHY_SECONDS, leash=0)
+    assert child.crashes == 1
+
+
+def test_what_a_dead_child_left_in_its_group_is_killed() -> None:
+    orphaning = f"import subprocess, sys; print(subprocess.Popen({SLEEPER!r}).pid, flush=True)"
+    read_end, write_end = os.pipe()
+    child = Child(
+        "web", ["/bin/sh", "-c", f'exec "$0" -c "$1" >&{write_end}', sys.executable, orphaning], inherited=[write_end]
+    )
+    child.look(now=0.0, leash=0)
+    orphan = int(os.read(read_end, 20))
+    assert dead(child)
+    os.kill(orphan, 0)
+    child.look(now=1.0, leash=0)
+    os.close(write_end)
+    # The end of the pipe: nobody who had inherited it is alive.
+    assert os.read(read_end, 1) == b""
+    os.close(read_end)
+
+
+def run_until(children: list[Child], look: Callable[[float], None]) -> float:
+    """Seconds from the first stop signal, which `look` is expected to send, to the end of `run`."""
+    started: list[float] = []
+
+    def timed(now: float) -> None:
+        if not started and all(child.is_running() for child in children):
+            look(now)
+            started.append(time.monotonic())
+
+    Supervisor(children).run(timed)
+    return time.monotonic() - started[0]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_stop_signal_ends_all_children(number: signal.Signals) -> None:
+    children = [Child("web", SLEEPER), Child("worker", SLEEPER)]
+    assert run_until(children, lambda _now: os.kill(os.getpid(), number)) < 5
+    assert not any(child.is_running() for child in children)
+
+
+def test_a_second_signal_ends_the_patience() -> None:
+    read_end, write_end = os.pipe()
+    child = Child("worker", ["/bin/sh", "-c", f'exec "$@" >&{write_end}', "sh", *STUBBORN], inherited=[write_end])
+
+    def twice(_now: float) -> None:
+        assert os.read(read_end, 6) == b"ready\n"
+        os.kill(os.getpid(), signal.SIGINT)
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    took = run_until([child], twice)
+    assert 0.2 < took < 5
+    assert not child.is_running()
+    os.close(read_end)
+    os.close(write_end)
+
+
+def test_patience_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervision, "GRACE_SECONDS", 0.3)
+    read_end, write_end = os.pipe()
+    child = Child("worker", ["/bin/sh", "-c", f'exec "$@" >&{write_end}', "sh", *STUBBORN], inherited=[write_end])
+
+    def once(_now: float) -> None:
+        assert os.read(read_end, 6) == b"ready\n"
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    assert 0.2 < run_until([child], once) < 5
+    os.close(read_end)
+    os.close(write_end)
+
+
+def test_children_end_when_looking_fails() -> None:
+    child = Child("web", SLEEPER)
+
+    def fail(_now: float) -> None:
+        raise RuntimeError("the database is gone")
+
+    with pytest.raises(RuntimeError):
+        Supervisor([child]).run(fail)
+    assert not child.is_running()
+
+
+def test_stop_requests_put_the_handlers_back() -> None:
+    before = [signal.getsignal(number) for number in supervision.STOP_SIGNALS]
+    with StopRequests() as requests:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert requests.count == 1
+    assert [signal.getsignal(number) for number in supervision.STOP_SIGNALS] == before
+
+
+def test_nohup_is_respected() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with StopRequests() as requests:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert requests.count == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize(("obeys", "returncode"), [(True, -signal.SIGTERM), (False, -signal.SIGKILL)])
+def test_a_child_follows_its_parent(obeys: bool, returncode: int) -> None:
+    stubborn = "" if obeys else "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    program = (
+        f"import signal, time\n{stubborn}from memories.management.supervision import follow_parent\n"
+        "follow_parent(patience=0.2)\nprint('ready', flush=True)\ntime.sleep(60)"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert child.stdin
+    assert child.stdout
+    assert child.stdout.readline() == b"ready\n"
+    assert child.poll() is None
+    child.stdin.close()
+    assert child.wait(timeout=10) == returncode
+    child.stdout.close()
