@@ -1,0 +1,1 @@
+"""The language model: counting tokens, writing prompts, asking an endpoint, reading its answer."""

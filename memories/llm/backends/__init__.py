@@ -1,0 +1,1 @@
+"""Where answers come from; client.py picks one by name, as Django does for mail."""

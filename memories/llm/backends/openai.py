@@ -1,0 +1,149 @@
+"""Any OpenAI-compatible endpoint, by Chat Completions; the only module that imports openai."""
+
+import os
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, cast
+
+import httpx2
+import openai
+from openai.types.chat import ChatCompletionMessageParam
+
+from memories.exceptions import (
+    ModelAnswerInvalid,
+    ModelAnswerTruncated,
+    ModelError,
+    ModelMisconfigured,
+    ModelRateLimited,
+    ModelRefused,
+    ModelTimeout,
+    ModelUnavailable,
+)
+from memories.llm.answers import A, AnswerFormat, parse
+from memories.llm.backends import chat_completion
+from memories.llm.backends.retry_after import seconds_to_wait
+from memories.llm.backends.transport import BoundedTransport, deadline
+from memories.llm.calls import Call, Completion
+
+# Endpoints of one's own often want no key, but the library does.
+_NO_KEY = "none"
+
+_FORMS = ("json_schema", "json_object", "text")
+# The first form of the request that an endpoint and model have not refused, for as long as the process lives.
+_first_form: dict[tuple[str, str], int] = {}
+
+# Words of endpoints that do not agree on a code; they are looked for in the body of a 400 and go nowhere else.
+_TOO_LONG = (
+    "context_length",
+    "context length",
+    "context size",
+    "context_size",
+    "context window",
+    "too many tokens",
+)
+_FILTERED = ("content_filter", "content_policy", "content management policy")
+
+
+class _FormRefusedError(Exception):
+    """The endpoint will not take this form of the request, or will take none."""
+
+
+def complete(call: Call[A]) -> Completion[A]:
+    """Ask with a JSON schema; where the endpoint refuses that, for any JSON object; then in plain words."""
+    key = (call.config.base_url, call.config.model)
+    for number in range(1, call.max_calls + 1):
+        form = _first_form.get(key, 0)
+        call.before_call()
+        try:
+            reply = chat_completion.read(_post(call, _FORMS[form]))
+        except _FormRefusedError:
+            _step_down(key, form)
+            continue
+        return Completion(
+            answer=parse(reply.text, call.answer),
+            model=call.config.model,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+            calls=number,
+        )
+    raise ModelAnswerInvalid("No model call is left to ask in a simpler form.")
+
+
+def _step_down(key: tuple[str, str], refused: int) -> None:
+    if refused + 1 < len(_FORMS):
+        _first_form[key] = refused + 1
+        return
+    # It was not about the form: the next batch starts from the top.
+    _first_form.pop(key, None)
+    raise ModelMisconfigured("The model endpoint refused the request in every form.")
+
+
+def _post(call: Call[A], form: str) -> bytes:
+    """The body of the answer; openai's and httpx2's exceptions end here, with the prompts that they may hold."""
+    config = call.config
+    try:
+        client = _client(os.getpid(), config.base_url, config.api_key)
+        with deadline(config.timeout):
+            response = client.chat.completions.with_raw_response.create(
+                model=config.model,
+                messages=cast(Iterable[ChatCompletionMessageParam], call.messages),
+                timeout=config.timeout,
+                **_response_format(call.answer, form),
+            )
+        return response.http_response.content
+    except openai.APIStatusError as error:
+        failure = _failure(error)
+    except openai.APITimeoutError:
+        failure = ModelTimeout()
+    except (openai.OpenAIError, OSError):
+        failure = ModelUnavailable()
+    except (httpx2.InvalidURL, ValueError):
+        failure = ModelMisconfigured(
+            "OPENAI_BASE_URL or OPENAI_API_KEY cannot be used in a request; check both."
+        )
+    raise failure
+
+
+@lru_cache(maxsize=8)
+def _client(_process: int, base_url: str, api_key: str) -> openai.OpenAI:
+    """One client per process, endpoint and key: a forked child must not use its parent's sockets and locks."""
+    http_client = httpx2.Client(
+        transport=BoundedTransport(base_url),
+        headers={"Accept-Encoding": "identity"},
+        follow_redirects=False,
+    )
+    return openai.OpenAI(
+        api_key=api_key or _NO_KEY,
+        base_url=base_url or None,
+        # The session's row holds the only retry policy.
+        max_retries=0,
+        http_client=http_client,
+    )
+
+
+def _response_format(answer: AnswerFormat[A], form: str) -> Mapping[str, Any]:
+    if form == "json_schema":
+        schema = {"name": answer.name, "strict": True, "schema": answer.schema}
+        return {"response_format": {"type": form, "json_schema": schema}}
+    return {"response_format": {"type": form}} if form == "json_object" else {}
+
+
+def _failure(error: openai.APIStatusError) -> ModelError | _FormRefusedError:
+    status = error.status_code
+    wait = seconds_to_wait(error.response.headers)
+    if status == 429:
+        return ModelRateLimited(retry_after=wait)
+    if status >= 500 or status in (408, 409, 425):
+        return ModelUnavailable(retry_after=wait)
+    if status == 413:
+        return ModelAnswerTruncated("The prompt is longer than the endpoint takes.")
+    return _bad_request(error) if status in (400, 422) else ModelMisconfigured()
+
+
+def _bad_request(error: openai.APIStatusError) -> ModelError | _FormRefusedError:
+    said = error.response.text[:4_000].casefold()
+    if any(words in said for words in _TOO_LONG):
+        return ModelAnswerTruncated("The prompt is longer than the model's context.")
+    if any(words in said for words in _FILTERED):
+        return ModelRefused()
+    return _FormRefusedError()

@@ -1,0 +1,37 @@
+"""What goes into a model call and what comes out of it, whichever backend makes it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic
+
+from memories.conf import LLMConfig
+from memories.llm.answers import A, AnswerFormat
+from memories.llm.prompts.framing import Message
+
+
+@dataclass(frozen=True)
+class Call(Generic[A]):
+    """One question: at most `max_calls` HTTP calls, with `before_call` before each (a lease is renewed there)."""
+
+    messages: Sequence[Message]
+    answer: AnswerFormat[A]
+    config: LLMConfig
+    max_calls: int
+    before_call: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Completion(Generic[A]):
+    """A checked answer, the model that was asked, the tokens as reported (0 when they were not) and the number
+    of HTTP calls that it took."""
+
+    answer: A
+    model: str
+    prompt_tokens: int
+    completion_tokens: int
+    calls: int
+
+    @property
+    def extractor(self) -> str:
+        """The name that every memory of this answer carries."""
+        return f"llm:{self.model}"

@@ -1,0 +1,43 @@
+"""The one way to ask a language model: a backend is picked by name, as Django does for mail."""
+
+from collections.abc import Callable, Sequence
+
+from django.utils.module_loading import import_string
+
+from memories import conf
+from memories.exceptions import ModelMisconfigured
+from memories.llm.answers import A, AnswerFormat
+from memories.llm.calls import Call, Completion
+from memories.llm.prompts.framing import Message
+
+# By dotted path, so that a process that never asks a model never pays for importing its library.
+BACKENDS = {
+    "openai": "memories.llm.backends.openai.complete",
+    "scripted": "memories.llm.backends.scripted.complete",
+}
+
+
+def is_configured() -> bool:
+    """Whether there is a model to ask; `conf.llm().mode` says which, or off."""
+    return conf.llm().mode in BACKENDS
+
+
+def complete(
+    *,
+    messages: Sequence[Message],
+    answer: AnswerFormat[A],
+    max_calls: int = 4,
+    before_call: Callable[[], None] = lambda: None,
+    config: conf.LLMConfig | None = None,
+) -> Completion[A]:
+    """The model's answer to `messages`, checked against `answer`.
+
+    An endpoint that refuses a form of the request is asked again in a simpler one: at most `max_calls` HTTP
+    calls, each bounded by the configured timeout and announced through `before_call`, whose exceptions pass.
+    Raises a subclass of ModelError, and nothing else, when there is no good answer. Opens no transaction.
+    """
+    config = config or conf.llm()
+    if config.mode not in BACKENDS:
+        raise ModelMisconfigured("No language model is configured.")
+    backend: Callable[[Call[A]], Completion[A]] = import_string(BACKENDS[config.mode])
+    return backend(Call(messages, answer, config, max_calls, before_call))

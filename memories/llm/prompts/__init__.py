@@ -1,0 +1,1 @@
+"""One prompt, one file: its version, its answer's shape and build()."""

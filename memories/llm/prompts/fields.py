@@ -1,0 +1,59 @@
+"""Types for fields of answers: strict where a wrong value must refuse the item, forgiving where it may count as absent."""
+
+import math
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, ConfigDict, Field
+
+ITEM = ConfigDict(extra="ignore", frozen=True)
+
+# Beyond a century a date leaves the calendar, and nobody means it.
+_MOST_DAYS = 36_500
+
+
+def _text_or_none(value: Any) -> str | None:
+    """Models write ages and sizes as numbers."""
+    if isinstance(value, str):
+        return value
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number and math.isfinite(value) else None
+
+
+def _texts(value: Any) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def _integers(value: Any) -> list[int]:
+    items = value if isinstance(value, list) else []
+    return [item for item in items if isinstance(item, int) and not isinstance(item, bool)]
+
+
+def _days(value: Any) -> int | None:
+    days = _integers([value])
+    return days[0] if days and 0 < days[0] <= _MOST_DAYS else None
+
+
+def folded(value: Any) -> Any:
+    """A string without outer spaces and case; anything else as it is."""
+    return value.strip().casefold() if isinstance(value, str) else value
+
+
+def _list_or_empty(value: Any) -> Any:
+    return [] if value is None else value
+
+
+def _mapping_or_empty(value: Any) -> Any:
+    return value if isinstance(value, dict) else {}
+
+
+Text = Annotated[str, Field(strict=True)]
+Integer = Annotated[int, Field(strict=True)]
+Flag = Annotated[bool, Field(strict=True)]
+Unit = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
+
+OptionalText = Annotated[str | None, BeforeValidator(_text_or_none)]
+Texts = Annotated[list[str], BeforeValidator(_texts)]
+Integers = Annotated[list[int], BeforeValidator(_integers)]
+Days = Annotated[int | None, BeforeValidator(_days)]
+RawItems = Annotated[list[Any], BeforeValidator(_list_or_empty)]
+RawMapping = Annotated[dict[str, Any], BeforeValidator(_mapping_or_empty)]

@@ -1,0 +1,88 @@
+"""Turns what people wrote into data that a prompt can carry: escaped, cut to length, one element a line."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Literal, TypedDict
+
+LONGEST_TEXT = 1_000
+KEPT_AT_EACH_END = 500
+TRUNCATED = "…[truncated]…"
+
+# Every character that some reader takes for the end of a line.
+_LINE_BREAKS = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
+# Controls, overrides of the reading direction, tag characters, halves of surrogate pairs: the model is to read
+# what a person would see, and an endpoint may refuse the rest.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_JOINER = "\u200d"
+# Zero-width joiner and the skin tones belong to the character before them, and so do Unicode's marks (category M).
+_CLINGING = re.compile("[\u200d\U0001f3fb-\U0001f3ff]")
+# Nobody writes longer clusters; a text made of nothing but marks must not move the cut without end.
+_LONGEST_CLUSTER = 32
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+class Message(TypedDict):
+    """One message of a chat completion."""
+
+    role: Literal["system", "user"]
+    content: str
+
+
+def one_line(text: str) -> str:
+    """`text` on one line: each run of line breaks is one space (quotes are compared with spaces folded)."""
+    return _UNSEEN.sub("", _LINE_BREAKS.sub(" ", text))
+
+
+def escape(text: str) -> str:
+    """`text` on one line that can neither open nor close an element."""
+    return one_line(text).translate(_ESCAPES)
+
+
+def escape_attribute(text: str) -> str:
+    """`text` as the value of an attribute in double quotes."""
+    return escape(text).replace('"', "&quot;")
+
+
+def unescape(text: str) -> str:
+    """What a model copied out of an escaped element, as the person wrote it; undoes escape and escape_attribute."""
+    for entity, character in (("&quot;", '"'), ("&gt;", ">"), ("&lt;", "<"), ("&amp;", "&")):
+        text = text.replace(entity, character)
+    return text
+
+
+def shorten(text: str) -> str:
+    """`text`, or its first and last 500 characters around the mark when it has more than 1,000.
+
+    A character is not parted from its marks, joiners or skin tone: an end may be a few characters shorter.
+    """
+    if len(text) <= LONGEST_TEXT:
+        return text
+    head = _cut_near(text, KEPT_AT_EACH_END, step=-1)
+    tail = _cut_near(text, len(text) - KEPT_AT_EACH_END, step=1)
+    return text[:head] + TRUNCATED + text[tail:]
+
+
+def utc(moment: datetime) -> str:
+    """An aware moment as 2026-11-03T09:12:00Z."""
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+
+
+def block(tag: str, lines: Iterable[str]) -> str:
+    """A tagged block, one element a line; an empty one keeps its two lines."""
+    return "\n".join([f"<{tag}>", *lines, f"</{tag}>"])
+
+
+def _cut_near(text: str, cut: int, *, step: int) -> int:
+    for moved in range(_LONGEST_CLUSTER):
+        place = cut + step * moved
+        if text[place - 1] != _JOINER and not _clings(text[place]):
+            return place
+    return cut
+
+
+def _clings(character: str) -> bool:
+    return bool(_CLINGING.match(character)) or unicodedata.category(character).startswith("M")

@@ -1,0 +1,164 @@
+"""A model endpoint on loopback that answers, or misbehaves, exactly as a test says."""
+
+import json
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from email.message import Message as Headers
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    endpoint: "Endpoint"
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        with self.endpoint.lock:
+            number = len(self.endpoint.requests)
+            self.endpoint.requests.append(json.loads(body))
+            self.endpoint.headers.append(self.headers)
+            respond = self.endpoint.responses[min(number, len(self.endpoint.responses) - 1)]
+        try:
+            respond(self)
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True
+
+    do_GET = do_POST
+
+    def log_message(self, *args: Any) -> None:
+        """Silent."""
+
+    def whole(self, status: int, body: bytes, **headers: str) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Type": "application/json", **headers}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+Response = Callable[[Handler], None]
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *args: Any) -> None:
+        """Silent: clients that go away are what these tests are about."""
+
+
+class Endpoint:
+    """The n-th request gets the n-th response, further ones the last."""
+
+    def __init__(self) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[Headers] = []
+        self.responses: list[Response] = [says("{}")]
+        self.lock = threading.Lock()
+        self.ended = threading.Event()
+        handler = type("BoundHandler", (Handler,), {"endpoint": self})
+        self.server = Server(("127.0.0.1", 0), handler)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_port}/v1"
+
+    def responds(self, *responses: Response) -> None:
+        self.responses = list(responses)
+
+    def formats(self) -> list[str | None]:
+        """The type of each request's response_format, None where it had none."""
+        return [request.get("response_format", {}).get("type") for request in self.requests]
+
+
+@contextmanager
+def running() -> Iterator[Endpoint]:
+    endpoint = Endpoint()
+    thread = threading.Thread(target=endpoint.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield endpoint
+    finally:
+        endpoint.ended.set()
+        endpoint.server.shutdown()
+        endpoint.server.server_close()
+        thread.join()
+
+
+def envelope(content: Any, finish_reason: str = "stop", **message: Any) -> dict[str, Any]:
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": content, **message},
+        "finish_reason": finish_reason,
+    }
+    usage = {"prompt_tokens": 12, "completion_tokens": 34, "total_tokens": 46}
+    return {"id": "c1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
+
+
+def says(content: Any, finish_reason: str = "stop", **message: Any) -> Response:
+    return sends(json.dumps(envelope(content, finish_reason, **message)).encode())
+
+
+def sends(body: bytes, status: int = 200, **headers: str) -> Response:
+    return lambda handler: handler.whole(status, body, **headers)
+
+
+def fails(status: int, message: str = "no", **headers: str) -> Response:
+    return sends(json.dumps({"error": {"message": message, "type": "t"}}).encode(), status, **headers)
+
+
+def hangs(handler: Handler) -> None:
+    handler.endpoint.ended.wait()
+
+
+def drips_headers(handler: Handler) -> None:
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+    _drip(handler)
+
+
+def drips_body(handler: Handler) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000000")
+    handler.end_headers()
+    _drip(handler)
+
+
+def _drip(handler: Handler) -> None:
+    while not handler.endpoint.ended.wait(0.02):
+        handler.wfile.write(b" ")
+        handler.wfile.flush()
+
+
+def speaks_ssh(handler: Handler) -> None:
+    handler.wfile.write(b"SSH-2.0-OpenSSH\r\n\r\n")
+
+
+def resets(handler: Handler) -> None:
+    # Linger of 0 s: closing sends RST.
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    handler.connection.close()
+    handler.close_connection = True
+
+
+def closes(handler: Handler) -> None:
+    handler.close_connection = True
+
+
+def ends_early(handler: Handler) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b'{"choices": [')
+    handler.close_connection = True
+
+
+def never_ends(handler: Handler) -> None:
+    handler.send_response(200)
+    handler.send_header("Transfer-Encoding", "chunked")
+    handler.end_headers()
+    while not handler.endpoint.ended.is_set():
+        handler.wfile.write(b"10000\r\n" + b" " * 0x10000 + b"\r\n")
