@@ -12,7 +12,7 @@ from django.db.models import F
 from memories import conf
 from memories.llm import tokens
 from memories.models import Category, EndUser, Fact, ProfileSection, Role, Section, Tenant, Turn
-from memories.pipeline.lines import Line, fact_line, profile_line, render, turn_line
+from memories.pipeline.lines import FRAME, HEADINGS, Line, fact_line, profile_line, render, turn_line
 
 INCLUDABLE = ("profile", "facts", "unextracted")
 DEFAULT_INCLUDE = frozenset({"profile", "facts"})
@@ -120,42 +120,45 @@ def _facts(
 def _unextracted(tenant: Tenant, person: EndUser) -> list[Line]:
     """The newest turns beyond their session's watermark; the newest claim room first, the oldest is shown first."""
     turns = Turn.objects.filter(tenant=tenant, end_user=person, number__gt=F("session__queue__extracted_number"))
-    turns = turns.exclude(content="").exclude(metadata__hide_from_ui=True).filter(role__in=[Role.USER, Role.ASSISTANT])
+    turns = turns.exclude(content="").exclude(metadata__contains={"hide_from_ui": True}).filter(role__in=[Role.USER, Role.ASSISTANT])
     newest = turns.order_by("-created_at", "session", "-number")[:UNEXTRACTED_TURNS]
     return [turn_line(turn, place=-place) for place, turn in enumerate(newest)]
 
 
 def _fill(lines: Sequence[Line], beyond_limit: Sequence[Line], request: ContextRequest) -> Context:
     """The longest prefix whose rendered text fits; the first line that does not fit ends it."""
-    costs = [tokens.count(line.text, request.tokenizer) + 1 for line in lines]
-    fitting = _longest_prefix(lines, costs, request)
-    memory = render(lines[:fitting])
-    dropped = [_dropped(line, "budget") for line in lines[fitting:]]
+    costs = _affordable(lines, request)
+    fitting, left_out = lines[: len(costs)], lines[len(costs) :]
+    memory = render(fitting)
     return Context(
         memory=memory,
         token_count=tokens.count(memory, request.tokenizer),
         max_tokens=request.max_tokens,
         tokenizer=request.tokenizer,
-        items=[_item(line, cost - 1) for line, cost in zip(lines[:fitting], costs[:fitting], strict=True)],
-        dropped=dropped + [_dropped(line, "limit") for line in beyond_limit],
+        items=[_item(line, cost) for line, cost in zip(fitting, costs, strict=True)],
+        dropped=[_dropped(line, "budget") for line in left_out] + [_dropped(line, "limit") for line in beyond_limit],
     )
 
 
-def _longest_prefix(lines: Sequence[Line], costs: Sequence[int], request: ContextRequest) -> int:
-    """How many lines fit: an estimate from the lines' own counts, made exact on the rendered text."""
+def _affordable(lines: Sequence[Line], request: ContextRequest) -> list[int]:
+    """Tokens of each line that fits, with its line break.
 
-    def fits(count: int) -> bool:
-        return tokens.count(render(lines[:count]), request.tokenizer) <= request.max_tokens
-
-    estimate, spent = 0, 0
-    while estimate < len(lines) and spent + costs[estimate] <= request.max_tokens:
-        spent += costs[estimate]
-        estimate += 1
-    while estimate and not fits(estimate):
-        estimate -= 1
-    while estimate < len(lines) and fits(estimate + 1):
-        estimate += 1
-    return estimate
+    In both encodings a token never goes on behind a line break that `-`, `<` or a letter follows, so frame,
+    headings and lines add up to the count of the rendered text. Lines beyond the budget are not even counted.
+    """
+    costs: list[int] = []
+    shown: set[int] = set()
+    left = request.max_tokens - tokens.count(FRAME, request.tokenizer)
+    for line in lines:
+        cost = tokens.count(line.text + "\n", request.tokenizer)
+        if line.heading not in shown:
+            left -= tokens.count(HEADINGS[line.heading] + "\n", request.tokenizer)
+            shown.add(line.heading)
+        left -= cost
+        if left < 0:
+            break
+        costs.append(cost)
+    return costs
 
 
 def _item(line: Line, count: int) -> dict[str, Any]:

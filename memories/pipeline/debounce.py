@@ -19,6 +19,8 @@ from memories.models import EndUser, Session, SessionQueue, Turn
 from memories.pipeline.pending import Pending, due_time, pending_of
 
 REWAKE = timedelta(seconds=15)
+# What pending_of() reads of a turn: a backlog's text stays in the database.
+COUNTED = ("number", "role", "tool_calls", "token_count", "created_at")
 BACKOFF_BASE_SECONDS = 4.0
 BACKOFF_FACTOR = 3.0
 BACKOFF_LIMIT_SECONDS = 120.0
@@ -59,21 +61,22 @@ def status_of(queue: SessionQueue | None, *, now: datetime) -> ExtractionStatus:
     if queue.first_pending_at:
         longest = conf.rules(queue.session.tenant).max_wait_seconds
         limit = queue.first_pending_at + timedelta(seconds=longest)
-    running = queue.lease_until is not None and queue.lease_until > now
-    return ExtractionStatus("running" if running else "pending", due_at=queue.due_at, max_due_at=limit)
+    state = "running" if _is_leased(queue, now=now) else "pending"
+    return ExtractionStatus(state, due_at=queue.due_at, max_due_at=limit)
 
 
 def arm(queue: SessionQueue, turns: Sequence[Turn], *, rules: conf.Rules, now: datetime, flush: bool) -> None:
     """Count new turns as pending and move the due time; revives a parked batch. The caller holds the row's lock."""
     pending = _pending(queue).plus(turns)
-    _remember(queue, pending)
+    _remember(queue, pending, turns)
     due = due_time(pending, last_at=now, rules=rules, flush=flush, now=now)
     if queue.parked_at:
         queue.parked_at, queue.attempts, queue.failure = None, 0, ""
-    elif queue.attempts and queue.due_at and due and not flush:
-        # A batch that backs off is not brought forward by the next message.
-        due = max(due, queue.due_at)
+    elif queue.due_at and due and not flush:
+        due = _due_beside_attempt(queue, due, now=now)
     queue.due_at = due if conf.llm().mode != conf.LLM_OFF else None
+    # A wake-up already sent may come before the new time and find nothing: the next one must not wait for REWAKE.
+    queue.woken_at = None
     queue.save()
 
 
@@ -119,14 +122,15 @@ def hold(claim: Claim) -> SessionQueue:
 
 def finish(claim: Claim, queue: SessionQueue, *, extracted_number: int, now: datetime) -> None:
     """Move the watermark, end the lease and arm what is left; in the transaction that called hold()."""
-    rest = list(Turn.objects.filter(session=claim.session).after(extracted_number))
+    rest = list(Turn.objects.filter(session=claim.session).after(extracted_number).only(*COUNTED))
     pending = pending_of(rest)
-    armed_meanwhile = queue.due_at if queue.due_at != claim.due_at else None
-    _remember(queue, pending)
+    # While a batch is extracted only a flush moves its due time.
+    flush = queue.due_at != claim.due_at
     queue.extracted_number, queue.attempts, queue.failure, queue.signals = extracted_number, 0, "", []
-    queue.lease_token = queue.lease_until = None
-    due = due_time(pending, last_at=rest[-1].created_at, rules=claim.rules, flush=False, now=now) if rest else None
-    queue.due_at = min(due, armed_meanwhile) if due and armed_meanwhile else due
+    _remember(queue, pending, rest)
+    _release(queue)
+    last_at = rest[-1].created_at if rest else now
+    queue.due_at = due_time(pending, last_at=last_at, rules=claim.rules, flush=flush, now=now)
     queue.save()
 
 
@@ -140,7 +144,7 @@ def postpone(claim: Claim, *, failure: str, delay: float | None, now: datetime, 
         if park or queue.attempts >= claim.rules.max_attempts:
             _park(queue, failure=failure, now=now)
             return True
-        queue.lease_token = queue.lease_until = None
+        _release(queue)
         queue.failure = failure
         queue.due_at = queue.clock + timedelta(seconds=max(delay or 0.0, backoff(queue.attempts)))
         queue.save()
@@ -177,6 +181,9 @@ def due_sessions(limit: int) -> list[uuid.UUID]:
 
 def overdue_seconds() -> float:
     """Age in seconds of the oldest work that is due and that nobody has claimed; 0 when there is none."""
+    if conf.llm().mode == conf.LLM_OFF:
+        # What was armed before it was switched off waits for nobody.
+        return 0.0
     ages = SessionQueue.objects.due().order_by("due_at").values_list(Now() - F("due_at"), flat=True)
     oldest: timedelta | None = ages.first()
     return oldest.total_seconds() if oldest else 0.0
@@ -199,8 +206,24 @@ def _claim(queue: SessionQueue, rules: conf.Rules) -> Claim:
 
 def _park(queue: SessionQueue, *, failure: str, now: datetime) -> None:
     queue.parked_at, queue.failure, queue.due_at = now, failure, None
-    queue.lease_token = queue.lease_until = None
+    _release(queue)
     queue.save()
+
+
+def _release(queue: SessionQueue) -> None:
+    queue.lease_token = queue.lease_until = queue.woken_at = None
+
+
+def _is_leased(queue: SessionQueue, *, now: datetime) -> bool:
+    return queue.lease_until is not None and queue.lease_until > now
+
+
+def _due_beside_attempt(queue: SessionQueue, due: datetime, *, now: datetime) -> datetime | None:
+    """The due time when another message comes to a batch that is being extracted or backs off."""
+    if _is_leased(queue, now=now):
+        # finish() looks at what came meanwhile by itself: counted with the batch, one message looks like a full one.
+        return queue.due_at
+    return max(due, queue.due_at) if queue.attempts and queue.due_at else due
 
 
 def _pending(queue: SessionQueue) -> Pending:
@@ -214,7 +237,11 @@ def _pending(queue: SessionQueue) -> Pending:
     )
 
 
-def _remember(queue: SessionQueue, pending: Pending) -> None:
+def _remember(queue: SessionQueue, pending: Pending, turns: Sequence[Turn]) -> None:
+    """Keep the counts of what waits, which ends with `turns`."""
+    if turns and not pending.user:
+        # A stretch without a user turn is never sent: the watermark passes over it (rules.md, 1.3).
+        queue.extracted_number, pending = turns[-1].number, Pending()
     queue.first_pending_at = pending.first_at
     queue.pending_rounds, queue.pending_tokens = pending.rounds, pending.tokens
     queue.pending_user, queue.pending_reply = pending.user, pending.reply

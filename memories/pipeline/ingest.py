@@ -87,7 +87,8 @@ def _locked_queue(tenant: Tenant, *, user_id: str, session_id: str, agent_id: st
     """The session's queue row, locked; None when capture is off."""
     if not tenant.capture:
         return None
-    rows = SessionQueue.objects.select_for_update(of=("self",)).with_clock()
+    # Both rows: of a joined row that is not locked, whoever waited would see the counters from before the wait.
+    rows = SessionQueue.objects.select_for_update(of=("self", "session"), no_key=True).with_clock()
     rows = rows.select_related("session__end_user").filter(
         session__end_user__tenant=tenant,
         session__end_user__external_id=user_id,
@@ -165,7 +166,7 @@ def _turn(session: Session, message: Message, token_count: int, *, number: int, 
         name=message.name,
         tool_calls=message.tool_calls,
         metadata=message.metadata,
-        external_id=message.external_id,
+        external_id=message.external_id or None,
         token_count=token_count,
         timestamp=message.timestamp,
         created_at=now,

@@ -1,0 +1,161 @@
+"""One attempt at a session's due batch: claim, gather, ask the model, commit in one short fenced transaction."""
+
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from memories import conf
+from memories.exceptions import LeaseLost, ModelError
+from memories.llm import client
+from memories.llm.calls import Completion
+from memories.llm.prompts import memory_update
+from memories.llm.prompts.memory_update import MemoryUpdate
+from memories.models import ExtractionRun, SessionQueue
+from memories.pipeline import debounce, extraction, reconcile
+from memories.pipeline.batches import Batch
+from memories.pipeline.debounce import Claim
+
+RunStatus = ExtractionRun.Status
+
+
+def consolidate(*, session_id: uuid.UUID, now: datetime) -> ExtractionRun | None:
+    """Extract the session's due batch; None when there was nothing to claim or nothing to feed.
+
+    A failing model is recorded on the run and the batch postponed or parked; any other error postpones it and is
+    raised. No transaction is open while the model is asked.
+    """
+    if conf.llm().mode == conf.LLM_OFF:
+        return None
+    claim = debounce.claim(session_id)
+    _end_lost_runs(session_id, is_ours=claim is not None, now=now)
+    if claim is None:
+        return None
+    attempt = _Attempt(claim, now)
+    with _given_back_on_error(attempt):
+        batch = extraction.gather(claim=claim, now=now)
+        _extract(attempt, batch) if batch.turns else _pass_over(attempt, batch)
+    return attempt.run
+
+
+@dataclass
+class _Attempt:
+    """A claim with the run that records it."""
+
+    claim: Claim
+    begun_at: datetime
+    run: ExtractionRun | None = None
+    calls: int = 0
+    _begun: float = field(default_factory=time.monotonic)
+
+    def now(self) -> datetime:
+        """The moment of the caller's clock, moved on by the time that has passed since."""
+        return self.begun_at + timedelta(seconds=time.monotonic() - self._begun)
+
+    def before_call(self) -> None:
+        debounce.renew(self.claim)
+        self.calls += 1
+
+    def start(self, batch: Batch) -> ExtractionRun:
+        """Commit the record of the attempt before its first call."""
+        session = self.claim.session
+        with transaction.atomic():
+            debounce.hold(self.claim)
+            self.run = ExtractionRun.objects.create(
+                tenant=session.tenant,
+                end_user=session.end_user,
+                session=session,
+                first_number=batch.first_number,
+                last_number=batch.last_number,
+                fed_turns=len(batch.turns),
+                attempt=self.claim.attempt,
+                extractor=f"llm:{conf.llm().model}",
+                prompt_version=memory_update.VERSION,
+                guidance_version=session.tenant.guidance_version,
+                started_at=self.begun_at,
+            )
+        return self.run
+
+    def end(self, status: RunStatus, failure: str) -> None:
+        """Record how it failed."""
+        if self.run is None:
+            return
+        self.run.status, self.run.failure = status, failure
+        self.run.calls, self.run.finished_at = self.calls, self.now()
+        # Not save(): an erasure may have deleted the row.
+        ended = ExtractionRun.objects.filter(pk=self.run.pk)
+        ended.update(status=status, failure=failure, calls=self.calls, finished_at=self.run.finished_at)
+
+    def give_back(self, *, failure: str, delay: float | None = None) -> None:
+        """Postpone or park the batch. One transaction: the lease never ends before the run does."""
+        with transaction.atomic():
+            parked = debounce.postpone(self.claim, failure=failure, delay=delay, now=self.now())
+            self.end(RunStatus.PARKED if parked else RunStatus.FAILED, failure)
+
+
+@contextmanager
+def _given_back_on_error(attempt: _Attempt) -> Iterator[None]:
+    """A lost lease ends the attempt; anything else, the task's own timeout too, postpones the batch and goes on up."""
+    failure = "internal_error"
+    try:
+        yield
+        failure = ""
+    except LeaseLost as lost:
+        attempt.end(RunStatus.DISCARDED, lost.code)
+        failure = ""
+    finally:
+        if failure:
+            attempt.give_back(failure=failure)
+
+
+def _pass_over(attempt: _Attempt, batch: Batch) -> None:
+    """Nothing of the range is fed: the watermark moves without a call."""
+    with transaction.atomic():
+        queue = debounce.hold(attempt.claim)
+        debounce.finish(attempt.claim, queue, extracted_number=batch.last_number, now=attempt.now())
+
+
+def _extract(attempt: _Attempt, batch: Batch) -> None:
+    run = attempt.start(batch)
+    try:
+        completion = client.complete(
+            messages=batch.messages,
+            answer=memory_update.ANSWER,
+            max_calls=attempt.claim.rules.max_model_calls,
+            before_call=attempt.before_call,
+        )
+    except ModelError as error:
+        attempt.give_back(failure=error.code, delay=error.retry_after)
+    else:
+        _commit(attempt, run, batch, completion)
+
+
+def _commit(attempt: _Attempt, run: ExtractionRun, batch: Batch, completion: Completion[MemoryUpdate]) -> None:
+    """Results, record and watermark together, or nothing."""
+    claim, now = attempt.claim, attempt.now()
+    run.extractor, run.calls = completion.extractor, attempt.calls
+    run.prompt_tokens, run.completion_tokens = completion.prompt_tokens, completion.completion_tokens
+    with transaction.atomic():
+        queue = debounce.hold(claim)
+        outcome = reconcile.apply(run=run, batch=batch, answer=completion.answer, rules=claim.rules, now=now)
+        run.outcome, run.refusals = dict(outcome.done), dict(outcome.refusals)
+        run.status, run.finished_at = RunStatus.COMMITTED, now
+        run.save(force_update=True)
+        debounce.finish(claim, queue, extracted_number=batch.last_number, now=now)
+
+
+def _end_lost_runs(session_id: uuid.UUID, *, is_ours: bool, now: datetime) -> None:
+    """Close what workers left behind that died: runs of a session whose lease is over, or has just become ours."""
+    runs = ExtractionRun.objects.filter(session=session_id, status=RunStatus.RUNNING)
+    queues = SessionQueue.objects.filter(pk=session_id)
+    if not is_ours:
+        queues = queues.filter(Q(lease_until=None) | Q(lease_until__lte=Now()))
+    parked = queues.filter(parked_at__isnull=False).exists()
+    status = RunStatus.PARKED if parked else RunStatus.FAILED
+    runs.filter(session__queue__in=queues).update(status=status, failure="worker_lost", finished_at=now)

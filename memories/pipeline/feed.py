@@ -1,0 +1,101 @@
+"""What of a session extraction is shown (rules.md, 1.3): pure, over turns in order."""
+
+import html
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from memories.models import Role, Turn
+from memories.models.folding import fold
+from memories.pipeline import uploads
+
+TRIVIAL = frozenset(
+    {"ok", "okay", "got it", "thanks", "thank you", "cheers"}
+    | {"嗯", "好的", "好的呢", "好", "好呀", "谢谢", "感谢", "多谢"}
+    | {"对", "是的", "收到", "明白", "了解", "知道了"}
+)
+_LONGEST_TRIVIAL = 200
+# One letter is found anywhere and proves nothing.
+_SHORTEST_QUOTE = 2
+
+
+@dataclass(frozen=True)
+class FedTurn:
+    """A turn with the text that is fed: as stored, but for cut blocks of uploads."""
+
+    turn: Turn
+    text: str
+
+    @property
+    def number(self) -> int:
+        return self.turn.number
+
+    @property
+    def at(self) -> datetime:
+        """When it was said: by the client's clock, if it told, else by ours."""
+        return self.turn.timestamp or self.turn.created_at
+
+    @property
+    def is_user(self) -> bool:
+        return self.turn.role == Role.USER
+
+    def contains(self, quote: str) -> bool:
+        """Whether it says `quote`, as written or as a prompt escapes it; folded (NFKC, case, spaces, punctuation)."""
+        readings = (_words(quote), _words(html.unescape(quote)))
+        return any(len(words) >= _SHORTEST_QUOTE and words in self._folded for words in readings)
+
+    @cached_property
+    def _folded(self) -> str:
+        # Kept: many candidates may quote one long turn.
+        return _words(self.text)
+
+
+def fed(turns: Iterable[Turn]) -> Iterator[FedTurn]:
+    """Those of the turns of one session, given in order, that extraction is shown.
+
+    A reply is only recognised as that of a dropped user turn when this turn is among `turns` too.
+    """
+    reply_goes_too = False
+    for turn in turns:
+        if turn.role == Role.USER and not is_hidden(turn):
+            shown = _shown(turn)
+            reply_goes_too = not shown.text.strip() or is_trivial(shown.text)
+            if not reply_goes_too:
+                yield shown
+        elif is_final_reply(turn):
+            shown = _shown(turn)
+            if shown.text.strip() and not reply_goes_too:
+                yield shown
+            reply_goes_too = False
+
+
+def is_final_reply(turn: Turn) -> bool:
+    """An assistant turn that does not merely call tools."""
+    return turn.role == Role.ASSISTANT and not turn.tool_calls
+
+
+def is_hidden(turn: Turn) -> bool:
+    """A message that the caller's own interface does not show."""
+    return turn.metadata.get("hide_from_ui") is True
+
+
+def is_trivial(text: str) -> bool:
+    """Whether the whole text, end punctuation aside, is a mere courtesy."""
+    if len(text) > _LONGEST_TRIVIAL:
+        return False
+    words = fold(text)
+    while words and (words[-1] in "~ " or unicodedata.category(words[-1]).startswith("P")):
+        words = words[:-1]
+    return words in TRIVIAL
+
+
+def _shown(turn: Turn) -> FedTurn:
+    text = uploads.cut_blocks(turn.content)
+    return FedTurn(turn=turn, text=text if text == turn.content else text.strip())
+
+
+def _words(text: str) -> str:
+    """Letters, digits and signs alone."""
+    return "".join(character for character in fold(text) if unicodedata.category(character)[0] not in "PZC")

@@ -1,0 +1,24 @@
+"""What the worker runs: tasks take ids and return counts, so that no queue holds anything personal."""
+
+import logging
+import traceback
+import uuid
+
+from django.utils import timezone
+
+from memories.models import ExtractionRun
+from memories.pipeline import consolidation
+
+logger = logging.getLogger(__name__)
+
+
+def consolidate_session(session_id: str) -> int:
+    """Extract the session's due batch; returns how many batches were committed, 0 or 1."""
+    try:
+        run = consolidation.consolidate(session_id=uuid.UUID(session_id), now=timezone.now())
+    except Exception as error:  # noqa: BLE001 - the outermost frame: the batch is already postponed, the worker lives on
+        # The place and the kind alone: the message of an error may quote a person.
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        logger.error("Session %s: %s at %s:%s", session_id, type(error).__name__, place.name, place.lineno)
+        return 0
+    return int(run is not None and run.status == ExtractionRun.Status.COMMITTED)

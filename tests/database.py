@@ -1,0 +1,91 @@
+"""What tests of races and query budgets need: threads with connections of their own, and the statements of a block."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+T = TypeVar("T")
+PATIENCE = 30.0
+_FRAMES = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE")
+
+
+def at_once(count: int, work: Callable[[int], T]) -> list[T | Exception]:
+    """What `work(0)` … `work(count - 1)` returned or raised, each in a thread of its own, started together."""
+    gate = threading.Barrier(count)
+
+    def run(index: int) -> T | Exception:
+        try:
+            connection.ensure_connection()
+            gate.wait(PATIENCE)
+            return work(index)
+        except Exception as error:  # noqa: BLE001  (handed to the test, which says what it expects)
+            return error
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(run, range(count)))
+
+
+def elsewhere(work: Callable[[], T]) -> T:
+    """What `work()` returns or raises on another connection."""
+    [outcome] = at_once(1, lambda _: work())
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
+
+
+@contextmanager
+def held(work: Callable[[], T]) -> Iterator[T]:
+    """Run `work()` on another connection and keep its transaction open for as long as the block lasts."""
+    begun, enough = threading.Event(), threading.Event()
+    results: list[T] = []
+
+    def run() -> None:
+        with transaction.atomic():
+            results.append(work())
+            begun.set()
+            assert enough.wait(PATIENCE)
+
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(elsewhere, run)
+        try:
+            assert begun.wait(PATIENCE), future.exception(0)
+            yield results[0]
+        finally:
+            enough.set()
+            future.result(PATIENCE)
+
+
+def blocked(work: Callable[[], T]) -> Future[T]:
+    """Start `work()` on another connection and return once it waits for a lock; the test lets the lock go."""
+    pool = ThreadPoolExecutor(1)
+    future = pool.submit(elsewhere, work)
+    pool.shutdown(wait=False)
+    patient_until = time.monotonic() + PATIENCE
+    while not (future.done() or _somebody_waits()):
+        assert time.monotonic() < patient_until
+        time.sleep(0.005)
+    assert not future.done(), "nothing stood in its way"
+    return future
+
+
+def _somebody_waits() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return cursor.fetchone() is not None
+
+
+def statements(work: Callable[[], Any]) -> list[str]:
+    """The SQL of `work()`, without what frames its transactions."""
+    with CaptureQueriesContext(connection) as captured:
+        work()
+    return [query["sql"] for query in captured.captured_queries if not query["sql"].startswith(_FRAMES)]

@@ -1,0 +1,160 @@
+"""Two real workers on one database, and one of them killed in the middle of a model call."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import LazySettings
+from django.db import connection
+
+from memories.models import EndUser, ExtractionRun, Fact, FactEvidence, Session, SessionQueue
+from tests import factories
+from tests.faults.workers import Worker, running, wait_until
+from tests.llm.endpoint import Endpoint, Handler, envelope
+from tests.llm.endpoint import running as endpoint_running
+from tests.pipeline.model import candidate
+
+LEASE = 4
+HELD = "Please hold"
+SHORT = {
+    "MEMORYHUB_DEBOUNCE_SECONDS": "1",
+    "MEMORYHUB_LEASE_SECONDS": str(LEASE),
+    "MEMORYHUB_LLM_TIMEOUT": "3",
+    "MEMORYHUB_LLM_CONCURRENCY": "1",
+    "MEMORYHUB_LLM": "openai",
+}
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    with endpoint_running() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def workers(
+    transactional_db: None, endpoint: Endpoint, settings: LazySettings, tmp_path: Path
+) -> Iterator[list[Worker]]:
+    settings.MEMORYHUB_LLM, settings.OPENAI_BASE_URL = "openai", endpoint.url
+    settings.MEMORYHUB_DEBOUNCE_SECONDS = 1
+    # The key tells which of the two is asking.
+    environs = [{**SHORT, "OPENAI_BASE_URL": endpoint.url, "OPENAI_API_KEY": f"worker-{place}"} for place in (0, 1)]
+    with running(*environs, folder=tmp_path) as workers:
+        yield workers
+
+
+class HeldAnswer:
+    """The first call for the held session is never answered; it notes when its client is gone."""
+
+    def __init__(self) -> None:
+        self.asked, self.gone = threading.Event(), threading.Event()
+        self.asked_by = -1
+
+    def __call__(self, handler: Handler) -> None:
+        if HELD in said_to(handler) and not self.asked.is_set():
+            self.asked_by = int(handler.headers["Authorization"].rpartition("-")[2])
+            self.asked.set()
+            assert handler.connection.recv(1) == b""
+            self.gone.set()
+            handler.close_connection = True
+        else:
+            answer(handler)
+
+
+def said_to(handler: Handler) -> str:
+    asked = next(item for item in handler.endpoint.requests[::-1] if item["messages"])
+    text: str = asked["messages"][-1]["content"]
+    return text
+
+
+def answer(handler: Handler) -> None:
+    facts = [candidate("Lives in Leiden"), candidate("喜欢喝龙井茶"), candidate("Lives in Leiden")]
+    handler.whole(200, json.dumps(envelope(json.dumps({"new_facts": facts}))).encode())
+
+
+def contents(person: EndUser) -> list[tuple[str, int]]:
+    return list(Fact.objects.filter(end_user=person).order_by("content").values_list("content", "mentions"))
+
+
+def is_extracted(session: Session) -> bool:
+    return SessionQueue.objects.filter(pk=session.pk, extracted_number=2, lease_token=None).exists()
+
+
+def kill_pool_process(worker: Worker) -> None:
+    worker.kill_pool_process()
+
+
+def kill_cluster(worker: Worker) -> None:
+    worker.kill()
+
+
+@pytest.mark.parametrize("kill", [kill_pool_process, kill_cluster])
+def test_killed_during_the_model_call(
+    workers: list[Worker], endpoint: Endpoint, kill: Callable[[Worker], None]
+) -> None:
+    held = HeldAnswer()
+    endpoint.responds(held)
+    person, other = factories.end_user(), factories.end_user()
+    session = factories.session(person, (("user", HELD), ("assistant", "Noted")))
+    assert held.asked.wait(10)
+    kill(workers[held.asked_by])
+    assert held.gone.wait(5), "the wrong process was killed"
+    killed_at = time.monotonic()
+
+    # The other session goes on at full speed, long before the lease of the first is over.
+    quick = factories.session(other, (("user", "I live in Leiden"), ("assistant", "Noted")))
+    wait_until(lambda: is_extracted(quick), within=LEASE)
+    assert not is_extracted(session)
+
+    wait_until(lambda: is_extracted(session))
+    assert time.monotonic() - killed_at < LEASE + 5
+    each_once = [("Lives in Leiden", 1), ("喜欢喝龙井茶", 1)]
+    assert (contents(person), contents(other)) == (each_once, each_once)
+    assert FactEvidence.objects.filter(fact__end_user=person).count() == 2
+    runs = ExtractionRun.objects.filter(session=session).order_by("started_at")
+    assert list(runs.values_list("status", "failure", "attempt")) == [
+        ("failed", "worker_lost", 1),
+        ("committed", "", 2),
+    ]
+
+
+def test_connections_cut(workers: list[Worker], endpoint: Endpoint) -> None:
+    """Every connection of the workers is ended by the server: they make new ones, and nothing is lost."""
+    endpoint.responds(answer)
+    person = factories.end_user()
+    first = factories.session(person, (("user", "I live in Leiden"), ("assistant", "Noted")), flush=True)
+    wait_until(lambda: is_extracted(first))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        (cut,) = cursor.fetchone()
+    assert cut >= len(workers)
+    second = factories.session(person, (("user", "I live in Leiden"), ("assistant", "Noted")), flush=True)
+    assert wait_until(lambda: is_extracted(second)) < 5
+    assert contents(person) == [("Lives in Leiden", 2), ("喜欢喝龙井茶", 2)]
+
+
+def test_due_work_starts_in_time(workers: list[Worker], endpoint: Endpoint) -> None:
+    """From the moment that a session is due to the model's being asked: at most 2 seconds."""
+    arrivals: list[float] = []
+
+    def note(handler: Handler) -> None:
+        arrivals.append(time.monotonic())
+        answer(handler)
+
+    endpoint.responds(note)
+    waits = []
+    for count in range(1, 6):
+        due_at = time.monotonic()
+        factories.session(factories.end_user(), (("user", "Hello you"), ("assistant", "Hi")), flush=True)
+        wait_until(lambda count=count: len(arrivals) == count)  # type: ignore[misc]
+        waits.append(arrivals[-1] - due_at)
+        # Out of step with the sweep.
+        time.sleep(0.13 * count)
+    print("seconds from due to asked:", [round(wait, 2) for wait in waits])  # noqa: T201
+    assert max(waits) < 2.0

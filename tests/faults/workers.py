@@ -1,0 +1,96 @@
+"""Real workers: `manage.py worker` as processes on the test's own database."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from django.conf import settings
+from django.db import connection
+
+from memories.models import WorkerHeartbeat
+
+PATIENCE = 30.0
+
+
+class Worker:
+    """One cluster: the command, django-q's sentinel under it, and under that the pool."""
+
+    def __init__(self, environ: Mapping[str, str], log: Path) -> None:
+        with log.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "worker"],
+                cwd=settings.BASE_DIR,
+                env={**os.environ, "DJANGO_SETTINGS_MODULE": "memoryhub.settings", **environ},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    @property
+    def sentinel(self) -> int:
+        return min(children(self.process.pid))
+
+    @property
+    def pool_process(self) -> int:
+        """The only process that runs tasks: django-q makes the pool first, then its monitor and pusher."""
+        return min(children(self.sentinel))
+
+    def kill_pool_process(self) -> None:
+        os.kill(self.pool_process, signal.SIGKILL)
+
+    def kill(self) -> None:
+        """The command itself; the rest must notice."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> int:
+        self.process.terminate()
+        return self.process.wait(PATIENCE)
+
+
+@contextmanager
+def running(*environs: Mapping[str, str], folder: Path) -> Iterator[list[Worker]]:
+    """Workers with these variables, given once each of them has shown that it lives; all are ended."""
+    common = {
+        "DATABASE_URL": database_url(),
+        "MEMORYHUB_HOME": str(folder),
+        "MEMORYHUB_SECRET_KEY": settings.SECRET_KEY,
+    }
+    workers = [Worker({**common, **environ}, folder / f"{place}.log") for place, environ in enumerate(environs)]
+    try:
+        wait_until(lambda: WorkerHeartbeat.objects.count() == len(workers))
+        yield workers
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+def database_url() -> str:
+    """The test's database as DATABASE_URL."""
+    own: dict[str, Any] = connection.settings_dict
+    who = f"{quote(own['USER'])}:{quote(own['PASSWORD'])}"
+    return f"postgresql://{who}@/{own['NAME']}?{urlencode({'host': own['HOST'], 'port': own['PORT']})}"
+
+
+def children(parent: int) -> list[int]:
+    """Process ids of the direct children, on Linux and macOS alike."""
+    listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    pairs = [line.split() for line in listing.splitlines()]
+    return [int(pid) for pid, parent_pid in pairs if int(parent_pid) == parent]
+
+
+def wait_until(is_so: Callable[[], bool], *, within: float = PATIENCE) -> float:
+    """Wait until it is so; returns the seconds that it took. AssertionError when it takes too long."""
+    begun = time.monotonic()
+    while not is_so():
+        assert time.monotonic() - begun < within, "waited in vain"
+        time.sleep(0.02)
+    return time.monotonic() - begun

@@ -1,0 +1,71 @@
+"""A language model for tests of the pipeline: it answers what it is told to, and may wait at a gate meanwhile."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+
+from memories.llm import client
+from memories.llm.answers import A, parse
+from memories.llm.calls import Call, Completion
+
+Answer = dict[str, Any] | Exception | Callable[[], dict[str, Any]]
+
+
+@dataclass
+class Model:
+    """Each call takes the next of `answers`; when none is left it has nothing to say."""
+
+    answers: list[Answer] = field(default_factory=list)
+    prompts: list[str] = field(default_factory=list)
+
+    def say(self, *new_facts: Any, **rest: Any) -> None:
+        self.answers.append({"new_facts": list(new_facts), **rest})
+
+    def answer(self) -> dict[str, Any]:
+        answer = self.answers.pop(0) if self.answers else {"new_facts": []}
+        if isinstance(answer, Exception):
+            raise answer
+        return answer() if callable(answer) else answer
+
+
+present = Model()
+
+
+def complete(call: Call[A]) -> Completion[A]:
+    call.before_call()
+    present.prompts.append(call.messages[-1]["content"])
+    answer = parse(json.dumps(present.answer()), call.answer)
+    return Completion(answer=answer, model="test", prompt_tokens=70, completion_tokens=7, calls=1)
+
+
+def install(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> Model:
+    """The hub asks this model until the test ends."""
+    model = Model()
+    settings.MEMORYHUB_LLM = "scripted"
+    monkeypatch.setitem(client.BACKENDS, "scripted", f"{__name__}.complete")
+    monkeypatch.setattr(f"{__name__}.present", model)
+    return model
+
+
+def candidate(content: Any = "Lives in Leiden", **over: Any) -> dict[str, Any]:
+    """An item of new_facts that the gate lets through; turn 1 is to be a user turn."""
+    return {
+        "content": content,
+        "category": "knowledge",
+        "confidence": 0.9,
+        "importance": 0.5,
+        "key": None,
+        "value": None,
+        "tags": [],
+        "durability": "durable",
+        "about": "user",
+        "evidence": [1],
+        "quote": None,
+        "source_error": None,
+        "expires_in_days": None,
+        **over,
+    }

@@ -1,0 +1,188 @@
+"""The broker's sweep: due sessions are woken, once, in time, and an outage does not end it."""
+
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.db import InterfaceError, OperationalError
+from django.db.models.functions import Now
+from django.utils import timezone
+from django_q.conf import Conf
+from django_q.models import OrmQ
+from django_q.signing import SignedPackage
+
+from memories import conf, schedules
+from memories.models import EndUser, Session, SessionQueue, WorkerHeartbeat
+from memories.pipeline import debounce
+from memories.schedules import TASK, Pulse, SweepingBroker
+from tests import factories
+from tests.pipeline.model import install
+
+SAID = (("user", "I live in Leiden"), ("assistant", "Noted"))
+
+
+@pytest.fixture
+def person(db: None, settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> EndUser:
+    install(settings, monkeypatch)
+    return factories.end_user()
+
+
+@pytest.fixture
+def broker(db: None, monkeypatch: pytest.MonkeyPatch) -> SweepingBroker:
+    monkeypatch.setattr(Pulse, "start", lambda self: None)
+    monkeypatch.setattr(schedules, "OUTAGE_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(Conf, "POLL", 0)
+    return SweepingBroker(list_key=Conf.CLUSTER_NAME)
+
+
+def due(person: EndUser) -> Session:
+    return factories.session(person, SAID, flush=True)
+
+
+def woken() -> list[uuid.UUID]:
+    tasks = [SignedPackage.loads(payload) for payload in OrmQ.objects.order_by("pk").values_list("payload", flat=True)]
+    assert {task["func"] for task in tasks} <= {TASK}
+    return [uuid.UUID(task["args"][0]) for task in tasks]
+
+
+def test_due_sessions_are_woken_oldest_first(broker: SweepingBroker, person: EndUser) -> None:
+    second, first = due(person), due(person)
+    SessionQueue.objects.filter(pk=first.pk).update(due_at=Now() - timedelta(minutes=1))
+    broker.sweep()
+    assert woken() == [first.pk, second.pk]
+
+
+def test_wake_up_holds_an_id_and_nothing_else(broker: SweepingBroker, person: EndUser) -> None:
+    session = due(person)
+    broker.sweep()
+    task = SignedPackage.loads(OrmQ.objects.get().payload)
+    assert (task["func"], task["args"], task["kwargs"]) == (TASK, (str(session.pk),), {})
+
+
+def test_session_is_woken_once(broker: SweepingBroker, person: EndUser) -> None:
+    due(person)
+    broker.sweep()
+    broker.sweep()
+    assert len(woken()) == 1
+
+
+def test_wake_up_that_got_lost_is_sent_again(broker: SweepingBroker, person: EndUser) -> None:
+    due(person)
+    broker.sweep()
+    OrmQ.objects.all().delete()
+    SessionQueue.objects.update(woken_at=Now() - debounce.REWAKE)
+    broker.sweep()
+    assert len(woken()) == 1
+
+
+def test_what_is_not_due_sleeps_on(broker: SweepingBroker, person: EndUser) -> None:
+    factories.session(person, SAID)
+    claimed, parked = due(person), due(person)
+    assert debounce.claim(claimed.pk)
+    SessionQueue.objects.filter(pk=parked.pk).update(parked_at=Now())
+    awake = due(person)
+    broker.sweep()
+    assert woken() == [awake.pk]
+
+
+def test_backlog_of_wake_ups_stays_small(broker: SweepingBroker, person: EndUser) -> None:
+    room = schedules.WAKE_UPS_PER_WORKER * Conf.WORKERS
+    for _ in range(room + 2):
+        due(person)
+    assert broker.sweep()
+    assert len(woken()) == room
+    assert broker.sweep()
+    assert len(woken()) == room
+    OrmQ.objects.all().delete()
+    assert not broker.sweep()
+    assert len(woken()) == 2
+
+
+def test_without_a_model_nobody_is_woken(broker: SweepingBroker, person: EndUser, settings: LazySettings) -> None:
+    due(person)
+    settings.MEMORYHUB_LLM = conf.LLM_OFF
+    broker.sweep()
+    assert woken() == []
+
+
+def test_mark_and_wake_up_are_one_transaction(
+    broker: SweepingBroker, person: EndUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = due(person)
+    with monkeypatch.context() as patch:
+        patch.setattr(schedules, "async_task", failing(OperationalError))
+        with pytest.raises(OperationalError):
+            broker.sweep()
+    assert SessionQueue.objects.get(pk=session.pk).woken_at is None
+    broker.sweep()
+    assert woken() == [session.pk]
+
+
+def test_dequeue_sweeps_first(broker: SweepingBroker, person: EndUser) -> None:
+    session = due(person)
+    ((_, payload),) = broker.dequeue() or []
+    assert SignedPackage.loads(payload)["args"] == (str(session.pk),)
+
+
+def test_dequeue_sweeps_while_the_queue_is_not_empty(broker: SweepingBroker, person: EndUser) -> None:
+    for _ in range(3):
+        due(person)
+    broker.sweep()
+    late = due(person)
+    taken = broker.dequeue() or []
+    assert len(taken) == 1
+    assert late.pk in woken()
+
+
+def test_dequeue_does_not_sweep_all_the_time(
+    broker: SweepingBroker, person: EndUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, sweeps = [100.0], []
+    monkeypatch.setattr("memories.schedules.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr(broker, "sweep", lambda: sweeps.append(clock[0]))
+    for moment in (100.0, 100.1, 100.4, 100.6, 100.7, 101.2):
+        clock[0] = moment
+        broker.dequeue()
+    assert sweeps == [100.0, 100.6, 101.2]
+
+
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+def test_outage_does_not_end_the_pusher(
+    broker: SweepingBroker, person: EndUser, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    due(person)
+    # The real one would close the connection that holds the test's transaction.
+    monkeypatch.setattr("memories.schedules.connections.close_all", lambda: None)
+    with monkeypatch.context() as patch:
+        patch.setattr(broker, "sweep", failing(error))
+        assert broker.dequeue() is None
+    assert len(broker.dequeue() or []) == 1
+
+
+def test_sign_of_life(db: None) -> None:
+    pulse = Pulse()
+    pulse.beat()
+    first = WorkerHeartbeat.objects.get()
+    pulse.beat()
+    again = WorkerHeartbeat.objects.get()
+    assert again.started_at == first.started_at
+    assert again.beat_at > first.beat_at
+    assert timezone.now() - again.beat_at < timedelta(seconds=5)
+
+
+def test_signs_of_clusters_long_gone_are_dropped(db: None) -> None:
+    for name, age in (("old:1", timedelta(hours=2)), ("other:2", timedelta(minutes=1))):
+        then = timezone.now() - age
+        WorkerHeartbeat.objects.create(name=name, started_at=then, beat_at=then)
+    Pulse().beat()
+    assert WorkerHeartbeat.objects.filter(name="other:2").exists()
+    assert not WorkerHeartbeat.objects.filter(name="old:1").exists()
+
+
+def failing(error: type[Exception]) -> Any:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    return fail
