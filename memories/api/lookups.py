@@ -1,0 +1,64 @@
+"""One look-up per kind of object, always by (tenant, id): what is another tenant's was never there."""
+
+import uuid
+
+from django.db.models import Prefetch, QuerySet
+
+from memories.exceptions import NotFound
+from memories.models import EndUser, ExtractionRun, Fact, FactEvidence, Session, Tenant
+
+
+def person(*, tenant: Tenant, user_id: str) -> EndUser:
+    """The end user whom the caller calls `user_id`. Errors: NotFound."""
+    found = known_person(tenant=tenant, user_id=user_id)
+    if found is None:
+        raise NotFound
+    return found
+
+
+def known_person(*, tenant: Tenant, user_id: str) -> EndUser | None:
+    """The same, None for an unknown one: their lists are empty."""
+    found = EndUser.objects.of(tenant).filter(external_id=user_id).first()
+    if found:
+        found.tenant = tenant
+    return found
+
+
+def session(*, tenant: Tenant, session_id: uuid.UUID) -> Session:
+    """Errors: NotFound."""
+    found = sessions(tenant).filter(pk=session_id).first()
+    if found is None:
+        raise NotFound
+    return found
+
+
+def sessions(tenant: Tenant) -> QuerySet[Session]:
+    """A tenant's sessions with all that an answer shows of them."""
+    return Session.objects.filter(tenant=tenant).select_related("queue", "tenant", "end_user")
+
+
+def fact(*, tenant: Tenant, fact_id: uuid.UUID) -> Fact:
+    """Errors: NotFound."""
+    found = facts(tenant).filter(pk=fact_id).first()
+    if found is None:
+        raise NotFound
+    return found
+
+
+def facts(tenant: Tenant) -> QuerySet[Fact]:
+    """A tenant's facts with all that an answer shows of them."""
+    evidence = Prefetch("evidence", queryset=FactEvidence.objects.select_related("session"))
+    return Fact.objects.filter(tenant=tenant).select_related("end_user").prefetch_related(evidence)
+
+
+def extraction(*, tenant: Tenant, run_id: uuid.UUID) -> ExtractionRun:
+    """Errors: NotFound."""
+    found = extractions(tenant).filter(pk=run_id).first()
+    if found is None:
+        raise NotFound
+    return found
+
+
+def extractions(tenant: Tenant) -> QuerySet[ExtractionRun]:
+    """A tenant's extraction runs with all that an answer shows of them."""
+    return ExtractionRun.objects.filter(tenant=tenant).select_related("session", "end_user")

@@ -1,0 +1,96 @@
+"""Lists in pages: a signed cursor names a row, so that pages neither skip nor repeat while rows come and go."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from django.core import signing
+from django.db.models import Model, Q, QuerySet
+from rest_framework.request import Request
+from rest_framework.utils.urls import replace_query_param
+
+from memories.exceptions import InvalidInput
+
+PAGE_SIZE = 50
+MAX_PAGE_SIZE = 200
+NEWEST_FIRST = ("-created_at", "-id")
+
+Row = TypeVar("Row", bound=Model)
+
+
+@dataclass(frozen=True)
+class Page(Generic[Row]):
+    """Some rows with the addresses of the pages beside them."""
+
+    rows: list[Row]
+    next: str | None
+    previous: str | None
+
+
+@dataclass(frozen=True)
+class _Cursor:
+    """Rows after `position` (or before it) in a list's order."""
+
+    position: list[Any]
+    backwards: bool
+
+
+class CursorPages:
+    """The pages of one list; `ordering` is all ascending or all descending and unique as a whole."""
+
+    def __init__(self, request: Request, *, tenant_id: object, ordering: Sequence[str] = NEWEST_FIRST) -> None:
+        self.request = request
+        self.ordering = ordering
+        # Bound to the list: a cursor of another tenant or list does not verify here.
+        self.signer = signing.Signer(salt=f"memories.api.cursor:{tenant_id}:{request.path}")
+
+    def page(self, rows: QuerySet[Row], *, size: int = PAGE_SIZE, cursor: str | None = None) -> Page[Row]:
+        """The page that `cursor` names, else the first. Errors: InvalidInput for a cursor that is not ours."""
+        at = self._read(cursor) if cursor else None
+        backwards = at is not None and at.backwards
+        found = list(self._from(rows, at)[: size + 1])
+        more, found = len(found) > size, found[:size]
+        if backwards:
+            found.reverse()
+        has_next, has_previous = (True, more) if backwards else (more, at is not None)
+        return Page(
+            rows=found,
+            next=self._link(found[-1], backwards=False) if found and has_next else None,
+            previous=self._link(found[0], backwards=True) if found and has_previous else None,
+        )
+
+    def _from(self, rows: QuerySet[Row], at: _Cursor | None) -> QuerySet[Row]:
+        descending = self.ordering[0].startswith("-") != (at is not None and at.backwards)
+        fields = [name.lstrip("-") for name in self.ordering]
+        rows = rows.order_by(*(f"-{name}" if descending else name for name in fields))
+        return rows if at is None else rows.filter(_beyond(fields, at.position, "lt" if descending else "gt"))
+
+    def _read(self, cursor: str) -> _Cursor:
+        try:
+            position, backwards = self.signer.unsign_object(cursor)
+        except signing.BadSignature as error:
+            detail = "This cursor is not one of this list: follow 'next' or 'previous' as they were given."
+            raise InvalidInput.at("cursor", detail, code="cursor") from error
+        return _Cursor(position=position, backwards=backwards)
+
+    def _link(self, row: Row, *, backwards: bool) -> str:
+        position = [_plain(getattr(row, name.lstrip("-"))) for name in self.ordering]
+        cursor = self.signer.sign_object([position, backwards])
+        return replace_query_param(self.request.build_absolute_uri(), "cursor", cursor)
+
+
+def _beyond(fields: Sequence[str], position: Sequence[Any], operator: str) -> Q:
+    """(a, b) < (x, y) as a ≤ x and (a < x or b < y): the first half is a range of the index."""
+    first, *others = zip(fields, position, strict=True)
+    beyond = Q(**{f"{first[0]}__{operator}": first[1]})
+    if not others:
+        return beyond
+    rest = _beyond([name for name, _ in others], [value for _, value in others], operator)
+    return Q(**{f"{first[0]}__{operator}e": first[1]}) & (beyond | rest)
+
+
+def _plain(value: Any) -> str | int:
+    if isinstance(value, int):
+        return value
+    return value.isoformat() if isinstance(value, datetime) else str(value)

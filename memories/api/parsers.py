@@ -1,0 +1,158 @@
+"""Strict JSON: what PostgreSQL, UTF-8 or the stack cannot hold is refused here, with the place where it stands."""
+
+import json
+import math
+from io import BytesIO
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils.http import parse_header_parameters
+from gunicorn.http.errors import ParseException
+from rest_framework.exceptions import APIException, UnsupportedMediaType
+from rest_framework.parsers import BaseParser
+
+from memories.exceptions import InvalidInput
+
+MAX_DEPTH = 64
+MAX_INTEGER = 2**63 - 1
+_DIGITS = 20
+
+# A place in a document: the place that holds it and its key there; a pointer is only written out for an error.
+Place = tuple[Any, str | int] | None
+
+
+class BodyTooLarge(APIException):
+    status_code = 413
+    default_code = "too_large"
+    default_detail = "A body may be at most 10 MB; send the messages in several posts."
+
+
+class StrictJSONParser(BaseParser):
+    """One JSON object in UTF-8, at most 10 MB."""
+
+    media_type = "application/json"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> dict[str, Any]:
+        """The decoded object. Errors: BodyTooLarge, UnsupportedMediaType, InvalidInput."""
+        kind, parameters = parse_header_parameters(media_type or "")
+        # REST framework lets wildcards through to here.
+        if kind != self.media_type or parameters.get("charset", "utf-8").lower() not in ("utf-8", "utf8"):
+            raise UnsupportedMediaType(media_type or "")
+        length = int(parser_context["request"].META["CONTENT_LENGTH"])
+        if length > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            raise BodyTooLarge
+        body = stream.read(length)
+        if len(body) < length:
+            raise _incomplete()
+        return decode(body)
+
+
+def accept_chunked(request: HttpRequest) -> None:
+    """Give a chunked body, which comes without a Content-Length, its length: Django reads nothing without one."""
+    chunked = "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower()
+    if request.META.get("CONTENT_LENGTH") or not chunked or not request.META.get("wsgi.input_terminated"):
+        return
+    try:
+        body = request.META["wsgi.input"].read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+    except (OSError, ParseException) as error:
+        raise _incomplete() from error
+    request._stream = BytesIO(body)
+    request.META["CONTENT_LENGTH"] = str(len(body))
+
+
+def decode(body: bytes) -> dict[str, Any]:
+    """The JSON object in `body`. Errors: InvalidInput with a JSON pointer to the fault."""
+    try:
+        document = _DECODER.decode(body.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise _fault(f"The body is not UTF-8: see byte {error.start}.", code="encoding") from error
+    except json.JSONDecodeError as error:
+        raise _fault(f"The body is not JSON: {error}.", code="syntax") from error
+    except RecursionError as error:
+        raise _too_deep(None) from error
+    if not isinstance(document, dict):
+        raise _fault("The body must be a JSON object.", code="not_an_object")
+    _inspect(document)
+    return document
+
+
+def pointer(place: Place) -> str:
+    """The JSON pointer (RFC 6901) of a place; "" is the whole document."""
+    steps: list[str] = []
+    while place is not None:
+        place, key = place
+        steps.append(escape(key))
+    return "".join(f"/{step}" for step in reversed(steps))
+
+
+def escape(key: object) -> str:
+    """One step of a JSON pointer."""
+    return str(key).replace("~", "~0").replace("/", "~1")
+
+
+def _inspect(document: Any) -> None:
+    """Refuse NUL, lone surrogates and deep nesting anywhere; a loop, so that depth cannot exhaust the stack."""
+    waiting: list[tuple[Any, Place, int]] = [(document, None, 1)]
+    while waiting:
+        value, place, depth = waiting.pop()
+        if isinstance(value, str):
+            _check_text(value, place)
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                _check_text(key, place)
+                waiting.append((item, (place, key), depth + 1))
+        elif isinstance(value, list):
+            waiting.extend((item, (place, index), depth + 1) for index, item in enumerate(value))
+        if depth > MAX_DEPTH and isinstance(value, dict | list):
+            raise _too_deep(place)
+
+
+def _check_text(text: str, place: Place) -> None:
+    if "\x00" in text:
+        raise _fault("Text may not contain the character U+0000.", code="nul", place=place)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        detail = "Text may not contain half of a surrogate pair."
+        raise _fault(detail, code="surrogate", place=place) from error
+
+
+def _integer(digits: str) -> int:
+    # Measured before it is read: Python refuses to read more than some thousands of digits.
+    if len(digits) > _DIGITS or abs(value := int(digits)) > MAX_INTEGER:
+        raise _fault("An integer must fit into 64 bits.", code="number")
+    return value
+
+
+def _float(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise _fault("A number is too large.", code="number")
+    return value
+
+
+def _constant(name: str) -> None:
+    raise _fault(f"{name} is not JSON.", code="number")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _fault("An object names the same key twice.", code="duplicate_key")
+    return found
+
+
+def _incomplete() -> InvalidInput:
+    return _fault("The body could not be read to its end.", code="incomplete")
+
+
+def _too_deep(place: Place) -> InvalidInput:
+    return _fault(f"The body is nested more than {MAX_DEPTH} levels deep.", code="depth", place=place)
+
+
+def _fault(detail: str, *, code: str, place: Place = None) -> InvalidInput:
+    return InvalidInput.at(pointer(place), detail, code=code)
+
+
+_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_constant, object_pairs_hook=_unique)

@@ -1,0 +1,115 @@
+"""What the OpenAPI document says beyond the serializers: scopes, the key, and the problem answers of each operation."""
+
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+
+from memories.api.errors import MEDIA_TYPE
+from memories.models import Scope, Section
+
+View = TypeVar("View", bound=Callable[..., Any])
+Status = HTTPStatus
+
+ALWAYS = (Status.BAD_REQUEST, Status.UNAUTHORIZED, Status.FORBIDDEN, Status.NOT_ACCEPTABLE, Status.SERVICE_UNAVAILABLE)
+WITH_BODY = (Status.REQUEST_ENTITY_TOO_LARGE, Status.UNSUPPORTED_MEDIA_TYPE)
+MEANINGS: Mapping[int, str] = {
+    Status.BAD_REQUEST: "The input is not valid; `errors` says where.",
+    Status.UNAUTHORIZED: "The key is missing, not known, expired or revoked.",
+    Status.FORBIDDEN: "The key lacks the scope.",
+    Status.NOT_FOUND: "There is no such object.",
+    Status.NOT_ACCEPTABLE: "The Accept header does not take application/json.",
+    Status.CONFLICT: "The object's present state does not allow this.",
+    Status.PRECONDITION_FAILED: "The object has another version than If-Match names.",
+    Status.REQUEST_ENTITY_TOO_LARGE: "The body is larger than 10 MB, or a message larger than 1 MB.",
+    Status.UNSUPPORTED_MEDIA_TYPE: "The body is not application/json in UTF-8.",
+    Status.LOCKED: "The person is restricted: nothing is stored.",
+    Status.SERVICE_UNAVAILABLE: "The database cannot answer; try again after `Retry-After` seconds.",
+}
+
+
+class FaultSerializer(serializers.Serializer[Any]):
+    pointer = serializers.CharField(help_text="JSON pointer into the body, or the name of a parameter.")
+    code = serializers.CharField()
+    detail = serializers.CharField()
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """A problem document (RFC 9457)."""
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField()
+    instance = serializers.CharField(help_text="The path of the request, without its query.")
+    code = serializers.CharField(help_text="Stable; made for programs.")
+    request_id = serializers.CharField(help_text="As in X-Request-ID.")
+    errors = FaultSerializer(many=True)  # type: ignore[assignment]
+    existing_id = serializers.UUIDField(required=False, help_text="Of a duplicate: the fact that says the same.")
+
+
+class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    target_class = "memories.api.authentication.KeyAuthentication"
+    name = "key"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer", "description": "An API key: `mh_<prefix>_<secret>`."}
+
+
+def operation(
+    operation_id: str,
+    summary: str,
+    *,
+    scope: Scope,
+    answers: Mapping[int, Any],
+    request: Any = None,
+    parameters: Sequence[Any] = (),
+    problems: Sequence[int] = (),
+    description: str = "",
+) -> Callable[[View], View]:
+    """Declare a view's method as an operation: the scope that it needs, and what the schema says of it."""
+
+    def declare(view: View) -> View:
+        view.scope = scope  # type: ignore[attr-defined]  # read by HasScope
+        refused = sorted({*ALWAYS, *problems, *(WITH_BODY if request else ())})
+        return extend_schema(
+            operation_id=operation_id,
+            summary=summary,
+            description=f"{description} Needs the scope `{scope}`.".strip(),
+            request=request,
+            parameters=[*parameters, _request_id(*answers, *refused)],
+            responses={**answers, **{(status, MEDIA_TYPE): _problem(status) for status in refused}},
+        )(view)
+
+    return declare
+
+
+def if_match() -> OpenApiParameter:
+    """The optional request header that guards against overwriting somebody else's change."""
+    detail = 'The version that you read, as in the ETag: `"3"`.'
+    return OpenApiParameter("If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description=detail)
+
+
+def etag(*statuses: int) -> OpenApiParameter:
+    """The answer header with the object's version."""
+    return OpenApiParameter("ETag", OpenApiTypes.STR, OpenApiParameter.HEADER, response=list(statuses))
+
+
+def _request_id(*statuses: int) -> OpenApiParameter:
+    detail = "Yours when you sent one, else one of ours."
+    return OpenApiParameter(
+        "X-Request-ID", OpenApiTypes.STR, OpenApiParameter.HEADER, description=detail, response=list(statuses)
+    )
+
+
+def _problem(status: int) -> OpenApiResponse:
+    return OpenApiResponse(ProblemSerializer, description=MEANINGS[status])
+
+
+def section_of_path() -> OpenApiParameter:
+    """The name of a profile section in an address."""
+    return OpenApiParameter("section", OpenApiTypes.STR, OpenApiParameter.PATH, enum=Section.values)

@@ -1,0 +1,99 @@
+"""POST /context: a request for memory inside a token budget."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from memories.api.v1.serializers.fields import AgentId, Identifier, OneOf, Strict, Text, Whole, Words
+from memories.llm.tokens import DEFAULT_TOKENIZER, TOKENIZERS
+from memories.pipeline.context import DEFAULT_INCLUDE, INCLUDABLE, Context, ContextRequest
+
+MAX_TOKENS = 8000
+DEFAULT_TOKENS = 2000
+MAX_FACTS = 500
+
+
+class LimitsSerializer(Strict):
+    tolerated = frozenset({"episodes"})
+
+    facts = Whole(min_value=0, max_value=MAX_FACTS, default=20, help_text="Ranked facts; standing ones come on top.")
+
+
+class ContextSerializer(Strict):
+    # Both come with the issues that give them a meaning; callers of the full contract work today.
+    tolerated = frozenset({"query", "session_id"})
+
+    user_id = Identifier()
+    agent_id = AgentId(help_text="Whose private facts are served besides the person's own.")
+    max_tokens = Whole(min_value=0, max_value=MAX_TOKENS, default=DEFAULT_TOKENS)
+    if_revision = Text(required=False, allow_null=True, max_length=64)
+    include = serializers.ListField(
+        child=OneOf(INCLUDABLE), default=lambda: sorted(DEFAULT_INCLUDE), max_length=len(INCLUDABLE)
+    )
+    tokenizer = OneOf(TOKENIZERS, default=DEFAULT_TOKENIZER)
+    roles = Words(child=Text(max_length=100), default=list, help_text="Roles that the person has, for guarded facts.")
+    limits = LimitsSerializer(required=False)
+
+
+class ItemSerializer(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(["fact", "profile", "turn"])
+    id = serializers.UUIDField()
+    score = serializers.FloatField(allow_null=True)
+    score_parts = serializers.DictField(child=serializers.FloatField())
+    tokens = serializers.IntegerField()
+
+
+class DroppedSerializer(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(["fact", "profile", "turn"])
+    id = serializers.UUIDField()
+    reason = serializers.ChoiceField(["budget", "limit"])
+
+
+class ContextAnswerSerializer(serializers.Serializer[Any]):
+    """The block for the model's prompt; with `if_revision` of the present revision only `unchanged` and `revision`."""
+
+    memory = serializers.CharField(required=False, allow_blank=True, help_text="`<memory>…</memory>`, or empty.")
+    token_count = serializers.IntegerField(required=False)
+    max_tokens = serializers.IntegerField(required=False)
+    tokenizer = serializers.CharField(required=False)
+    items = ItemSerializer(many=True, required=False)
+    dropped = DroppedSerializer(many=True, required=False)
+    revision = serializers.CharField()
+    restricted = serializers.BooleanField(required=False, help_text="Only when true.")
+    serve = serializers.BooleanField(required=False, help_text="Only when false: serving is switched off.")
+    unchanged = serializers.BooleanField(required=False, help_text="Only when true.")
+
+
+def context_request(given: dict[str, Any]) -> ContextRequest:
+    """The pipeline's form of a validated body."""
+    limits = given.get("limits") or {}
+    return ContextRequest(
+        user_id=given["user_id"],
+        agent_id=given.get("agent_id") or "",
+        max_tokens=given["max_tokens"],
+        include=frozenset(given["include"]),
+        tokenizer=given["tokenizer"],
+        roles=tuple(given["roles"]),
+        facts_limit=limits.get("facts", ContextRequest.facts_limit),
+    )
+
+
+def context_answer(context: Context, *, if_revision: str | None) -> dict[str, Any]:
+    """In the shape of ContextAnswerSerializer; by hand, because this answer is asked for before every reply."""
+    revision = context.revision
+    if revision == if_revision:
+        return {"unchanged": True, "revision": revision}
+    answer: dict[str, Any] = {
+        "memory": context.memory,
+        "token_count": context.token_count,
+        "max_tokens": context.max_tokens,
+        "tokenizer": context.tokenizer,
+        "items": context.items,
+        "dropped": context.dropped,
+        "revision": revision,
+    }
+    if context.restricted:
+        answer["restricted"] = True
+    if not context.serve:
+        answer["serve"] = False
+    return answer

@@ -1,0 +1,221 @@
+"""Fields that take what they say and nothing that merely converts to it, and serializers without unknown fields."""
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+from django.utils.dateparse import parse_datetime
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail, ValidationError
+
+from memories.api.pagination import MAX_PAGE_SIZE, PAGE_SIZE
+from memories.pipeline.cleaning import clean_lines
+
+MAX_JSON_BYTES = 64 * 1024
+ID_LENGTH = 255
+YEARS = range(1970, 2100)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+class Strict(serializers.Serializer[Any]):
+    """Refuses fields that it does not have: a typo must not pass for a value that was left out."""
+
+    # Fields of the full contract that mean nothing yet: taken without a word.
+    tolerated: ClassVar[frozenset[str]] = frozenset()
+
+    def to_internal_value(self, data: Any) -> Any:
+        known = self.fields.keys() | self.tolerated
+        unknown = [name for name in data if name not in known] if isinstance(data, Mapping) else []
+        surplus = {name: [ErrorDetail("There is no such field.", code="unknown_field")] for name in unknown}
+        try:
+            value = super().to_internal_value(data)
+        except ValidationError as error:
+            if isinstance(error.detail, dict):
+                error.detail.update(surplus)
+            raise
+        if surplus:
+            raise ValidationError(surplus)
+        return value
+
+
+class Changes(Strict):
+    """A partial update: at least one field."""
+
+    def validate(self, attrs: Any) -> Any:
+        if not attrs:
+            raise ValidationError("Name at least one field to change.", code="empty")
+        return attrs
+
+
+class PageQuery(Strict):
+    """The parameters of every list."""
+
+    page_size = serializers.IntegerField(min_value=1, max_value=MAX_PAGE_SIZE, default=PAGE_SIZE)
+    cursor = serializers.CharField(required=False, max_length=1000, help_text="From `next` or `previous`.")
+
+
+class Text(serializers.CharField):
+    """A string as it is: not trimmed, not blank unless allowed."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(trim_whitespace=False, **kwargs)
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        if isinstance(data, str) and not self.allow_blank and not data.strip():
+            self.fail("blank")
+        return super().run_validation(data)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(data)
+
+
+class CleanText(Text):
+    """Text to be remembered: invisible and control characters are taken out, then it may not be blank."""
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        return super().run_validation(clean_lines(data) if isinstance(data, str) else data)
+
+
+class Identifier(Text):
+    """An id of the caller's own: 1-255 characters without control characters."""
+
+    default_error_messages = {"control": "An id may not contain control characters."}
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=ID_LENGTH, **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        if _CONTROL.search(text):
+            self.fail("control")
+        return text
+
+
+class AgentId(Identifier):
+    """An agent's id, lower-cased; null for none."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, allow_null=True, **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        # Some letters become two when lower-cased; the validators measure what is returned here.
+        return super().to_internal_value(data).lower()
+
+
+class Whole(serializers.IntegerField):
+    """A JSON integer: no boolean, no fraction, no digits in a string."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            self.fail("invalid")
+        return int(data)
+
+
+class Share(serializers.FloatField):
+    """A JSON number from 0 to 1."""
+
+    def __init__(self, *, min_value: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(min_value=min_value, max_value=1.0, **kwargs)
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool) or not isinstance(data, int | float):
+            self.fail("invalid")
+        return float(data)
+
+
+class Flag(serializers.BooleanField):
+    """true or false."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid")
+        return data
+
+
+class OneOf(serializers.ChoiceField):
+    """One of some words; the error names them and does not repeat the input."""
+
+    def __init__(self, choices: Any, **kwargs: Any) -> None:
+        super().__init__(choices, **kwargs)
+        self.error_messages["invalid_choice"] = f"Use one of: {', '.join(map(str, self.choices))}."
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str) or data not in self.choices:
+            self.fail("invalid_choice")
+        return data
+
+
+class Moment(serializers.DateTimeField):
+    """ISO-8601 from 1970 to 2099, without a zone as UTC."""
+
+    default_error_messages = {
+        "invalid": "Give a time as ISO-8601, e.g. 2026-11-03T09:12:00Z.",
+        "year": f"The year must be from {YEARS[0]} to {YEARS[-1]}.",
+    }
+
+    def to_internal_value(self, value: Any) -> datetime:
+        moment = _moment(value) if isinstance(value, str) else None
+        if moment is None:
+            self.fail("invalid")
+        # Before the conversion: it fails at the ends of the calendar.
+        if moment.year not in YEARS or (utc := _utc(moment)).year not in YEARS:
+            self.fail("year")
+        return utc
+
+
+@extend_schema_field({"type": "object", "additionalProperties": True})
+class JSONObject(serializers.Field[dict[str, Any], dict[str, Any], dict[str, Any], Any]):
+    """Any JSON object, at most 64 kB when written out."""
+
+    default_error_messages = {
+        "invalid": "Give a JSON object.",
+        "max_size": f"A JSON object may have at most {MAX_JSON_BYTES:,} bytes.",
+    }
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            self.fail("invalid")
+        if data and json_size(data) > MAX_JSON_BYTES:
+            self.fail("max_size")
+        return data
+
+    def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
+        return value
+
+
+class Words(serializers.ListField):
+    """A short list of strings."""
+
+    def __init__(self, *, child: Text, max_length: int = 100, **kwargs: Any) -> None:
+        super().__init__(child=child, max_length=max_length, **kwargs)
+
+
+class OrNull(serializers.CharField):
+    """For answers: what is stored as an empty string is shown as null."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(allow_null=True, read_only=True, **kwargs)
+
+    def to_representation(self, value: Any) -> Any:
+        return value or None
+
+
+def json_size(value: Any) -> int:
+    """Bytes of `value` as compact JSON in UTF-8."""
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        return parse_datetime(text)
+    except ValueError:
+        return None
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,191 @@
+"""POST /turns: messages in, a receipt out."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail, ValidationError
+
+from memories.api.v1.serializers.fields import (
+    AgentId,
+    Flag,
+    Identifier,
+    JSONObject,
+    Moment,
+    OneOf,
+    Strict,
+    Text,
+    json_size,
+)
+from memories.exceptions import Fault, MessageTooLarge
+from memories.models import Role
+from memories.pipeline.debounce import ExtractionStatus
+from memories.pipeline.ingest import Message, Receipt
+
+MAX_MESSAGES = 500
+MAX_PARTS = 1000
+MAX_MESSAGE_BYTES = 1024 * 1024
+MAY_BE_SILENT = (Role.ASSISTANT, Role.TOOL)
+_NO_PART = ErrorDetail("A part is an object with a `type`; one of type `text` has a string `text`.", code="part")
+
+_PART = {"type": "object", "required": ["type"], "properties": {"type": {"type": "string"}, "text": {"type": "string"}}}
+
+
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": _PART, "minItems": 1}]})
+class Content(serializers.Field[Any, Any, Any, Any]):
+    """A message's content: text, or a list of parts of which those of type `text` are read."""
+
+    default_error_messages = {
+        "invalid": "Give a string, or a list of parts.",
+        "parts": f"Give 1 to {MAX_PARTS:,} parts.",
+    }
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, str):
+            return data
+        if not isinstance(data, list):
+            self.fail("invalid")
+        if not 1 <= len(data) <= MAX_PARTS:
+            self.fail("parts")
+        faults = {str(index): [_NO_PART] for index, part in enumerate(data) if not _is_part(part)}
+        if faults:
+            raise ValidationError(faults)
+        return data
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+class MessageSerializer(Strict):
+    role = OneOf(Role.values)
+    content = Content(allow_null=True, help_text="May be empty or null for `assistant` and `tool`.")
+    external_id = Identifier(required=False, allow_null=True, help_text="Your own id; the session stores it once.")
+    timestamp = Moment(required=False, allow_null=True, help_text="Your own time; never decides the order.")
+    tool_calls = serializers.ListField(
+        child=JSONObject(), required=False, allow_null=True, max_length=MAX_PARTS, help_text="As the model gave them."
+    )
+    name = Text(required=False, allow_null=True, allow_blank=True, max_length=255)
+    metadata = JSONObject(required=False, allow_null=True)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["role"] not in MAY_BE_SILENT and _is_silent(attrs["content"]):
+            raise ValidationError({"content": ["This message says nothing."]}, code="blank")
+        return attrs
+
+
+class TurnsSerializer(Strict):
+    user_id = Identifier()
+    session_id = Identifier()
+    agent_id = AgentId(help_text="Lower-cased; a session of another agent is another session.")
+    messages: serializers.ListSerializer[Any] = serializers.ListSerializer(
+        child=MessageSerializer(), min_length=1, max_length=MAX_MESSAGES
+    )
+    flush = Flag(default=False, help_text="Extract as soon as possible instead of after the quiet time.")
+
+    def validate_messages(self, messages: list[dict[str, Any]]) -> list[Message]:
+        for index, given in enumerate(messages):
+            if _size(given) > MAX_MESSAGE_BYTES:
+                detail = "A message may be at most 1 MB: its text, parts and tool calls together."
+                raise MessageTooLarge(faults=[Fault(f"/messages/{index}", MessageTooLarge.code, detail)])
+        return [_message(given) for given in messages]
+
+
+class ExtractionStatusSerializer(serializers.Serializer[Any]):
+    """Where a session's extraction stands."""
+
+    status = serializers.ChoiceField(["idle", "pending", "running", "parked", "off"])
+    due_at = serializers.DateTimeField(allow_null=True, help_text="When it may start.")
+    max_due_at = serializers.DateTimeField(allow_null=True, help_text="When it starts at the latest.")
+
+
+class StoredSessionSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    session_id = serializers.CharField()
+    user_id = serializers.CharField()
+    agent_id = serializers.CharField(allow_null=True)
+    turn_count = serializers.IntegerField()
+    token_count = serializers.IntegerField()
+
+
+class StoredTurnSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    number = serializers.IntegerField(help_text="Ours, without gaps within the session.")
+    external_id = serializers.CharField(allow_null=True)
+    token_count = serializers.IntegerField()
+    duplicate = serializers.BooleanField(help_text="The session had it already; it was not stored again.")
+
+
+class ReceiptSerializer(serializers.Serializer[Any]):
+    """What became of the posted messages."""
+
+    session = StoredSessionSerializer(allow_null=True, help_text="null when capture is switched off.")
+    turns = StoredTurnSerializer(many=True)
+    accepted = serializers.IntegerField()
+    duplicates = serializers.IntegerField()
+    redactions = serializers.IntegerField()
+    signals = serializers.ListField(child=serializers.CharField())
+    extraction = ExtractionStatusSerializer()
+
+
+def receipt_answer(receipt: Receipt, *, user_id: str) -> dict[str, Any]:
+    """A receipt in the shape of ReceiptSerializer; by hand, because this is the hottest answer of all."""
+    session = receipt.session
+    return {
+        "session": session
+        and {
+            "id": session.pk,
+            "session_id": session.external_id,
+            "user_id": user_id,
+            "agent_id": session.agent_id or None,
+            "turn_count": session.turn_count,
+            "token_count": session.token_count,
+        },
+        "turns": [vars(turn) for turn in receipt.turns],
+        "accepted": receipt.accepted,
+        "duplicates": receipt.duplicates,
+        "redactions": 0,
+        "signals": [],
+        "extraction": extraction_answer(receipt.extraction),
+    }
+
+
+def extraction_answer(status: ExtractionStatus) -> dict[str, Any]:
+    """In the shape of ExtractionStatusSerializer."""
+    return {"status": status.status, "due_at": status.due_at, "max_due_at": status.max_due_at}
+
+
+def _message(given: dict[str, Any]) -> Message:
+    content = given["content"]
+    return Message(
+        role=given["role"],
+        content=_text(content),
+        parts=content if isinstance(content, list) else None,
+        external_id=given.get("external_id"),
+        timestamp=given.get("timestamp"),
+        tool_calls=given.get("tool_calls") or None,
+        name=given.get("name") or "",
+        metadata=given.get("metadata") or {},
+    )
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        return " ".join(part["text"] for part in content if part["type"] == "text")
+    return content or ""
+
+
+def _is_silent(content: Any) -> bool:
+    pictured = isinstance(content, list) and any(part["type"] != "text" for part in content)
+    return not pictured and not _text(content).strip()
+
+
+def _is_part(part: Any) -> bool:
+    if not isinstance(part, dict) or not isinstance(part.get("type"), str):
+        return False
+    return part["type"] != "text" or isinstance(part.get("text"), str)
+
+
+def _size(given: dict[str, Any]) -> int:
+    content = given["content"]
+    size = len(content.encode()) if isinstance(content, str) else json_size(content)
+    return size + (json_size(given["tool_calls"]) if given.get("tool_calls") else 0)

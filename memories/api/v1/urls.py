@@ -1,0 +1,30 @@
+"""Addresses of version 1."""
+
+from django.urls import path
+
+from memories.api.v1.views.context import ContextView
+from memories.api.v1.views.extractions import ExtractionRetryView, ExtractionsView, ExtractionView
+from memories.api.v1.views.facts import FactHistoryView, FactRestoreView, FactsView, FactView
+from memories.api.v1.views.people import PeopleView, PersonView
+from memories.api.v1.views.profile import ProfileSectionView, ProfileView
+from memories.api.v1.views.sessions import SessionsView, SessionTurnsView, SessionView
+from memories.api.v1.views.turns import TurnsView
+
+urlpatterns = [
+    path("turns", TurnsView.as_view()),
+    path("sessions", SessionsView.as_view()),
+    path("sessions/<uuid:session_id>", SessionView.as_view()),
+    path("sessions/<uuid:session_id>/turns", SessionTurnsView.as_view()),
+    path("context", ContextView.as_view()),
+    path("facts", FactsView.as_view()),
+    path("facts/<uuid:fact_id>", FactView.as_view()),
+    path("facts/<uuid:fact_id>/history", FactHistoryView.as_view()),
+    path("facts/<uuid:fact_id>/restore", FactRestoreView.as_view()),
+    path("profile", ProfileView.as_view()),
+    path("profile/<str:section>", ProfileSectionView.as_view()),
+    path("users", PeopleView.as_view()),
+    path("users/detail", PersonView.as_view()),
+    path("extractions", ExtractionsView.as_view()),
+    path("extractions/<uuid:run_id>", ExtractionView.as_view()),
+    path("extractions/<uuid:run_id>/retry", ExtractionRetryView.as_view()),
+]

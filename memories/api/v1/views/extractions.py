@@ -1,0 +1,62 @@
+"""/extractions: the runs that turn conversations into facts."""
+
+import uuid
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memories import curation
+from memories.api import lookups
+from memories.api.endpoints import Endpoint
+from memories.api.schema import operation
+from memories.api.v1.serializers.extractions import ExtractionSerializer, ExtractionsQuery, RetrySerializer
+from memories.api.v1.serializers.page import page_of
+from memories.api.v1.serializers.turns import extraction_answer
+from memories.models import Scope
+from memories.pipeline import debounce
+
+
+class ExtractionsView(Endpoint):
+    @operation(
+        "listExtractions",
+        "List extraction runs, newest first",
+        scope=Scope.READ,
+        parameters=[ExtractionsQuery],
+        answers={200: page_of(ExtractionSerializer)},
+    )
+    def get(self, request: Request) -> Response:
+        given = self.query(ExtractionsQuery)
+        rows = lookups.extractions(self.tenant)
+        if "user_id" in given:
+            rows = rows.filter(end_user__external_id=given["user_id"])
+        if "status" in given:
+            rows = rows.filter(status=given["status"])
+        return self.listed(rows, ExtractionSerializer, given=given, ordering=["-started_at", "-id"])
+
+
+class ExtractionView(Endpoint):
+    @operation(
+        "getExtraction",
+        "Get an extraction run: range, outcome, refusals, tokens; no content",
+        scope=Scope.READ,
+        answers={200: ExtractionSerializer},
+        problems=(404,),
+    )
+    def get(self, request: Request, run_id: uuid.UUID) -> Response:
+        return Response(self.shown(lookups.extraction(tenant=self.tenant, run_id=run_id), ExtractionSerializer))
+
+
+class ExtractionRetryView(Endpoint):
+    @operation(
+        "retryExtraction",
+        "Try a failed or parked batch again now",
+        scope=Scope.WRITE,
+        answers={202: RetrySerializer},
+        problems=(404, 409),
+    )
+    def post(self, request: Request, run_id: uuid.UUID) -> Response:
+        run = lookups.extraction(tenant=self.tenant, run_id=run_id)
+        curation.retry_extraction(run=run, actor=self.actor, now=self.now)
+        session = lookups.session(tenant=self.tenant, session_id=run.session_id)
+        status = debounce.status_of(session.queue, now=self.now)
+        return Response({"extraction": extraction_answer(status)}, status=202)

@@ -1,0 +1,92 @@
+"""One valid call of every operation of the live schema; tests that must cover all of them fail when one is missing."""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from memories import curation
+from memories.curation import FactDraft
+from memories.models import SessionQueue, Tenant
+from tests import factories
+from tests.api.client import BASE, HubClient, operations
+
+SECRET = "暗号 xyzzy"
+
+
+@dataclass(frozen=True)
+class Ids:
+    """Ids of one person and of what is known of them; by default of nobody."""
+
+    user_id: str = field(default_factory=lambda: f"nobody-{uuid.uuid4()}")
+    session_id: str = "s-1"
+    session: str = field(default_factory=lambda: str(uuid.uuid4()))
+    fact: str = field(default_factory=lambda: str(uuid.uuid4()))
+    trashed: str = field(default_factory=lambda: str(uuid.uuid4()))
+    run: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+
+@dataclass(frozen=True)
+class Call:
+    """The variable parts of a request."""
+
+    path: dict[str, str] = field(default_factory=dict)
+    query: dict[str, str] = field(default_factory=dict)
+    body: dict[str, Any] | None = None
+
+
+def _message(ids: Ids) -> dict[str, Any]:
+    # The external_id is known too: only its own session may recognise it.
+    return {"role": "user", "content": SECRET, "external_id": f"m-{ids.session_id}"}
+
+
+CALLS: dict[str, Callable[[Ids], Call]] = {
+    "postTurns": lambda ids: Call(
+        body={"user_id": ids.user_id, "session_id": ids.session_id, "messages": [_message(ids)]}
+    ),
+    "getContext": lambda ids: Call(body={"user_id": ids.user_id, "include": ["profile", "facts", "unextracted"]}),
+    "listSessions": lambda ids: Call(query={"user_id": ids.user_id}),
+    "getSession": lambda ids: Call(path={"session_id": ids.session}),
+    "listTurns": lambda ids: Call(path={"session_id": ids.session}),
+    "listFacts": lambda ids: Call(query={"user_id": ids.user_id, "status": "all"}),
+    "addFact": lambda ids: Call(body={"user_id": ids.user_id, "content": SECRET, "category": "other"}),
+    "getFact": lambda ids: Call(path={"fact_id": ids.fact}),
+    "changeFact": lambda ids: Call(path={"fact_id": ids.fact}, body={"content": "taken over"}),
+    "deleteFact": lambda ids: Call(path={"fact_id": ids.fact}, query={"hard": "true"}),
+    "listFactHistory": lambda ids: Call(path={"fact_id": ids.fact}),
+    "restoreFact": lambda ids: Call(path={"fact_id": ids.trashed}, body={"version": 1}),
+    "getProfile": lambda ids: Call(query={"user_id": ids.user_id}),
+    "writeProfileSection": lambda ids: Call(
+        path={"section": "top_of_mind"}, body={"user_id": ids.user_id, "summary": "taken over"}
+    ),
+    "listUsers": lambda ids: Call(query={"q": ids.user_id}),
+    "getUser": lambda ids: Call(query={"user_id": ids.user_id}),
+    "changeUser": lambda ids: Call(query={"user_id": ids.user_id}, body={"display_name": "taken over"}),
+    "listExtractions": lambda ids: Call(query={"user_id": ids.user_id}),
+    "getExtraction": lambda ids: Call(path={"run_id": ids.run}),
+    "retryExtraction": lambda ids: Call(path={"run_id": ids.run}),
+}
+
+
+def send(client: HubClient, operation: str, ids: Ids) -> Any:
+    """Call the operation with these ids."""
+    method, template = operations()[operation]
+    call = CALLS[operation](ids)
+    path = template.removeprefix(BASE).format(**call.path)
+    return client.call(method, path, call.body, query=call.query)
+
+
+def populated(tenant: Tenant) -> Ids:
+    """A person of the tenant with something behind every kind of id."""
+    person = factories.end_user(tenant, external_id=f"somebody-{uuid.uuid4()}", display_name=SECRET)
+    session = factories.session(person, [("user", SECRET), ("assistant", "…")], session_id="s-1")
+    session.turns.filter(number=1).update(external_id="m-s-1")
+    SessionQueue.objects.filter(session=session).update(parked_at=factories.NOW, due_at=None, failure="model_timeout")
+    draft = FactDraft(content=SECRET, category="other")
+    given: dict[str, Any] = {"actor": factories.COMMAND, "now": factories.NOW}
+    fact = curation.add_fact(end_user=person, draft=draft, **given)
+    trashed = curation.add_fact(end_user=person, draft=FactDraft(content=f"{SECRET} 2", category="other"), **given)
+    curation.forget_fact(fact_id=trashed.pk, tenant=tenant, **given)
+    factories.profile_section(person, summary=SECRET)
+    run = factories.run(session, status="parked")
+    return Ids(person.external_id, "s-1", str(session.pk), str(fact.pk), str(trashed.pk), str(run.pk))

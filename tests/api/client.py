@@ -1,0 +1,117 @@
+"""A client that holds every answer against the contract: the live schema, problem documents, ids, no cookies."""
+
+import json
+import re
+from functools import cache
+from typing import Any
+from urllib.parse import urlencode
+
+from django.test import Client
+from drf_spectacular.generators import SchemaGenerator
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+BASE = "/api/v1"
+PROBLEM = "application/problem+json"
+PROBLEM_MEMBERS = {"type", "title", "status", "detail", "instance", "code", "request_id", "errors"}
+METHODS = ("get", "put", "post", "patch", "delete")
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The live OpenAPI document."""
+    document: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    return document
+
+
+def operations() -> dict[str, tuple[str, str]]:
+    """operationId → (METHOD, path template)."""
+    return {
+        found["operationId"]: (method.upper(), path)
+        for path, item in schema()["paths"].items()
+        for method, found in item.items()
+        if method in METHODS
+    }
+
+
+class HubClient:
+    """Speaks for one key."""
+
+    def __init__(self, plaintext: str) -> None:
+        self.plaintext = plaintext
+        self.http = Client()
+
+    def get(self, path: str, **query: Any) -> Any:
+        return self.call("GET", path, query=query)
+
+    def post(self, path: str, body: Any = None, **headers: str) -> Any:
+        return self.call("POST", path, body, headers=headers)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: dict[str, Any] | str = "",
+        headers: dict[str, str] | None = None,
+        content_type: str = "application/json",
+        **environ: Any,
+    ) -> Any:
+        """One request below /api/v1; `body` bytes go as they are, anything else as JSON."""
+        text = query if isinstance(query, str) else urlencode(query)
+        data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        sent = {"Authorization": f"Bearer {self.plaintext}", **(headers or {})}
+        response = self.http.generic(
+            method,
+            BASE + path,
+            data,
+            content_type=content_type,
+            headers=sent,
+            query_params=None,
+            QUERY_STRING=text,
+            **environ,
+        )
+        hold_against_contract(method, BASE + path, response)
+        return response
+
+
+def hold_against_contract(method: str, path: str, response: Any) -> None:
+    """What is true of every answer."""
+    assert response.headers["X-Request-ID"]
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert not response.cookies
+    documented = _documented(method, path)
+    if response.status_code >= 400:
+        problem = response.json()
+        assert response.headers["Content-Type"] == PROBLEM
+        assert set(problem) - {"existing_id"} == PROBLEM_MEMBERS
+        assert problem["status"] == response.status_code
+        assert problem["request_id"] == response.headers["X-Request-ID"]
+        assert problem["detail"]
+        assert "?" not in problem["instance"]
+        assert documented is None or response.status_code == 405 or str(response.status_code) in documented
+    elif documented is not None:
+        content = documented[str(response.status_code)].get("content")
+        assert bool(content) == bool(response.content)
+        if content:
+            _validator(json.dumps(content["application/json"]["schema"])).validate(response.json())
+
+
+def _documented(method: str, path: str) -> dict[str, Any] | None:
+    """The documented answers of the operation at this address."""
+    for known, (verb, template) in operations().items():
+        if verb == method and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", template), path):
+            answers: dict[str, Any] = schema()["paths"][template][verb.lower()]["responses"]
+            assert known
+            return answers
+    return None
+
+
+@cache
+def _validator(wanted: str) -> Draft202012Validator:
+    components = json.loads(json.dumps(schema()["components"]))
+    for component in components["schemas"].values():
+        if "properties" in component:
+            # Nothing is answered that is not documented.
+            component["additionalProperties"] = False
+    return Draft202012Validator({**json.loads(wanted), "components": components})

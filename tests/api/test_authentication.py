@@ -1,0 +1,73 @@
+"""Keys: who gets in, what it costs, and that a key is refused at once when it is revoked."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from memories import curation
+from tests import factories
+from tests.api.calls import CALLS, Ids, send
+from tests.api.client import HubClient, hold_against_contract
+from tests.api.conftest import Hub
+
+
+@pytest.mark.parametrize("operation", CALLS)
+def test_nobody_gets_in_without_a_key(db: None, operation: str) -> None:
+    answer = send(HubClient("mh_abcdefghij_wrong"), operation, Ids())
+    assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized")
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+BAD = [
+    "", "Bearer", "Bearer ", "Bearer mh_", "Bearer mh__", "Basic dXNlcjpwYXNz", "Bearer mh_abcdefghij_",
+    "Bearer mh_ABCDEFGHIJ_x", "Bearer 密钥", "Bearer mh_%00_x", "Bearer " + "x" * 5000, "mh_abcdefghij_x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("header", BAD)
+def test_a_malformed_header_is_refused(db: None, header: str) -> None:
+    sent = header.encode().decode("latin-1")
+    answer = Client().get("/api/v1/users", headers={"Authorization": sent})
+    assert answer.status_code == 401
+    hold_against_contract("GET", "/api/v1/users", answer)
+
+
+def test_no_header_at_all(db: None) -> None:
+    answer = Client().get("/api/v1/users")
+    assert (answer.status_code, answer.headers["Content-Type"]) == (401, "application/problem+json")
+
+
+def test_the_secret_must_be_right(hub: Hub) -> None:
+    assert hub.client.get("/users").status_code == 200
+    forged = hub.client.plaintext[:-1] + ("a" if hub.client.plaintext[-1] != "a" else "b")
+    assert HubClient(forged).get("/users").status_code == 401
+
+
+def test_an_expired_key_is_refused(db: None) -> None:
+    tenant = factories.tenant()
+    now = timezone.now()
+    _, expired = factories.api_key(tenant, expires_at=now - timedelta(seconds=1))
+    _, valid = factories.api_key(tenant, expires_at=now + timedelta(minutes=1))
+    assert HubClient(expired).get("/users").status_code == 401
+    assert HubClient(valid).get("/users").status_code == 200
+
+
+def test_a_revoked_key_is_refused_at_once(hub: Hub) -> None:
+    assert hub.client.get("/users").status_code == 200
+    curation.revoke_api_key(key=hub.key, actor=factories.COMMAND, now=timezone.now())
+    answer = hub.client.get("/users")
+    assert answer.status_code == 401
+    # The same as for a key that never existed.
+    assert answer.json()["detail"] == HubClient("mh_abcdefghij_x").get("/users").json()["detail"]
+
+
+def test_costs_one_query_once_its_use_is_noted(hub: Hub, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    with django_assert_num_queries(2):
+        hub.client.get("/users", page_size="bad")
+    with django_assert_num_queries(1):
+        hub.client.get("/users", page_size="bad")
+    hub.key.refresh_from_db()
+    assert hub.key.last_used_at is not None

@@ -1,0 +1,111 @@
+"""GET /healthz and /readyz."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from django.db.migrations.executor import MigrationExecutor
+from django.db.models.functions import Now
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from memories.api import health
+from memories.models import SessionQueue, WorkerHeartbeat
+from tests import factories
+
+
+@pytest.fixture(autouse=True)
+def forgetful() -> Iterator[None]:
+    health._require_migrations.cache_clear()
+    yield
+    health._require_migrations.cache_clear()
+
+
+@pytest.fixture
+def worker(db: None) -> None:
+    beat(seconds_ago=1)
+
+
+def beat(*, seconds_ago: float) -> None:
+    WorkerHeartbeat.objects.all().delete()
+    at = Now() - timedelta(seconds=seconds_ago)
+    WorkerHeartbeat.objects.create(name="host:1", started_at=at, beat_at=at)
+
+
+def ready() -> tuple[int, Any]:
+    answer = Client().get("/readyz")
+    return answer.status_code, answer.json()
+
+
+def test_healthz_needs_no_database() -> None:
+    answer = Client().get("/healthz")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_only_reading(db: None, path: str) -> None:
+    assert Client().post(path).status_code == 405
+
+
+@pytest.mark.usefixtures("worker")
+def test_ready_when_all_is_there() -> None:
+    names = ["database", "vector", "migrations", "worker", "queue"]
+    assert ready() == (200, {"status": "ready", "checks": dict.fromkeys(names, "ok"), "reasons": [], "llm": "off"})
+
+
+@pytest.mark.usefixtures("worker", "with_model")
+def test_names_the_way_of_extraction() -> None:
+    assert ready()[1]["llm"] == "openai"
+
+
+@pytest.mark.parametrize("seconds", [None, 16])
+def test_not_ready_without_a_living_worker(db: None, seconds: float | None) -> None:
+    if seconds:
+        beat(seconds_ago=seconds)
+    status, document = ready()
+    assert (status, document["status"]) == (503, "not ready")
+    assert document["reasons"] == ["No worker has given a sign of life for 15 s."]
+
+
+@pytest.mark.usefixtures("worker", "with_model")
+def test_not_ready_when_work_is_long_overdue() -> None:
+    factories.session(factories.end_user())
+    SessionQueue.objects.update(due_at=Now() - timedelta(seconds=50))
+    assert ready()[0] == 200
+    SessionQueue.objects.update(due_at=Now() - timedelta(seconds=70))
+    assert ready()[0] == 503
+    # Somebody is at it.
+    SessionQueue.objects.update(lease_until=Now() + timedelta(seconds=10))
+    assert ready()[0] == 200
+
+
+@pytest.mark.usefixtures("worker")
+def test_not_ready_with_migrations_missing_and_ready_once_they_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(MigrationExecutor, "migration_plan", lambda *_: [("memories", "0009_later")])
+        status, document = ready()
+        assert status == 503
+        assert document["checks"]["migrations"] == "The database lacks migrations: run manage.py migrate."
+        assert "worker" not in document["checks"]
+    assert ready()[0] == 200
+
+
+def test_a_database_that_is_gone_is_503(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> str:
+        raise OperationalError("no route to 10.0.0.7")
+
+    monkeypatch.setattr(health, "_vector", fail)
+    status, document = ready()
+    assert (status, document["checks"]) == (503, {"database": "The database cannot be reached."})
+    assert "10.0.0.7" not in str(document)
+
+
+@pytest.mark.usefixtures("worker")
+def test_costs_three_queries_once_the_migrations_are_known(
+    with_model: None, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    ready()
+    with django_assert_num_queries(3):
+        ready()

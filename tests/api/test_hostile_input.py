@@ -1,0 +1,182 @@
+"""Bad input of every kind to every operation that takes some: the stated problem, never a 5xx, and nothing changes."""
+
+from io import BytesIO
+from typing import Any
+
+import pytest
+from django.apps import apps
+from gunicorn.http.errors import InvalidChunkSize
+
+from tests.api.calls import CALLS, Ids
+from tests.api.client import BASE, operations, schema
+from tests.api.conftest import Hub
+
+BODIES = {
+    "NUL": b'{"user_id": "a\\u0000b"}',
+    "raw NUL": b'{"user_id": "a\x00b"}',
+    "NUL in a key": b'{"a\\u0000": 1}',
+    "invalid UTF-8": b'{"user_id": "\xff\xfe"}',
+    "UTF-16": '{"user_id": "u"}'.encode("utf-16"),
+    "lone surrogate": b'{"user_id": "\\ud800"}',
+    "huge number": b'{"max_tokens": 1e400}',
+    "huge integer": b'{"version": %s}' % (b"9" * 5000),
+    "NaN": b'{"confidence": NaN}',
+    "deep arrays": b'{"metadata": ' + b"[" * 100_000,
+    "deep objects": b'{"a": ' * 50_000 + b"1" + b"}" * 50_000,
+    "an array": b"[1]",
+    "a string": b'"x"',
+    "nothing closed": b'{"user_id": "u1"',
+    "twice the same": b'{"user_id": "a", "user_id": "b"}',
+    "not JSON": b"user_id=u1",
+    "an unknown field": b'{"no_such_field": 1}',
+}
+QUERIES = {
+    "NUL": "user_id=a%00b",
+    "NUL in a name": "a%00b=1",
+    "invalid UTF-8": "user_id=%FF%FE",
+    "surrogate": "user_id=%ED%A0%80",
+    "raw bytes": "user_id=\xff",
+    "twice": "user_id=a&user_id=b",
+    "limit": "limit=-1",
+    "page_size -1": "page_size=-1",
+    "page_size 0": "page_size=0",
+    "page_size 201": "page_size=201",
+    "page_size 1e9": "page_size=1000000000",
+    "page_size huge": "page_size=" + "9" * 5000,
+    "page_size a word": "page_size=all",
+    "many": "&".join(f"p{n}=1" for n in range(60)),
+    "too many for Django": "&".join(f"p{n}=1" for n in range(1100)),
+    "cursor of words": "cursor=abc",
+    "NUL cursor": "cursor=%00",
+    "cursor like theirs": "cursor=cj0xJnA9NDg3",
+    "cursor signed by nobody": "cursor=WyJ4Il0:AAAA",
+    "long": "q=" + "x" * 5000,
+}
+
+
+def with_body() -> list[str]:
+    paths = schema()["paths"]
+    return [name for name, (method, path) in operations().items() if "requestBody" in paths[path][method.lower()]]
+
+
+def address(operation: str) -> tuple[str, str]:
+    method, template = operations()[operation]
+    return method, template.removeprefix(BASE).format(**CALLS[operation](Ids()).path)
+
+
+def rows() -> dict[str, int]:
+    return {model.__name__: model._default_manager.count() for model in apps.get_app_config("memories").get_models()}
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_bodies(hub: Hub, kind: str) -> None:
+    before = rows()
+    assert len(with_body()) >= 7
+    for operation in with_body():
+        method, path = address(operation)
+        query = CALLS[operation](Ids()).query
+        answer = hub.client.call(method, path, BODIES[kind], query=query)
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid"), operation
+        assert answer.json()["errors"]
+    assert rows() == before
+
+
+@pytest.mark.parametrize("kind", QUERIES)
+def test_queries(hub: Hub, kind: str) -> None:
+    before = rows()
+    for operation in CALLS:
+        method, path = address(operation)
+        # The object of the path is looked up before the cursor is read.
+        looked_up = "{" in operations()[operation][1] and kind.startswith("cursor ")
+        if method == "GET" and "page_size" in str(schema()["paths"][operations()[operation][1]]) and not looked_up:
+            answer = hub.client.call(method, path, query=QUERIES[kind])
+            assert (answer.status_code, answer.json()["code"]) == (400, "invalid"), operation
+    assert rows() == before
+
+
+@pytest.mark.parametrize("operation", CALLS)
+@pytest.mark.parametrize("query", ["user_id=%00", "user_id=%FF", "user_id=%ED%A0%80", "page_size=-1", "x=\x00"])
+def test_no_operation_breaks_on_a_query(hub: Hub, operation: str, query: str) -> None:
+    method, path = address(operation)
+    assert hub.client.call(method, path, {}, query=query).status_code in (400, 404)
+
+
+TYPES = [
+    "", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/xml",
+    "application/json; charset=latin-1", "application/json; charset=nonsense",
+    "application/jsonl", "nonsense", "*/*", "/",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("content_type", TYPES)
+def test_content_types(hub: Hub, content_type: str) -> None:
+    before = rows()
+    for operation in with_body():
+        method, path = address(operation)
+        query = CALLS[operation](Ids()).query
+        answer = hub.client.call(method, path, b'{"user_id": "u1"}', query=query, content_type=content_type)
+        assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type"), operation
+    assert rows() == before
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "application/json; charset=UTF-8"])
+def test_content_types_that_are_taken(hub: Hub, content_type: str) -> None:
+    assert hub.client.call("POST", "/context", {"user_id": "u1"}, content_type=content_type).status_code == 200
+
+
+LIMIT = 10 * 1024 * 1024
+
+
+def test_a_body_of_10_mb_is_read(hub: Hub) -> None:
+    body = b'{"user_id": "u1"}'
+    assert hub.client.call("POST", "/context", body + b" " * (LIMIT - len(body))).status_code == 200
+
+
+def test_a_larger_one_is_refused(hub: Hub) -> None:
+    for operation in with_body():
+        method, path = address(operation)
+        answer = hub.client.call(method, path, b" " * (LIMIT + 1), query=CALLS[operation](Ids()).query)
+        assert (answer.status_code, answer.json()["code"]) == (413, "too_large"), operation
+
+
+def test_a_larger_one_is_refused_before_it_is_read(hub: Hub) -> None:
+    answer = hub.client.call("POST", "/context", b"{}", CONTENT_LENGTH=str(LIMIT + 1))
+    assert answer.status_code == 413
+
+
+def chunked(hub: Hub, body: bytes, source: Any = None) -> Any:
+    environ: dict[str, Any] = {
+        "CONTENT_LENGTH": "",
+        "HTTP_TRANSFER_ENCODING": "chunked",
+        "wsgi.input": source or BytesIO(body),
+        "wsgi.input_terminated": True,
+    }
+    return hub.client.call("POST", "/context", body, **environ)
+
+
+def test_chunked_bodies_are_read_and_bounded_too(hub: Hub) -> None:
+    assert chunked(hub, b'{"user_id": "u1"}').status_code == 200
+    assert chunked(hub, b'{"user_id": ').status_code == 400
+    assert chunked(hub, b" " * (LIMIT + 1)).status_code == 413
+
+
+@pytest.mark.parametrize("trouble", [OSError("reset"), InvalidChunkSize(b"ZZ")])
+def test_a_chunked_body_that_breaks_off_is_refused(hub: Hub, trouble: Exception) -> None:
+    class Broken(BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise trouble
+
+    answer = chunked(hub, b"", Broken())
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "incomplete")
+
+
+def test_a_body_shorter_than_it_says_is_refused(hub: Hub) -> None:
+    answer = hub.client.call(
+        "POST", "/context", b'{"user_id": "u1"}', CONTENT_LENGTH="18", **{"wsgi.input": BytesIO(b'{"user_id": "u1"}')}
+    )
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "incomplete")
+
+
+def test_nothing_at_all_is_an_empty_object(hub: Hub) -> None:
+    answer = hub.client.call("POST", "/context", b"")
+    assert answer.json()["errors"][0] | {"detail": ""} == {"pointer": "/user_id", "code": "required", "detail": ""}

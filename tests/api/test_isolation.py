@@ -1,0 +1,63 @@
+"""Another tenant's ids in path, query and body answer exactly as ids that never existed, and change nothing."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from django.apps import apps
+
+from memories.models import APIKey
+from tests.api.calls import CALLS, SECRET, Ids, populated, send
+from tests.api.client import operations
+from tests.api.conftest import Hub
+
+UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+TIME = r"\d{4}-\d\d-\d\dT[\d:.]+Z"
+
+
+def test_every_operation_of_the_schema_is_covered() -> None:
+    assert CALLS.keys() == operations().keys()
+
+
+@pytest.mark.usefixtures("with_model")
+@pytest.mark.parametrize("operation", CALLS)
+def test_foreign_ids_never_existed(hub: Hub, other: Hub, operation: str) -> None:
+    theirs, nobody = populated(other.tenant), Ids()
+    before = everything_of(other)
+    foreign = send(hub.client, operation, theirs)
+    assert said(foreign, theirs) == said(send(hub.client, operation, nobody), nobody)
+    assert everything_of(other) == before
+    # What the caller sent itself may come back.
+    assert operation in ("postTurns", "addFact") or SECRET not in foreign.content.decode()
+
+
+@pytest.mark.usefixtures("with_model")
+@pytest.mark.parametrize("operation", CALLS)
+def test_ones_own_ids_do(hub: Hub, other: Hub, operation: str) -> None:
+    """The positive control: the very same call tells the owner something else."""
+    theirs = populated(other.tenant)
+    assert said(send(other.client, operation, theirs), theirs) != said(send(hub.client, operation, theirs), theirs)
+
+
+def said(answer: Any, ids: Ids) -> tuple[int, Any]:
+    """Status and body, with everything that differs between any two calls made the same."""
+    text = answer.content.decode()
+    for value in (ids.user_id, SECRET, json.dumps(SECRET)[1:-1]):
+        text = text.replace(value, "~")
+    text = re.sub(r'"(request_id|revision)": ?"\w+"', "", text)
+    return answer.status_code, re.sub(f"{UUID}|{TIME}", "~", text)
+
+
+def everything_of(hub: Hub) -> dict[str, list[Any]]:
+    """All rows that belong to the tenant, but for the key that signs in."""
+    models = [model for model in apps.get_app_config("memories").get_models() if model is not APIKey]
+    paths = ("tenant", "session__tenant", "fact__tenant", "end_user__tenant", "tenant_uuid")
+    rows = {}
+    for model in models:
+        names = {field.name for field in model._meta.get_fields()}
+        path = next((path for path in paths if path.split("__")[0] in names), None)
+        if path:
+            rows[model.__name__] = list(model._default_manager.filter(**{path: hub.tenant.pk}).order_by("pk").values())
+    assert {"Turn", "Fact", "FactRevision", "SessionQueue", "EndUser", "AuditEvent"} <= rows.keys()
+    return rows

@@ -1,0 +1,26 @@
+"""X-Request-ID: on every answer, the caller's own when it is sane."""
+
+import pytest
+from django.test import Client
+
+from tests.api.conftest import Hub
+
+
+@pytest.mark.parametrize("given", ["abc", "7f3e-1:2.x_y", "a" * 64])
+def test_the_callers_id_comes_back(hub: Hub, given: str) -> None:
+    answer = hub.client.call("GET", "/users", headers={"X-Request-ID": given})
+    assert answer.headers["X-Request-ID"] == given
+    refused = hub.client.call("GET", "/sessions", headers={"X-Request-ID": given})
+    assert (refused.status_code, refused.json()["request_id"]) == (400, given)
+
+
+@pytest.mark.parametrize("given", ["", " ", "a" * 65, "a b", "id\r\nSet-Cookie: x=1", "<script>", "用户", "-x"])
+def test_another_one_is_replaced(hub: Hub, given: str) -> None:
+    answer = hub.client.call("GET", "/users", headers={"X-Request-ID": given.encode().decode("latin-1")})
+    assert len(answer.headers["X-Request-ID"]) == 32
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/api/v1/nowhere", "/nowhere", "/api/schema/", "/"])
+def test_every_answer_has_one(db: None, path: str) -> None:
+    first, second = (Client().get(path).headers["X-Request-ID"] for _ in range(2))
+    assert first != second

@@ -1,0 +1,76 @@
+"""The OpenAPI document and its page, served from here."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from tests.api.calls import CALLS
+from tests.api.client import METHODS, operations, schema
+
+
+def test_the_document_is_valid_and_without_warnings(tmp_path: Path) -> None:
+    call_command("spectacular", "--validate", "--fail-on-warn", "--file", str(tmp_path / "schema.yaml"))
+
+
+def test_it_is_served_as_openapi_3_1_to_everybody() -> None:
+    answer = Client().get("/api/schema/?format=json")
+    assert answer.status_code == 200
+    assert answer.json()["openapi"].startswith("3.1")
+    assert answer.json()["paths"].keys() == schema()["paths"].keys()
+
+
+@pytest.mark.parametrize("operation", CALLS)
+def test_every_operation_is_described(operation: str) -> None:
+    method, path = operations()[operation]
+    found = schema()["paths"][path][method.lower()]
+    assert found["summary"]
+    assert found["security"] == [{"key": []}]
+    assert {"400", "401", "403", "406", "503"} <= found["responses"].keys()
+    assert ("404" in found["responses"]) or "{" not in path
+    assert ("415" in found["responses"]) == ("requestBody" in found)
+    for status, answer in found["responses"].items():
+        assert "X-Request-ID" in answer["headers"]
+        kind = "application/json" if status.startswith("2") else "application/problem+json"
+        assert list(answer.get("content", {kind: None})) == [kind]
+
+
+def test_only_what_is_built_appears() -> None:
+    assert {(method, path) for path, item in schema()["paths"].items() for method in item if method in METHODS} == {
+        ("post", "/api/v1/turns"),
+        ("get", "/api/v1/sessions"),
+        ("get", "/api/v1/sessions/{session_id}"),
+        ("get", "/api/v1/sessions/{session_id}/turns"),
+        ("post", "/api/v1/context"),
+        ("get", "/api/v1/facts"),
+        ("post", "/api/v1/facts"),
+        ("get", "/api/v1/facts/{fact_id}"),
+        ("patch", "/api/v1/facts/{fact_id}"),
+        ("delete", "/api/v1/facts/{fact_id}"),
+        ("get", "/api/v1/facts/{fact_id}/history"),
+        ("post", "/api/v1/facts/{fact_id}/restore"),
+        ("get", "/api/v1/profile"),
+        ("put", "/api/v1/profile/{section}"),
+        ("get", "/api/v1/users"),
+        ("get", "/api/v1/users/detail"),
+        ("patch", "/api/v1/users/detail"),
+        ("get", "/api/v1/extractions"),
+        ("get", "/api/v1/extractions/{run_id}"),
+        ("post", "/api/v1/extractions/{run_id}/retry"),
+    }
+
+
+def test_the_page_loads_nothing_from_elsewhere() -> None:
+    page = Client().get("/api/docs/").content.decode()
+    assets = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert len(assets) >= 4
+    for asset in assets:
+        assert asset.startswith("/static/")
+        assert Client().get(asset).status_code == 200
+    assert not re.search(r"https?://", page)
+
+
+def test_the_root_leads_to_the_admin() -> None:
+    assert Client().get("/").headers["Location"] == "/admin/"

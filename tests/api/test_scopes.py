@@ -1,0 +1,66 @@
+"""Which scope each operation needs: it alone lets in, all others together do not."""
+
+import pytest
+
+from memories.models import Scope
+from tests import factories
+from tests.api.calls import CALLS, Ids, send
+from tests.api.client import HubClient, operations, schema
+
+READ, WRITE, INGEST = Scope.READ, Scope.WRITE, Scope.INGEST
+NEEDED = {
+    "postTurns": INGEST,
+    "getContext": READ,
+    "listSessions": READ,
+    "getSession": READ,
+    "listTurns": READ,
+    "listFacts": READ,
+    "addFact": WRITE,
+    "getFact": READ,
+    "changeFact": WRITE,
+    "deleteFact": WRITE,
+    "listFactHistory": READ,
+    "restoreFact": WRITE,
+    "getProfile": READ,
+    "writeProfileSection": WRITE,
+    "listUsers": READ,
+    "getUser": READ,
+    "changeUser": WRITE,
+    "listExtractions": READ,
+    "getExtraction": READ,
+    "retryExtraction": WRITE,
+}
+
+
+def test_the_table_is_complete() -> None:
+    assert NEEDED.keys() == CALLS.keys() == operations().keys()
+
+
+@pytest.mark.parametrize("operation", NEEDED)
+def test_the_scope_alone_lets_in(db: None, operation: str) -> None:
+    _, plaintext = factories.api_key(factories.tenant(), scopes=[NEEDED[operation]])
+    assert send(HubClient(plaintext), operation, Ids()).status_code in (200, 201, 202, 404)
+
+
+@pytest.mark.parametrize("operation", NEEDED)
+def test_all_others_do_not(db: None, operation: str) -> None:
+    others = [scope for scope in Scope.values if scope != NEEDED[operation]]
+    _, plaintext = factories.api_key(factories.tenant(), scopes=others)
+    answer = send(HubClient(plaintext), operation, Ids())
+    assert (answer.status_code, answer.json()["code"]) == (403, "missing_scope")
+    assert f"'{NEEDED[operation]}'" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("operation", NEEDED)
+def test_the_schema_names_it(operation: str) -> None:
+    method, path = operations()[operation]
+    assert f"`{NEEDED[operation]}`" in schema()["paths"][path][method.lower()]["description"]
+
+
+def test_head_needs_the_scope_of_get(db: None) -> None:
+    tenant = factories.tenant()
+    _, reader = factories.api_key(tenant, scopes=["read"])
+    _, writer = factories.api_key(tenant, scopes=["write"])
+    for plaintext, status in ((reader, 200), (writer, 403)):
+        answer = HubClient(plaintext).http.head("/api/v1/users", headers={"Authorization": f"Bearer {plaintext}"})
+        assert answer.status_code == status

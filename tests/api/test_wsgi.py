@@ -1,0 +1,24 @@
+"""The WSGI application itself: what happens before any middleware."""
+
+from io import BytesIO
+from typing import Any
+
+import pytest
+from django.test import RequestFactory
+
+from memoryhub.wsgi import application
+from tests.api.conftest import Hub
+
+
+@pytest.mark.parametrize("charset", ["hex", "base64", "rot13", "idna", "nonsense", "utf-16"])
+def test_a_strange_charset_is_no_500(hub: Hub, charset: str) -> None:
+    environ: dict[str, Any] = RequestFactory()._base_environ(  # type: ignore[attr-defined]
+        REQUEST_METHOD="POST",
+        PATH_INFO="/api/v1/context",
+        QUERY_STRING="user_id=%E5%BC%A0",
+        CONTENT_TYPE=f"application/json; charset={charset}",
+        CONTENT_LENGTH="2",
+        HTTP_AUTHORIZATION=f"Bearer {hub.client.plaintext}",
+        **{"wsgi.input": BytesIO(b"{}")},
+    )
+    assert application.get_response(application.request_class(environ)).status_code == 415

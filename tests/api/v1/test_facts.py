@@ -1,0 +1,180 @@
+"""GET and POST /facts."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from memories.models import EndUser, Fact
+from tests import factories
+from tests.api.conftest import Hub
+
+DOCUMENTED = {
+    "id", "user_id", "agent_id", "type", "category", "content", "raw", "structured", "key", "value", "confidence",
+    "importance", "tags", "source", "source_error", "trust", "extractor", "status", "pinned", "locked", "mentions",
+    "version", "scope", "allowed_users", "allowed_roles", "relations", "evidence", "extraction_id", "created_at",
+    "updated_at", "first_observed_at", "last_confirmed_at", "last_recalled_at", "valid_from", "valid_to",
+    "superseded_by", "expires_at", "decay_score", "forget_at", "embedding_model",
+}  # fmt: skip
+
+
+def stated(**over: Any) -> dict[str, Any]:
+    return {"user_id": "u1", "content": "Allergic to peanuts", "category": "constraint", **over}
+
+
+def ids(hub: Hub, **query: Any) -> list[str]:
+    return [row["id"] for row in hub.client.get("/facts", **query).json()["results"]]
+
+
+def test_a_fact_has_exactly_the_fields_of_the_contract(hub: Hub) -> None:
+    person = factories.end_user(hub.tenant, external_id="u1")
+    session = factories.session(person, [("user", "我住在莱顿")], session_id="s1")
+    fact = factories.fact(person, "住在莱顿", raw="我住在莱顿", extraction=factories.run(session))
+    factories.evidence(fact, session.turns.get(), quote="我住在莱顿")
+    row = hub.client.get("/facts", user_id="u1").json()["results"][0]
+    assert set(row) == DOCUMENTED
+    assert row["evidence"] == [{"session_id": "s1", "turn_number": 1, "quote": "我住在莱顿"}]
+    assert (row["content"], row["raw"], row["type"]) == ("住在莱顿", "我住在莱顿", "semantic")
+    assert row["extraction_id"] == str(fact.extraction_id)
+    nothing = [name for name in ("agent_id", "key", "value", "source_error", "superseded_by") if row[name] is not None]
+    assert nothing == []
+    assert (row["relations"], row["embedding_model"]) == ([], None)
+
+
+def test_newest_first_and_only_active_ones(hub: Hub) -> None:
+    person = factories.end_user(hub.tenant, external_id="u1")
+    old = factories.fact(person, "old")
+    new = factories.fact(person, "new", now=factories.NOW + timedelta(seconds=1))
+    gone = factories.fact(person, "gone", status="trashed")
+    factories.fact(factories.end_user(hub.tenant), "somebody else's")
+    assert ids(hub, user_id="u1") == [str(new.pk), str(old.pk)]
+    assert ids(hub, user_id="u1", status="trashed") == [str(gone.pk)]
+    assert len(ids(hub, user_id="u1", status="all")) == 3
+
+
+def test_filters(hub: Hub) -> None:
+    person = factories.end_user(hub.tenant, external_id="u1")
+    likes = factories.fact(person, "喜欢绿茶 100%", category="preference", tags=["drink", "茶"])
+    private = factories.fact(person, "Uses VIM", category="skill", agent_id="coder")
+    for query, expected in [
+        ({"category": "preference"}, likes),
+        ({"tag": "茶"}, likes),
+        ({"q": "绿茶"}, likes),
+        ({"q": "100%"}, likes),
+        ({"q": "vim"}, private),
+        ({"agent_id": "CODER"}, private),
+    ]:
+        assert ids(hub, user_id="u1", **query) == [str(expected.pk)], query
+    assert ids(hub, user_id="u1", tag="nothing") == []
+    # A parameter without a value is as good as none.
+    assert len(ids(hub, user_id="u1", category="", q="")) == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "pointer", "code"),
+    [
+        ({}, "user_id", "required"),
+        ({"user_id": ""}, "user_id", "required"),
+        ({"user_id": "a\nb"}, "user_id", "control"),
+        ({"user_id": "u1", "category": "likes"}, "category", "invalid_choice"),
+        ({"user_id": "u1", "status": "gone"}, "status", "invalid_choice"),
+        ({"user_id": "u1", "categroy": "skill"}, "categroy", "unknown_field"),
+        ({"user_id": "u1", "q": "x" * 201}, "q", "max_length"),
+    ],
+)
+def test_bad_parameters_are_refused(hub: Hub, query: dict[str, str], pointer: str, code: str) -> None:
+    answer = hub.client.get("/facts", **query)
+    assert answer.status_code == 400
+    assert [(fault["pointer"], fault["code"]) for fault in answer.json()["errors"]] == [(pointer, code)]
+
+
+def test_a_list_costs_few_queries_however_long(hub: Hub, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    person = factories.end_user(hub.tenant, external_id="u1")
+    turn = factories.session(person).turns.get()
+    for number in range(3):
+        factories.evidence(factories.fact(person, f"fact {number}"), turn)
+    hub.client.get("/facts", user_id="u1")
+    # Key, person, facts, evidence with sessions.
+    with django_assert_num_queries(4):
+        assert len(ids(hub, user_id="u1")) == 3
+
+
+def test_a_stated_fact_is_active_and_says_where_it_comes_from(hub: Hub) -> None:
+    answer = hub.client.post("/facts", stated())
+    assert answer.status_code == 201
+    fact = answer.json()
+    assert answer.headers["ETag"] == '"1"'
+    assert (fact["status"], fact["trust"], fact["extractor"], fact["version"]) == ("active", "user", "api", 1)
+    assert (fact["source"], fact["confidence"], fact["importance"]) == ("explicit_user_input", 0.9, 0.5)
+    assert EndUser.objects.get(external_id="u1").tenant == hub.tenant
+    assert hub.client.get(f"/facts/{fact['id']}").json() == fact
+
+
+def test_all_that_may_be_stated_is_kept(hub: Hub) -> None:
+    given = stated(
+        category="preference", confidence=1, importance=0.2, key="tea", value="绿茶", tags=["drink"], scope="share",
+        agent_id="Barista", allowed_users=["u1"], allowed_roles=["admin"], expires_at="2099-01-01T00:00:00Z",
+        structured={"likes": ["绿茶"]},
+    )  # fmt: skip
+    fact = hub.client.post("/facts", given).json()
+    assert {name: fact[name] for name in given} == {**given, "agent_id": "barista"}
+    assert fact["forget_at"] is not None
+
+
+def test_invisible_characters_are_taken_out(hub: Hub) -> None:
+    fact = hub.client.post("/facts", stated(content="safe\u202e text\U000e0041")).json()
+    assert fact["content"] == "safe text"
+
+
+def test_the_same_text_again_names_the_known_fact(hub: Hub) -> None:
+    known = hub.client.post("/facts", stated()).json()["id"]
+    answer = hub.client.post("/facts", stated(content="ALLERGIC  to peanuts"))
+    assert (answer.status_code, answer.json()["code"]) == (409, "duplicate")
+    assert answer.json()["existing_id"] == known
+    assert Fact.objects.count() == 1
+
+
+def test_a_restricted_person_is_locked(hub: Hub) -> None:
+    factories.end_user(hub.tenant, external_id="u1", restricted_at=factories.NOW)
+    assert hub.client.post("/facts", stated()).status_code == 423
+    assert not Fact.objects.exists()
+
+
+BAD = [
+    (stated(user_id=""), "/user_id", "blank"),
+    ({"user_id": "u1", "category": "skill"}, "/content", "required"),
+    ({"user_id": "u1", "content": "x"}, "/category", "required"),
+    (stated(content=""), "/content", "blank"),
+    (stated(content="\u202e\u200b \U000e0041"), "/content", "blank"),
+    (stated(content="x" * 2001), "/content", "max_length"),
+    (stated(content=["x"]), "/content", "invalid"),
+    (stated(category="likes"), "/category", "invalid_choice"),
+    (stated(category=None), "/category", "null"),
+    (stated(confidence=1.01), "/confidence", "max_value"),
+    (stated(confidence=-0.1), "/confidence", "min_value"),
+    (stated(confidence=True), "/confidence", "invalid"),
+    (stated(confidence="0.9"), "/confidence", "invalid"),
+    (stated(importance=0.19), "/importance", "min_value"),
+    (stated(importance=2), "/importance", "max_value"),
+    (stated(key="x" * 101), "/key", "max_length"),
+    (stated(value=5), "/value", "invalid"),
+    (stated(tags="drink"), "/tags", "not_a_list"),
+    (stated(tags=[""]), "/tags/0", "blank"),
+    (stated(tags=["x"] * 101), "/tags", "max_length"),
+    (stated(scope="public"), "/scope", "operators_only"),
+    (stated(scope="all"), "/scope", "invalid_choice"),
+    (stated(allowed_users=["a\x07"]), "/allowed_users/0", "control"),
+    (stated(expires_at="soon"), "/expires_at", "invalid"),
+    (stated(structured=[]), "/structured", "invalid"),
+    (stated(pinned=True), "/pinned", "unknown_field"),
+    (stated(trust="operator"), "/trust", "unknown_field"),
+]
+
+
+@pytest.mark.parametrize(("body", "pointer", "code"), BAD)
+def test_bad_input_is_refused_with_its_place(hub: Hub, body: dict[str, Any], pointer: str, code: str) -> None:
+    answer = hub.client.post("/facts", body)
+    assert answer.status_code == 400
+    assert (pointer, code) in [(fault["pointer"], fault["code"]) for fault in answer.json()["errors"]]
+    assert not EndUser.objects.exists()

@@ -1,0 +1,28 @@
+"""GET /sessions/{id}/turns."""
+
+import uuid
+
+from tests import factories
+from tests.api.conftest import Hub
+
+
+def test_lists_turns_by_number(hub: Hub) -> None:
+    session = factories.session(factories.end_user(hub.tenant), [("user", f"你好 {number}") for number in range(1, 8)])
+    first = hub.client.get(f"/sessions/{session.pk}/turns", page_size=3).json()
+    assert [turn["number"] for turn in first["results"]] == [1, 2, 3]
+    assert first["previous"] is None
+    second = hub.client.get(f"/sessions/{session.pk}/turns", **_query(first["next"])).json()
+    assert [turn["number"] for turn in second["results"]] == [4, 5, 6]
+    turn = first["results"][0]
+    assert (turn["role"], turn["content"], turn["external_id"], turn["metadata"]) == ("user", "你好 1", None, {})
+    assert (turn["name"], turn["tool_calls"], turn["timestamp"]) == (None, None, None)
+
+
+def test_an_unknown_session_is_not_found(hub: Hub) -> None:
+    assert hub.client.get(f"/sessions/{uuid.uuid4()}/turns").status_code == 404
+
+
+def _query(address: str) -> dict[str, str]:
+    from urllib.parse import parse_qsl, urlsplit
+
+    return dict(parse_qsl(urlsplit(address).query))

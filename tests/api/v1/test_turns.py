@@ -1,0 +1,246 @@
+"""POST /turns."""
+
+from typing import Any
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from memories.models import EndUser, Session, Turn
+from tests import factories
+from tests.api.client import HubClient
+from tests.api.conftest import Hub
+
+
+def post(**over: Any) -> dict[str, Any]:
+    message = {"role": "user", "content": "Hello"}
+    return {"user_id": "u1", "session_id": "s1", "messages": [message], **over}
+
+
+def message(**over: Any) -> dict[str, Any]:
+    return post(messages=[{"role": "user", "content": "Hello", **over}])
+
+
+def test_stores_turns_and_answers_with_the_receipt(client: HubClient) -> None:
+    messages = [
+        {"role": "user", "content": "Hello", "external_id": "m1", "timestamp": "2026-11-03T09:12:00Z"},
+        {"role": "assistant", "content": "Hi", "name": "bot", "metadata": {"model": "x"}},
+    ]
+    answer = client.post("/turns", post(agent_id="Support", messages=messages))
+    assert answer.status_code == 202
+    receipt = answer.json()
+    session = Session.objects.get()
+    assert receipt["session"] == {
+        "id": str(session.pk), "session_id": "s1", "user_id": "u1", "agent_id": "support",
+        "turn_count": 2, "token_count": 2,
+    }  # fmt: skip
+    assert [(turn["number"], turn["external_id"], turn["duplicate"]) for turn in receipt["turns"]] == [
+        (1, "m1", False),
+        (2, None, False),
+    ]
+    assert {name: receipt[name] for name in ("accepted", "duplicates", "redactions", "signals")} == {
+        "accepted": 2, "duplicates": 0, "redactions": 0, "signals": [],
+    }  # fmt: skip
+    stored = list(Turn.objects.order_by("number"))
+    assert [str(turn.pk) for turn in stored] == [turn["id"] for turn in receipt["turns"]]
+    assert (stored[0].content, stored[1].name, stored[1].metadata) == ("Hello", "bot", {"model": "x"})
+
+
+def test_without_an_agent_it_is_null(client: HubClient) -> None:
+    assert client.post("/turns", post()).json()["session"]["agent_id"] is None
+    assert client.post("/turns", post(agent_id=None)).json()["session"]["turn_count"] == 2
+
+
+@pytest.mark.usefixtures("with_model")
+def test_says_when_extraction_is_due(client: HubClient) -> None:
+    extraction = client.post("/turns", post()).json()["extraction"]
+    assert extraction["status"] == "pending"
+    assert extraction["due_at"].endswith("Z")
+    flushed = client.post("/turns", post(flush=True)).json()["extraction"]
+    assert flushed["due_at"] < extraction["due_at"] <= extraction["max_due_at"]
+
+
+def test_without_a_model_extraction_is_off(client: HubClient) -> None:
+    assert client.post("/turns", post()).json()["extraction"] == {"status": "off", "due_at": None, "max_due_at": None}
+
+
+def test_the_same_external_id_is_stored_once(client: HubClient) -> None:
+    first = client.post("/turns", message(external_id="m1")).json()
+    again = client.post("/turns", message(external_id="m1")).json()
+    assert (again["accepted"], again["duplicates"]) == (0, 1)
+    assert again["turns"][0] == {**first["turns"][0], "duplicate": True}
+    assert Turn.objects.count() == 1
+
+
+def test_the_same_external_id_with_other_content_is_a_conflict(client: HubClient) -> None:
+    client.post("/turns", message(external_id="m1"))
+    answer = client.post("/turns", message(external_id="m1", content="Goodbye"))
+    assert (answer.status_code, answer.json()["code"]) == (409, "external_id_reused")
+    assert Turn.objects.count() == 1
+
+
+def test_list_content_keeps_its_parts(client: HubClient) -> None:
+    parts = [
+        {"type": "text", "text": "Look:"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
+        {"type": "text", "text": "a cat"},
+    ]
+    answer = client.post("/turns", message(content=parts))
+    turn = Turn.objects.get()
+    assert (turn.content, turn.parts) == ("Look: a cat", parts)
+    listed = client.get(f"/sessions/{answer.json()['session']['id']}/turns").json()["results"]
+    assert listed[0]["content"] == parts
+
+
+def test_tool_calls_may_come_without_content(client: HubClient) -> None:
+    calls = [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+    messages = [
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "content": ""},
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,"}}]},
+    ]
+    assert client.post("/turns", post(messages=messages)).status_code == 202
+    assert Turn.objects.get(number=1).tool_calls == calls
+
+
+@pytest.mark.parametrize(
+    "text", ["我对花生过敏，请记住。", "naïve café ﷽ 👩‍👩‍👧", "line\nbreak\ttab\u202ebidi\u200b", "<|endoftext|>"]
+)
+def test_text_comes_back_as_it_was_sent(client: HubClient, text: str) -> None:
+    answer = client.post("/turns", {**message(content=text), "user_id": "用户一", "session_id": "会话 1"}).json()
+    assert answer["session"]["user_id"] == "用户一"
+    listed = client.get(f"/sessions/{answer['session']['id']}/turns").json()["results"]
+    assert listed[0]["content"] == text
+
+
+def test_capture_switched_off_stores_nothing(hub: Hub) -> None:
+    factories.end_user(hub.tenant, external_id="u1", capture=False)
+    answer = hub.client.post("/turns", post())
+    assert answer.status_code == 202
+    assert (answer.json()["accepted"], answer.json()["session"], answer.json()["turns"]) == (0, None, [])
+    assert not Turn.objects.exists()
+
+
+def test_a_restricted_person_is_locked(hub: Hub) -> None:
+    factories.end_user(hub.tenant, external_id="u1", restricted_at=factories.NOW)
+    answer = hub.client.post("/turns", post())
+    assert (answer.status_code, answer.json()["code"]) == (423, "restricted")
+    assert not Turn.objects.exists()
+
+
+def test_500_messages_are_taken(client: HubClient) -> None:
+    answer = client.post("/turns", post(messages=[{"role": "user", "content": "x"}] * 500))
+    assert answer.json()["accepted"] == 500
+
+
+@pytest.mark.parametrize("content", ["x" * 1024 * 1024, [{"type": "text", "text": "界" * 300_000}]])
+def test_a_message_of_1_mb_is_taken(client: HubClient, content: Any) -> None:
+    assert client.post("/turns", message(content=content)).status_code == 202
+
+
+LARGE = [
+    {"content": "x" * (1024 * 1024 + 1)},
+    {"content": "界" * 350_000},
+    {"content": [{"type": "text", "text": "x" * 1024 * 1024}]},
+    {"role": "assistant", "content": "", "tool_calls": [{"n": "x" * 60_000}] * 18},
+]
+
+
+@pytest.mark.parametrize("over", LARGE, ids=["text", "chinese", "parts", "tool calls"])
+def test_a_larger_message_is_refused(client: HubClient, over: dict[str, Any]) -> None:
+    small = {"role": "user", "content": "small"}
+    answer = client.post("/turns", post(messages=[small, {"role": "user", **over}]))
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+    assert answer.json()["errors"][0]["pointer"] == "/messages/1"
+    assert not EndUser.objects.exists()
+
+
+LONG = "x" * 256
+BAD = [
+    ({}, "/user_id", "required"),
+    (post(user_id=None), "/user_id", "null"),
+    (post(user_id=""), "/user_id", "blank"),
+    (post(user_id=" \u3000"), "/user_id", "blank"),
+    (post(user_id=7), "/user_id", "invalid"),
+    (post(user_id=["u1"]), "/user_id", "invalid"),
+    (post(user_id=LONG), "/user_id", "max_length"),
+    (post(user_id="a\nb"), "/user_id", "control"),
+    (post(user_id="a\x9fb"), "/user_id", "control"),
+    (post(session_id=""), "/session_id", "blank"),
+    (post(agent_id=""), "/agent_id", "blank"),
+    (post(agent_id="İ" * 200), "/agent_id", "max_length"),
+    (post(flush="true"), "/flush", "invalid"),
+    (post(flush=1), "/flush", "invalid"),
+    (post(flush=None), "/flush", "null"),
+    (post(sesion_id="s1"), "/sesion_id", "unknown_field"),
+    (post(messages=None), "/messages", "null"),
+    (post(messages={}), "/messages", "not_a_list"),
+    (post(messages="hello"), "/messages", "not_a_list"),
+    (post(messages=[]), "/messages", "min_length"),
+    (post(messages=[{"role": "user", "content": "x"}] * 501), "/messages", "max_length"),
+    (post(messages=["hello"]), "/messages/0", "invalid"),
+    (post(messages=[None]), "/messages/0", "null"),
+    (post(messages=[{"role": "user", "content": "x"}, {"content": "x"}]), "/messages/1/role", "required"),
+    (message(role="bot"), "/messages/0/role", "invalid_choice"),
+    (message(role=["user"]), "/messages/0/role", "invalid_choice"),
+    (message(content=""), "/messages/0/content", "blank"),
+    (message(content=" \n"), "/messages/0/content", "blank"),
+    (message(content=None), "/messages/0/content", "blank"),
+    (message(role="system", content=""), "/messages/0/content", "blank"),
+    (message(content=5), "/messages/0/content", "invalid"),
+    (message(content={"type": "text"}), "/messages/0/content", "invalid"),
+    (message(content=[]), "/messages/0/content", "parts"),
+    (message(content=["x"]), "/messages/0/content/0", "part"),
+    (message(content=[{"type": "text", "text": "x"}, {"type": "text"}]), "/messages/0/content/1", "part"),
+    (message(content=[{"type": "text", "text": " "}]), "/messages/0/content", "blank"),
+    (message(content=[{"text": "x"}]), "/messages/0/content/0", "part"),
+    (message(text="x"), "/messages/0/text", "unknown_field"),
+    (message(external_id=""), "/messages/0/external_id", "blank"),
+    (message(external_id=LONG), "/messages/0/external_id", "max_length"),
+    (message(name=5), "/messages/0/name", "invalid"),
+    (message(name=LONG), "/messages/0/name", "max_length"),
+    (message(metadata=[]), "/messages/0/metadata", "invalid"),
+    (message(metadata="x"), "/messages/0/metadata", "invalid"),
+    (message(metadata={"x": "y" * 65_536}), "/messages/0/metadata", "max_size"),
+    (message(tool_calls={}), "/messages/0/tool_calls", "not_a_list"),
+    (message(tool_calls=["x"]), "/messages/0/tool_calls/0", "invalid"),
+    (message(timestamp="yesterday"), "/messages/0/timestamp", "invalid"),
+    (message(timestamp=1_700_000_000), "/messages/0/timestamp", "invalid"),
+    (message(timestamp="2026-13-03T09:12:00Z"), "/messages/0/timestamp", "invalid"),
+    (message(timestamp="1969-12-31T23:59:59Z"), "/messages/0/timestamp", "year"),
+    (message(timestamp="2100-01-01T00:00:00Z"), "/messages/0/timestamp", "year"),
+    (message(timestamp="0001-01-01T00:00:00+14:00"), "/messages/0/timestamp", "year"),
+    (message(timestamp="9999-12-31T23:59:59-14:00"), "/messages/0/timestamp", "year"),
+]
+
+
+@pytest.mark.parametrize(("body", "pointer", "code"), BAD)
+def test_bad_input_is_refused_with_its_place(client: HubClient, body: dict[str, Any], pointer: str, code: str) -> None:
+    answer = client.post("/turns", body)
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
+    assert (pointer, code) in [(fault["pointer"], fault["code"]) for fault in answer.json()["errors"]]
+    assert not EndUser.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"),
+    [
+        ("1970-01-01T00:00:00Z", "1970-01-01T00:00:00+00:00"),
+        ("2099-12-31T23:59:59+00:00", "2099-12-31T23:59:59+00:00"),
+        ("2026-11-03T17:12:00+08:00", "2026-11-03T09:12:00+00:00"),
+        ("2026-11-03T09:12:00", "2026-11-03T09:12:00+00:00"),
+    ],
+)
+def test_times_are_kept_in_utc(client: HubClient, sent: str, stored: str) -> None:
+    client.post("/turns", message(timestamp=sent))
+    timestamp = Turn.objects.get().timestamp
+    assert timestamp
+    assert timestamp.isoformat() == stored
+
+
+def test_a_post_to_a_known_session_costs_few_queries(
+    client: HubClient, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    client.post("/turns", post())
+    # Key; savepoint, queue row, turns, session, queue row, release.
+    with django_assert_max_num_queries(7):
+        assert client.post("/turns", post()).status_code == 202
