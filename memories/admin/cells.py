@@ -1,0 +1,42 @@
+"""Cells of the lists: every piece of data goes through format_html, which escapes it."""
+
+from datetime import datetime
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from memories.admin.template_tags import ago, percent, who
+from memories.models import EndUser
+
+CLIP = 300
+
+
+def moment(value: datetime | None) -> SafeString | str:
+    return ago(value)
+
+
+def statement(text: str) -> SafeString:
+    """The beginning of a text, shown on at most two lines."""
+    clipped = text if len(text) <= CLIP else f"{text[:CLIP]}…"
+    return format_html('<span class="hub-statement">{}</span>', clipped)
+
+
+def person(end_user: EndUser) -> SafeString:
+    """The name, and the caller's id below it when there is a name."""
+    below = end_user.external_id if end_user.display_name else ""
+    return two_lines(who(end_user), below)
+
+
+def two_lines(main: str, below: str) -> SafeString:
+    if not below:
+        return format_html('<span class="hub-cell">{}</span>', main)
+    return format_html('<span class="hub-cell">{}<small>{}</small></span>', main, below)
+
+
+def meter(share: float) -> SafeString:
+    """A share of 1 as a figure and a bar."""
+    return format_html(
+        '<span class="hub-measure"><span>{}</span><progress max="1" value="{}"></progress></span>',
+        percent(share),
+        f"{share:.3f}",
+    )

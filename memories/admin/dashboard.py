@@ -1,0 +1,48 @@
+"""The first page: how much is held, what waits, what failed, and the latest runs."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Count, Min, Q
+
+from memories.models import EndUser, ExtractionRun, Fact, Operator, SessionQueue, Status, Tenant
+
+RUNS_SHOWN = 10
+WEEK = timedelta(days=7)
+DAY = timedelta(days=1)
+FAILED = (ExtractionRun.Status.FAILED, ExtractionRun.Status.PARKED)
+
+
+def overview(operator: Operator | AnonymousUser, *, now: datetime) -> dict[str, Any]:
+    """The figures of the dashboard; the runs only for those who may see runs."""
+    figures: dict[str, Any] = {
+        "people": EndUser.objects.count(),
+        "tenants": Tenant.objects.count(),
+        "facts": _facts(now),
+        "queue": _queue(now),
+        "failed_today": ExtractionRun.objects.filter(status__in=FAILED, started_at__gte=now - DAY).count(),
+    }
+    if not operator.has_perm("memories.view_extractionrun"):
+        return figures
+    runs = ExtractionRun.objects.select_related("end_user", "tenant")
+    return {**figures, "runs": runs.order_by("-started_at", "-id")[:RUNS_SHOWN]}
+
+
+def _facts(now: datetime) -> dict[str, int]:
+    active = Q(status=Status.ACTIVE)
+    return Fact.objects.aggregate(
+        active=Count("pk", filter=active),
+        this_week=Count("pk", filter=active & Q(created_at__gte=now - WEEK)),
+        pending=Count("pk", filter=Q(status=Status.PENDING)),
+    )
+
+
+def _queue(now: datetime) -> dict[str, Any]:
+    waiting = Q(due_at__isnull=False, parked_at=None)
+    return SessionQueue.objects.aggregate(
+        waiting=Count("pk", filter=waiting),
+        due=Count("pk", filter=waiting & Q(due_at__lte=now)),
+        oldest=Min("due_at", filter=waiting & Q(due_at__lte=now)),
+        parked=Count("pk", filter=Q(parked_at__isnull=False)),
+    )

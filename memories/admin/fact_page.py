@@ -1,0 +1,127 @@
+"""What the page of a fact shows besides the fact: its evidence, its revisions with diffs, and how it fades."""
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import zip_longest
+
+from django.db.models import Q
+from django.db.models.functions import Left
+from django.utils import timezone
+
+from memories.admin import wording
+from memories.admin.segments import Segment, diff, highlight
+from memories.models import ActorKind, APIKey, Fact, FactEvidence, FactRevision, Operator, Session, Status, Turn
+from memories.scoring import decay_score
+
+MOST_CITATIONS = 20
+MOST_REVISIONS = 20
+NEIGHBOUR_CLIP = 600
+# Actors without a name of their own, or whose row is gone.
+ANONYMOUS: dict[str, str] = {
+    ActorKind.RUN: "an extraction",
+    ActorKind.KEY: "an application",
+    ActorKind.OPERATOR: "an operator",
+    ActorKind.COMMAND: "a command",
+}
+
+
+@dataclass(frozen=True)
+class Citation:
+    """A cited turn with the quote marked, and the turns on either side of it."""
+
+    turn: Turn
+    session: Session
+    segments: list[Segment]
+    before: Turn | None
+    after: Turn | None
+
+
+@dataclass(frozen=True)
+class Change:
+    """One revision: the text as a diff to the version before, who made it, and what else changed."""
+
+    revision: FactRevision
+    segments: list[Segment]
+    actor: str
+    others: list[str]
+    restorable: bool
+
+
+@dataclass(frozen=True)
+class Fading:
+    """How much of a fact is left (0..1), when it will have faded, or why it never does."""
+
+    score: float
+    forget_at: datetime | None
+    because: str
+
+
+def citations(fact: Fact) -> list[Citation]:
+    """The evidence in order; two queries, however much there is."""
+    rows = list(FactEvidence.objects.filter(fact=fact).select_related("turn", "session")[:MOST_CITATIONS])
+    around = _neighbours(rows)
+    return [
+        Citation(
+            turn=row.turn,
+            session=row.session,
+            segments=highlight(row.turn.content, row.quote or fact.raw),
+            before=around.get((row.session_id, row.turn.number - 1)),
+            after=around.get((row.session_id, row.turn.number + 1)),
+        )
+        for row in rows
+    ]
+
+
+def revisions(fact: Fact) -> list[Change]:
+    """Newest first, each with what it changed; three queries."""
+    # One more than is shown: the oldest shown needs the text before it.
+    rows = list(FactRevision.objects.filter(fact=fact).order_by("-version")[: MOST_REVISIONS + 1])
+    actors = _actors(rows)
+    changes = [
+        Change(
+            revision=row,
+            segments=diff(_content(older), _content(row)) if older else [Segment(_content(row))],
+            actor=actors.get(row.actor_id, ANONYMOUS[row.actor_kind]),
+            others=sorted(set(row.before) - {"content"}),
+            restorable=fact.status != Status.TRASHED and _restorable(fact, row),
+        )
+        for row, older in zip_longest(rows, rows[1:])
+    ]
+    return changes[:MOST_REVISIONS]
+
+
+def fading(fact: Fact) -> Fading:
+    """The score as it is now, not as it was last stored."""
+    because = wording.why_it_stays(fact)
+    if because:
+        return Fading(fact.importance, None, because)
+    last = max(fact.last_confirmed_at, fact.last_recalled_at or fact.last_confirmed_at)
+    score = decay_score(importance=fact.importance, last_reinforced=last, mentions=fact.mentions, now=timezone.now())
+    return Fading(score, fact.forget_at, "")
+
+
+def _neighbours(rows: Iterable[FactEvidence]) -> dict[tuple[uuid.UUID, int], Turn]:
+    wanted = Q(pk__in=[])
+    for row in rows:
+        wanted |= Q(session=row.session_id, number__in=[row.turn.number - 1, row.turn.number + 1])
+    turns = Turn.objects.filter(wanted).annotate(start=Left("content", NEIGHBOUR_CLIP)).defer("content", "parts")
+    return {(turn.session_id, turn.number): turn for turn in turns}
+
+
+def _actors(rows: Iterable[FactRevision]) -> dict[str, str]:
+    """Names for the ids of operators and keys."""
+    ids = {kind: {row.actor_id for row in rows if row.actor_kind == kind and row.actor_id} for kind in ActorKind}
+    operators = Operator.objects.filter(pk__in=ids[ActorKind.OPERATOR])
+    keys = APIKey.objects.filter(pk__in=ids[ActorKind.KEY])
+    return {str(operator.pk): operator.username for operator in operators} | {str(key.pk): str(key) for key in keys}
+
+
+def _content(revision: FactRevision) -> str:
+    return str(revision.after.get("content", ""))
+
+
+def _restorable(fact: Fact, revision: FactRevision) -> bool:
+    """Whether going back to this version changes anything."""
+    return revision.version != fact.version or fact.status not in (Status.ACTIVE, Status.PENDING)

@@ -1,0 +1,47 @@
+"""Form fields shared by the pages: time zones, languages, and text in Unfold's clothes."""
+
+import re
+import zoneinfo
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
+
+
+def zone_or_utc(name: str) -> zoneinfo.ZoneInfo:
+    """The zone of this name, UTC when there is none such."""
+    return zoneinfo.ZoneInfo(name if name in zoneinfo.available_timezones() else "UTC")
+
+
+def check_zone(name: str) -> None:
+    if name not in zoneinfo.available_timezones():
+        raise ValidationError("This is not a time zone: write it like Asia/Shanghai, or UTC.", code="zone")
+
+
+def check_language(tag: str) -> None:
+    if not _LANGUAGE.fullmatch(tag):
+        raise ValidationError("This is not a language tag: write it like zh-CN, or en.", code="language")
+
+
+class DayInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # Unfold has no types
+    """The browser's own date field: no script, and the phone's own picker."""
+
+    input_type = "date"
+
+
+class LineField(forms.CharField):
+    """One line of text."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("widget", UnfoldAdminTextInputWidget)
+        super().__init__(**kwargs)
+
+
+class TextField(forms.CharField):
+    """Some lines of text."""
+
+    def __init__(self, *, rows: int = 3, **kwargs: Any) -> None:
+        super().__init__(widget=UnfoldAdminTextareaWidget(attrs={"rows": rows}), **kwargs)

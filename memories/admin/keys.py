@@ -1,0 +1,124 @@
+"""API keys: made in a form, shown once in its answer, revoked, never edited."""
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
+
+from memories import curation
+from memories.admin import cells
+from memories.admin.columns import column
+from memories.admin.fields import DayInput, LineField
+from memories.admin.page import RecordPage, VerbForm, actor_of
+from memories.admin.wording import KINDS
+from memories.audit import Actor
+from memories.models import APIKey, Scope, Tenant
+
+
+class KeyForm(forms.Form):
+    tenant = forms.ModelChoiceField(
+        Tenant.objects.order_by("slug"), widget=UnfoldAdminSelectWidget, empty_label="Choose a tenant"
+    )
+    name = LineField(max_length=100, help_text="What uses it, like support-bot.")
+    scopes = forms.MultipleChoiceField(
+        choices=Scope.choices,
+        initial=[Scope.INGEST, Scope.READ],
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        help_text="Give only what the application needs.",
+    )
+    expires_on = forms.DateField(
+        required=False,
+        widget=DayInput,
+        help_text="The key is refused from the start of this day in your time zone; empty: it does not expire.",
+    )
+
+    def clean_expires_on(self) -> datetime | None:
+        day = self.cleaned_data["expires_on"]
+        if day is None:
+            return None
+        moment = timezone.make_aware(datetime(day.year, day.month, day.day))  # noqa: DTZ001  (the operator's zone)
+        if moment <= timezone.now():
+            raise forms.ValidationError("This day has begun already: name a later one.", code="past")
+        return moment
+
+
+class RevokeForm(VerbForm):
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        curation.revoke_api_key(key=self.record, actor=actor, now=now)
+        return f"{self.record} is revoked: requests with it are answered 401 from now on."
+
+
+class KeyPage(RecordPage):
+    page_template = "memories/key.html"
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {"revoke": RevokeForm}
+    list_display = ("key", "tenant", "scopes_shown", "state", "used", "created")
+    list_filter = ("tenant",)
+    list_select_related = ("tenant",)
+    search_fields = ("name", "prefix")
+    search_help_text = "Search by name or prefix"
+    ordering = ("-created_at",)
+    empty_title = "No API keys yet"
+    empty_hint = "An application needs one to post turns and to read contexts."
+
+    @column("Key")
+    def key(self, key: APIKey) -> Any:
+        return cells.two_lines(key.name or str(key), str(key) if key.name else "")
+
+    @column("Scopes")
+    def scopes_shown(self, key: APIKey) -> str:
+        return ", ".join(key.scopes)
+
+    @column("State", label=KINDS)
+    def state(self, key: APIKey) -> str:
+        return state_of(key, now=timezone.now())
+
+    @column("Last used", ordering="last_used_at")
+    def used(self, key: APIKey) -> Any:
+        return cells.moment(key.last_used_at)
+
+    @column("Made", ordering="created_at")
+    def created(self, key: APIKey) -> Any:
+        return cells.moment(key.created_at)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("memories.add_apikey")
+
+    def gather(self, request: HttpRequest, record: APIKey) -> dict[str, Any]:
+        return {"key": record, "state": state_of(record, now=timezone.now())}
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The form; a valid one is answered with the plaintext itself, which no redirect could carry unstored."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        form = KeyForm(request.POST if request.method == "POST" else None)
+        context = {**self.admin_site.each_context(request), "title": "New API key", "opts": self.opts, "form": form}
+        if not form.is_valid():
+            return TemplateResponse(request, "memories/key_add.html", context, status=400 if form.is_bound else 200)
+        key, plaintext = _create(form.cleaned_data, actor=actor_of(request), now=timezone.now())
+        shown = {**context, "title": "The new API key", "key": key, "plaintext": plaintext}
+        return TemplateResponse(request, "memories/key_shown.html", shown, headers={"Cache-Control": "no-store"})
+
+
+def state_of(key: APIKey, *, now: datetime) -> str:
+    """active, expired or revoked."""
+    if key.revoked_at:
+        return "revoked"
+    return "expired" if key.expires_at and key.expires_at <= now else "active"
+
+
+def _create(data: dict[str, Any], *, actor: Actor, now: datetime) -> tuple[APIKey, str]:
+    return curation.create_api_key(
+        tenant=data["tenant"],
+        name=data["name"],
+        scopes=data["scopes"],
+        expires_at=data["expires_on"],
+        actor=actor,
+        now=now,
+    )

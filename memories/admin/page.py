@@ -1,0 +1,169 @@
+"""What every page shares: nothing is deleted or bulk-edited by raw forms, 25 rows, and verbs as small POST forms."""
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from unfold.admin import ModelAdmin
+from unfold.views import ChangeList
+
+from memories.audit import Actor
+from memories.exceptions import MemoryHubError, PreconditionFailed
+from memories.models import Operator
+
+LOOK_AGAIN = "Somebody changed this meanwhile: look again. What you typed is kept; sending it again applies it."
+
+
+def actor_of(request: HttpRequest) -> Actor:
+    """The signed-in operator as the actor of a verb."""
+    if not isinstance(request.user, Operator):
+        raise PermissionDenied
+    return Actor.operator(request.user, request_id=getattr(request, "request_id", ""))
+
+
+def url_of(record: Model, name: str = "change") -> str:
+    """Where the page of this record is, or one of its verbs."""
+    return reverse(f"admin:{record._meta.app_label}_{record._meta.model_name}_{name}", args=[record.pk])
+
+
+class HubChangeList(ChangeList):  # type: ignore[misc]  # Unfold has no types
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        if not (self.query or self.has_active_filters):
+            # Everything is shown: the header needs no "show all".
+            self.full_result_count = self.result_count
+
+
+class Page(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
+    actions = None
+    # A link from a searched list would carry the search, perhaps a name, into the address of every record.
+    preserve_filters = False
+    list_per_page = 25
+    list_max_show_all = 25
+    # The count of the whole table beside the filtered one: a query and, on big tables, a slow one.
+    show_full_result_count = False
+    empty_title = "Nothing here yet"
+    empty_hint = ""
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HubChangeList]:
+        return HubChangeList
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+class VerbForm(forms.Form):
+    """The input of one verb, and the call of it."""
+
+    def __init__(self, data: Any = None, *, record: Any) -> None:
+        self.record = record
+        # Several forms stand on one page: their labels must not name each other's fields.
+        super().__init__(data, auto_id=f"{type(self).__name__.lower()}_%s")
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        """Call the verb and say what was done, without content. Errors: MemoryHubError."""
+        raise NotImplementedError
+
+    def refuse(self, error: MemoryHubError) -> None:
+        """Tell the operator why the verb was not carried out; nothing typed is lost."""
+        self.add_error(None, LOOK_AGAIN if isinstance(error, PreconditionFailed) else error.detail)
+
+    def see(self, record: Any) -> None:
+        """Take the record as it is now for the next attempt."""
+        self.record = record
+
+
+class RecordPage(Page):
+    """A record shown by a template of ours and changed only through its verbs."""
+
+    page_template: ClassVar[str]
+    list_select_related: ClassVar[tuple[str, ...]] = ()
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {}
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        records: QuerySet[Any] = super().get_queryset(request)
+        return records.select_related(*self.list_select_related)
+
+    def gather(self, request: HttpRequest, record: Any) -> dict[str, Any]:
+        """What the template shows of the record."""
+        raise NotImplementedError
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        record = self.find(request, object_id, may_change=False)
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponse(status=405, headers={"Allow": "GET, HEAD"})
+        return self.show(request, record)
+
+    def find(self, request: HttpRequest, object_id: str, *, may_change: bool) -> Any:
+        """The record. Errors: PermissionDenied, Http404."""
+        allowed = self.has_change_permission if may_change else self.has_view_permission
+        if not allowed(request):
+            raise PermissionDenied
+        record = self.get_object(request, object_id)
+        if record is None:
+            raise Http404
+        return record
+
+    def show(
+        self, request: HttpRequest, record: Any, *, tried: VerbForm | None = None, status: int = 200
+    ) -> TemplateResponse:
+        """The page; `tried` is a form that was refused and is shown again with what was typed."""
+        may_change = self.has_change_permission(request, record)
+        forms_of_page = {name: form(record=record) for name, form in self.verbs.items()} if may_change else {}
+        for name, form in self.verbs.items():
+            if tried is not None and isinstance(tried, form):
+                forms_of_page[name] = tried
+        context = {
+            **self.admin_site.each_context(request),
+            "title": str(record),
+            "opts": self.opts,
+            "original": record,
+            "forms": forms_of_page,
+            "tried": tried,
+            **self.gather(request, record),
+        }
+        return TemplateResponse(request, self.page_template, context, status=status)
+
+    def carry_out(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
+        """One verb: 400 for bad input, the error's own status when it is refused, else back to the page."""
+        record = self.find(request, object_id, may_change=True)
+        if request.method != "POST":
+            return HttpResponseRedirect(url_of(record))
+        form = self.verbs[verb](request.POST, record=record)
+        status = 400
+        if form.is_valid():
+            try:
+                done = form.carry_out(actor=actor_of(request), now=timezone.now())
+            except MemoryHubError as error:
+                form.refuse(error)
+                status = error.status
+            else:
+                messages.success(request, done)
+                return HttpResponseRedirect(url_of(record))
+        record = self.find(request, object_id, may_change=True)
+        form.see(record)
+        return self.show(request, record, tried=form, status=status)
+
+    def get_urls(self) -> list[URLPattern]:
+        own = [self._verb_url(verb) for verb in self.verbs]
+        return [*own, *super().get_urls()]
+
+    def _verb_url(self, verb: str) -> URLPattern:
+        def view(request: HttpRequest, object_id: Any) -> HttpResponse:
+            return self.carry_out(request, str(object_id), verb)
+
+        name = f"{self.opts.app_label}_{self.opts.model_name}_{verb}"
+        pattern: URLPattern = path(f"<uuid:object_id>/{verb}/", self.admin_site.admin_view(view), name=name)
+        return pattern

@@ -1,0 +1,31 @@
+"""Which model has which page."""
+
+from django.contrib import admin
+from django.db.models import Model
+
+from memories.admin.facts import FactPage
+from memories.admin.keys import KeyPage
+from memories.admin.operators import OPERATOR_PAGES
+from memories.admin.page import Page
+from memories.admin.people import PersonPage
+from memories.admin.runs import RunPage
+from memories.admin.sessions import SessionPage
+from memories.admin.tenants import TenantPage
+from memories.admin.trail import TrailPage
+from memories.models import APIKey, AuditEvent, EndUser, ExtractionRun, Fact, Session, Tenant
+
+PAGES: tuple[tuple[type[Model], type[Page]], ...] = (
+    (EndUser, PersonPage),
+    (Fact, FactPage),
+    (Session, SessionPage),
+    (ExtractionRun, RunPage),
+    (APIKey, KeyPage),
+    (Tenant, TenantPage),
+    (AuditEvent, TrailPage),
+    *OPERATOR_PAGES,
+)
+
+
+def register_all() -> None:
+    for model, page in PAGES:
+        admin.site.register(model, page)

@@ -1,0 +1,76 @@
+"""Sessions: the list, and the conversation turn by turn with what is still to be extracted."""
+
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.db.models.functions import Left, Length
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from memories.admin import cells
+from memories.admin.columns import column
+from memories.admin.page import RecordPage
+from memories.admin.template_tags import TURNS_SHOWN
+from memories.admin.wording import KINDS
+from memories.models import ExtractionRun, Session, SessionQueue, Turn
+from memories.pipeline.debounce import status_of
+
+TURN_CLIP = 4_000
+RUNS_SHOWN = 5
+
+
+class SessionPage(RecordPage):
+    page_template = "memories/session.html"
+    list_display = ("session", "person", "turn_count", "token_count", "state", "last_turn")
+    list_filter = ("tenant",)
+    list_select_related = ("end_user", "tenant", "queue")
+    search_fields = ("external_id", "agent_id")
+    search_help_text = "Search by session or agent"
+    ordering = ("-last_turn_at", "-id")
+    empty_title = "No sessions yet"
+    empty_hint = "A session begins with the first turn that an application posts to it."
+
+    @column("Session")
+    def session(self, session: Session) -> SafeString:
+        return cells.two_lines(session.external_id, session.agent_id)
+
+    @column("End user")
+    def person(self, session: Session) -> SafeString:
+        return cells.person(session.end_user)
+
+    @column("Extraction", label=KINDS)
+    def state(self, session: Session) -> str:
+        return status_of(_queue(session), now=timezone.now()).status
+
+    @column("Last turn", ordering="last_turn_at")
+    def last_turn(self, session: Session) -> SafeString | str:
+        return cells.moment(session.last_turn_at)
+
+    def gather(self, request: HttpRequest, record: Session) -> dict[str, Any]:
+        queue = _queue(record)
+        shown: dict[str, Any] = {
+            "session": record,
+            "queue": queue,
+            "state": status_of(queue, now=timezone.now()),
+            "page": Paginator(_turns(record), TURNS_SHOWN).get_page(request.GET.get("page")),
+            "clip": TURN_CLIP,
+        }
+        if request.user.has_perm("memories.view_extractionrun"):
+            shown["runs"] = ExtractionRun.objects.filter(session=record)[:RUNS_SHOWN]
+        return shown
+
+
+def _turns(session: Session) -> QuerySet[Turn]:
+    """The turns in order, the text of each clipped in the database: a message may hold a megabyte."""
+    clipped = Turn.objects.filter(session=session).annotate(start=Left("content", TURN_CLIP), length=Length("content"))
+    return clipped.defer("content", "parts").order_by("number")
+
+
+def _queue(session: Session) -> SessionQueue | None:
+    # The row is missing only while a session has never been armed.
+    queue: SessionQueue | None = getattr(session, "queue", None)
+    if queue is not None:
+        queue.session = session
+    return queue

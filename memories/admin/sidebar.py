@@ -1,0 +1,49 @@
+"""The sidebar: what an operator may see, in the order of the work."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+# Group → (title, icon, model); an empty model is the dashboard.
+MENU: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
+    ("", (("Dashboard", "dashboard", ""),)),
+    (
+        "Memory",
+        (
+            ("End users", "group", "enduser"),
+            ("Facts", "lightbulb", "fact"),
+            ("Sessions", "forum", "session"),
+            ("Extraction runs", "neurology", "extractionrun"),
+        ),
+    ),
+    (
+        "Access",
+        (
+            ("API keys", "key", "apikey"),
+            ("Tenants", "apps", "tenant"),
+            ("Operators", "badge", "operator"),
+            ("Groups", "groups", "group"),
+        ),
+    ),
+    ("", (("Audit trail", "history", "auditevent"),)),
+)
+
+
+def navigation(request: HttpRequest) -> list[dict[str, Any]]:
+    """Unfold's form of the menu; groups with nothing to see are left out by it."""
+    groups: list[dict[str, Any]] = []
+    for title, entries in MENU:
+        items = [_item(request, *entry) for entry in entries]
+        groups.append({"title": title, "separator": bool(groups), "items": [item for item in items if item]})
+    return groups
+
+
+def _item(request: HttpRequest, title: str, icon: str, model: str) -> dict[str, Any] | None:
+    app = "auth" if model == "group" else "memories"
+    if model and not request.user.has_perm(f"{app}.view_{model}"):
+        return None
+    link = reverse(f"admin:{app}_{model}_changelist") if model else reverse("admin:index")
+    # Unfold's own match finds the link anywhere in the path, and the dashboard's is the start of them all.
+    active = request.path.startswith(link) if model else request.path == link
+    return {"title": title, "icon": icon, "link": link, "active": active}

@@ -1,0 +1,56 @@
+"""The admin site: our pages only, each told in the operator's own time zone."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib.admin import ModelAdmin
+from django.db.models import Model
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.template.response import SimpleTemplateResponse
+from django.utils import timezone
+from unfold.sites import UnfoldAdminSite
+
+from memories import conf
+from memories.admin.dashboard import overview
+from memories.admin.fields import zone_or_utc
+from memories.admin.page import Page
+
+View = Callable[..., HttpResponseBase]
+
+
+class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
+    index_title = "Dashboard"
+    index_template = "memories/dashboard.html"
+
+    def register(
+        self, model_or_iterable: Any, admin_class: type[ModelAdmin[Model]] | None = None, **options: Any
+    ) -> None:
+        """Take our own pages only.
+
+        Other apps register on the default site by themselves: django-q2's pages unpickle what they show, and
+        Django's own are not drawn by Unfold.
+        """
+        if admin_class is not None and issubclass(admin_class, Page):
+            super().register(model_or_iterable, admin_class, **options)
+
+    def admin_view(self, view: View, cacheable: bool = False) -> View:
+        """Django's wrapper, with every time on the page told in the operator's zone."""
+        inner: View = super().admin_view(view, cacheable)
+
+        def in_own_zone(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            with timezone.override(zone_or_utc(getattr(request.user, "time_zone", ""))):
+                response = inner(request, *args, **kwargs)
+                if isinstance(response, SimpleTemplateResponse):
+                    # Rendered here, while the zone is in force, instead of after the view.
+                    response.render()
+            return response
+
+        return in_own_zone
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        context: dict[str, Any] = super().each_context(request)
+        return {**context, "model_is_off": conf.llm().mode == conf.LLM_OFF}
+
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        return super().index(request, {**overview(request.user, now=timezone.now()), **(extra_context or {})})

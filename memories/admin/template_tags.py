@@ -1,0 +1,67 @@
+"""The template library `hub`: times, shares and states as our pages show them."""
+
+import json
+from datetime import datetime
+
+from django import template
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from memories.admin import wording
+from memories.models import EndUser
+
+register = template.Library()
+
+TURNS_SHOWN = 50
+
+
+@register.filter
+def ago(moment: datetime | None) -> SafeString | str:
+    """A <time> that reads "5 min ago" and shows the exact moment on hover; a dash for none."""
+    if moment is None:
+        return "–"
+    text, exact = wording.relative(moment, now=timezone.now()), wording.exact(moment)
+    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact, text)
+
+
+@register.filter
+def day(moment: datetime) -> SafeString:
+    """A <time> with the date, and the exact moment on hover."""
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), wording.exact(moment), wording.day_of(moment)
+    )
+
+
+@register.filter
+def percent(share: float) -> str:
+    """0.954 → "95 %"."""
+    return f"{share * 100:.0f} %"
+
+
+@register.filter
+def kind(state: str) -> str:
+    return wording.kind_of(state)
+
+
+@register.filter
+def failure(code: str) -> str:
+    return wording.explain_failure(code)
+
+
+@register.filter
+def who(person: EndUser) -> str:
+    """What an operator knows a person by: the name, else the caller's id."""
+    return person.display_name or person.external_id
+
+
+@register.filter
+def turn_page(number: int) -> int:
+    """The page of a session on which the turn of this number stands."""
+    return (max(number, 1) - 1) // TURNS_SHOWN + 1
+
+
+@register.filter
+def pretty(value: object) -> str:
+    """JSON for reading; the template escapes it."""
+    return json.dumps(value, ensure_ascii=False, indent=2)

@@ -1,0 +1,95 @@
+"""Words and colours for states, times and failures; pure, so that tables of cases test them."""
+
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+from django.utils.dateformat import format as format_date
+
+from memories import exceptions
+from memories.models import Fact
+from memories.scoring import NEVER_FADES
+
+# What a state looks like: the names are those of Unfold's labels.
+KINDS = {
+    "active": "success",
+    "committed": "success",
+    "pending": "warning",
+    "running": "info",
+    "parked": "danger",
+    "failed": "danger",
+    "rejected": "danger",
+    "trashed": "danger",
+    "revoked": "danger",
+    "expired": "warning",
+    "operator": "primary",
+    "user": "info",
+    "assistant": "warning",
+    "tool": "warning",
+}
+
+_MODEL_ERRORS = (
+    exceptions.ModelUnavailable,
+    exceptions.ModelTimeout,
+    exceptions.ModelRateLimited,
+    exceptions.ModelRefused,
+    exceptions.ModelAnswerInvalid,
+    exceptions.ModelAnswerTruncated,
+    exceptions.ModelMisconfigured,
+)
+FAILURES = {error.code: str(error()) for error in _MODEL_ERRORS} | {
+    "worker_lost": "The worker ended during each attempt; look at its log before you try again.",
+    "lease_lost": exceptions.LeaseLost().detail,
+}
+FAR = timedelta(days=30)
+
+
+def kind_of(state: str) -> str:
+    """The colour of a state; plain when it has none."""
+    return KINDS.get(state, "")
+
+
+def explain_failure(code: str) -> str:
+    """A sentence for the code of a failure; the code itself when we have no better."""
+    return FAILURES.get(code, code)
+
+
+def day_of(moment: datetime) -> str:
+    """Like 3 Mar 2027, in the time zone in force."""
+    return str(format_date(timezone.localtime(moment), "j M Y"))
+
+
+def exact(moment: datetime) -> str:
+    """Like 3 Mar 2027, 09:12:05 UTC, in the time zone in force."""
+    return str(format_date(timezone.localtime(moment), "j M Y, H:i:s T"))
+
+
+def relative(moment: datetime, *, now: datetime) -> str:
+    """Like 5 min ago, or in 3 h; beyond thirty days the date."""
+    distance = abs(now - moment)
+    if distance >= FAR:
+        return day_of(moment)
+    if distance < timedelta(minutes=1):
+        return "just now" if moment <= now else "in a moment"
+    text = _span(distance)
+    return f"{text} ago" if moment <= now else f"in {text}"
+
+
+def why_it_stays(fact: Fact) -> str:
+    """Why a fact never fades; empty when it does fade."""
+    if fact.pinned:
+        return "it is pinned"
+    if fact.binding:
+        return "it is an operator's word"
+    if fact.category in NEVER_FADES:
+        return f"{fact.category} facts do not fade"
+    return ""
+
+
+def _span(distance: timedelta) -> str:
+    minutes = int(distance.total_seconds() // 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    if minutes < 24 * 60:
+        return f"{minutes // 60} h"
+    days = minutes // (24 * 60)
+    return "1 day" if days == 1 else f"{days} days"

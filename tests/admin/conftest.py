@@ -1,0 +1,44 @@
+"""An administrator's browser, one of staff without any permission, and one of staff with some."""
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from memories.models import Operator
+from tests import factories
+
+
+@pytest.fixture
+def administrator(db: None) -> Operator:
+    return factories.operator()
+
+
+@pytest.fixture
+def admin(administrator: Operator) -> Client:
+    return signed_in(administrator)
+
+
+@pytest.fixture
+def staff(db: None) -> Client:
+    """Staff without any permission."""
+    return signed_in(factories.operator(is_superuser=False))
+
+
+@pytest.fixture
+def staff_who_may(db: None) -> Callable[..., Client]:
+    """Staff with the named permissions alone, e.g. "view_fact"."""
+
+    def make(*codenames: str) -> Client:
+        operator = factories.operator(is_superuser=False)
+        operator.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+        return signed_in(operator)
+
+    return make
+
+
+def signed_in(operator: Operator) -> Client:
+    client = Client()
+    client.force_login(operator)
+    return client

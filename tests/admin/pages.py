@@ -1,0 +1,40 @@
+"""How the tests speak of pages: addresses, texts as a page shows them, and the query budget of lists."""
+
+from typing import Any
+
+from django.db import connection
+from django.db.models import Model
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils.html import escape
+
+HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>{{ 7|add:7 }}'
+LIST_BUDGET = 12
+PAGE_BUDGET = 20
+
+
+def list_of(model: type[Model]) -> str:
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+
+
+def page_of(record: Model, verb: str = "change") -> str:
+    return reverse(f"admin:{record._meta.app_label}_{record._meta.model_name}_{verb}", args=[record.pk])
+
+
+def text_of(response: Any) -> str:
+    return str(response.content.decode())
+
+
+def shows_harmless(response: Any, hostile: str = HOSTILE) -> bool:
+    """The text is on the page, and only escaped."""
+    page = text_of(response)
+    return escape(hostile) in page and hostile not in page
+
+
+def queries_of(client: Client, address: str) -> int:
+    """How many queries the page takes, when it is answered with 200."""
+    with CaptureQueriesContext(connection) as queries:
+        response = client.get(address)
+    assert response.status_code == 200
+    return len(queries)

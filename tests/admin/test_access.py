@@ -1,0 +1,89 @@
+"""Who may open which page: nobody without signing in, staff only what they were given."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib import admin as django_admin
+from django.contrib.auth.models import Group
+from django.test import Client
+from django.urls import reverse
+from django_q.models import Schedule
+
+from memories.admin.site import HubAdminSite
+from memories.models import APIKey, AuditEvent, EndUser, ExtractionRun, Fact, Operator, Session, Tenant
+from tests import factories
+from tests.admin.pages import list_of, page_of, text_of
+
+MODELS = [EndUser, Fact, Session, ExtractionRun, APIKey, Tenant, AuditEvent, Operator, Group]
+
+
+@pytest.fixture
+def records(db: None) -> list[object]:
+    """One of each, changed once, so that no list is empty."""
+    person = factories.end_user()
+    session = factories.session(person)
+    key, _ = factories.api_key(person.tenant)
+    return [person, session, key, factories.fact(person), factories.run(session), person.tenant]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_list_asks_to_sign_in(client: Client, records: list[object], model: type) -> None:
+    response = client.get(list_of(model))
+    assert response.status_code == 302
+    assert response["Location"].startswith(reverse("admin:login"))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_list_is_refused_without_permission(staff: Client, records: list[object], model: type) -> None:
+    assert staff.get(list_of(model)).status_code == 403
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_list_opens_for_an_administrator(admin: Client, records: list[object], model: type) -> None:
+    assert admin.get(list_of(model)).status_code == 200
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_list_opens_with_its_own_permission(
+    staff_who_may: Callable[..., Client], records: list[object], model: type
+) -> None:
+    reader = staff_who_may(f"view_{model.__name__.lower()}")
+    assert reader.get(list_of(model)).status_code == 200
+
+
+def test_a_record_is_refused_without_permission(staff: Client, admin: Client, records: list[Any]) -> None:
+    for record in records:
+        assert staff.get(page_of(record)).status_code == 403
+        assert admin.get(page_of(record)).status_code == 200
+
+
+def test_nothing_is_deleted_by_a_raw_form(admin: Client, records: list[Any]) -> None:
+    for record in records:
+        assert admin.post(page_of(record, "delete"), {"post": "yes"}).status_code == 403
+        assert type(record).objects.filter(pk=record.pk).exists()
+
+
+def test_facts_people_sessions_and_runs_are_not_added_by_a_raw_form(admin: Client) -> None:
+    for model in (Fact, EndUser, Session, ExtractionRun, AuditEvent):
+        assert admin.get(f"{list_of(model)}add/").status_code == 403
+
+
+def test_an_unknown_record_is_not_found(admin: Client) -> None:
+    for address in ("00000000-0000-7000-8000-000000000000", "nonsense"):
+        assert admin.get(f"{list_of(Fact)}{address}/change/", follow=True).status_code in (200, 404)
+    assert admin.get(f"{list_of(Fact)}00000000-0000-7000-8000-000000000000/change/").status_code == 404
+
+
+def test_the_sidebar_shows_what_one_may_see(staff_who_may: Callable[..., Client], admin: Client) -> None:
+    index = reverse("admin:index")
+    reader = text_of(staff_who_may("view_fact").get(index))
+    assert "Audit trail" not in reader
+    assert list_of(Fact) in reader
+    assert "Audit trail" in text_of(admin.get(index))
+
+
+def test_the_pages_of_other_apps_stay_out() -> None:
+    assert isinstance(django_admin.site, HubAdminSite)
+    assert not django_admin.site.is_registered(Schedule)
+    assert {model.__name__ for model in django_admin.site._registry} == {model.__name__ for model in MODELS}

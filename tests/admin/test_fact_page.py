@@ -1,0 +1,147 @@
+"""The page of a fact: content, weight, evidence with the quote marked, revisions with diffs."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from memories import curation
+from memories.audit import Actor
+from memories.models import EndUser, Fact, Operator
+from tests import factories
+from tests.admin.pages import HOSTILE, PAGE_BUDGET, page_of, queries_of, shows_harmless, text_of
+
+TURNS = [
+    ("user", "你好"),
+    ("assistant", "您好，请问有什么可以帮您？"),
+    ("user", "Actually the doctor said it is penicillin, not peanuts, that I react to."),
+    ("assistant", "Noted."),
+]
+
+
+@pytest.fixture
+def person(db: None) -> EndUser:
+    return factories.end_user(display_name="Katherine Ruiz")
+
+
+@pytest.fixture
+def fact(person: EndUser) -> Fact:
+    session = factories.session(person, TURNS)
+    fact = factories.fact(person, "Allergic to penicillin", category="preference", extraction=factories.run(session))
+    factories.evidence(fact, session.turns.get(number=3), "penicillin, not peanuts")
+    return fact
+
+
+def correct(fact: Fact, operator: Operator, content: str, *, reason: str = "again") -> None:
+    given = {"content": content, "reason": reason}
+    curation.correct_fact(fact_id=fact.pk, tenant=None, **given, actor=Actor.operator(operator), now=timezone.now())
+
+
+def test_it_shows_what_and_whose_and_how_sure(admin: Client, fact: Fact) -> None:
+    page = text_of(admin.get(page_of(fact)))
+    for shown in ("Allergic to penicillin", "Katherine Ruiz", "90 %", "50 %", "Preference", "User trust", "llm:test"):
+        assert shown in page
+    assert page_of(fact.end_user) in page
+    assert fact.extraction
+    assert page_of(fact.extraction) in page
+
+
+def test_the_quote_is_marked_in_its_turn_and_the_neighbours_are_folded(admin: Client, fact: Fact) -> None:
+    page = text_of(admin.get(page_of(fact)))
+    assert "said it is <mark>penicillin, not peanuts</mark>, that I react to." in page
+    before, after = page.index("The turn before"), page.index("The turn after")
+    assert before < page.index("您好，请问有什么可以帮您？") < page.index("<mark>") < after < page.index("Noted.")
+
+
+def test_it_links_to_the_turn_in_its_session(admin: Client, fact: Fact) -> None:
+    session = fact.evidence.get().session
+    assert f"{page_of(session)}?page=1#turn-3" in text_of(admin.get(page_of(fact)))
+
+
+def test_it_says_when_the_fact_fades(admin: Client, person: EndUser) -> None:
+    now = timezone.now()
+    fading = factories.fact(person, "Fades", category="goal", importance=0.8, now=now)
+    # rules.md, 7.1: 30 days, then 90 days × log2(0.8 / 0.2) = 180 days.
+    day = now + timedelta(days=210)
+    assert f"{day.day} {day:%b %Y}" in text_of(admin.get(page_of(fading)))
+
+
+@pytest.mark.parametrize(
+    ("over", "because"),
+    [
+        ({"category": "identity"}, "identity facts do not fade"),
+        ({"category": "goal", "pinned": True}, "it is pinned"),
+        ({"category": "goal", "binding": True}, "it is an operator&#x27;s word"),
+    ],
+)
+def test_it_says_why_a_fact_never_fades(admin: Client, person: EndUser, over: dict[str, Any], because: str) -> None:
+    assert f"Never fades: {because}." in text_of(admin.get(page_of(factories.fact(person, **over))))
+
+
+def test_a_fact_without_evidence_says_who_wrote_it(admin: Client, person: EndUser) -> None:
+    stated = factories.fact(person, extractor="api", raw="I live in Leiden")
+    page = text_of(admin.get(page_of(stated)))
+    assert "No turn is cited" in page
+    assert "I live in Leiden" in page
+
+
+def test_revisions_are_shown_newest_first_with_a_diff(admin: Client, administrator: Operator, fact: Fact) -> None:
+    correct(fact, administrator, "Allergic to peanuts", reason="Letter")
+    correct(fact, administrator, "对花生过敏")
+    correct(fact, administrator, "对青霉素过敏")
+    page = text_of(admin.get(page_of(fact)))
+    assert "对<del>花生</del><ins>青霉素</ins>过敏" in page
+    assert page.index("4 · Correct") < page.index("3 · Correct") < page.index("2 · Correct")
+    assert administrator.username in page
+    assert "Reason: Letter" in page
+
+
+def test_hostile_text_is_escaped_everywhere(admin: Client, administrator: Operator) -> None:
+    person = factories.end_user(display_name=HOSTILE)
+    session = factories.session(person, [("user", HOSTILE), ("user", f"say {HOSTILE} twice"), ("user", HOSTILE)])
+    fact = factories.fact(person, HOSTILE, value=HOSTILE, tags=[HOSTILE], structured={"a": HOSTILE}, raw=HOSTILE)
+    factories.evidence(fact, session.turns.get(number=2), HOSTILE)
+    given: dict[str, Any] = {
+        "fact_id": fact.pk,
+        "tenant": None,
+        "actor": Actor.operator(administrator),
+        "now": timezone.now(),
+    }
+    curation.correct_fact(**given, content=f"{HOSTILE} 改", reason=HOSTILE)
+    response = admin.get(page_of(fact))
+    assert shows_harmless(response)
+    assert "<mark>&lt;script&gt;" in text_of(response)
+    assert "&lt;script&gt;" in text_of(response).split('class="hub-diff"')[1]
+
+
+def test_nothing_of_the_content_is_in_title_or_address(admin: Client, fact: Fact) -> None:
+    title = text_of(admin.get(page_of(fact))).split("<title>")[1].split("</title>")[0]
+    assert "penicillin" not in title
+    assert f"Fact {fact.pk} (preference)" in title
+
+
+def test_it_takes_few_queries_whatever_the_size(admin: Client, administrator: Operator, person: EndUser) -> None:
+    fact = factories.fact(person, "Version 0", category="goal")
+    small = queries_of(admin, page_of(fact))
+    for _ in range(6):
+        session = factories.session(person, [("user", f"turn {number}") for number in range(9)])
+        for turn in session.turns.filter(number__in=(2, 5, 8)):
+            factories.evidence(fact, turn, "turn")
+    for number in range(25):
+        given: dict[str, Any] = {
+            "fact_id": fact.pk,
+            "tenant": None,
+            "actor": Actor.operator(administrator),
+            "now": timezone.now(),
+        }
+        curation.correct_fact(**given, content=f"Version {number}", reason="again")
+    # The first page had neither evidence, whose neighbours are a query, nor revisions with actors.
+    assert small <= queries_of(admin, page_of(fact)) <= PAGE_BUDGET
+
+
+def test_the_page_itself_takes_no_changes(admin: Client, fact: Fact) -> None:
+    assert admin.post(page_of(fact), {"content": "Rewritten"}).status_code == 405
+    fact.refresh_from_db()
+    assert fact.content == "Allergic to penicillin"

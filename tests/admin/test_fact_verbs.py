@@ -1,0 +1,198 @@
+"""Correct, forget and restore: what they change, what they leave behind, and when they are refused."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.messages import get_messages
+from django.test import Client
+
+from memories.models import AuditEvent, EndUser, Fact, FactRefusal, FactRevision, Operator
+from tests import factories
+from tests.admin.conftest import signed_in
+from tests.admin.pages import HOSTILE, page_of, shows_harmless, text_of
+
+
+@pytest.fixture
+def fact(db: None) -> Fact:
+    return factories.fact(factories.end_user(), "Allergic to peanuts", category="preference", key="allergy")
+
+
+def correct(client: Client, fact: Fact, **over: Any) -> Any:
+    form = {"version": fact.version, "content": "对青霉素过敏", "category": "constraint", "reason": "医生来信"}
+    return client.post(page_of(fact, "correct"), {**form, **over})
+
+
+def forget(client: Client, fact: Fact, **over: Any) -> Any:
+    return client.post(page_of(fact, "forget"), {"version": fact.version, "reason": "She asked for it", **over})
+
+
+def restore(client: Client, fact: Fact, **over: Any) -> Any:
+    return client.post(page_of(fact, "restore"), {"version": fact.version, **over})
+
+
+def said(response: Any) -> str:
+    return " ".join(str(message) for message in get_messages(response.wsgi_request))
+
+
+def test_a_correction_is_the_operators_word(admin: Client, administrator: Operator, fact: Fact) -> None:
+    response = correct(admin, fact)
+    assert response.status_code == 302
+    assert response["Location"] == page_of(fact)
+    fact.refresh_from_db()
+    assert (fact.content, fact.category, fact.binding, fact.trust) == ("对青霉素过敏", "constraint", True, "operator")
+    revision = FactRevision.objects.get(fact=fact)
+    assert (revision.verb, revision.reason, revision.actor_id) == ("correct", "医生来信", str(administrator.pk))
+    event = AuditEvent.objects.get(object_id=fact.pk)
+    assert (event.verb, event.actor_kind, event.actor_id) == ("correct", "operator", str(administrator.pk))
+    assert event.request_id == response["X-Request-ID"]
+
+
+def test_messages_speak_of_ids_and_categories_alone(admin: Client, fact: Fact) -> None:
+    for response in (correct(admin, fact), forget(admin, fresh(fact))):
+        assert str(fact.pk) in said(response)
+        assert "过敏" not in said(response)
+        assert "Allergic" not in said(response)
+
+
+def test_forget_moves_it_to_the_trash_and_refuses_it(admin: Client, fact: Fact) -> None:
+    assert forget(admin, fact).status_code == 302
+    fact.refresh_from_db()
+    assert fact.status == "trashed"
+    assert FactRefusal.objects.filter(fact=fact).count() == 2
+    assert AuditEvent.objects.get(object_id=fact.pk).verb == "forget"
+    page = text_of(admin.get(page_of(fact)))
+    assert "Trashed" in page
+    assert page_of(fact, "correct") not in page
+
+
+def test_restore_brings_it_back_from_the_trash(admin: Client, fact: Fact) -> None:
+    forget(admin, fact)
+    assert restore(admin, fresh(fact)).status_code == 302
+    fact.refresh_from_db()
+    assert fact.status == "active"
+    assert not FactRefusal.objects.exists()
+    assert FactRevision.objects.filter(fact=fact).first().verb == "restore"  # type: ignore[union-attr]
+
+
+def test_restore_goes_back_to_an_earlier_version(admin: Client, fact: Fact) -> None:
+    correct(admin, fact, content="First correction")
+    correct(admin, fresh(fact), content="Second correction")
+    assert restore(admin, fresh(fact), earlier=2, reason="The first was right").status_code == 302
+    fact.refresh_from_db()
+    assert (fact.content, fact.version) == ("First correction", 4)
+    page = text_of(admin.get(page_of(fact)))
+    assert "Restore version 3" in page
+    assert "Restore version 4" not in page
+
+
+def test_the_second_of_two_operators_is_told_and_loses_nothing(admin: Client, fact: Fact) -> None:
+    elsewhere = signed_in(factories.operator())
+    assert correct(elsewhere, fact, content="Allergic to nuts").status_code == 302
+    response = correct(admin, fact, content="对青霉素过敏", reason="我的理由")
+    assert response.status_code == 412
+    page = text_of(response)
+    assert "Somebody changed this meanwhile: look again." in page
+    assert "Allergic to nuts" in page
+    assert "对青霉素过敏" in page
+    assert "我的理由" in page
+    assert fresh(fact).content == "Allergic to nuts"
+    assert AuditEvent.objects.count() == 1
+    # Having looked, the operator sends the same form again: it names the version that was shown.
+    shown = response.context["tried"]
+    assert correct(admin, fact, version=shown["version"].value(), content=shown["content"].value()).status_code == 302
+    assert fresh(fact).content == "对青霉素过敏"
+
+
+@pytest.mark.parametrize("verb", ["forget", "restore"])
+def test_a_stale_version_stops_the_other_verbs_too(admin: Client, fact: Fact, verb: str) -> None:
+    stale = fact.version
+    correct(admin, fact)
+    if verb == "restore":
+        forget(admin, fresh(fact))
+    before = fresh(fact)
+    response = admin.post(page_of(fact, verb), {"version": stale, "reason": "Typed reason"})
+    assert response.status_code == 412
+    assert "Typed reason" in text_of(response)
+    assert (fresh(fact).status, fresh(fact).version) == (before.status, before.version)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [{"content": ""}, {"content": "   "}, {"content": "x" * 2001}, {"content": "a\x00b"}, {"category": "mood"},
+     {"reason": ""}, {"version": ""}, {"version": "one"}],
+)  # fmt: skip
+def test_a_bad_correction_changes_nothing(admin: Client, fact: Fact, fault: dict[str, Any]) -> None:
+    assert correct(admin, fact, **fault).status_code == 400
+    assert fresh(fact).content == "Allergic to peanuts"
+    assert not AuditEvent.objects.exists()
+
+
+def test_a_text_that_the_person_has_already_is_refused(admin: Client, fact: Fact) -> None:
+    factories.fact(fact.end_user, "对青霉素过敏")
+    response = correct(admin, fact)
+    assert response.status_code == 409
+    assert "already has a fact with this text" in text_of(response)
+    assert fresh(fact).content == "Allergic to peanuts"
+
+
+def test_a_fact_in_the_trash_is_not_corrected(admin: Client, fact: Fact) -> None:
+    forget(admin, fact)
+    response = correct(admin, fresh(fact))
+    assert response.status_code == 409
+    assert "restore it first" in text_of(response)
+
+
+def test_an_unknown_version_is_not_restored(admin: Client, fact: Fact) -> None:
+    response = restore(admin, fact, earlier=99)
+    assert response.status_code == 404
+    assert "has no version 99" in text_of(response)
+
+
+def test_what_was_typed_comes_back_escaped(admin: Client, fact: Fact) -> None:
+    response = correct(admin, fact, version="", content=HOSTILE, reason=HOSTILE)
+    assert response.status_code == 400
+    assert shows_harmless(response)
+
+
+@pytest.mark.parametrize("verb", [correct, forget, restore])
+def test_the_verbs_need_the_permission(
+    fact: Fact, staff: Client, staff_who_may: Callable[..., Client], client: Client, verb: Callable[..., Any]
+) -> None:
+    if verb is restore:
+        Fact.objects.update(status="trashed")
+    reader = staff_who_may("view_fact", "change_enduser")
+    assert verb(staff, fact).status_code == 403
+    assert verb(reader, fact).status_code == 403
+    assert page_of(fact, verb.__name__) not in text_of(reader.get(page_of(fact)))
+    assert verb(client, fact).status_code == 302
+    assert not AuditEvent.objects.exists()
+    assert verb(staff_who_may("change_fact"), fact).status_code == 302
+    assert AuditEvent.objects.count() == 1
+
+
+def test_the_verbs_need_the_token_of_the_form(administrator: Operator, fact: Fact) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(administrator)
+    assert correct(strict, fact).status_code == 403
+    assert fresh(fact).content == "Allergic to peanuts"
+    page = strict.get(page_of(fact))
+    token = str(page.context["csrf_token"])
+    assert correct(strict, fact, csrfmiddlewaretoken=token).status_code == 302
+
+
+def test_a_verb_is_never_a_link(admin: Client, fact: Fact) -> None:
+    response = admin.get(page_of(fact, "forget"))
+    assert response.status_code == 302
+    assert response["Location"] == page_of(fact)
+    assert fresh(fact).status == "active"
+
+
+def test_a_verb_on_an_unknown_fact_is_not_found(admin: Client, fact: Fact, db: None) -> None:
+    gone = page_of(fact, "forget")
+    EndUser.objects.all().delete()
+    assert admin.post(gone, {"version": 1, "reason": "late"}).status_code == 404
+
+
+def fresh(fact: Fact) -> Fact:
+    return Fact.objects.get(pk=fact.pk)

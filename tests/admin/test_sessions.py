@@ -1,0 +1,125 @@
+"""Sessions: the list, and the conversation with what is still to be extracted."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from pytest_django import Settings
+
+from memories.models import EndUser, Session, SessionQueue, Turn
+from tests import factories
+from tests.admin.pages import HOSTILE, LIST_BUDGET, PAGE_BUDGET, list_of, page_of, queries_of, shows_harmless, text_of
+
+TURNS = [("user", "最近在准备马拉松"), ("assistant", "太好了"), ("tool", "42 km"), ("user", "See you")]
+
+
+@pytest.fixture
+def session(db: None, settings: Settings) -> Session:
+    settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
+    return factories.session(
+        factories.end_user(display_name="华桂珍"), TURNS, session_id="周末计划", agent_id="companion"
+    )
+
+
+def queue_is(session: Session, **state: object) -> None:
+    SessionQueue.objects.filter(pk=session.pk).update(**state)
+
+
+@pytest.mark.parametrize(
+    ("state", "label"),
+    [
+        ({"due_at": None, "parked_at": None}, "idle"),
+        ({"due_at": timezone.now() + timedelta(minutes=1)}, "pending"),
+        ({"parked_at": timezone.now(), "due_at": None}, "parked"),
+        ({"lease_until": timezone.now() + timedelta(hours=1)}, "running"),
+    ],
+)
+def test_list_and_page_show_the_state(admin: Client, session: Session, state: dict[str, Any], label: str) -> None:
+    queue_is(session, **state)
+    assert f"{label}\n</span>" in text_of(admin.get(list_of(Session)))
+    assert admin.get(page_of(session)).context["state"].status == label
+
+
+def test_without_a_model_it_is_off(admin: Client, session: Session, settings: Settings) -> None:
+    settings.OPENAI_BASE_URL = ""
+    assert admin.get(page_of(session)).context["state"].status == "off"
+
+
+def test_the_list_is_searched_by_session_and_agent(admin: Client, session: Session) -> None:
+    factories.session(factories.end_user(), session_id="other")
+    for search in ("周末", "companion"):
+        found = admin.get(list_of(Session), {"q": search}).context["cl"].result_list
+        assert [row.pk for row in found] == [session.pk]
+
+
+def test_the_list_takes_few_queries(admin: Client, session: Session) -> None:
+    few = queries_of(admin, list_of(Session))
+    for _ in range(30):
+        factories.session(factories.end_user(session.tenant))
+    assert queries_of(admin, list_of(Session)) == few <= LIST_BUDGET
+
+
+def test_the_turns_are_shown_in_order_with_role_and_number(admin: Client, session: Session) -> None:
+    page = text_of(admin.get(page_of(session)))
+    places = [page.index(text) for _, text in TURNS]
+    assert places == sorted(places)
+    for number in range(1, 5):
+        assert f'id="turn-{number}"' in page
+    for role in ("user", "assistant", "tool"):
+        assert f'hub-role-{role}">{role}' in page
+
+
+def test_a_line_marks_what_is_not_extracted_yet(admin: Client, session: Session) -> None:
+    queue_is(session, extracted_number=2)
+    page = text_of(admin.get(page_of(session)))
+    assert page.index('id="turn-2"') < page.index("Not extracted yet") < page.index('id="turn-3"')
+    queue_is(session, extracted_number=4)
+    assert "Not extracted yet" not in text_of(admin.get(page_of(session)))
+
+
+def test_a_parked_batch_shows_its_reason(admin: Client, session: Session) -> None:
+    queue_is(session, parked_at=timezone.now(), due_at=None, attempts=5, failure="model_timeout")
+    page = text_of(admin.get(page_of(session)))
+    assert "model_timeout" in page
+    assert "took longer than MEMORYHUB_LLM_TIMEOUT" in page
+
+
+def test_a_long_session_is_cut_into_pages(admin: Client, session: Session) -> None:
+    long = factories.session(session.end_user, [("user", f"turn number {number}") for number in range(1, 121)])
+    first, third = text_of(admin.get(page_of(long))), text_of(admin.get(page_of(long), {"page": 3}))
+    assert 'id="turn-50"' in first
+    assert 'id="turn-51"' not in first
+    assert 'id="turn-101"' in third
+    assert 'id="turn-120"' in third
+    assert admin.get(page_of(long), {"page": "x"}).status_code == 200
+    assert queries_of(admin, page_of(long)) <= PAGE_BUDGET
+
+
+def test_a_huge_message_is_clipped_before_it_leaves_the_database(admin: Client, session: Session) -> None:
+    Turn.objects.filter(session=session, number=1).update(content="长" * 900_000)
+    response = admin.get(page_of(session))
+    assert len(response.content) < 200_000
+    assert "The first 4000 of 900000 characters." in text_of(response)
+
+
+def test_hostile_text_is_escaped(admin: Client) -> None:
+    person = factories.end_user(display_name=HOSTILE)
+    session = factories.session(person, [("user", HOSTILE)], session_id=HOSTILE, agent_id=HOSTILE)
+    Turn.objects.update(name=HOSTILE, metadata={"a": HOSTILE}, tool_calls=[{"name": HOSTILE}])
+    response = admin.get(page_of(session))
+    assert shows_harmless(response)
+    assert HOSTILE.lower() not in text_of(response)
+    assert shows_harmless(admin.get(list_of(Session)))
+
+
+def test_nothing_of_the_session_is_in_the_title(admin: Client, session: Session) -> None:
+    title = text_of(admin.get(page_of(session))).split("<title>")[1].split("</title>")[0]
+    assert "周末计划" not in title
+    assert str(session.pk) in title
+
+
+def test_an_empty_list_says_what_to_do(admin: Client) -> None:
+    assert not EndUser.objects.exists()
+    assert "No sessions yet" in text_of(admin.get(list_of(Session)))

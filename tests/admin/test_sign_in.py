@@ -1,0 +1,70 @@
+"""The sign-in page, and the frame that every page has."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+
+from memories.models import EndUser, Fact, Operator
+from tests import factories
+from tests.admin.conftest import signed_in
+from tests.admin.pages import list_of, page_of, text_of
+
+BANNER = "No language model configured: messages are kept as written."
+
+
+def test_signing_in_leads_to_the_dashboard(client: Client, administrator: Operator) -> None:
+    administrator.set_password("correct horse")
+    administrator.save()
+    page = client.get(reverse("admin:login"))
+    assert "Memory Hub" in text_of(page)
+    response = client.post(reverse("admin:login"), {"username": administrator.username, "password": "correct horse"})
+    assert response.status_code == 302
+    assert response["Location"] == reverse("admin:index")
+
+
+def test_a_wrong_password_stays_outside(client: Client, administrator: Operator) -> None:
+    response = client.post(reverse("admin:login"), {"username": administrator.username, "password": "wrong"})
+    assert response.status_code == 200
+    assert client.get(reverse("admin:index")).status_code == 302
+
+
+@pytest.mark.parametrize("address", ["admin:index", "admin:password_change"])
+def test_the_banner_says_that_no_model_is_configured(admin: Client, address: str) -> None:
+    page = text_of(admin.get(reverse(address)))
+    assert BANNER in page
+    assert "OPENAI_API_KEY" in page
+
+
+def test_the_banner_is_on_lists_records_and_forms(admin: Client) -> None:
+    fact = factories.fact(factories.end_user())
+    for address in (list_of(Fact), page_of(fact), page_of(fact.tenant), f"{list_of(type(fact.tenant))}add/"):
+        assert BANNER in text_of(admin.get(address))
+
+
+def test_the_banner_is_gone_with_an_endpoint(admin: Client, settings: Settings) -> None:
+    settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
+    assert BANNER not in text_of(admin.get(reverse("admin:index")))
+
+
+def test_the_banner_is_not_on_the_sign_in_page(client: Client, db: None) -> None:
+    assert BANNER not in text_of(client.get(reverse("admin:login")))
+
+
+def test_times_are_told_in_the_operators_zone(admin: Client) -> None:
+    person = factories.end_user()
+    assert "3 Nov 2026, 09:12:00 UTC" in text_of(admin.get(page_of(person)))
+    elsewhere = signed_in(factories.operator(time_zone="Asia/Shanghai"))
+    assert "3 Nov 2026, 17:12:00 CST" in text_of(elsewhere.get(page_of(person)))
+
+
+def test_an_unknown_zone_counts_as_utc(db: None) -> None:
+    lost = signed_in(factories.operator(time_zone="Mars/Olympus"))
+    assert "09:12:00 UTC" in text_of(lost.get(page_of(factories.end_user())))
+
+
+def test_a_search_does_not_travel_into_addresses(admin: Client) -> None:
+    factories.end_user(external_id="someone", display_name="Katherine")
+    page = text_of(admin.get(list_of(EndUser), {"q": "Katherine"}))
+    assert "Katherine" in page
+    assert "_changelist_filters" not in page

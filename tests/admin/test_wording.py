@@ -1,0 +1,46 @@
+"""Words for times and failures, by tables of cases."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.utils import timezone
+
+from memories.admin import wording
+from memories.exceptions import ModelError
+
+NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("distance", "words"),
+    [
+        (timedelta(seconds=-5), "just now"),
+        (timedelta(seconds=5), "in a moment"),
+        (timedelta(minutes=-5), "5 min ago"),
+        (timedelta(minutes=59, seconds=59), "in 59 min"),
+        (timedelta(hours=-3), "3 h ago"),
+        (timedelta(hours=-24), "1 day ago"),
+        (timedelta(days=-2, hours=-23), "2 days ago"),
+        (timedelta(days=-29, hours=-23), "29 days ago"),
+        (timedelta(days=-30), "22 Oct 2026"),
+        (timedelta(days=102), "3 Mar 2027"),
+    ],
+)
+def test_relative(distance: timedelta, words: str) -> None:
+    assert wording.relative(NOW + distance, now=NOW) == words
+
+
+def test_exact_follows_the_zone_in_force() -> None:
+    assert wording.exact(NOW) == "21 Nov 2026, 09:00:00 UTC"
+    with timezone.override("Asia/Shanghai"):
+        assert wording.exact(NOW) == "21 Nov 2026, 17:00:00 CST"
+
+
+def test_every_failure_of_the_model_has_a_sentence() -> None:
+    assert ModelError.__subclasses__()
+    for error in ModelError.__subclasses__():
+        assert wording.explain_failure(error.code) == str(error())
+
+
+def test_an_unknown_failure_is_shown_as_it_is() -> None:
+    assert wording.explain_failure("sunspots") == "sunspots"
