@@ -17,3 +17,9 @@ class HubAdminConfig(AdminConfig):
     # Here and not in memories.admin: that package imports models, which are not loaded at this point.
     default_site = "memories.admin.site.HubAdminSite"
     default = False
+
+    def ready(self) -> None:
+        super().ready()
+        from memories.admin import pages  # noqa: PLC0415  (the site must stand before pages go on it)
+
+        pages.register_all()

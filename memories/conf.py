@@ -73,7 +73,7 @@ def hub_rules() -> Rules:
 
 
 def llm() -> LLMConfig:
-    """The model endpoint in force; without an endpoint the mode is off, whatever was asked for."""
+    """The model endpoint in force; without an endpoint the mode is off unless another was asked for."""
     return LLMConfig(
         mode=_llm_mode(),
         model=settings.MEMORYHUB_LLM_MODEL,

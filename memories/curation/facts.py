@@ -9,9 +9,9 @@ from django.db import IntegrityError, transaction
 
 from memories import audit
 from memories.audit import Actor
-from memories.exceptions import Conflict, DuplicateFact, NotFound, OperatorWord, PreconditionFailed
+from memories.exceptions import Conflict, DuplicateFact, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
 from memories.models import Fact, FactRefusal, FactRevision, Source, Status, Tenant, Trust
-from memories.models.folding import refusal_of_key, refusal_of_text
+from memories.models.folding import fold, refusal_of_key, refusal_of_text
 
 RESTORED_FIELDS = (
     "content",
@@ -24,6 +24,8 @@ RESTORED_FIELDS = (
     "source_error",
     "structured",
 )
+LIVE = (Status.ACTIVE, Status.PENDING)
+UNAPPROVED = (Status.PENDING, Status.REJECTED)
 
 
 def edit_fact(
@@ -36,9 +38,13 @@ def edit_fact(
     expected_version: int | None = None,
     reason: str = "",
 ) -> Fact:
-    """Set the named fields of a fact. Errors: NotFound, PreconditionFailed, OperatorWord, DuplicateFact."""
+    """Set the named fields of a live fact.
+
+    Errors: NotFound, PersonRestricted, OperatorWord, PreconditionFailed, Conflict, DuplicateFact.
+    """
 
     def change(fact: Fact) -> None:
+        _must_be_live(fact)
         for name, value in changes.items():
             setattr(fact, name, value)
         fact.say(fact.content)
@@ -60,11 +66,13 @@ def correct_fact(
     expected_version: int | None = None,
     category: str | None = None,
 ) -> Fact:
-    """An operator sets a fact right; from now on no job and no key changes it."""
+    """An operator sets a fact right; from now on no job and no key changes it, and no job says the old text again."""
 
     def change(fact: Fact) -> None:
-        if fact.status not in (Status.ACTIVE, Status.PENDING):
-            raise Conflict(f"A fact that is {fact.status} cannot be corrected: restore it first.")
+        _must_be_live(fact)
+        if fold(content) != fold(fact.content):
+            _refuse(fact, [(FactRefusal.Kind.TEXT, refusal_of_text(fact.content))], now=now)
+        FactRefusal.objects.filter(end_user=fact.end_user, digest=refusal_of_text(content)).delete()
         fact.say(content)
         fact.category = category or fact.category
         fact.status, fact.binding = Status.ACTIVE, True
@@ -89,20 +97,14 @@ def forget_fact(
 
     def change(fact: Fact) -> None:
         fact.status, fact.trashed_at = Status.TRASHED, now
-        _refuse(fact, now=now)
+        _refuse(fact, _refusals(fact), now=now)
 
     with transaction.atomic():
-        if _locked(fact_id, tenant).status != Status.TRASHED:
-            _change(
-                fact_id,
-                tenant,
-                "forget",
-                change,
-                actor=actor,
-                now=now,
-                expected_version=expected_version,
-                reason=reason,
-            )
+        if _locked(fact_id, tenant).status == Status.TRASHED:
+            return
+        _change(
+            fact_id, tenant, "forget", change, actor=actor, now=now, expected_version=expected_version, reason=reason
+        )
 
 
 def delete_fact(
@@ -112,7 +114,7 @@ def delete_fact(
     with transaction.atomic():
         fact = _locked(fact_id, tenant)
         _allowed(fact, actor=actor, expected_version=expected_version)
-        _refuse(fact, now=now)
+        _refuse(fact, _refusals(fact), now=now)
         audit.record(actor=actor, verb="delete", target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
         fact.delete()
 
@@ -127,16 +129,24 @@ def restore_fact(
     reason: str = "",
     expected_version: int | None = None,
 ) -> Fact:
-    """Bring a fact back from the trash, or to what it said in an earlier version; its refusal is lifted."""
+    """Bring a fact back from the trash as it was, or to what an earlier version said; its refusal is lifted.
+
+    Errors: NotFound, Conflict, PreconditionFailed, OperatorWord, DuplicateFact. No key approves: in its hands a
+    fact that waits for review, or was rejected, stays so.
+    """
 
     def change(fact: Fact) -> None:
         if version is None and fact.status != Status.TRASHED:
             raise Conflict(f"The fact is {fact.status}, not in the trash: name the version to go back to.")
+        _lift_refusals(fact)
+        was = _status_outside_trash(fact)
         if version is not None:
             _take_back(fact, version, actor=actor)
-        fact.status, fact.trashed_at, fact.valid_to, fact.superseded_by = Status.ACTIVE, None, None, None
-        fact.last_confirmed_at = now
-        _lift_refusals(fact)
+            _lift_refusals(fact)
+            was = was if was in UNAPPROVED and not actor.is_operator else Status.ACTIVE
+        fact.status, fact.trashed_at, fact.last_confirmed_at = was, None, now
+        if was == Status.ACTIVE:
+            fact.valid_to, fact.superseded_by = None, None
 
     return _change(
         fact_id, tenant, "restore", change, actor=actor, now=now, expected_version=expected_version, reason=reason
@@ -181,6 +191,8 @@ def _locked(fact_id: uuid.UUID, tenant: Tenant | None) -> Fact:
 
 
 def _allowed(fact: Fact, *, actor: Actor, expected_version: int | None) -> None:
+    if fact.end_user.restricted_at and not actor.is_operator:
+        raise PersonRestricted
     if fact.binding and not actor.is_operator:
         raise OperatorWord
     if expected_version is not None and expected_version != fact.version:
@@ -194,19 +206,35 @@ def _save(fact: Fact, *, now: datetime) -> None:
     fact.save()
 
 
-def _refuse(fact: Fact, *, now: datetime) -> None:
-    digests = [(FactRefusal.Kind.TEXT, refusal_of_text(fact.content))]
-    if fact.key:
-        digests.append((FactRefusal.Kind.KEY, refusal_of_key(fact.category, fact.key)))
-    refusals = [
+def _must_be_live(fact: Fact) -> None:
+    if fact.status not in LIVE:
+        raise Conflict(f"The fact is {fact.status}: restore it first.")
+
+
+def _status_outside_trash(fact: Fact) -> str:
+    """The fact's status, or the one that it had before it went to the trash."""
+    if fact.status != Status.TRASHED:
+        return fact.status
+    trashed = FactRevision.objects.filter(fact=fact, before__has_key="status").first()
+    return trashed.before["status"] if trashed else Status.ACTIVE
+
+
+def _refusals(fact: Fact) -> list[tuple[str, bytes]]:
+    """What stands for the fact's text and, when it has one, its key."""
+    text = (FactRefusal.Kind.TEXT, refusal_of_text(fact.content))
+    return [text, (FactRefusal.Kind.KEY, refusal_of_key(fact.category, fact.key))] if fact.key else [text]
+
+
+def _refuse(fact: Fact, refusals: list[tuple[str, bytes]], *, now: datetime) -> None:
+    rows = [
         FactRefusal(end_user=fact.end_user, kind=kind, digest=digest, fact=fact, created_at=now)
-        for kind, digest in digests
+        for kind, digest in refusals
     ]
-    FactRefusal.objects.bulk_create(refusals, ignore_conflicts=True)
+    FactRefusal.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def _lift_refusals(fact: Fact) -> None:
-    digests = [refusal_of_text(fact.content), refusal_of_key(fact.category, fact.key)]
+    digests = [digest for _, digest in _refusals(fact)]
     FactRefusal.objects.filter(end_user=fact.end_user, digest__in=digests).delete()
 
 

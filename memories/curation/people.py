@@ -62,8 +62,9 @@ def save_tenant(*, tenant: Tenant, actor: Actor, now: datetime) -> Tenant:
         known = Tenant.objects.select_for_update().filter(pk=tenant.pk).first()
         if known is None:
             tenant.created_at = now
-        elif known.extraction_guidance != tenant.extraction_guidance:
-            tenant.guidance_version = known.guidance_version + 1
+        else:
+            changed = known.extraction_guidance != tenant.extraction_guidance
+            tenant.guidance_version = known.guidance_version + changed
         tenant.save()
         verb = "update" if known else "add"
         audit.record(actor=actor, verb=verb, target=tenant, object_id=tenant.pk, tenant=tenant, now=now)
