@@ -11,7 +11,7 @@ import threading
 import time
 from datetime import timedelta
 
-from django.db import InterfaceError, OperationalError, close_old_connections, connections, transaction
+from django.db import DatabaseError, InterfaceError, close_old_connections, connections, transaction
 from django.utils import timezone
 from django_q.brokers.orm import ORM
 from django_q.conf import Conf
@@ -46,9 +46,10 @@ class SweepingBroker(ORM):  # type: ignore[misc]  # django-q has no types
             self._show_life()
             self._sweep_in_time()
             return super().dequeue()  # type: ignore[no-any-return]
-        except (OperationalError, InterfaceError) as error:
-            # Anything that leaves here ends the pusher, and django-q takes 10 seconds to make another.
-            logger.warning("The worker cannot reach the database: %s", type(error).__name__)
+        except (DatabaseError, InterfaceError) as error:
+            # Anything that leaves here ends the pusher, and django-q takes 10 seconds to make another. Tables that
+            # are not migrated yet are an outage too.
+            logger.warning("The worker cannot use the database: %s", type(error).__name__)
             connections.close_all()
             time.sleep(OUTAGE_PAUSE_SECONDS)
             return None
@@ -92,7 +93,7 @@ class Pulse(threading.Thread):
             try:
                 close_old_connections()
                 self.beat()
-            except (OperationalError, InterfaceError):
+            except (DatabaseError, InterfaceError):
                 connections.close_all()
             time.sleep(BEAT_SECONDS)
 

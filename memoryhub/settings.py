@@ -180,8 +180,8 @@ Q_CLUSTER = {
     "orm": "default",
     "broker_class": "memories.schedules.SweepingBroker",
     "workers": MEMORYHUB_LLM_CONCURRENCY,
-    # The lock on a wake-up starts when it is dequeued: prefetching more than there are workers runs work twice.
-    "queue_limit": MEMORYHUB_LLM_CONCURRENCY,
+    # What a cluster fetches ahead of its busy workers, another one with idle workers cannot have.
+    "queue_limit": 1,
     "bulk": 1,
     "poll": 0.2,
     # At most 4 model calls an attempt; a task beyond this is wedged and its worker is replaced.

@@ -78,10 +78,20 @@ def blocked(work: Callable[[], T]) -> Future[T]:
 
 def _somebody_waits() -> bool:
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        )
+        cursor.execute("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
         return cursor.fetchone() is not None
+
+
+@contextmanager
+def impatient() -> Iterator[None]:
+    """Statements of this connection fail after five seconds instead of waiting for a lock for ever."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '5s'")
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("RESET lock_timeout")
 
 
 def statements(work: Callable[[], Any]) -> list[str]:

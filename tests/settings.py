@@ -3,15 +3,15 @@
 import atexit
 import os
 import shutil
-import tempfile
 from contextlib import ExitStack
-from pathlib import Path
+
+from tests.scratch import scratch_folder
 
 for name in list(os.environ):
     if name.startswith(("MEMORYHUB_", "OPENAI_")) or name == "DATABASE_URL":
         del os.environ[name]
 
-TEST_HOME = Path(tempfile.mkdtemp(prefix="memoryhub-test-"))
+TEST_HOME = scratch_folder()
 os.environ["MEMORYHUB_HOME"] = str(TEST_HOME)
 os.environ["MEMORYHUB_SECRET_KEY"] = "only-for-tests-" + "x" * 40
 

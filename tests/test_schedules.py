@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, ProgrammingError
 from django.db.models.functions import Now
 from django.utils import timezone
 from django_q.conf import Conf
@@ -148,7 +148,7 @@ def test_dequeue_does_not_sweep_all_the_time(
     assert sweeps == [100.0, 100.6, 101.2]
 
 
-@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError, ProgrammingError])
 def test_outage_does_not_end_the_pusher(
     broker: SweepingBroker, person: EndUser, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:

@@ -4,7 +4,6 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import zip_longest
 
 from django.db.models import Q
 from django.db.models.functions import Left
@@ -76,20 +75,18 @@ def citations(fact: Fact) -> list[Citation]:
 
 def revisions(fact: Fact) -> list[Change]:
     """Newest first, each with what it changed; three queries."""
-    # One more than is shown: the oldest shown needs the text before it.
-    rows = list(FactRevision.objects.filter(fact=fact).order_by("-version")[: MOST_REVISIONS + 1])
+    rows = list(FactRevision.objects.filter(fact=fact).order_by("-version")[:MOST_REVISIONS])
     actors = _actors(rows)
-    changes = [
+    return [
         Change(
             revision=row,
-            segments=diff(_content(older), _content(row)) if older else [Segment(_content(row))],
+            segments=_changes_of_text(row),
             actor=actors.get(row.actor_id, ANONYMOUS[row.actor_kind]),
             others=sorted(set(row.before) - {"content"}),
             restorable=fact.status != Status.TRASHED and _restorable(fact, row),
         )
-        for row, older in zip_longest(rows, rows[1:])
+        for row in rows
     ]
-    return changes[:MOST_REVISIONS]
 
 
 def fading(fact: Fact) -> Fading:
@@ -118,8 +115,9 @@ def _actors(rows: Iterable[FactRevision]) -> dict[str, str]:
     return {str(operator.pk): operator.username for operator in operators} | {str(key.pk): str(key) for key in keys}
 
 
-def _content(revision: FactRevision) -> str:
-    return str(revision.after.get("content", ""))
+def _changes_of_text(revision: FactRevision) -> list[Segment]:
+    content = str(revision.after.get("content", ""))
+    return diff(str(revision.before.get("content", content)), content)
 
 
 def _restorable(fact: Fact, revision: FactRevision) -> bool:

@@ -25,8 +25,8 @@ class Segment:
 def diff(old: str, new: str) -> list[Segment]:
     """What turns `old` into `new`, word by word; the unmarked and removed pieces make up `old` again."""
     before, after = _PIECES.findall(old), _PIECES.findall(new)
-    head = _common(before, after)
-    tail = _common(before[head:][::-1], after[head:][::-1])
+    head = _shared_length(before, after)
+    tail = _shared_length(before[head:][::-1], after[head:][::-1])
     middle = _compare(before[head : len(before) - tail], after[head : len(after) - tail])
     pieces = [Segment("".join(before[:head])), *middle, Segment("".join(before[len(before) - tail :]))]
     return _joined(pieces)
@@ -46,7 +46,7 @@ def highlight(content: str, quote: str) -> list[Segment]:
     return [piece for piece in pieces if piece.text]
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
+def _shared_length(one: Sequence[str], other: Sequence[str]) -> int:
     count = 0
     for left, right in zip(one, other, strict=False):
         if left != right:

@@ -13,7 +13,7 @@ from memories.models import AuditEvent, Operator, Tenant
 
 
 class TrailPage(Page):
-    list_display = ("when", "verb", "object_shown", "actor", "tenant", "request_id")
+    list_display = ("when", "verb", "object_shown", "actor", "tenant", "request_shown")
     list_display_links = None
     list_filter = ("actor_kind",)
     search_fields = ("verb", "object_type", "object_id", "request_id")
@@ -45,6 +45,10 @@ class TrailPage(Page):
     @column("Tenant")
     def tenant(self, event: Any) -> str:
         return event.tenant_slug or "–"
+
+    @column("Request")
+    def request_shown(self, event: AuditEvent) -> Any:
+        return cells.two_lines(event.request_id or "–", "")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

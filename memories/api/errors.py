@@ -148,7 +148,7 @@ def _(exc: RequestDataTooBig) -> Problem | None:
 @problem_of.register(OperationalError)
 @problem_of.register(InterfaceError)
 def _(exc: Exception) -> Problem:
-    detail = "The database cannot answer right now; nothing was changed. Try again."
+    detail = "The database cannot answer right now. Try again."
     retry = {"Retry-After": str(RETRY_AFTER_SECONDS)}
     return Problem(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", detail, headers=retry)
 

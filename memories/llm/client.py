@@ -22,6 +22,12 @@ def is_configured() -> bool:
     return conf.llm().mode in BACKENDS
 
 
+def warm() -> None:
+    """Load the backend in use (about 1 s for openai's library), so that no batch waits for it."""
+    if is_configured():
+        import_string(BACKENDS[conf.llm().mode])
+
+
 def complete(
     *,
     messages: Sequence[Message],

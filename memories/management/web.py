@@ -1,9 +1,11 @@
 """The web server: gunicorn with threads, configured for a small machine and for logs without people in them."""
 
 import os
+from importlib import import_module
 from typing import Any
 from urllib.parse import quote
 
+from django.conf import settings
 from django.core.servers.basehttp import get_internal_wsgi_application
 from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
@@ -61,4 +63,6 @@ class WebServer(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Any:
         tokens.warm()
+        # Else the first request of each process would load the API and the admin.
+        import_module(settings.ROOT_URLCONF)
         return get_internal_wsgi_application()

@@ -18,7 +18,7 @@ from memories.llm.calls import Completion
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.memory_update import MemoryUpdate
 from memories.models import ExtractionRun, SessionQueue
-from memories.pipeline import debounce, extraction, reconcile
+from memories.pipeline import debounce, extraction, gate, reconcile
 from memories.pipeline.batches import Batch
 from memories.pipeline.debounce import Claim
 
@@ -141,9 +141,11 @@ def _commit(attempt: _Attempt, run: ExtractionRun, batch: Batch, completion: Com
     claim, now = attempt.claim, attempt.now()
     run.extractor, run.calls = completion.extractor, attempt.calls
     run.prompt_tokens, run.completion_tokens = completion.prompt_tokens, completion.completion_tokens
+    answer = completion.answer
+    admitted = gate.admit(answer.new_facts, evidence=batch.evidence, rules=claim.rules)
     with transaction.atomic():
         queue = debounce.hold(claim)
-        outcome = reconcile.apply(run=run, batch=batch, answer=completion.answer, rules=claim.rules, now=now)
+        outcome = reconcile.apply(run=run, batch=batch, answer=answer, admitted=admitted, now=now)
         run.outcome, run.refusals = dict(outcome.done), dict(outcome.refusals)
         run.status, run.finished_at = RunStatus.COMMITTED, now
         run.save(force_update=True)

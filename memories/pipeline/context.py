@@ -120,7 +120,11 @@ def _facts(
 def _unextracted(tenant: Tenant, person: EndUser) -> list[Line]:
     """The newest turns beyond their session's watermark; the newest claim room first, the oldest is shown first."""
     turns = Turn.objects.filter(tenant=tenant, end_user=person, number__gt=F("session__queue__extracted_number"))
-    turns = turns.exclude(content="").exclude(metadata__contains={"hide_from_ui": True}).filter(role__in=[Role.USER, Role.ASSISTANT])
+    turns = (
+        turns.exclude(content="")
+        .exclude(metadata__contains={"hide_from_ui": True})
+        .filter(role__in=[Role.USER, Role.ASSISTANT])
+    )
     newest = turns.order_by("-created_at", "session", "-number")[:UNEXTRACTED_TURNS]
     return [turn_line(turn, place=-place) for place, turn in enumerate(newest)]
 

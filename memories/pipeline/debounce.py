@@ -18,7 +18,8 @@ from memories.exceptions import LeaseLost
 from memories.models import EndUser, Session, SessionQueue, Turn
 from memories.pipeline.pending import Pending, due_time, pending_of
 
-REWAKE = timedelta(seconds=15)
+# Also how long a session waits when a cluster fetched its wake-up ahead of workers that are all busy.
+REWAKE = timedelta(seconds=1)
 # What pending_of() reads of a turn: a backlog's text stays in the database.
 COUNTED = ("number", "role", "tool_calls", "token_count", "created_at")
 BACKOFF_BASE_SECONDS = 4.0
@@ -168,7 +169,7 @@ def revive(*, session_id: uuid.UUID, range_end: int) -> bool:
 def due_sessions(limit: int) -> list[uuid.UUID]:
     """Sessions to wake a worker for, oldest first, marked as woken; inside the caller's transaction.
 
-    A wake-up that got lost with its worker is sent again after REWAKE; an extra one finds nothing to claim.
+    A wake-up that got lost, or lies with a busy cluster, is sent again after REWAKE; one too many finds nothing.
     """
     if conf.llm().mode == conf.LLM_OFF:
         return []

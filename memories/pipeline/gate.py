@@ -1,5 +1,6 @@
 """Which candidates may become facts, and with which trust: code decides, not the model (rules.md, 4)."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -20,6 +21,8 @@ LONGEST_KEY = 100
 LONGEST_VALUE = 500
 LONGEST_TAG = 100
 MOST_TAGS = 20
+# A batch says far less; a model that runs wild is not to hold the person's row for minutes.
+MOST_CANDIDATES = 1_000
 IMPLICIT_CONFIDENCE = 0.8
 
 _RANKS = {Trust.TOOL: 0, Trust.ASSISTANT: 1, Trust.USER: 2, Trust.OPERATOR: 3}
@@ -80,8 +83,27 @@ def rank(trust: str) -> int:
     return _RANKS[Trust(trust)]
 
 
-def admit(raw: Any, *, index: int, evidence: Evidence, rules: Rules) -> Accepted | Refused:
-    """Judge one item of `new_facts`, whatever it is; `index` is its place there."""
+@dataclass(frozen=True)
+class Admitted:
+    """Candidates with different texts, and the counts of the refused by reason."""
+
+    candidates: list[Accepted]
+    refusals: Counter[str]
+
+
+def admit(items: Iterable[Any], *, evidence: Evidence, rules: Rules) -> Admitted:
+    """Judge the items of `new_facts`, whatever they are: one bad item loses no good one."""
+    judged = [judge(raw, index=index, evidence=evidence, rules=rules) for index, raw in enumerate(items)]
+    accepted = [item for item in judged if isinstance(item, Accepted)]
+    distinct = _once(accepted)
+    candidates = distinct[:MOST_CANDIDATES]
+    refusals = Counter(item.reason for item in judged if isinstance(item, Refused))
+    refusals.update(repeated=len(accepted) - len(distinct), too_many=len(distinct) - len(candidates))
+    return Admitted(candidates, refusals)
+
+
+def judge(raw: Any, *, index: int, evidence: Evidence, rules: Rules) -> Accepted | Refused:
+    """Judge one item; `index` is its place in the answer."""
     try:
         candidate = CandidateFact.model_validate(raw)
     except ValidationError as error:
@@ -91,7 +113,7 @@ def admit(raw: Any, *, index: int, evidence: Evidence, rules: Rules) -> Accepted
     return Refused(reason) if reason else _accept(candidate, content, index=index, evidence=evidence)
 
 
-def admit_reference(
+def judge_reference(
     raw: Any, kind: type[ReinforcedFact] | type[RemovedFact], *, shown: int, evidence: Evidence
 ) -> ReinforcedFact | RemovedFact | Refused:
     """Judge one item of `reinforced` or `removed`: it must name one of the `shown` facts (1, 2, …), a reason, and
@@ -114,7 +136,7 @@ def trust_of(cited: Sequence[int], evidence: Evidence) -> Trust:
     return min((_trust_of_turn(number, evidence) for number in cited), key=rank, default=Trust.ASSISTANT)
 
 
-def once(candidates: Iterable[Accepted]) -> list[Accepted]:
+def _once(candidates: Iterable[Accepted]) -> list[Accepted]:
     """Each text once, as the candidate of the highest trust, then of the highest confidence, states it."""
     best: dict[str, Accepted] = {}
     for candidate in candidates:

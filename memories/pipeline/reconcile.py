@@ -6,13 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from memories.conf import Rules
 from memories.llm.prompts.memory_update import MemoryUpdate, ReinforcedFact, RemovedFact
 from memories.models import ExtractionRun, Fact, Status, Trust
 from memories.pipeline import gate, known, summaries
 from memories.pipeline.batches import Batch
 from memories.pipeline.fact_rows import Writer
-from memories.pipeline.gate import Accepted, Refused
+from memories.pipeline.gate import Accepted, Admitted, Refused
 from memories.pipeline.known import Known, same_value
 
 # A person who says it as plainly as this always wins (rules.md, 5.2).
@@ -27,19 +26,14 @@ class Outcome:
     refusals: Counter[str]
 
 
-def apply(*, run: ExtractionRun, batch: Batch, answer: MemoryUpdate, rules: Rules, now: datetime) -> Outcome:
-    """Write what the gate lets through; inside the caller's transaction, after debounce.hold()."""
-    evidence = batch.evidence
-    judged = [gate.admit(raw, index=i, evidence=evidence, rules=rules) for i, raw in enumerate(answer.new_facts)]
-    accepted = [item for item in judged if isinstance(item, Accepted)]
-    candidates = gate.once(accepted)
-    refusals = Counter(item.reason for item in judged if isinstance(item, Refused))
-    refusals["repeated"] += len(accepted) - len(candidates)
-    desk = _Desk(Writer(run, batch.turn_ids, now), known.recall(run, candidates))
-    desk.take(candidates)
+def apply(*, run: ExtractionRun, batch: Batch, answer: MemoryUpdate, admitted: Admitted, now: datetime) -> Outcome:
+    """Write what the gate `admitted` of the answer; inside the caller's transaction, after debounce.hold()."""
+    desk = _Desk(Writer(run, batch.turn_ids, now), known.recall(run, admitted.candidates))
+    desk.take(admitted.candidates)
     references = _references(answer, batch, stored=desk.stored)
     sections = summaries.rewrite(run=run, answer=answer.profile, now=now)
-    return Outcome(desk.done + references.done + sections, refusals + desk.refusals + references.refusals)
+    refusals = admitted.refusals + desk.refusals + references.refusals
+    return Outcome(desk.done + references.done + sections, refusals)
 
 
 @dataclass
@@ -142,7 +136,7 @@ def _references(answer: MemoryUpdate, batch: Batch, *, stored: set[int]) -> Outc
     outcome = Outcome(Counter(), Counter())
     for kind, items in ((ReinforcedFact, answer.reinforced), (RemovedFact, answer.removed)):
         for raw in items:
-            judged = gate.admit_reference(raw, kind, shown=len(batch.shown_facts), evidence=batch.evidence)
+            judged = gate.judge_reference(raw, kind, shown=len(batch.shown_facts), evidence=batch.evidence)
             if isinstance(judged, Refused):
                 outcome.refusals[judged.reason] += 1
             elif isinstance(judged, RemovedFact) and judged.replaced_by not in {None, *stored}:

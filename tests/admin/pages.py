@@ -10,6 +10,8 @@ from django.urls import reverse
 from django.utils.html import escape
 
 HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>{{ 7|add:7 }}'
+# As a browser would run them; inside JSON the quotes are escaped, the tags would still be live.
+LIVE_TAGS = ("<script>alert", "<img src=x")
 LIST_BUDGET = 12
 PAGE_BUDGET = 20
 
@@ -29,7 +31,7 @@ def text_of(response: Any) -> str:
 def shows_harmless(response: Any, hostile: str = HOSTILE) -> bool:
     """The text is on the page, and only escaped."""
     page = text_of(response)
-    return escape(hostile) in page and hostile not in page
+    return escape(hostile) in page and not any(tag in page for tag in LIVE_TAGS)
 
 
 def queries_of(client: Client, address: str) -> int:

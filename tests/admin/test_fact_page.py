@@ -35,8 +35,8 @@ def fact(person: EndUser) -> Fact:
 
 
 def correct(fact: Fact, operator: Operator, content: str, *, reason: str = "again") -> None:
-    given = {"content": content, "reason": reason}
-    curation.correct_fact(fact_id=fact.pk, tenant=None, **given, actor=Actor.operator(operator), now=timezone.now())
+    actor = Actor.operator(operator)
+    curation.correct_fact(fact_id=fact.pk, tenant=None, content=content, reason=reason, actor=actor, now=timezone.now())
 
 
 def test_it_shows_what_and_whose_and_how_sure(admin: Client, fact: Fact) -> None:
@@ -145,3 +145,11 @@ def test_the_page_itself_takes_no_changes(admin: Client, fact: Fact) -> None:
     assert admin.post(page_of(fact), {"content": "Rewritten"}).status_code == 405
     fact.refresh_from_db()
     assert fact.content == "Allergic to penicillin"
+
+
+def test_a_held_fact_says_so(admin: Client, person: EndUser, fact: Fact) -> None:
+    held = factories.fact(person, "Might like tea", status="pending", flags=["instruction"])
+    page = text_of(admin.get(page_of(held)))
+    assert "Held: it is not served" in page
+    assert "instruction" in page
+    assert "Held: it is not served" not in text_of(admin.get(page_of(fact)))

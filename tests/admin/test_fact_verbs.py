@@ -194,5 +194,12 @@ def test_a_verb_on_an_unknown_fact_is_not_found(admin: Client, fact: Fact, db: N
     assert admin.post(gone, {"version": 1, "reason": "late"}).status_code == 404
 
 
+@pytest.mark.parametrize("number", ["-1", "0", "99999999999999999999", "1e9"])
+def test_a_wild_version_is_never_a_server_error(admin: Client, fact: Fact, number: str) -> None:
+    assert restore(admin, fact, earlier=number).status_code in (400, 404, 409)
+    assert correct(admin, fact, version=number).status_code in (400, 412)
+    assert fresh(fact).version == 1
+
+
 def fresh(fact: Fact) -> Fact:
     return Fact.objects.get(pk=fact.pk)

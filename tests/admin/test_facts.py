@@ -84,3 +84,11 @@ def test_it_has_no_bulk_edit(admin: Client, facts: list[Fact]) -> None:
 
 def test_an_empty_list_says_what_to_do(admin: Client) -> None:
     assert "No facts yet" in text_of(admin.get(list_of(Fact)))
+
+
+def test_it_shows_25_a_page(admin: Client) -> None:
+    person = factories.end_user()
+    for number in range(26):
+        factories.fact(person, f"Fact {number}")
+    pages = [admin.get(list_of(Fact), {"p": page}).context["cl"].result_list for page in (1, 2)]
+    assert [len(page) for page in pages] == [25, 1]

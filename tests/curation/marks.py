@@ -3,7 +3,16 @@
 from django.db import connection
 
 # Types that hold neither text nor bytes.
-_SILENT = ("boolean", "integer", "bigint", "smallint", "double precision", "numeric", "uuid", "timestamp with time zone")
+_SILENT = (
+    "boolean",
+    "integer",
+    "bigint",
+    "smallint",
+    "double precision",
+    "numeric",
+    "uuid",
+    "timestamp with time zone",
+)
 
 
 def places_of(mark: str) -> list[str]:

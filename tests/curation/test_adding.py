@@ -48,7 +48,7 @@ def test_an_operator_states_a_binding_fact(person: EndUser) -> None:
 
 
 def test_everything_that_is_stated_is_kept(person: EndUser) -> None:
-    stated = {
+    stated: dict[str, Any] = {
         "category": "constraint",
         "confidence": 0.7,
         "importance": 0.3,

@@ -51,10 +51,6 @@ class Worker:
         self.process.kill()
         self.process.wait()
 
-    def stop(self) -> int:
-        self.process.terminate()
-        return self.process.wait(PATIENCE)
-
 
 @contextmanager
 def running(*environs: Mapping[str, str], folder: Path) -> Iterator[list[Worker]]:
@@ -70,7 +66,9 @@ def running(*environs: Mapping[str, str], folder: Path) -> Iterator[list[Worker]
         yield workers
     finally:
         for worker in workers:
-            worker.stop()
+            worker.process.terminate()
+        for worker in workers:
+            worker.process.wait(PATIENCE)
 
 
 def database_url() -> str:

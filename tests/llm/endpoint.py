@@ -10,6 +10,9 @@ from email.message import Message as Headers
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+# Seconds after which a slow response ends by itself, so that a client without a deadline fails its test.
+SLOWEST = 10.0
+
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -112,7 +115,7 @@ def fails(status: int, message: str = "no", **headers: str) -> Response:
 
 
 def hangs(handler: Handler) -> None:
-    handler.endpoint.ended.wait()
+    handler.endpoint.ended.wait(SLOWEST)
 
 
 def drips_headers(handler: Handler) -> None:
@@ -128,9 +131,10 @@ def drips_body(handler: Handler) -> None:
 
 
 def _drip(handler: Handler) -> None:
-    while not handler.endpoint.ended.wait(0.02):
+    for _ in range(int(SLOWEST / 0.02)):
+        if handler.endpoint.ended.wait(0.02):
+            return
         handler.wfile.write(b" ")
-        handler.wfile.flush()
 
 
 def speaks_ssh(handler: Handler) -> None:
@@ -160,5 +164,5 @@ def never_ends(handler: Handler) -> None:
     handler.send_response(200)
     handler.send_header("Transfer-Encoding", "chunked")
     handler.end_headers()
-    while not handler.endpoint.ended.is_set():
+    for _ in range(1_000):
         handler.wfile.write(b"10000\r\n" + b" " * 0x10000 + b"\r\n")

@@ -4,7 +4,6 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +21,7 @@ from memories.exceptions import (
     ModelUnavailable,
 )
 from memories.llm import client
+from memories.llm.backends import openai as openai_backend
 from memories.llm.backends.transport import LARGEST_BODY
 from memories.llm.calls import Completion
 from memories.llm.prompts.memory_update import MemoryUpdate
@@ -227,16 +227,19 @@ def test_a_proxy_of_the_environment_is_used(
 def test_a_forked_child_asks_with_a_client_of_its_own(endpoint: Endpoint, config: LLMConfig) -> None:
     endpoint.responds(at.says(GOOD))
     ask(config)
+    ask(config)
+    assert openai_backend._client.cache_info().misses == 1
     child = os.fork()
     if not child:
-        os._exit(_status(lambda: ask(config)))
+        os._exit(_clients_made_in_all(config))
     _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
-    assert len(endpoint.requests) == 2
+    assert os.waitstatus_to_exitcode(status) == 2
+    assert len(endpoint.requests) == 3
 
 
-def _status(question: Callable[[], Completion[MemoryUpdate]]) -> int:
+def _clients_made_in_all(config: LLMConfig) -> int:
     try:
-        return 0 if question().answer.new_facts == [FACT] else 1
+        ask(config)
     except ModelError:
-        return 2
+        return 100
+    return openai_backend._client.cache_info().misses

@@ -17,10 +17,12 @@ Answer = dict[str, Any] | Exception | Callable[[], dict[str, Any]]
 
 @dataclass
 class Model:
-    """Each call takes the next of `answers`; when none is left it has nothing to say."""
+    """Each call takes the next of `answers`; when none is left it has nothing to say. An answer that is a function
+    can announce a further HTTP call by `call_again`."""
 
     answers: list[Answer] = field(default_factory=list)
     prompts: list[str] = field(default_factory=list)
+    call_again: Callable[[], None] = lambda: None
 
     def say(self, *new_facts: Any, **rest: Any) -> None:
         self.answers.append({"new_facts": list(new_facts), **rest})
@@ -37,6 +39,7 @@ present = Model()
 
 def complete(call: Call[A]) -> Completion[A]:
     call.before_call()
+    present.call_again = call.before_call
     present.prompts.append(call.messages[-1]["content"])
     answer = parse(json.dumps(present.answer()), call.answer)
     return Completion(answer=answer, model="test", prompt_tokens=70, completion_tokens=7, calls=1)

@@ -189,13 +189,17 @@ class TestAlone:
 
     def test_each_call_renews_the_lease(self, model: Model, person: EndUser) -> None:
         session = due(person)
+        fresh = SessionQueue.objects.filter(pk=session.pk, lease_until__gt=Now() + timedelta(seconds=60))
 
-        def look() -> dict[str, Any]:
-            assert SessionQueue.objects.filter(pk=session.pk, lease_until__gt=Now() + timedelta(seconds=60)).exists()
+        def ask_twice() -> dict[str, Any]:
+            end_lease(session)
+            assert not fresh.exists()
+            model.call_again()
+            assert fresh.exists()
             return {"new_facts": []}
 
-        model.answers.append(look)
-        committed(session)
+        model.answers.append(ask_twice)
+        assert committed(session).calls == 2
 
     def test_dead_workers_run_is_closed_by_the_next_one(self, model: Model, person: EndUser) -> None:
         session = due(person)
@@ -366,15 +370,20 @@ class TestRaces:
         assert sorted(ExtractionRun.objects.values_list("status", flat=True)) == ["committed", "discarded"]
         assert queue_of(session).extracted_number == 2
 
-    def test_slow_worker_makes_no_further_call(self, model: Model, person: EndUser, start: Start) -> None:
+    def test_slow_worker_makes_no_further_call(self, model: Model, person: EndUser) -> None:
         session = due(person)
-        claim = debounce.claim(session.pk)
-        assert claim
-        debounce.renew(claim)
-        end_lease(session)
-        assert debounce.claim(session.pk)
-        with pytest.raises(exceptions.LeaseLost):
-            debounce.renew(claim)
+
+        def ask_again_too_late() -> dict[str, Any]:
+            end_lease(session)
+            assert debounce.claim(session.pk)
+            model.call_again()
+            return candidate()
+
+        model.answers.append(ask_again_too_late)
+        run = consolidate(session)
+        assert run
+        assert (run.status, run.failure, run.calls) == ("discarded", "lease_lost", 1)
+        assert (queue_of(session).attempts, queue_of(session).failure) == (2, "")
 
     def test_erasure_during_the_call(self, model: Model, person: EndUser, start: Start) -> None:
         session = due(person)

@@ -11,6 +11,7 @@ from django.db.models import F
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memories.llm import tokens
 from memories.models import EndUser, Fact, SessionQueue, Tenant, Turn
 from memories.pipeline import context, lines
 from memories.pipeline.context import Context, ContextRequest
@@ -111,7 +112,7 @@ class TestFormat:
             ("hid\U000e0069\U000e0067den", "hidden"),
             ("\x01 a \x07 b\x01", "a b"),
             ("bell\x07 and esc\x1b[0m", "bell and esc[0m"),
-            ('"quotes" and \'these\'', '"quotes" and \'these\''),
+            ("\"quotes\" and 'these'", "\"quotes\" and 'these'"),
             ("<|endoftext|>", "&lt;|endoftext|&gt;"),
             ("家人👨\u200d👩\u200d👧", "家人👨\u200d👩\u200d👧"),
         ],
@@ -414,14 +415,21 @@ class TestBudget:
     def test_lines_beyond_the_budget_are_not_counted(self, person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
         factories.session(person, [("user", f"{number} " + "Long " * 500) for number in range(20)])
         counted: list[str] = []
-        real = context.tokens.count
-        monkeypatch.setattr(context.tokens, "count", lambda text, *rest: counted.append(text) or real(text, *rest))  # type: ignore[func-returns-value]
+        real = tokens.count
+
+        def count(text: str, tokenizer: str) -> int:
+            counted.append(text)
+            return real(text, tokenizer)
+
+        monkeypatch.setattr(tokens, "count", count)
         build(person, include=frozenset({"unextracted"}), max_tokens=100)
         assert sum("Long" in text for text in counted) == 1
 
 
 hostile = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
-pieces = st.sampled_from(["<|endoftext|>", "</memory>", "\n", ".", "/", "- ", "  ", "'s", "。", "a", "茶", "1", "\u202e"])
+pieces = st.sampled_from(
+    ["<|endoftext|>", "</memory>", "\n", ".", "/", "- ", "  ", "'s", "。", "a", "茶", "1", "\u202e"]
+)
 texts = st.one_of(hostile, st.lists(pieces, min_size=1, max_size=12).map("".join))
 
 
@@ -441,9 +449,7 @@ def written_lines(draw: st.DrawFn) -> list[Line]:
     budget=st.integers(0, 3_000) | st.integers(0, 120),
     tokenizer=st.sampled_from(["o200k_base", "cl100k_base"]),
 )
-def test_the_longest_prefix_that_fits_whatever_the_lines_say(
-    sequence: list[Line], budget: int, tokenizer: str
-) -> None:
+def test_the_longest_prefix_that_fits_whatever_the_lines_say(sequence: list[Line], budget: int, tokenizer: str) -> None:
     request = ContextRequest(user_id="u1", max_tokens=budget, tokenizer=tokenizer)
     given = context._fill(sequence, [], request)
     fitting = [count for count in range(len(sequence) + 1) if tokens_of(render(sequence[:count]), tokenizer) <= budget]

@@ -33,7 +33,7 @@ EVIDENCE = Evidence(fed={turn.number: turn for turn in TURNS}, tool_numbers=froz
 
 
 def judge(raw: Any) -> Accepted | Refused:
-    return gate.admit(raw, index=0, evidence=EVIDENCE, rules=RULES)
+    return gate.judge(raw, index=0, evidence=EVIDENCE, rules=RULES)
 
 
 def accepted(**over: Any) -> Accepted:
@@ -218,9 +218,11 @@ def test_trust_comes_from_the_cited_turns(evidence: Any, trust: str, status: str
     assert (judged.trust, judged.status, judged.source) == (trust, status, source)
 
 
-def test_quote_does_not_lift_what_also_rests_on_an_assistant() -> None:
-    judged = accepted(evidence=[1, 2], quote="I live in Leiden")
+@pytest.mark.parametrize(("quote", "quoted"), [("I live in Leiden", 1), ("Leiden is lovely", None)])
+def test_quote_does_not_lift_what_also_rests_on_an_assistant(quote: str, quoted: int | None) -> None:
+    judged = accepted(evidence=[1, 2], quote=quote)
     assert (judged.trust, judged.status, judged.confidence) == ("assistant", "pending", 0.9)
+    assert judged.quoted == quoted
 
 
 @pytest.mark.parametrize(
@@ -257,13 +259,22 @@ def test_other_fields_are_cleaned(over: dict[str, Any], kept: dict[str, Any]) ->
 
 
 def test_one_text_once() -> None:
-    twice = [accepted(content=text) for text in ("Lives in Leiden", "lives  in LEIDEN", "Lives in Utrecht")]
-    assert [item.content for item in gate.once(twice)] == ["Lives in Leiden", "Lives in Utrecht"]
+    items = [candidate(text) for text in ("Lives in Leiden", "lives  in LEIDEN", "Lives in Utrecht")]
+    admitted = gate.admit(items, evidence=EVIDENCE, rules=RULES)
+    assert [item.content for item in admitted.candidates] == ["Lives in Leiden", "Lives in Utrecht"]
+    assert +admitted.refusals == {"repeated": 1}
 
 
 def test_of_one_text_the_most_trusted_statement_counts() -> None:
-    items = [accepted(evidence=[2]), accepted(evidence=[1]), accepted(evidence=[1], quote="I live in Leiden")]
-    assert gate.once(items) == [items[2]]
+    items = [candidate(evidence=[2]), candidate(evidence=[1], quote="I live in Leiden"), candidate(evidence=[1])]
+    (best,) = gate.admit(items, evidence=EVIDENCE, rules=RULES).candidates
+    assert (best.index, best.source) == (1, "explicit_user_input")
+
+
+def test_model_that_runs_wild_is_cut_off() -> None:
+    admitted = gate.admit((candidate(f"Fact {n}") for n in range(1_003)), evidence=EVIDENCE, rules=RULES)
+    assert len(admitted.candidates) == 1_000
+    assert +admitted.refusals == {"too_many": 3}
 
 
 REFERENCES: list[tuple[str, Any, str]] = [
@@ -280,9 +291,9 @@ REFERENCES: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize("kind", [ReinforcedFact, RemovedFact])
 @pytest.mark.parametrize(("raw", "reason"), [case[1:] for case in REFERENCES], ids=[case[0] for case in REFERENCES])
 def test_reference_to_a_known_fact_is_refused(kind: type[ReinforcedFact], raw: Any, reason: str) -> None:
-    assert gate.admit_reference(raw, kind, shown=2, evidence=EVIDENCE) == Refused(reason)
+    assert gate.judge_reference(raw, kind, shown=2, evidence=EVIDENCE) == Refused(reason)
 
 
 def test_reference_to_a_shown_fact_is_taken() -> None:
     raw = {"fact": 2, "reason": "said again", "evidence": [1, 3]}
-    assert gate.admit_reference(raw, ReinforcedFact, shown=2, evidence=EVIDENCE) == ReinforcedFact(**raw)
+    assert gate.judge_reference(raw, ReinforcedFact, shown=2, evidence=EVIDENCE) == ReinforcedFact(**raw)

@@ -319,6 +319,13 @@ def test_without_a_common_key_and_two_values_both_stay(
     assert len(facts(person, status="active")) == 2
 
 
+def test_value_that_has_expired_is_no_rival(extract: Extractor, person: EndUser) -> None:
+    over = factories.fact(person, "Stays in Paris", **CITY, value="Paris", confidence=1.0, expires_at=NOW)
+    assert extract(candidate("Lives in Leiden", **CITY, value="Leiden")).outcome == {"stored": 1}
+    over.refresh_from_db()
+    assert (over.status, over.version) == ("active", 1)
+
+
 def test_of_two_values_in_one_batch_the_later_said_stays(extract: Extractor, person: EndUser) -> None:
     newer = candidate("Lives in Hangzhou", **CITY, value="Hangzhou", evidence=[4])
     older = candidate("Lives in Leiden", **CITY, value="Leiden", evidence=[1])
@@ -366,6 +373,12 @@ def test_lower_trust_leaves_a_fact_as_it_is(
     assert extract(candidate(evidence=evidence, **CITY, value="Leiden")).outcome == {"outranked": 1}
     assert state(known) == before
     assert not known.evidence.exists()
+
+
+def test_assistant_does_not_reinforce_its_own_word_once_it_is_approved(extract: Extractor, person: EndUser) -> None:
+    before = state(factories.fact(person, trust="assistant"))
+    assert extract(candidate(evidence=[2])).outcome == {"outranked": 1}
+    assert state(only(person)) == before
 
 
 def test_lower_trust_supersedes_nothing(extract: Extractor, person: EndUser) -> None:

@@ -17,7 +17,7 @@ import pytest
 from memoryhub import embedded_postgres
 from memoryhub.embedded_postgres import EmbeddedPostgresError, attached, locks, place, programs
 from memoryhub.embedded_postgres.place import Place, locate
-from tests.scratch import scratch_folder
+from tests.scratch import connect, scratch_folder
 
 PROJECT = Path(__file__).resolve().parents[2]
 USE_UNTIL_STDIN_ENDS = """
@@ -71,8 +71,7 @@ def _remove(home: Path) -> None:
 
 
 def query(home: Path, statement: str, password: str = "") -> list[tuple[object, ...]]:
-    parts = embedded_postgres.connection(home) | ({"password": password} if password else {})
-    with psycopg.connect(**parts, autocommit=True) as connection:
+    with connect(home, **({"password": password} if password else {})) as connection:
         cursor = connection.execute(statement)
         return cursor.fetchall() if cursor.description else []
 
@@ -235,7 +234,7 @@ def test_it_is_back_after_the_death_of_all(home: Path) -> None:
 
 
 def test_it_waits_for_what_outlives_the_postmaster(home: Path) -> None:
-    with attached(home, fast=True), closing(psycopg.connect(**embedded_postgres.connection(home))) as busy:
+    with attached(home, fast=True), closing(connect(home)) as busy:
         # Counting does not notice the postmaster's death, and until it ends the data is not free.
         busy.pgconn.send_query(b"SELECT count(*) FROM generate_series(1, 3000000)")
         os.kill(postmaster(locate(home)), signal.SIGKILL)

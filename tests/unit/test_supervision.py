@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,11 +16,19 @@ from memories.management.supervision import Child, StopRequests, Supervisor, end
 
 PROJECT = Path(__file__).resolve().parents[2]
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(60)"]
-STUBBORN = [
-    sys.executable,
-    "-c",
-    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)",
-]
+# Writes to the descriptor that it is given once it ignores SIGTERM.
+STUBBORN = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+os.write(int(sys.argv[1]), b"ready")
+time.sleep(60)
+"""
+# Leaves a process behind, which inherits the descriptor, and ends.
+ORPHANING = """
+import os, subprocess, sys
+orphan = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], pass_fds=[int(sys.argv[1])])
+os.write(int(sys.argv[1]), str(orphan.pid).encode())
+"""
 
 
 @pytest.mark.parametrize(("crashes", "seconds"), [(1, 0.5), (2, 1), (3, 2), (6, 16), (7, 30), (8, 30), (2_000, 30)])
@@ -64,21 +72,26 @@ def test_a_long_healthy_life_forgives_earlier_crashes() -> None:
     assert child.crashes == 1
 
 
-def test_what_a_dead_child_left_in_its_group_is_killed() -> None:
-    orphaning = f"import subprocess, sys; print(subprocess.Popen({SLEEPER!r}).pid, flush=True)"
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
     read_end, write_end = os.pipe()
-    child = Child(
-        "web", ["/bin/sh", "-c", f'exec "$0" -c "$1" >&{write_end}', sys.executable, orphaning], inherited=[write_end]
-    )
+    yield read_end, write_end
+    os.close(read_end)
+    os.close(write_end)
+
+
+def test_what_a_dead_child_left_in_its_group_is_killed(pipe: tuple[int, int]) -> None:
+    read_end, write_end = pipe
+    child = Child("web", [sys.executable, "-c", ORPHANING, str(write_end)], inherited=[write_end])
     child.look(now=0.0, leash=0)
     orphan = int(os.read(read_end, 20))
     assert dead(child)
     os.kill(orphan, 0)
     child.look(now=1.0, leash=0)
-    os.close(write_end)
+    # Closes our own write end; the fixture closes the number again.
+    os.dup2(read_end, write_end)
     # The end of the pipe: nobody who had inherited it is alive.
     assert os.read(read_end, 1) == b""
-    os.close(read_end)
 
 
 def run_until(children: list[Child], look: Callable[[float], None]) -> float:
@@ -101,34 +114,30 @@ def test_a_stop_signal_ends_all_children(number: signal.Signals) -> None:
     assert not any(child.is_running() for child in children)
 
 
-def test_a_second_signal_ends_the_patience() -> None:
-    read_end, write_end = os.pipe()
-    child = Child("worker", ["/bin/sh", "-c", f'exec "$@" >&{write_end}', "sh", *STUBBORN], inherited=[write_end])
+def test_a_second_signal_ends_the_patience(pipe: tuple[int, int]) -> None:
+    read_end, write_end = pipe
+    child = Child("worker", [sys.executable, "-c", STUBBORN, str(write_end)], inherited=[write_end])
 
     def twice(_now: float) -> None:
-        assert os.read(read_end, 6) == b"ready\n"
+        assert os.read(read_end, 5) == b"ready"
         os.kill(os.getpid(), signal.SIGINT)
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 
-    took = run_until([child], twice)
-    assert 0.2 < took < 5
+    assert 0.2 < run_until([child], twice) < 5
     assert not child.is_running()
-    os.close(read_end)
-    os.close(write_end)
 
 
-def test_patience_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_patience_ends_by_itself(monkeypatch: pytest.MonkeyPatch, pipe: tuple[int, int]) -> None:
     monkeypatch.setattr(supervision, "GRACE_SECONDS", 0.3)
-    read_end, write_end = os.pipe()
-    child = Child("worker", ["/bin/sh", "-c", f'exec "$@" >&{write_end}', "sh", *STUBBORN], inherited=[write_end])
+    read_end, write_end = pipe
+    child = Child("worker", [sys.executable, "-c", STUBBORN, str(write_end)], inherited=[write_end])
 
     def once(_now: float) -> None:
-        assert os.read(read_end, 6) == b"ready\n"
+        assert os.read(read_end, 5) == b"ready"
         os.kill(os.getpid(), signal.SIGTERM)
 
     assert 0.2 < run_until([child], once) < 5
-    os.close(read_end)
-    os.close(write_end)
+    assert not child.is_running()
 
 
 def test_children_end_when_looking_fails() -> None:

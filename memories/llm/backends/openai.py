@@ -98,9 +98,7 @@ def _post(call: Call[A], form: str) -> bytes:
     except (openai.OpenAIError, OSError):
         failure = ModelUnavailable()
     except (httpx2.InvalidURL, ValueError):
-        failure = ModelMisconfigured(
-            "OPENAI_BASE_URL or OPENAI_API_KEY cannot be used in a request; check both."
-        )
+        failure = ModelMisconfigured("OPENAI_BASE_URL or OPENAI_API_KEY cannot be used in a request; check both.")
     raise failure
 
 

@@ -14,9 +14,7 @@ TRUNCATED = "…[truncated]…"
 _LINE_BREAKS = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 # Controls, overrides of the reading direction, tag characters, halves of surrogate pairs: the model is to read
 # what a person would see, and an endpoint may refuse the rest.
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
-)
+_UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]")
 _JOINER = "\u200d"
 # Zero-width joiner and the skin tones belong to the character before them, and so do Unicode's marks (category M).
 _CLINGING = re.compile("[\u200d\U0001f3fb-\U0001f3ff]")
@@ -45,13 +43,6 @@ def escape(text: str) -> str:
 def escape_attribute(text: str) -> str:
     """`text` as the value of an attribute in double quotes."""
     return escape(text).replace('"', "&quot;")
-
-
-def unescape(text: str) -> str:
-    """What a model copied out of an escaped element, as the person wrote it; undoes escape and escape_attribute."""
-    for entity, character in (("&quot;", '"'), ("&gt;", ">"), ("&lt;", "<"), ("&amp;", "&")):
-        text = text.replace(entity, character)
-    return text
 
 
 def shorten(text: str) -> str:

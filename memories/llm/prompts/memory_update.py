@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator
 from memories.llm.answers import AnswerFormat
 from memories.llm.prompts import fields
 from memories.llm.prompts.framing import Message, block, escape, escape_attribute, shorten, utc
+from memories.llm.prompts.schemas import FLAG, INTEGER, NUMBER, TEXT, list_of, object_of, one_of, or_null
 
 NAME = "memory_update"
 VERSION = "memory_update-1"
@@ -159,54 +160,32 @@ class MemoryUpdate(BaseModel):
     removed: fields.RawItems = []
 
 
-def _object(**properties: Any) -> dict[str, Any]:
-    """What strict mode asks for: every property required, no others."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def _list_of(items: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": items}
-
-
-def _one_of(*names: str) -> dict[str, Any]:
-    return {"type": "string", "enum": list(names)}
-
-
-_TEXT, _NUMBER, _INTEGER = {"type": "string"}, {"type": "number"}, {"type": "integer"}
-_TEXT_OR_NULL, _INTEGER_OR_NULL = {"type": ["string", "null"]}, {"type": ["integer", "null"]}
-_SECTION = _object(summary=_TEXT, should_update={"type": "boolean"})
-_REASONED = {"fact": _INTEGER, "reason": _TEXT, "evidence": _list_of(_INTEGER)}
+_REASONED = {"fact": INTEGER, "reason": TEXT, "evidence": list_of(INTEGER)}
+_FACT = object_of(
+    content=TEXT,
+    category=one_of(*CATEGORIES),
+    confidence=NUMBER,
+    importance=NUMBER,
+    key=or_null(TEXT),
+    value=or_null(TEXT),
+    tags=list_of(TEXT),
+    durability=one_of("durable", "temporary"),
+    about=one_of("user", "task", "assistant"),
+    evidence=list_of(INTEGER),
+    quote=or_null(TEXT),
+    source_error=or_null(TEXT),
+    expires_in_days=or_null(INTEGER),
+)
 
 ANSWER = AnswerFormat(
     name=NAME,
     model=MemoryUpdate,
     empty='{"profile": {}, "new_facts": [], "reinforced": [], "removed": []}',
-    schema=_object(
-        profile=_object(**dict.fromkeys(PROFILE_SECTIONS, _SECTION)),
-        new_facts=_list_of(
-            _object(
-                content=_TEXT,
-                category=_one_of(*CATEGORIES),
-                confidence=_NUMBER,
-                importance=_NUMBER,
-                key=_TEXT_OR_NULL,
-                value=_TEXT_OR_NULL,
-                tags=_list_of(_TEXT),
-                durability=_one_of("durable", "temporary"),
-                about=_one_of("user", "task", "assistant"),
-                evidence=_list_of(_INTEGER),
-                quote=_TEXT_OR_NULL,
-                source_error=_TEXT_OR_NULL,
-                expires_in_days=_INTEGER_OR_NULL,
-            )
-        ),
-        reinforced=_list_of(_object(**_REASONED)),
-        removed=_list_of(_object(**_REASONED, replaced_by=_INTEGER_OR_NULL)),
+    schema=object_of(
+        profile=object_of(**dict.fromkeys(PROFILE_SECTIONS, object_of(summary=TEXT, should_update=FLAG))),
+        new_facts=list_of(_FACT),
+        reinforced=list_of(object_of(**_REASONED)),
+        removed=list_of(object_of(**_REASONED, replaced_by=or_null(INTEGER))),
     ),
 )
 
@@ -251,9 +230,7 @@ def _profile(sections: Mapping[str, str]) -> Iterator[str]:
 
 
 def _known_fact(fact: KnownFact) -> str:
-    attributes = (
-        f'n="{fact.number}" category="{escape_attribute(fact.category)}" key="{escape_attribute(fact.key)}"'
-    )
+    attributes = f'n="{fact.number}" category="{escape_attribute(fact.category)}" key="{escape_attribute(fact.key)}"'
     return f'<fact {attributes} binding="{str(fact.binding).lower()}">{escape(fact.content)}</fact>'
 
 

@@ -1,9 +1,10 @@
 """`manage.py up`: the whole hub in the foreground (database, migrations, demo, web, worker)."""
 
 import errno
-import http.client
 import json
+import logging
 import os
+import select
 import shlex
 import socket
 import sys
@@ -22,8 +23,11 @@ from memoryhub import embedded_postgres
 
 BACKLOG = 2048
 DATABASE_LOOK_SECONDS = 2.0
+DATABASE_PAUSE_SECONDS = 30.0
 # Any number that nothing else locks: "memoryhub" on a telephone's keys.
 PREPARATION_LOCK = 636_679_482
+
+logger = logging.getLogger(__name__)
 
 
 class Command(BaseCommand):
@@ -56,6 +60,7 @@ class Command(BaseCommand):
             raise CommandError(f"The database cannot be used: {error}") from error
         finally:
             connections.close_all()
+            self.stdout.flush()
 
 
 class Watch:
@@ -63,16 +68,48 @@ class Watch:
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
+        self._probe = Probe(settings.PORT)
         self._announced = False
-        self._looked_at = 0.0
+        self._look_at = 0.0
 
     def look(self, now: float) -> None:
-        if not self._announced and _answers(settings.PORT):
+        if not self._announced and self._probe.has_answered():
             self._announced = True
             self._say(greeting())
-        if _is_embedded() and now - self._looked_at >= DATABASE_LOOK_SECONDS:
-            self._looked_at = now
+        if _is_embedded() and now >= self._look_at:
+            self._look_at = now + self._keep_database()
+
+    def _keep_database(self) -> float:
+        """Start the server if it died; the seconds until the next look."""
+        try:
             embedded_postgres.ensure_running(settings.HOME)
+        except embedded_postgres.EmbeddedPostgresError as error:
+            # A full disk, say: once somebody has made room, the hub goes on by itself.
+            logger.error("%s", error)
+            return DATABASE_PAUSE_SECONDS
+        return DATABASE_LOOK_SECONDS
+
+
+class Probe:
+    """One request to the web server, looked after without waiting: it is answered when the server is up."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._socket: socket.socket | None = None
+
+    def has_answered(self) -> bool:
+        """False also when the server died over the request, which is then made again."""
+        if self._socket is None:
+            self._socket = socket.create_connection(("127.0.0.1", self._port))
+            self._socket.sendall(b"GET /healthz HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
+        if not select.select([self._socket], [], [], 0)[0]:
+            return False
+        with self._socket as answered:
+            self._socket = None
+            try:
+                return answered.recv(1) != b""
+            except ConnectionResetError:
+                return False
 
 
 def greeting() -> str:
@@ -104,7 +141,9 @@ def _demo_lines() -> list[str]:
 
 
 def _command(*arguments: str) -> list[str]:
-    return [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments, "--supervised"]
+    # This process ran the checks already; the worker is spared importing the admin and the API for them.
+    options = ["--supervised", "--skip-checks"]
+    return [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments, *options]
 
 
 def _is_embedded() -> bool:
@@ -121,15 +160,3 @@ def _listen(port: int) -> socket.socket:
     except OSError as error:
         reason = "is in use: by another hub?" if error.errno == errno.EADDRINUSE else f"is closed: {error.strerror}."
         raise CommandError(f"Port {port} {reason} Free it, or set MEMORYHUB_PORT.", returncode=2) from error
-
-
-def _answers(port: int) -> bool:
-    client = http.client.HTTPConnection("127.0.0.1", port, timeout=0.5)
-    try:
-        client.request("GET", "/healthz")
-        client.getresponse()
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        client.close()
-    return True

@@ -1,11 +1,12 @@
 """`manage.py worker`: does the background work until it is told to stop."""
 
 from argparse import SUPPRESS
+from importlib import import_module
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from memories.llm import tokens
+from memories.llm import client, tokens
 from memories.management.cluster import GRACE_SECONDS, run_cluster
 from memories.management.supervision import follow_parent
 
@@ -19,7 +20,9 @@ class Command(BaseCommand):
     def handle(self, *, supervised: bool, **_options: Any) -> None:
         if supervised:
             follow_parent(patience=GRACE_SECONDS + 2)
-        # Before the pool is forked, which then shares it.
+        # Before the pool is forked, which then shares them; the task's module brings the whole pipeline.
         tokens.warm()
+        client.warm()
+        import_module("memories.tasks")
         if not run_cluster():
             raise CommandError("The worker's cluster died.")

@@ -91,6 +91,16 @@ def test_list_content_keeps_its_parts(client: HubClient) -> None:
     assert listed[0]["content"] == parts
 
 
+def test_a_message_may_come_as_a_chat_completion_gave_it(client: HubClient) -> None:
+    given = [
+        {"role": "user", "content": "What is on today?"},
+        {"role": "tool", "content": "Nothing.", "tool_call_id": "call_1"},
+        {"role": "assistant", "content": "Nothing is on.", "refusal": None, "annotations": []},
+    ]
+    assert client.post("/turns", post(messages=given)).status_code == 202
+    assert list(Turn.objects.values_list("role", flat=True)) == ["user", "tool", "assistant"]
+
+
 def test_tool_calls_may_come_without_content(client: HubClient) -> None:
     calls = [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
     messages = [

@@ -23,7 +23,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 class Strict(serializers.Serializer[Any]):
     """Refuses fields that it does not have: a typo must not pass for a value that was left out."""
 
-    # Fields of the full contract that mean nothing yet: taken without a word.
+    # Fields that a well-meaning caller sends and that mean nothing here, or not yet: taken without a word.
     tolerated: ClassVar[frozenset[str]] = frozenset()
 
     def to_internal_value(self, data: Any) -> Any:

@@ -57,6 +57,9 @@ class Content(serializers.Field[Any, Any, Any, Any]):
 
 
 class MessageSerializer(Strict):
+    # A message can be posted as a chat completion gave it; what these say is no memory of a person.
+    tolerated = frozenset({"tool_call_id", "refusal", "annotations", "audio", "function_call", "reasoning_content"})
+
     role = OneOf(Role.values)
     content = Content(allow_null=True, help_text="May be empty or null for `assistant` and `tool`.")
     external_id = Identifier(required=False, allow_null=True, help_text="Your own id; the session stores it once.")

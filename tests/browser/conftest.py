@@ -1,0 +1,109 @@
+"""A real chromium that may talk to the live server alone; whatever it complains about fails the test."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from django.conf import settings
+from playwright.sync_api import Browser, Page, Route, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+
+from memories.models import Operator
+from tests import factories
+from tests.admin.conftest import signed_in
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+# What operators.md asks of the pages: Unfold needs eval and styles of its own, nobody needs an inline script.
+POLICY = "default-src 'self'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
+DESK = (1440, 900)
+PHONE = (390, 844)
+
+Open = Callable[..., Page]
+
+
+def chromium_path() -> str | None:
+    """CHROMIUM, else Debian's on the path, else None: Playwright's own."""
+    named = os.environ.get("CHROMIUM")
+    return named or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="package")
+def chromium() -> Iterator[Browser]:
+    """One chromium for all tests here. Without any this fails: a skipped browser test proves nothing."""
+    # Playwright keeps an event loop in this thread, and Django would refuse to reach the database beside it.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        yield browser
+        browser.close()
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def operator(transactional_db: None) -> Operator:
+    return factories.operator(username="ana", password="correct horse battery")
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    """What the browser complained about; a test that expects a complaint removes it."""
+    return []
+
+
+@pytest.fixture
+def open_page(chromium: Browser, live_server: LiveServer, complaints: list[str]) -> Iterator[Open]:
+    """Open a page: its size, colour scheme and who is signed in can be named."""
+    contexts = []
+
+    def open_page(*, size: tuple[int, int] = DESK, scheme: str = "light", who: Operator | None = None) -> Page:
+        viewport = {"width": size[0], "height": size[1]}
+        context = chromium.new_context(base_url=live_server.url, viewport=viewport, color_scheme=scheme)  # type: ignore[arg-type]
+        contexts.append(context)
+        context.route("**/*", _only_from(live_server.url, complaints))
+        if who is not None:
+            cookie = signed_in(who).cookies[settings.SESSION_COOKIE_NAME].value
+            context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": live_server.url}])
+        page = context.new_page()
+        _listen(page, complaints)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not complaints
+
+
+def _only_from(home: str, complaints: list[str]) -> Callable[[Route], None]:
+    def route(route: Route) -> None:
+        if urlsplit(route.request.url).netloc != urlsplit(home).netloc:
+            complaints.append(f"asked for {route.request.url}")
+            route.abort()
+        elif route.request.resource_type == "document":
+            answer = route.fetch(max_redirects=0)
+            route.fulfill(response=answer, headers={**answer.headers, "content-security-policy": POLICY})
+        else:
+            route.continue_()
+
+    return route
+
+
+def _listen(page: Page, complaints: list[str]) -> None:
+    page.on("pageerror", lambda error: complaints.append(f"script error: {error}"))
+    page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
+    page.on("console", lambda message: _note(message.type, message.text, complaints))
+
+
+def _note(kind: str, text: str, complaints: list[str]) -> None:
+    if kind in ("error", "warning"):
+        complaints.append(f"console {kind}: {text}")

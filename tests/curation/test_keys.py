@@ -1,0 +1,142 @@
+"""API keys: shown once, found by their prefix, checked by their digest, refused once they are over."""
+
+import hashlib
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from memories import curation
+from memories.audit import Actor
+from memories.models import ActorKind, APIKey, AuditEvent, Scope, Tenant
+from tests import factories
+from tests.curation.marks import places_of
+from tests.database import statements
+from tests.factories import NOW
+
+pytestmark = pytest.mark.django_db
+STAFF = Actor(kind=ActorKind.OPERATOR, id="7", request_id="r-2")
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def tenant() -> Tenant:
+    return factories.tenant()
+
+
+def make(tenant: Tenant, **over: Any) -> tuple[APIKey, str]:
+    given = {"name": "bot", "scopes": [Scope.READ, Scope.INGEST], "actor": STAFF, "now": NOW, **over}
+    return curation.create_api_key(tenant=tenant, **given)
+
+
+def authenticate(plaintext: str, *, after: timedelta = timedelta()) -> APIKey | None:
+    return curation.authenticate_key(plaintext=plaintext, now=NOW + after)
+
+
+def test_the_secret_is_shown_once_and_kept_nowhere(tenant: Tenant) -> None:
+    key, plaintext = make(tenant)
+    found = re.fullmatch(r"mh_([a-z0-9]{10})_([A-Za-z0-9_-]{43})", plaintext)
+    assert found
+    assert found[1] == key.prefix
+    assert bytes(APIKey.objects.get().digest) == hashlib.sha256(plaintext.encode()).digest()
+    assert places_of(found[2]) == []
+    assert places_of(found[1]) == ["memories_apikey.prefix"]
+
+
+def test_no_two_are_alike(tenant: Tenant) -> None:
+    made = [make(tenant)[1] for _ in range(20)]
+    assert len(set(made)) == 20
+
+
+def test_making_and_revoking_leave_events(tenant: Tenant) -> None:
+    key, _ = make(tenant)
+    curation.revoke_api_key(key=key, actor=STAFF, now=NOW)
+    curation.revoke_api_key(key=key, actor=STAFF, now=NOW)
+    told = AuditEvent.objects.order_by("id").values_list("verb", "object_type", "object_id", "tenant_uuid", "actor_id")
+    assert list(told) == [(verb, "APIKey", key.pk, tenant.pk, "7") for verb in ("create", "revoke")]
+
+
+def test_a_key_opens_its_tenant_with_its_scopes(tenant: Tenant) -> None:
+    _, plaintext = make(tenant)
+    other, _ = make(factories.tenant())
+    found = authenticate(plaintext)
+    assert found
+    assert (found.tenant, found.scopes) == (tenant, ["read", "ingest"])
+    assert found != other
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda good: "",
+        lambda good: "mh",
+        lambda good: "mh__",
+        lambda good: good[:-1],
+        lambda good: good + "x",
+        lambda good: good[:-1] + ("a" if good[-1] != "a" else "b"),
+        lambda good: good.upper(),
+        lambda good: good.replace("mh_", "xx_", 1),
+        lambda good: good[:14],
+        lambda good: good[:13] + "_",
+        lambda good: "mh_" + "%" * 10 + good[13:],
+        lambda good: "mh_aaaaaaaaaa" + good[13:],
+        lambda good: "mh_" + "\x00" * 10 + good[13:],
+        lambda good: " " + good,
+        lambda good: "mh_" + "x" * 100_000,
+        lambda good: "mh_" + good[3:13] + "_" + "密" * 43,
+    ],
+)
+def test_nothing_else_opens_it(tenant: Tenant, spoil: Any) -> None:
+    _, plaintext = make(tenant)
+    assert authenticate(plaintext)
+    assert authenticate(spoil(plaintext)) is None
+
+
+def test_a_digest_of_another_key_does_not_pass(tenant: Tenant) -> None:
+    (one, plaintext), (other, _) = make(tenant), make(tenant)
+    assert authenticate(f"mh_{other.prefix}_{plaintext.split('_', 2)[2]}") is None
+    assert authenticate(plaintext) == one
+
+
+def test_an_expired_key_is_refused(tenant: Tenant) -> None:
+    _, plaintext = make(tenant, expires_at=NOW + MINUTE)
+    assert authenticate(plaintext)
+    assert authenticate(plaintext, after=MINUTE) is None
+
+
+def test_a_revoked_key_is_refused_at_once_and_keeps_its_first_date(tenant: Tenant) -> None:
+    key, plaintext = make(tenant)
+    spare = make(tenant)[1]
+    assert authenticate(plaintext)
+    curation.revoke_api_key(key=key, actor=STAFF, now=NOW)
+    assert authenticate(plaintext) is None
+    curation.revoke_api_key(key=key, actor=STAFF, now=NOW + MINUTE)
+    assert APIKey.objects.get(pk=key.pk).revoked_at == NOW
+    assert authenticate(spare)
+
+
+def test_last_use_is_kept_to_five_minutes(tenant: Tenant) -> None:
+    key, plaintext = make(tenant)
+    seen = []
+    for minutes in (0, 4, 5, 9, 11):
+        authenticate(plaintext, after=minutes * MINUTE)
+        seen.append(APIKey.objects.get(pk=key.pk).last_used_at)
+    assert seen == [NOW, NOW, NOW + 5 * MINUTE, NOW + 5 * MINUTE, NOW + 11 * MINUTE]
+
+
+def test_a_wrong_secret_is_no_use(tenant: Tenant) -> None:
+    key, plaintext = make(tenant)
+    authenticate(plaintext[:-1])
+    assert APIKey.objects.get(pk=key.pk).last_used_at is None
+
+
+def test_a_request_costs_one_statement(tenant: Tenant) -> None:
+    _, plaintext = make(tenant)
+    assert len(statements(lambda: authenticate(plaintext))) == 2
+    found: list[APIKey | None] = []
+    assert len(statements(lambda: found.append(authenticate(plaintext)))) == 1
+    # The tenant came with it.
+    assert found[0]
+    assert statements(lambda: found[0] and found[0].tenant.slug) == []
+    assert statements(lambda: authenticate("mh_short_x")) == []

@@ -1,0 +1,218 @@
+"""The house rules that a machine can see: sizes, breadth of excepts, names, and what the repository may not hold."""
+
+import ast
+import re
+import shutil
+import statistics
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.apps import apps
+from django.db import models
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("memoryhub", "memories")
+MEDIAN_LINES, NINE_OF_TEN_LINES, MOST_LINES, MOST_FILE_LINES = 10, 30, 40, 300
+BANNED_NAMES = ("utils", "helpers", "common", "manager", "service", "handler")
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+# In parts, so that this file does not hold what it looks for.
+REGISTRY_HOSTS = tuple(
+    ".".join(parts)
+    for parts in (
+        ("pypi", "org"),
+        ("pythonhosted", "org"),
+        ("pypi", "python", "org"),
+        ("registry", "npmjs", "org"),
+        ("npmjs", "com"),
+        ("deb", "debian", "org"),
+        ("archive", "ubuntu", "com"),
+        ("proxy", "golang", "org"),
+        ("crates", "io"),
+        ("rubygems", "org"),
+        ("conda", "anaconda", "org"),
+        ("registry", "yarnpkg", "com"),
+        ("repo", "maven", "apache", "org"),
+    )
+)
+INDEX_OPTIONS = tuple("--" + option for option in ("index-url", "extra-index-url", "trusted-host", "find-links"))
+HOME_FOLDERS = ("work", "root", "home", "Users")
+ABSOLUTE_PATH = re.compile(r"(?<![\w.~})$/:-])/(?:" + "|".join(HOME_FOLDERS) + r")/\w")
+
+
+def sources() -> list[Path]:
+    """Python files of the program, migrations aside."""
+    found = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    return sorted([ROOT / "manage.py", *(path for path in found if "migrations" not in path.parts)])
+
+
+def functions() -> Iterator[tuple[str, Function]]:
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, Function):
+                yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
+
+
+def length(function: Function) -> int:
+    """Lines from `def` to the end, without the docstring."""
+    lines = (function.end_lineno or function.lineno) - function.lineno + 1
+    first = function.body[0]
+    said = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    return lines - (first.end_lineno or first.lineno) + first.lineno - 1 if said else lines
+
+
+def is_broad(handler: ast.ExceptHandler) -> bool:
+    """Whether it takes any Exception, alone or among others."""
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(one is None or ast.unparse(one) in {"Exception", "BaseException"} for one in caught)
+
+
+def broad_excepts(source: str) -> list[int]:
+    """Lines of the handlers that take everything."""
+    handlers = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ExceptHandler))
+    return sorted(handler.lineno for handler in handlers if is_broad(handler))
+
+
+def tracked() -> list[Path]:
+    """Text files that git tracks, or would: what is not ignored."""
+    if not (shutil.which("git") and (ROOT / ".git").exists()):
+        pytest.skip("what git tracks cannot be told without git")
+    # The clone may belong to somebody else than whoever runs the tests.
+    listed = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listed, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
+    return [ROOT / name for name in names if name and (ROOT / name).is_file()]
+
+
+def found_in_tracked(sought: re.Pattern[str]) -> list[str]:
+    """`file:line` of every hit; files that are no text are passed over."""
+    hits: list[str] = []
+    for path in tracked():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        for number, line in enumerate(text.splitlines(), start=1):
+            if sought.search(line):
+                hits.append(f"{path.relative_to(ROOT)}:{number}")
+    return hits
+
+
+def test_functions_are_short() -> None:
+    lengths = {name: length(node) for name, node in functions()}
+    assert len(lengths) > 100
+    assert statistics.median(lengths.values()) <= MEDIAN_LINES
+    assert statistics.quantiles(lengths.values(), n=10)[-1] <= NINE_OF_TEN_LINES
+    assert [name for name, lines in lengths.items() if lines > MOST_LINES] == []
+
+
+def test_files_are_short() -> None:
+    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in sources()}
+    assert len(lines) > 40
+    assert [str(path.relative_to(ROOT)) for path, count in lines.items() if count > MOST_FILE_LINES] == []
+
+
+def test_one_except_takes_everything() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}" for path in sources() for line in broad_excepts(path.read_text("utf-8"))
+    ]
+    assert len(found) <= 1, found
+    assert all(place.startswith("memories/tasks.py:") for place in found)
+
+
+@pytest.mark.parametrize(
+    ("clause", "broad"),
+    [
+        ("except:", True),
+        ("except Exception:", True),
+        ("except BaseException as e:", True),
+        ("except (ValueError, Exception):", True),
+        ("except ValueError:", False),
+        ("except (ValueError, KeyError) as e:", False),
+    ],
+)
+def test_the_guard_knows_a_broad_except(clause: str, broad: bool) -> None:
+    assert bool(broad_excepts(f"try:\n    pass\n{clause}\n    pass\n")) is broad
+
+
+def test_the_guard_measures_without_the_docstring() -> None:
+    source = 'def f(\n    x: int,\n) -> int:\n    """One.\n\n    Two.\n    """\n    y = x\n    return y\n'
+    [function] = ast.parse(source).body
+    assert isinstance(function, ast.FunctionDef)
+    assert length(function) == 5
+
+
+def test_no_name_says_nothing() -> None:
+    # As a word of a file's, class's or function's name: "manager" is Django's own word only as an import.
+    def words(name: str) -> set[str]:
+        return set(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_"))
+
+    named = [(str(path.relative_to(ROOT)), path.stem) for path in sources()]
+    named += [(place, node.name) for place, node in functions()]
+    for path in sources():
+        tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        named += [(str(path.relative_to(ROOT)), node.name) for node in tree if isinstance(node, ast.ClassDef)]
+    assert [place for place, name in named if words(name) & set(BANNED_NAMES)] == []
+    assert words("FactManager") & set(BANNED_NAMES)
+
+
+def test_every_module_says_what_it_is() -> None:
+    undocumented = [
+        str(path.relative_to(ROOT))
+        for path in sources()
+        if path.stat().st_size and not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert undocumented == []
+
+
+def test_no_signals_and_no_save_overrides() -> None:
+    for model in apps.get_app_config("memories").get_models():
+        assert not {"save", "delete"} & set(vars(model)), model
+    imported = [
+        str(path.relative_to(ROOT))
+        for path in sources()
+        if re.search(
+            r"^from django\.(db\.models\.signals|dispatch) import", path.read_text(encoding="utf-8"), re.MULTILINE
+        )
+    ]
+    assert imported == []
+
+
+def test_no_package_registry_is_named() -> None:
+    sought = re.compile("|".join(re.escape(name) for name in (*REGISTRY_HOSTS, *INDEX_OPTIONS)))
+    assert sought.search("see " + REGISTRY_HOSTS[0])
+    # The Makefile tells the compiler of the lock to leave these out.
+    hits = [hit for hit in found_in_tracked(sought) if not hit.startswith("Makefile:")]
+    assert hits == []
+
+
+@pytest.mark.parametrize("folder", HOME_FOLDERS)
+def test_no_absolute_path_of_a_machine(folder: str) -> None:
+    assert ABSOLUTE_PATH.search(f"open('/{folder}/x')")
+    assert not ABSOLUTE_PATH.search(f"open('{folder}/x'), http://h/{folder}/x, $X/{folder}/x")
+    assert found_in_tracked(ABSOLUTE_PATH) == []
+
+
+def _auto_named(model: type[models.Model], name: str) -> bool:
+    """Whether Django made the name up: table, columns, eight hex digits, and what it is."""
+    return bool(re.fullmatch(rf"{model._meta.db_table[:11]}\w*_[0-9a-f]{{6,8}}(_\w+)?", name))
+
+
+def test_every_constraint_and_index_is_named_by_hand() -> None:
+    named: list[str] = []
+    for model in apps.get_app_config("memories").get_models():
+        assert not model._meta.unique_together
+        for one in (*model._meta.constraints, *model._meta.indexes):
+            assert one.name
+            assert not _auto_named(model, one.name), one.name
+            named.append(one.name)
+    assert len(named) > 25
+    assert len(set(named)) == len(named)
+
+
+def test_the_guard_knows_a_name_that_django_made_up() -> None:
+    fact = apps.get_model("memories", "Fact")
+    made_up = models.Index(fields=["content"])
+    made_up.set_name_with_model(fact)
+    assert _auto_named(fact, made_up.name)
