@@ -55,8 +55,11 @@ def held(work: Callable[[], T]) -> Iterator[T]:
 
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(elsewhere, run)
+        # Ended already, it has failed: no use waiting for it to begin.
+        future.add_done_callback(lambda _: begun.set())
         try:
-            assert begun.wait(PATIENCE), future.exception(0)
+            assert begun.wait(PATIENCE)
+            assert results, future.exception()
             yield results[0]
         finally:
             enough.set()

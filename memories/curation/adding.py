@@ -12,7 +12,7 @@ from memories import audit
 from memories.audit import Actor
 from memories.exceptions import DuplicateFact
 from memories.models import EndUser, Fact, MemoryScope, Source, Status, Trust
-from memories.models.folding import text_digest
+from memories.models.folding import fold, text_digest
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def _fact(end_user: EndUser, draft: FactDraft, *, actor: Actor, now: datetime) -
     fact = Fact(
         tenant=end_user.tenant,
         end_user=end_user,
-        **stated,
+        **stated | {"key": fold(draft.key)},
         content_hash=text_digest(draft.content),
         stated_confidence=draft.confidence,
         source=Source.CORRECTED if actor.is_operator else Source.EXPLICIT,

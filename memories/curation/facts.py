@@ -47,6 +47,8 @@ def edit_fact(
         _must_be_live(fact)
         for name, value in changes.items():
             setattr(fact, name, value)
+        # Keys are compared as they stand.
+        fact.key = fold(fact.key)
         fact.say(fact.content)
         fact.stated_confidence = changes.get("confidence", fact.stated_confidence)
 
@@ -75,6 +77,8 @@ def correct_fact(
         FactRefusal.objects.filter(end_user=fact.end_user, digest=refusal_of_text(content)).delete()
         fact.say(content)
         fact.category = category or fact.category
+        # The value was that of the old text; the key stays, so that no other value takes this fact's place.
+        fact.value = ""
         fact.status, fact.binding = Status.ACTIVE, True
         fact.source, fact.trust, fact.confidence, fact.stated_confidence = Source.CORRECTED, Trust.OPERATOR, 1.0, 1.0
         fact.last_confirmed_at = now

@@ -142,8 +142,8 @@ def test_busy_worker_keeps_nothing_from_an_idle_one(workers: list[Worker], endpo
         session = factories.session(factories.end_user(), (("user", "Hello you"), ("assistant", "Hi")), flush=True)
         wait_until(functools.partial(is_extracted, session), within=10)
     assert not is_extracted(slow)
-    # Or its cluster would wait for it at the end.
-    workers[held.asked_by].kill_pool_process()
+    # Or it would be waited for at the end.
+    workers[held.asked_by].kill()
 
 
 def test_connections_cut(workers: list[Worker], endpoint: Endpoint) -> None:
