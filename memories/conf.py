@@ -59,7 +59,9 @@ def rules(tenant: Overrides) -> Rules:
         "lease_seconds": tenant.lease_seconds,
         "max_attempts": tenant.max_attempts,
     }
-    return replace(hub_rules(), **{name: value for name, value in own.items() if value is not None})
+    numbers = replace(hub_rules(), **{name: value for name, value in own.items() if value is not None})
+    # A tenant cannot see how long a call may take, and a lease that ends during one lets another worker repeat it.
+    return replace(numbers, lease_seconds=max(numbers.lease_seconds, int(settings.MEMORYHUB_LLM_TIMEOUT) + 1))
 
 
 def hub_rules() -> Rules:

@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 import django_stubs_ext
 from psycopg.conninfo import conninfo_to_dict
 
-from memoryhub import embedded_postgres, env, tokenizer_cache
-from memoryhub.look import UNFOLD as UNFOLD
+from memoryhub import embedded_postgres, env, look, tokenizer_cache
 
 django_stubs_ext.monkeypatch()
 
@@ -125,6 +124,7 @@ TEMPLATES = [
     },
 ]
 DATABASES = {"default": _database()}
+UNFOLD = look.UNFOLD
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "memories.Operator"
 AUTH_PASSWORD_VALIDATORS = [

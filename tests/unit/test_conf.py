@@ -48,8 +48,13 @@ def test_a_tenant_without_numbers_has_the_hubs() -> None:
 
 @pytest.mark.parametrize("name", ["debounce_seconds", "max_wait_seconds", "lease_seconds", "max_attempts"])
 def test_a_tenants_own_number_replaces_the_hubs_and_no_other(name: str) -> None:
-    own = asdict(conf.rules(Tenant(**{name: 9})))
-    assert own == {**asdict(conf.hub_rules()), name: 9}
+    own = asdict(conf.rules(Tenant(**{name: 299})))
+    assert own == {**asdict(conf.hub_rules()), name: 299}
+
+
+def test_a_tenants_lease_never_ends_during_one_call(settings: Any) -> None:
+    settings.MEMORYHUB_LLM_TIMEOUT = 60.0
+    assert conf.rules(Tenant(lease_seconds=2)).lease_seconds == 61
 
 
 @pytest.mark.parametrize(
