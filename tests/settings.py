@@ -2,9 +2,8 @@
 
 import atexit
 import os
-import shutil
-from contextlib import ExitStack
 
+from tests import keeper
 from tests.scratch import scratch_folder
 
 for name in list(os.environ):
@@ -15,18 +14,7 @@ TEST_HOME = scratch_folder()
 os.environ["MEMORYHUB_HOME"] = str(TEST_HOME)
 os.environ["MEMORYHUB_SECRET_KEY"] = "only-for-tests-" + "x" * 40
 
-from memoryhub import embedded_postgres  # noqa: E402
-
-_running = ExitStack()
-_running.enter_context(embedded_postgres.attached(TEST_HOME, fast=True))
-
-
-def _end() -> None:
-    _running.close()
-    shutil.rmtree(TEST_HOME, ignore_errors=True)
-
-
-atexit.register(_end)
+atexit.register(keeper.end, keeper.start(TEST_HOME))
 
 from memoryhub.settings import *  # noqa: E402, F403
 

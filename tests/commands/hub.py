@@ -51,7 +51,6 @@ class Hub:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,
             )
         self._processes.append(process)
         return process

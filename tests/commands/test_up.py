@@ -4,10 +4,10 @@ import http.client
 import json
 import os
 import shlex
+import shutil
 import signal
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from pytest_django import Settings
@@ -15,7 +15,7 @@ from pytest_django import Settings
 from memories.management.commands.up import greeting
 from memoryhub.embedded_postgres.place import locate
 from tests.commands.hub import PATIENCE_SECONDS, RUNNING, Hub, wait_until
-from tests.scratch import connect
+from tests.scratch import connect, scratch_folder
 
 
 def status(hub: Hub, path: str) -> int:
@@ -106,10 +106,11 @@ def test_a_database_that_does_not_answer_is_named(stopped: Hub) -> None:
 
 
 @pytest.fixture
-def told(tmp_path: Path, settings: Settings) -> Settings:
-    settings.HOME = tmp_path
+def told(settings: Settings) -> Iterator[Settings]:
+    settings.HOME = scratch_folder()
     settings.PUBLIC_URL = "https://hub.example"
-    return settings
+    yield settings
+    shutil.rmtree(settings.HOME)
 
 
 def test_a_configured_model_is_not_called_missing(told: Settings) -> None:
