@@ -6,9 +6,11 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 ├── Conflict                409
 │   ├── OperatorWord        409
 │   ├── ExternalIdReused    409
-│   └── DuplicateFact       409
+│   ├── DuplicateFact       409
+│   └── IdempotencyKeyBusy  409    with Retry-After
 ├── PreconditionFailed      412
 ├── MessageTooLarge         413
+├── IdempotencyKeyReused    422
 ├── PersonRestricted        423
 ├── LeaseLost                      another worker took the batch over, or the person was erased
 └── ModelError                     a call to the language model failed
@@ -97,6 +99,12 @@ class DuplicateFact(Conflict):
         self.fact_id = fact_id
 
 
+class IdempotencyKeyBusy(Conflict):
+    """The first request with this Idempotency-Key is still being worked on; send it again a little later."""
+
+    code = "idempotency_key_busy"
+
+
 class PreconditionFailed(MemoryHubError):
     """The object has changed since the version named in If-Match; read it again."""
 
@@ -109,6 +117,13 @@ class MessageTooLarge(MemoryHubError):
 
     code = "too_large"
     status = 413
+
+
+class IdempotencyKeyReused(MemoryHubError):
+    """This Idempotency-Key came with another request before; use a new one for each request."""
+
+    code = "idempotency_key_reused"
+    status = 422
 
 
 class PersonRestricted(MemoryHubError):

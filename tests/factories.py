@@ -14,6 +14,7 @@ from memories.models import (
     ExtractionRun,
     Fact,
     FactEvidence,
+    IdempotencyRecord,
     Operator,
     ProfileSection,
     Scope,
@@ -93,6 +94,15 @@ def run(of: Session, **over: Any) -> ExtractionRun:
         **over,
     }
     return ExtractionRun.objects.create(tenant=of.tenant, end_user=of.end_user, session=of, **given)
+
+
+def idempotency_record(person: EndUser, **over: Any) -> IdempotencyRecord:
+    """A kept answer that tells of this person."""
+    key, _ = api_key(person.tenant)
+    given = {"endpoint": "postTurns", "key_digest": b"k", "request_digest": b"r", "created_at": NOW, **over}
+    row = IdempotencyRecord.objects.create(api_key=key, **given)
+    row.end_users.add(person)
+    return row
 
 
 def profile_section(

@@ -40,6 +40,7 @@ def test_rows_of_a_person_are_found_and_no_one_elses() -> None:
         factories.evidence(known, conversation.turns.get())
         factories.run(conversation)
         factories.profile_section(someone)
+        factories.idempotency_record(someone)
     for store in registry.STORES:
         expected = 0 if store.model in {"memories.FactRevision", "memories.FactRefusal"} else 1
         assert store.rows_of(person).count() == expected, store.model

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Model, QuerySet
 from django.utils import timezone
@@ -51,6 +52,13 @@ class Endpoint(APIView):
     def now(self) -> datetime:
         """The moment of this request: one reading of the clock."""
         return timezone.now()
+
+    # What the answer tells of, for the record that is kept of it under an Idempotency-Key.
+    told_fact: UUID | None = None
+
+    @cached_property
+    def told_people(self) -> set[UUID]:
+        return set()
 
     def body(self, expected: type[Serializer[Any]]) -> dict[str, Any]:
         """The validated body. Errors: those of the parser, ValidationError."""

@@ -18,7 +18,7 @@ from rest_framework.settings import api_settings
 
 from memories.api.parsers import BodyTooLarge, escape
 from memories.api.request_ids import request_id_of
-from memories.exceptions import DuplicateFact, Fault, InvalidInput, MemoryHubError, NotFound
+from memories.exceptions import DuplicateFact, Fault, IdempotencyKeyBusy, InvalidInput, MemoryHubError, NotFound
 
 logger = logging.getLogger(__name__)
 
@@ -97,6 +97,11 @@ def _(exc: MemoryHubError) -> Problem | None:
 def _(exc: DuplicateFact) -> Problem:
     known = {"existing_id": str(exc.fact_id)} if exc.fact_id else {}
     return Problem(exc.status, exc.code, exc.detail, members=known)
+
+
+@problem_of.register
+def _(exc: IdempotencyKeyBusy) -> Problem:
+    return Problem(exc.status, exc.code, exc.detail, headers={"Retry-After": str(RETRY_AFTER_SECONDS)})
 
 
 @problem_of.register

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 
+from memories.api import idempotency
 from memories.api.errors import MEDIA_TYPE
 from memories.models import Scope, Section
 
@@ -16,6 +17,7 @@ View = TypeVar("View", bound=Callable[..., Any])
 Status = HTTPStatus
 
 ALWAYS = (Status.BAD_REQUEST, Status.UNAUTHORIZED, Status.FORBIDDEN, Status.NOT_ACCEPTABLE, Status.SERVICE_UNAVAILABLE)
+WITH_KEY = (Status.CONFLICT, Status.UNPROCESSABLE_ENTITY)
 WITH_BODY = (Status.REQUEST_ENTITY_TOO_LARGE, Status.UNSUPPORTED_MEDIA_TYPE)
 MEANINGS: Mapping[int, str] = {
     Status.BAD_REQUEST: "The input is not valid; `errors` says where.",
@@ -23,10 +25,11 @@ MEANINGS: Mapping[int, str] = {
     Status.FORBIDDEN: "The key lacks the scope.",
     Status.NOT_FOUND: "There is no such object.",
     Status.NOT_ACCEPTABLE: "The Accept header does not take application/json.",
-    Status.CONFLICT: "The object's present state does not allow this.",
+    Status.CONFLICT: "The object's present state does not allow this, or the Idempotency-Key is still in use.",
     Status.PRECONDITION_FAILED: "The object has another version than If-Match names.",
     Status.REQUEST_ENTITY_TOO_LARGE: "The body is larger than 10 MB, or a message larger than 1 MB.",
     Status.UNSUPPORTED_MEDIA_TYPE: "The body is not application/json in UTF-8.",
+    Status.UNPROCESSABLE_ENTITY: "The Idempotency-Key came with another request before.",
     Status.LOCKED: "The person is restricted: nothing is stored.",
     Status.SERVICE_UNAVAILABLE: "The database cannot answer; try again after `Retry-After` seconds.",
 }
@@ -70,18 +73,24 @@ def operation(
     parameters: Sequence[Any] = (),
     problems: Sequence[int] = (),
     description: str = "",
+    idempotent: bool = False,
 ) -> Callable[[View], View]:
-    """Declare a view's method as an operation: the scope that it needs, and what the schema says of it."""
+    """Declare a view's method as an operation: the scope that it needs, and what the schema says of it.
+
+    `idempotent` operations take an Idempotency-Key.
+    """
 
     def declare(view: View) -> View:
+        kept = _idempotency_key(*answers) if idempotent else ()
+        view = cast(View, idempotency.once(operation_id, view)) if idempotent else view
         view.scope = scope  # type: ignore[attr-defined]  # read by HasScope
-        refused = sorted({*ALWAYS, *problems, *(WITH_BODY if request else ())})
+        refused = sorted({*ALWAYS, *problems, *(WITH_BODY if request else ()), *(WITH_KEY if idempotent else ())})
         return extend_schema(
             operation_id=operation_id,
             summary=summary,
             description=f"{description} Needs the scope `{scope}`.".strip(),
             request=request,
-            parameters=[*parameters, _request_id(*answers, *refused)],
+            parameters=[*parameters, *kept, _request_id(*answers, *refused)],
             responses={**answers, **{(status, MEDIA_TYPE): _problem(status) for status in refused}},
         )(view)
 
@@ -103,6 +112,25 @@ def _request_id(*statuses: int) -> OpenApiParameter:
     detail = "Yours when you sent one, else one of ours."
     return OpenApiParameter(
         "X-Request-ID", OpenApiTypes.STR, OpenApiParameter.HEADER, description=detail, response=list(statuses)
+    )
+
+
+def _idempotency_key(*statuses: int) -> tuple[OpenApiParameter, OpenApiParameter]:
+    """The request header, and the answer header that marks a replay."""
+    asked = (
+        "Yours, 1-255 visible characters. The same request again gets the first answer, byte for byte, for 24 hours."
+    )
+    told = "`true`: this is the first answer to this key; nothing was done again."
+    return (
+        OpenApiParameter(idempotency.HEADER, OpenApiTypes.STR, OpenApiParameter.HEADER, description=asked),
+        OpenApiParameter(
+            idempotency.REPLAYED,
+            OpenApiTypes.STR,
+            OpenApiParameter.HEADER,
+            description=told,
+            enum=["true"],
+            response=list(statuses),
+        ),
     )
 
 

@@ -16,6 +16,7 @@ from memories.models.facts import (
     Status,
     Trust,
 )
+from memories.models.idempotency import IdempotencyRecord
 from memories.models.operators import Operator
 from memories.models.people import EndUser
 from memories.models.profile import ProfileSection, Section
@@ -34,6 +35,7 @@ __all__ = [
     "FactEvidence",
     "FactRefusal",
     "FactRevision",
+    "IdempotencyRecord",
     "MemoryScope",
     "MemoryType",
     "Operator",

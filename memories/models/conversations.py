@@ -30,6 +30,7 @@ class Session(models.Model):
     token_count = models.PositiveBigIntegerField(default=0)
     created_at = models.DateTimeField()
     last_turn_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True, help_text="When the caller ended it; a new turn reopens it.")
 
     class Meta:
         ordering = ["-created_at", "-id"]

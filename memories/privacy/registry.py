@@ -55,6 +55,7 @@ STORES = (
     Store("memories.FactRefusal", "end_user", ("digest",)),
     Store("memories.ProfileSection", "end_user", ("summary",)),
     Store("memories.ExtractionRun", "end_user", ()),
+    Store("memories.IdempotencyRecord", "end_users", ("body", "key_digest", "request_digest")),
 )  # fmt: skip
 
 _CODES = "codes and choices of ours"
@@ -76,6 +77,7 @@ WAIVERS = (
         "counts by code, never a candidate's text",
         ("status", "extractor", "prompt_version", "outcome", "refusals", "failure"),
     ),
+    Waiver("memories.IdempotencyRecord", _CODES, ("endpoint", "etag")),
     Waiver("memories.Tenant", "settings of an application, written by staff"),
     Waiver("memories.APIKey", "names an application's key, written by staff"),
     Waiver("memories.Operator", "staff, not people being remembered"),

@@ -53,9 +53,11 @@ class ExtractionRetryView(Endpoint):
         scope=Scope.WRITE,
         answers={202: RetrySerializer},
         problems=(404, 409),
+        idempotent=True,
     )
     def post(self, request: Request, run_id: uuid.UUID) -> Response:
         run = lookups.extraction(tenant=self.tenant, run_id=run_id)
+        self.told_people.add(run.end_user_id)
         curation.retry_extraction(run=run, actor=self.actor, now=self.now)
         session = lookups.session(tenant=self.tenant, session_id=run.session_id)
         status = debounce.status_of(session.queue, now=self.now)

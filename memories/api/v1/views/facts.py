@@ -33,6 +33,8 @@ class FactEndpoint(Endpoint):
     def fact_answer(self, fact_id: uuid.UUID, *, status: int = 200) -> Response:
         """The fact as it is now, with its version as ETag."""
         fact = lookups.fact(tenant=self.tenant, fact_id=fact_id)
+        self.told_fact = fact.pk
+        self.told_people.add(fact.end_user_id)
         return Response(self.shown(fact, FactSerializer), status=status, headers={"ETag": f'"{fact.version}"'})
 
     def change(self, fact_id: uuid.UUID) -> dict[str, Any]:
@@ -69,6 +71,7 @@ class FactsView(FactEndpoint):
         parameters=[etag(201)],
         answers={201: FactSerializer},
         problems=(409, 423),
+        idempotent=True,
     )
     def post(self, request: Request) -> Response:
         given = self.body(NewFactSerializer)
@@ -143,6 +146,7 @@ class FactRestoreView(FactEndpoint):
         parameters=[if_match(), etag(200)],
         answers={200: FactSerializer},
         problems=(404, 409, 412, 423),
+        idempotent=True,
     )
     def post(self, request: Request, fact_id: uuid.UUID) -> Response:
         version = self.body(RestoreSerializer).get("version")
