@@ -5,6 +5,7 @@ from memories.curation.facts import correct_fact, delete_fact, edit_fact, forget
 from memories.curation.keys import authenticate_key, create_api_key, revoke_api_key
 from memories.curation.people import person_for_writing, save_tenant, update_person, write_profile_section
 from memories.curation.runs import retry_extraction
+from memories.curation.sessions import delete_session
 
 __all__ = [
     "FactDraft",
@@ -13,6 +14,7 @@ __all__ = [
     "correct_fact",
     "create_api_key",
     "delete_fact",
+    "delete_session",
     "edit_fact",
     "forget_fact",
     "person_for_writing",
