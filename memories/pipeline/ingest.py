@@ -1,7 +1,7 @@
 """Capture: turns are stored as posted, numbered without gaps, and their session is armed, in one transaction."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,10 +10,11 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from memories import conf
-from memories.exceptions import ExternalIdReused, PersonRestricted
+from memories.exceptions import ExternalIdReused, Fault, PersonRestricted
 from memories.llm import tokens
 from memories.models import EndUser, Session, SessionQueue, Tenant, Turn
 from memories.pipeline import debounce
+from memories.pipeline.closing import locked_queue
 from memories.pipeline.debounce import ExtractionStatus
 
 LAST_SEEN_STEP = timedelta(minutes=1)
@@ -31,6 +32,22 @@ class Message:
     tool_calls: list[Any] | None = None
     name: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """Messages of one session; an `agent_id` of "" means none."""
+
+    user_id: str
+    session_id: str
+    agent_id: str
+    messages: Sequence[Message]
+    flush: bool = False
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Whose session it is: person, agent, session."""
+        return self.user_id, self.agent_id, self.session_id
 
 
 @dataclass(frozen=True)
@@ -72,35 +89,59 @@ def store_turns(
 
     Errors, with nothing stored: PersonRestricted; ExternalIdReused when an external_id comes with other content.
     """
+    conversation = Conversation(user_id, session_id, agent_id, messages, flush)
     # Counted before the lock: encoding a long text takes longer than storing it.
-    counted = [(message, tokens.count(message.content)) for message in messages]
+    counted = _counted(conversation)
     with transaction.atomic():
-        queue = _locked_queue(tenant, user_id=user_id, session_id=session_id, agent_id=agent_id)
-        if queue is None:
-            return Receipt(session=None, turns=[], extraction=ExtractionStatus("off"))
-        stored, new = _sort_out(queue.session, counted, now=queue.clock)
-        _append(queue, new, now=queue.clock, flush=flush)
-        return Receipt(session=queue.session, turns=stored, extraction=debounce.status_of(queue, now=queue.clock))
+        receipt = _store(tenant, conversation, counted)
+        if receipt.session and receipt.accepted:
+            _note_seen(receipt.session.end_user, now=receipt.session.last_turn_at)
+        return receipt
 
 
-def _locked_queue(tenant: Tenant, *, user_id: str, session_id: str, agent_id: str) -> SessionQueue | None:
-    """The session's queue row, locked; None when capture is off."""
+def store_conversations(*, tenant: Tenant, conversations: Sequence[Conversation]) -> list[Receipt]:
+    """Store them all, or none; the receipts are in the given order.
+
+    Errors, with the conversation's pointer: those of store_turns().
+    """
+    counted = [_counted(conversation) for conversation in conversations]
+    receipts: dict[int, Receipt] = {}
+    with transaction.atomic():
+        # In one order for everybody: two that name the same sessions wait for each other one way only.
+        for index in sorted(range(len(conversations)), key=lambda index: conversations[index].key):
+            try:
+                receipts[index] = _store(tenant, conversations[index], counted[index])
+            except (ExternalIdReused, PersonRestricted) as error:
+                fault = Fault(f"/conversations/{index}", error.code, error.detail)
+                raise type(error)(faults=[fault]) from error
+        _note_all_seen(receipts.values())
+    return [receipts[index] for index in range(len(conversations))]
+
+
+def _counted(conversation: Conversation) -> list[tuple[Message, int]]:
+    return [(message, tokens.count(message.content)) for message in conversation.messages]
+
+
+def _store(tenant: Tenant, conversation: Conversation, counted: Sequence[tuple[Message, int]]) -> Receipt:
+    queue = _capturing_queue(tenant, *conversation.key)
+    if queue is None:
+        return Receipt(session=None, turns=[], extraction=ExtractionStatus("off"))
+    stored, new = _sort_out(queue.session, counted, now=queue.clock)
+    _append(queue, new, now=queue.clock, flush=conversation.flush)
+    return Receipt(session=queue.session, turns=stored, extraction=debounce.status_of(queue, now=queue.clock))
+
+
+def _capturing_queue(tenant: Tenant, user_id: str, agent_id: str, session_id: str) -> SessionQueue | None:
+    """The session's queue row, locked, made where missing; None when capture is off."""
     if not tenant.capture:
         return None
-    # Both rows: of a joined row that is not locked, whoever waited would see the counters from before the wait.
-    rows = SessionQueue.objects.select_for_update(of=("self", "session"), no_key=True).with_clock()
-    rows = rows.select_related("session__end_user").filter(
-        session__end_user__tenant=tenant,
-        session__end_user__external_id=user_id,
-        session__agent_id=agent_id,
-        session__external_id=session_id,
-    )
-    queue = rows.first()
-    if queue is None:
-        if not _make_session(tenant, user_id=user_id, session_id=session_id, agent_id=agent_id):
+    named = {"user_id": user_id, "session_id": session_id, "agent_id": agent_id}
+    queue = locked_queue(tenant, **named)
+    while queue is None:
+        if not _make_session(tenant, **named):
             return None
-        queue = rows.get()
-    queue.session.tenant = queue.session.end_user.tenant = tenant
+        # Somebody may have deleted it again since.
+        queue = locked_queue(tenant, **named)
     return queue if _may_capture(queue.session.end_user) else None
 
 
@@ -180,11 +221,18 @@ def _append(queue: SessionQueue, new: Sequence[Turn], *, now: datetime, flush: b
         Turn.objects.bulk_create(new)
         session.turn_count += len(new)
         session.token_count += sum(turn.token_count for turn in new)
-        session.last_turn_at = now
-        session.save(update_fields=["turn_count", "token_count", "last_turn_at"])
-        _note_seen(session.end_user, now=now)
+        session.last_turn_at, session.ended_at = now, None
+        session.save(update_fields=["turn_count", "token_count", "last_turn_at", "ended_at"])
     if new or flush:
         debounce.arm(queue, new, rules=conf.rules(session.tenant), now=now, flush=flush)
+
+
+def _note_all_seen(receipts: Iterable[Receipt]) -> None:
+    """Once no session has to be waited for: whoever stores turns locks the session first and its person then."""
+    sessions = [receipt.session for receipt in receipts if receipt.session and receipt.accepted]
+    people = {session.end_user_id: session for session in sessions}
+    for session in sorted(people.values(), key=lambda session: session.end_user_id):
+        _note_seen(session.end_user, now=session.last_turn_at)
 
 
 def _note_seen(person: EndUser, *, now: datetime) -> None:

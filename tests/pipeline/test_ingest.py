@@ -12,9 +12,9 @@ from django.db.models.functions import Now
 from memories.exceptions import ExternalIdReused, PersonRestricted
 from memories.models import EndUser, Session, SessionQueue, Tenant, Turn
 from memories.pipeline import debounce, ingest
-from memories.pipeline.ingest import Message, Receipt
+from memories.pipeline.ingest import Conversation, Message, Receipt
 from tests import factories
-from tests.database import at_once, held, impatient, statements
+from tests.database import PATIENCE, at_once, blocked, held, impatient, statements
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
@@ -413,3 +413,45 @@ class TestRaces:
         with held(lambda: debounce.hold(claim)), impatient():
             # The person's row is held too: another session of the same person still takes turns.
             assert post(tenant, say(), talk="s2").accepted == 1
+
+    def test_two_bulks_that_name_the_same_sessions_in_opposite_order(self) -> None:
+        tenant = factories.tenant()
+        talks = [Conversation("小明", name, "", [say(name)]) for name in ("s1", "s2", "s3", "s4")]
+        ingest.store_conversations(tenant=tenant, conversations=talks)
+
+        def bulk(index: int) -> list[Receipt]:
+            return ingest.store_conversations(tenant=tenant, conversations=talks[:: 1 if index % 2 else -1])
+
+        outcomes = at_once(THREADS, bulk)
+        assert [outcome for outcome in outcomes if isinstance(outcome, Exception)] == []
+        assert list(Session.objects.values_list("turn_count", flat=True)) == [THREADS + 1] * 4
+
+    def test_a_bulk_locks_in_one_order_whatever_the_given_one(self) -> None:
+        tenant = factories.tenant()
+        for name in ("s1", "s2"):
+            post(tenant, say(), talk=name)
+        backwards = [Conversation("u1", name, "", [say(name)]) for name in ("s2", "s1")]
+        with held(lambda: post(tenant, say("Slow"), talk="s1")), impatient():
+            waiting = blocked(lambda: ingest.store_conversations(tenant=tenant, conversations=backwards))
+            # It waits for the first in order with the second still free.
+            assert post(tenant, say("Fast"), talk="s2").accepted == 1
+        assert [receipt.accepted for receipt in waiting.result(PATIENCE)] == [1, 1]
+
+    def test_a_bulk_touches_its_people_only_when_it_has_all_of_its_sessions(self) -> None:
+        tenant = factories.tenant()
+        for name in ("s1", "s2"):
+            post(tenant, say(), talk=name)
+        person = EndUser.objects.get()
+        EndUser.objects.update(last_seen_at=NOW)
+        both = [Conversation(person.external_id, name, "", [say(name)]) for name in ("s1", "s2")]
+
+        def lock_second() -> None:
+            SessionQueue.objects.select_for_update().get(session__external_id="s2")
+
+        with held(lock_second), impatient():
+            waiting = blocked(lambda: ingest.store_conversations(tenant=tenant, conversations=both))
+            # Whoever has the second session comes to the person next.
+            EndUser.objects.filter(pk=person.pk).update(language="nl")
+        assert len(waiting.result(PATIENCE)) == 2
+        person.refresh_from_db()
+        assert person.last_seen_at > NOW
