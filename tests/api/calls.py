@@ -44,6 +44,12 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "postTurns": lambda ids: Call(
         body={"user_id": ids.user_id, "session_id": ids.session_id, "messages": [_message(ids)]}
     ),
+    "postTurnsBulk": lambda ids: Call(
+        body={"conversations": [{"user_id": ids.user_id, "session_id": ids.session_id, "messages": [_message(ids)]}]}
+    ),
+    "flushSession": lambda ids: Call(body={"user_id": ids.user_id, "session_id": ids.session_id}),
+    "endSession": lambda ids: Call(body={"user_id": ids.user_id, "session_id": ids.session_id}),
+    "deleteSession": lambda ids: Call(path={"session_id": ids.session}),
     "getContext": lambda ids: Call(body={"user_id": ids.user_id, "include": ["profile", "facts", "unextracted"]}),
     "listSessions": lambda ids: Call(query={"user_id": ids.user_id}),
     "getSession": lambda ids: Call(path={"session_id": ids.session}),

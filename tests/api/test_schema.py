@@ -40,7 +40,11 @@ def test_every_operation_is_described(operation: str) -> None:
 def test_only_what_is_built_appears() -> None:
     assert {(method, path) for path, item in schema()["paths"].items() for method in item if method in METHODS} == {
         ("post", "/api/v1/turns"),
+        ("post", "/api/v1/turns/bulk"),
         ("get", "/api/v1/sessions"),
+        ("post", "/api/v1/sessions/flush"),
+        ("post", "/api/v1/sessions/end"),
+        ("delete", "/api/v1/sessions/{session_id}"),
         ("get", "/api/v1/sessions/{session_id}"),
         ("get", "/api/v1/sessions/{session_id}/turns"),
         ("post", "/api/v1/context"),

@@ -10,6 +10,10 @@ from tests.api.client import HubClient, operations, schema
 READ, WRITE, INGEST = Scope.READ, Scope.WRITE, Scope.INGEST
 NEEDED = {
     "postTurns": INGEST,
+    "postTurnsBulk": INGEST,
+    "flushSession": INGEST,
+    "endSession": INGEST,
+    "deleteSession": WRITE,
     "getContext": READ,
     "listSessions": READ,
     "getSession": READ,

@@ -7,12 +7,15 @@ from memories.api.v1.views.extractions import ExtractionRetryView, ExtractionsVi
 from memories.api.v1.views.facts import FactHistoryView, FactRestoreView, FactsView, FactView
 from memories.api.v1.views.people import PeopleView, PersonView
 from memories.api.v1.views.profile import ProfileSectionView, ProfileView
-from memories.api.v1.views.sessions import SessionsView, SessionTurnsView, SessionView
-from memories.api.v1.views.turns import TurnsView
+from memories.api.v1.views.sessions import EndView, FlushView, SessionsView, SessionTurnsView, SessionView
+from memories.api.v1.views.turns import BulkTurnsView, TurnsView
 
 urlpatterns = [
     path("turns", TurnsView.as_view()),
+    path("turns/bulk", BulkTurnsView.as_view()),
     path("sessions", SessionsView.as_view()),
+    path("sessions/flush", FlushView.as_view()),
+    path("sessions/end", EndView.as_view()),
     path("sessions/<uuid:session_id>", SessionView.as_view()),
     path("sessions/<uuid:session_id>/turns", SessionTurnsView.as_view()),
     path("context", ContextView.as_view()),

@@ -5,15 +5,37 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from memories.api.v1.serializers.fields import AgentId, Identifier, JSONObject, OrNull, PageQuery
-from memories.api.v1.serializers.turns import Content, ExtractionStatusSerializer, extraction_answer
+from memories.api.v1.serializers.fields import AgentId, Identifier, JSONObject, OrNull, PageQuery, Strict
+from memories.api.v1.serializers.turns import (
+    Content,
+    ExtractionStatusSerializer,
+    StoredSessionSerializer,
+    extraction_answer,
+    session_answer,
+)
 from memories.models import Role, Session, Turn
 from memories.pipeline import debounce
+from memories.pipeline.closing import Standing
 
 
 class SessionsQuery(PageQuery):
     user_id = Identifier()
     agent_id = AgentId()
+
+
+class SessionNameSerializer(Strict):
+    """A session by the caller's own ids."""
+
+    user_id = Identifier()
+    session_id = Identifier()
+    agent_id = AgentId(help_text="Lower-cased; a session of another agent is another session.")
+
+
+class StandingSerializer(serializers.Serializer[Any]):
+    """A session and where its extraction stands."""
+
+    session = StoredSessionSerializer()
+    extraction = ExtractionStatusSerializer()
 
 
 class SessionSerializer(serializers.Serializer[Session]):
@@ -25,6 +47,7 @@ class SessionSerializer(serializers.Serializer[Session]):
     token_count = serializers.IntegerField()
     created_at = serializers.DateTimeField()
     last_turn_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField(allow_null=True, help_text="A new turn reopens it.")
     extraction = serializers.SerializerMethodField()
 
     @extend_schema_field(ExtractionStatusSerializer)
@@ -49,3 +72,11 @@ class TurnSerializer(serializers.Serializer[Turn]):
     @extend_schema_field(Content)
     def get_content(self, turn: Turn) -> Any:
         return turn.content if turn.parts is None else turn.parts
+
+
+def standing_answer(standing: Standing, *, user_id: str) -> dict[str, Any]:
+    """In the shape of StandingSerializer."""
+    return {
+        "session": session_answer(standing.session, user_id=user_id),
+        "extraction": extraction_answer(standing.extraction),
+    }

@@ -1,4 +1,4 @@
-"""POST /turns: messages in, a receipt out."""
+"""POST /turns and /turns/bulk: messages in, receipts out."""
 
 from typing import Any
 
@@ -18,11 +18,13 @@ from memories.api.v1.serializers.fields import (
     json_size,
 )
 from memories.exceptions import Fault, MessageTooLarge
-from memories.models import Role
+from memories.models import Role, Session
 from memories.pipeline.debounce import ExtractionStatus
-from memories.pipeline.ingest import Message, Receipt
+from memories.pipeline.ingest import Conversation, Message, Receipt
 
 MAX_MESSAGES = 500
+MAX_CONVERSATIONS = 100
+MAX_BULK_MESSAGES = 5000
 MAX_PARTS = 1000
 MAX_MESSAGE_BYTES = 1024 * 1024
 MAY_BE_SILENT = (Role.ASSISTANT, Role.TOOL)
@@ -76,7 +78,7 @@ class MessageSerializer(Strict):
         return attrs
 
 
-class TurnsSerializer(Strict):
+class ConversationSerializer(Strict):
     user_id = Identifier()
     session_id = Identifier()
     agent_id = AgentId(help_text="Lower-cased; a session of another agent is another session.")
@@ -86,11 +88,26 @@ class TurnsSerializer(Strict):
     flush = Flag(default=False, help_text="Extract as soon as possible instead of after the quiet time.")
 
     def validate_messages(self, messages: list[dict[str, Any]]) -> list[Message]:
-        for index, given in enumerate(messages):
-            if _size(given) > MAX_MESSAGE_BYTES:
-                detail = "A message may be at most 1 MB: its text, parts and tool calls together."
-                raise MessageTooLarge(faults=[Fault(f"/messages/{index}", MessageTooLarge.code, detail)])
         return [_message(given) for given in messages]
+
+
+class TurnsSerializer(ConversationSerializer):
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        _refuse_large(attrs["messages"], "/messages")
+        return attrs
+
+
+class BulkSerializer(Strict):
+    conversations: serializers.ListSerializer[Any] = serializers.ListSerializer(
+        child=ConversationSerializer(), min_length=1, max_length=MAX_CONVERSATIONS
+    )
+
+    def validate_conversations(self, conversations: list[dict[str, Any]]) -> list[Conversation]:
+        for index, given in enumerate(conversations):
+            _refuse_large(given["messages"], f"/conversations/{index}/messages")
+        if sum(len(given["messages"]) for given in conversations) > MAX_BULK_MESSAGES:
+            raise ValidationError(f"Give at most {MAX_BULK_MESSAGES:,} messages in all.", code="max_length")
+        return [_conversation(given) for given in conversations]
 
 
 class ExtractionStatusSerializer(serializers.Serializer[Any]):
@@ -130,19 +147,14 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     extraction = ExtractionStatusSerializer()
 
 
+class ReceiptsSerializer(serializers.Serializer[Any]):
+    results = ReceiptSerializer(many=True, help_text="One for each conversation, in order.")
+
+
 def receipt_answer(receipt: Receipt, *, user_id: str) -> dict[str, Any]:
     """A receipt in the shape of ReceiptSerializer; by hand, because this is the hottest answer of all."""
-    session = receipt.session
     return {
-        "session": session
-        and {
-            "id": session.pk,
-            "session_id": session.external_id,
-            "user_id": user_id,
-            "agent_id": session.agent_id or None,
-            "turn_count": session.turn_count,
-            "token_count": session.token_count,
-        },
+        "session": receipt.session and session_answer(receipt.session, user_id=user_id),
         "turns": [vars(turn) for turn in receipt.turns],
         "accepted": receipt.accepted,
         "duplicates": receipt.duplicates,
@@ -152,9 +164,31 @@ def receipt_answer(receipt: Receipt, *, user_id: str) -> dict[str, Any]:
     }
 
 
+def session_answer(session: Session, *, user_id: str) -> dict[str, Any]:
+    """In the shape of StoredSessionSerializer."""
+    return {
+        "id": session.pk,
+        "session_id": session.external_id,
+        "user_id": user_id,
+        "agent_id": session.agent_id or None,
+        "turn_count": session.turn_count,
+        "token_count": session.token_count,
+    }
+
+
 def extraction_answer(status: ExtractionStatus) -> dict[str, Any]:
     """In the shape of ExtractionStatusSerializer."""
     return {"status": status.status, "due_at": status.due_at, "max_due_at": status.max_due_at}
+
+
+def _conversation(given: dict[str, Any]) -> Conversation:
+    return Conversation(
+        user_id=given["user_id"],
+        session_id=given["session_id"],
+        agent_id=given.get("agent_id") or "",
+        messages=given["messages"],
+        flush=given["flush"],
+    )
 
 
 def _message(given: dict[str, Any]) -> Message:
@@ -188,7 +222,13 @@ def _is_part(part: Any) -> bool:
     return part["type"] != "text" or isinstance(part.get("text"), str)
 
 
-def _size(given: dict[str, Any]) -> int:
-    content = given["content"]
-    size = len(content.encode()) if isinstance(content, str) else json_size(content)
-    return size + (json_size(given["tool_calls"]) if given.get("tool_calls") else 0)
+def _refuse_large(messages: list[Message], pointer: str) -> None:
+    for index, message in enumerate(messages):
+        if _size(message) > MAX_MESSAGE_BYTES:
+            detail = "A message may be at most 1 MB: its text, parts and tool calls together."
+            raise MessageTooLarge(faults=[Fault(f"{pointer}/{index}", MessageTooLarge.code, detail)])
+
+
+def _size(message: Message) -> int:
+    size = len(message.content.encode()) if message.parts is None else json_size(message.parts)
+    return size + (json_size(message.tool_calls) if message.tool_calls else 0)

@@ -1,17 +1,28 @@
-"""GET /sessions and what lies below."""
+"""/sessions and what lies below."""
 
 import uuid
+from collections.abc import Callable
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memories import curation
 from memories.api import lookups
 from memories.api.endpoints import Endpoint
 from memories.api.schema import operation
 from memories.api.v1.serializers.fields import PageQuery
 from memories.api.v1.serializers.page import page_of
-from memories.api.v1.serializers.sessions import SessionSerializer, SessionsQuery, TurnSerializer
+from memories.api.v1.serializers.sessions import (
+    SessionNameSerializer,
+    SessionSerializer,
+    SessionsQuery,
+    StandingSerializer,
+    TurnSerializer,
+    standing_answer,
+)
 from memories.models import Scope
+from memories.pipeline import closing
+from memories.pipeline.closing import Standing
 
 
 class SessionsView(Endpoint):
@@ -41,6 +52,47 @@ class SessionView(Endpoint):
     def get(self, request: Request, session_id: uuid.UUID) -> Response:
         return Response(self.shown(lookups.session(tenant=self.tenant, session_id=session_id), SessionSerializer))
 
+    @operation(
+        "deleteSession",
+        "Delete a session, its turns and the facts that rest on them alone",
+        description="Facts that an operator made binding, or that were stated outright, stay.",
+        scope=Scope.WRITE,
+        answers={204: None},
+        problems=(404, 423),
+    )
+    def delete(self, request: Request, session_id: uuid.UUID) -> Response:
+        curation.delete_session(session_id=session_id, tenant=self.tenant, actor=self.actor, now=self.now)
+        return Response(status=204)
+
+
+class FlushView(Endpoint):
+    @operation(
+        "flushSession",
+        "Extract what waits in a session as soon as possible",
+        scope=Scope.INGEST,
+        request=SessionNameSerializer,
+        answers={202: StandingSerializer},
+        problems=(404, 423),
+        idempotent=True,
+    )
+    def post(self, request: Request) -> Response:
+        return _standing(self, closing.flush_session)
+
+
+class EndView(Endpoint):
+    @operation(
+        "endSession",
+        "End a session: what waits is extracted as soon as possible",
+        description="A new turn reopens it.",
+        scope=Scope.INGEST,
+        request=SessionNameSerializer,
+        answers={202: StandingSerializer},
+        problems=(404, 423),
+        idempotent=True,
+    )
+    def post(self, request: Request) -> Response:
+        return _standing(self, closing.end_session)
+
 
 class SessionTurnsView(Endpoint):
     @operation(
@@ -55,3 +107,12 @@ class SessionTurnsView(Endpoint):
         given = self.query(PageQuery)
         session = lookups.session(tenant=self.tenant, session_id=session_id)
         return self.listed(session.turns.all(), TurnSerializer, given=given, ordering=["number"])
+
+
+def _standing(view: Endpoint, verb: Callable[..., Standing]) -> Response:
+    """Do it to the session that the body names."""
+    given = view.body(SessionNameSerializer)
+    user_id, session_id, agent_id = given["user_id"], given["session_id"], given.get("agent_id") or ""
+    standing = verb(tenant=view.tenant, user_id=user_id, session_id=session_id, agent_id=agent_id)
+    view.told_people.add(standing.session.end_user_id)
+    return Response(standing_answer(standing, user_id=user_id), status=202)

@@ -1,11 +1,17 @@
-"""POST /turns."""
+"""POST /turns and /turns/bulk."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.api.endpoints import Endpoint
 from memories.api.schema import operation
-from memories.api.v1.serializers.turns import ReceiptSerializer, TurnsSerializer, receipt_answer
+from memories.api.v1.serializers.turns import (
+    BulkSerializer,
+    ReceiptSerializer,
+    ReceiptsSerializer,
+    TurnsSerializer,
+    receipt_answer,
+)
 from memories.models import Scope
 from memories.pipeline import ingest
 
@@ -20,6 +26,7 @@ class TurnsView(Endpoint):
         request=TurnsSerializer,
         answers={202: ReceiptSerializer},
         problems=(409, 423),
+        idempotent=True,
     )
     def post(self, request: Request) -> Response:
         given = self.body(TurnsSerializer)
@@ -31,4 +38,25 @@ class TurnsView(Endpoint):
             messages=given["messages"],
             flush=given["flush"],
         )
+        if receipt.session:
+            self.told_people.add(receipt.session.end_user_id)
         return Response(receipt_answer(receipt, user_id=given["user_id"]), status=202)
+
+
+class BulkTurnsView(Endpoint):
+    @operation(
+        "postTurnsBulk",
+        "Store the turns of many sessions, all or none",
+        description="At most 5,000 messages and 10 MB together.",
+        scope=Scope.INGEST,
+        request=BulkSerializer,
+        answers={202: ReceiptsSerializer},
+        problems=(409, 423),
+        idempotent=True,
+    )
+    def post(self, request: Request) -> Response:
+        given = self.body(BulkSerializer)["conversations"]
+        receipts = ingest.store_conversations(tenant=self.tenant, conversations=given)
+        self.told_people.update(receipt.session.end_user_id for receipt in receipts if receipt.session)
+        told = zip(receipts, given, strict=True)
+        return Response({"results": [receipt_answer(one, user_id=of.user_id) for one, of in told]}, status=202)
