@@ -1,8 +1,10 @@
 """Idempotency keys: the first answer byte for byte, one operation under parallel doubles, nothing kept of a failure."""
 
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -136,6 +138,41 @@ def test_neither_key_nor_person_stands_in_the_record(client: HubClient) -> None:
 def test_where_a_key_is_expected_none_is_needed_to_read(client: HubClient) -> None:
     answer = send(client, {"user_id": "u1"}, path="/context")
     assert (answer.status_code, IdempotencyRecord.objects.count()) == (200, 0)
+
+
+UNREADABLE: list[tuple[bytes, dict[str, Any], int]] = [
+    (b" " * (10 * 1024 * 1024 + 1), {}, 413),
+    (b"user_id=u1", {"content_type": "application/x-www-form-urlencoded"}, 415),
+    (b"--x\r\n", {"content_type": "multipart/form-data; boundary=x"}, 415),
+    (b'{"user_id": "u1"', {}, 400),
+    (b'{"user_id": "\xff"}', {}, 400),
+]
+
+
+@pytest.mark.parametrize(("body", "over", "status"), UNREADABLE)
+def test_what_cannot_be_read_is_refused_as_without_a_key(
+    client: HubClient, body: bytes, over: dict[str, Any], status: int
+) -> None:
+    for headers in ({}, {idempotency.HEADER: "k1"}):
+        assert client.call("POST", "/turns", body, headers=headers, **over).status_code == status
+    assert not IdempotencyRecord.objects.exists()
+
+
+@pytest.mark.parametrize("headers", [{}, {idempotency.HEADER: "k1"}])
+def test_a_body_that_breaks_off_is_refused(client: HubClient, headers: dict[str, str]) -> None:
+    short: dict[str, Any] = {"wsgi.input": BytesIO(b'{"user_id"'), "CONTENT_LENGTH": "99"}
+    answer = client.call("POST", "/turns", b"{", headers=headers, **short)
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "incomplete")
+
+
+def test_a_chunked_body_is_read_as_a_whole(client: HubClient) -> None:
+    body = json.dumps(turns()).encode()
+    chunked = {"wsgi.input_terminated": True, "HTTP_TRANSFER_ENCODING": "chunked", "CONTENT_LENGTH": ""}
+    for replayed in (False, True):
+        headers = {idempotency.HEADER: "k1"}
+        given: dict[str, Any] = {**chunked, "wsgi.input": BytesIO(body)}
+        answer = client.call("POST", "/turns", body, headers=headers, **given)
+        assert (answer.status_code, is_replay(answer)) == (202, replayed)
 
 
 class TestFailures:
