@@ -34,6 +34,11 @@ TASK = "memories.tasks.consolidate_session"
 logger = logging.getLogger(__name__)
 
 
+def heartbeat_name(sentinel: int) -> str:
+    """The name under which the cluster of this sentinel (a process id on this host) shows that it lives."""
+    return f"{socket.gethostname()}:{sentinel}"
+
+
 class SweepingBroker(ORM):  # type: ignore[misc]  # django-q has no types
     """The documented place for one's own queue: django-q's pusher process calls dequeue() all the time."""
 
@@ -84,7 +89,7 @@ class Pulse(threading.Thread):
     def __init__(self) -> None:
         super().__init__(name="pulse", daemon=True)
         # The sentinel's id: it stays when the pusher is replaced.
-        self._cluster = f"{socket.gethostname()}:{os.getppid()}"
+        self._cluster = heartbeat_name(os.getppid())
         self._started_at = timezone.now()
 
     def run(self) -> None:

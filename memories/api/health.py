@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from memories import conf
 from memories.exceptions import MemoryHubError
 from memories.models import WorkerHeartbeat
-from memories.pipeline import debounce
+from memories.pipeline import backlog
 
 HEARTBEAT = timedelta(seconds=15)
 OVERDUE_SECONDS = 60.0
@@ -82,5 +82,5 @@ def _worker() -> str:
 
 
 def _queue() -> str:
-    overdue = debounce.overdue_seconds()
+    overdue = backlog.overdue_seconds()
     return f"The oldest work is overdue by {overdue:.0f} s." if overdue > OVERDUE_SECONDS else ""

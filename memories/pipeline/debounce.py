@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from memories import conf
@@ -178,16 +178,6 @@ def due_sessions(limit: int) -> list[uuid.UUID]:
     found = list(rows.values_list("pk", flat=True)[:limit])
     SessionQueue.objects.filter(pk__in=found).update(woken_at=Now())
     return found
-
-
-def overdue_seconds() -> float:
-    """Age in seconds of the oldest work that is due and that nobody has claimed; 0 when there is none."""
-    if conf.llm().mode == conf.LLM_OFF:
-        # What was armed before it was switched off waits for nobody.
-        return 0.0
-    ages = SessionQueue.objects.due().order_by("due_at").values_list(Now() - F("due_at"), flat=True)
-    oldest: timedelta | None = ages.first()
-    return oldest.total_seconds() if oldest else 0.0
 
 
 def _claim(queue: SessionQueue, rules: conf.Rules) -> Claim:

@@ -23,6 +23,7 @@ class Worker:
     """One cluster: the command, django-q's sentinel under it, and under that the pool."""
 
     def __init__(self, environ: Mapping[str, str], log: Path) -> None:
+        self.log = log
         with log.open("wb") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "manage.py", "worker"],

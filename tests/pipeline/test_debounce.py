@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from memories import conf
 from memories.exceptions import LeaseLost
 from memories.models import EndUser, Session, SessionQueue, Turn
-from memories.pipeline import debounce, ingest
+from memories.pipeline import backlog, debounce, ingest
 from memories.pipeline.debounce import Claim, ExtractionStatus
 from memories.pipeline.ingest import Message
 from tests import factories
@@ -469,31 +469,33 @@ class TestSweep:
         assert debounce.due_sessions(5) == [talk.pk]
 
     def test_overdue_is_the_age_of_the_oldest_unclaimed(self) -> None:
-        assert debounce.overdue_seconds() == 0
+        assert backlog.overdue_seconds() == 0
         old, older = a_session(), a_session()
         change(old, due_at=Now() - SECOND * 50)
         change(older, due_at=Now() - SECOND * 500)
-        assert 500 <= debounce.overdue_seconds() < 510
+        assert 500 <= backlog.overdue_seconds() < 510
         claimed(older)
-        assert 50 <= debounce.overdue_seconds() < 60
+        assert 50 <= backlog.overdue_seconds() < 60
+        # Taken up again from the end of its lease on: since then it waits.
         end_lease(older)
-        assert 500 <= debounce.overdue_seconds() < 510
+        claimed(old)
+        assert 0 < backlog.overdue_seconds() < 10
 
     def test_what_is_not_due_or_parked_is_not_overdue(self) -> None:
         early, parked, idle = a_session(), a_session(), a_session()
         change(early, due_at=Now() + SECOND * 60)
         postpone(claimed(parked), park=True)
         finish(claimed(idle), 2)
-        assert debounce.overdue_seconds() == 0
+        assert backlog.overdue_seconds() == 0
 
     def test_switched_off_nothing_is_woken_or_overdue(self, settings: Any) -> None:
         talk = a_session()
         settings.MEMORYHUB_LLM = "off"
         assert debounce.due_sessions(5) == []
-        assert debounce.overdue_seconds() == 0
+        assert backlog.overdue_seconds() == 0
         assert row(talk).woken_at is None
         settings.MEMORYHUB_LLM = "scripted"
-        assert debounce.overdue_seconds() >= 1
+        assert backlog.overdue_seconds() >= 1
         assert debounce.due_sessions(5) == [talk.pk]
 
 

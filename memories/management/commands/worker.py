@@ -4,10 +4,10 @@ from argparse import SUPPRESS
 from importlib import import_module
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
 from memories.llm import client, tokens
-from memories.management.cluster import GRACE_SECONDS, run_cluster
+from memories.management.cluster import GRACE_SECONDS, keep_cluster
 from memories.management.supervision import follow_parent
 
 
@@ -24,5 +24,4 @@ class Command(BaseCommand):
         tokens.warm()
         client.warm()
         import_module("memories.tasks")
-        if not run_cluster():
-            raise CommandError("The worker's cluster died.")
+        keep_cluster()

@@ -1,0 +1,58 @@
+"""What of the queue waits, and for how long: /readyz and the watchdog judge by it whether the work is being done."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import F, Max
+from django.db.models.functions import Greatest, Now
+
+from memories import conf
+from memories.models import SessionQueue, WorkerHeartbeat
+
+# Since when work could have been taken: a batch whose worker died waits from the end of its lease.
+# PostgreSQL's GREATEST passes over NULL.
+WAITED = Now() - Greatest(F("due_at"), F("lease_until"))
+
+
+@dataclass(frozen=True)
+class Look:
+    """The queue at one moment: the work that is first in line (its session and attempts; None when nothing is due),
+    for how many seconds it could have been taken, how many leases are live, and the age in seconds of the
+    cluster's sign of life (None when it has given none)."""
+
+    first: tuple[uuid.UUID, int] | None
+    waited: float
+    claimed: int
+    beat_age: float | None
+
+
+def overdue_seconds() -> float:
+    """For how many seconds work has been due and free to be taken, at most; 0 when there is none."""
+    if conf.llm().mode == conf.LLM_OFF:
+        # What was armed before it was switched off waits for nobody.
+        return 0.0
+    longest: timedelta | None = SessionQueue.objects.due().aggregate(longest=Max(WAITED))["longest"]
+    return longest.total_seconds() if longest else 0.0
+
+
+def look(*, cluster: str) -> Look:
+    """The queue as it is now, for the cluster whose heartbeat has this name."""
+    first, waited = _first_in_line() if conf.llm().mode != conf.LLM_OFF else (None, timedelta())
+    beats = WorkerHeartbeat.objects.filter(name=cluster).values_list(Now() - F("beat_at"), flat=True)
+    age: timedelta | None = beats.first()
+    return Look(
+        first=first,
+        waited=waited.total_seconds(),
+        claimed=SessionQueue.objects.filter(lease_until__gt=Now()).count(),
+        beat_age=age.total_seconds() if age is not None else None,
+    )
+
+
+def _first_in_line() -> tuple[tuple[uuid.UUID, int] | None, timedelta]:
+    """A row that somebody holds is passed over, as a worker would pass over it."""
+    rows = SessionQueue.objects.due().order_by("due_at").select_for_update(skip_locked=True)
+    with transaction.atomic():
+        row = rows.values_list("pk", "attempts", WAITED).first()
+    return ((row[0], row[1]), row[2]) if row else (None, timedelta())

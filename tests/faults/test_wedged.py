@@ -1,0 +1,76 @@
+"""Parts of a cluster killed while nothing is to be done: what is posted afterwards is extracted once, without a hand."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import LazySettings
+
+from memories.models import ExtractionRun, Session
+from tests import factories
+from tests.faults.test_worker_killed import SHORT, answer, is_extracted
+from tests.faults.workers import Worker, children, running, wait_until
+from tests.llm.endpoint import running as endpoint_running
+
+# The promise; a machine at rest needs about 15.
+HEALED_SECONDS = 60.0
+
+
+@pytest.fixture
+def worker(transactional_db: None, settings: LazySettings, tmp_path: Path) -> Iterator[Worker]:
+    """One cluster of two pool processes, which has done some work."""
+    with endpoint_running() as endpoint:
+        endpoint.responds(answer)
+        settings.MEMORYHUB_LLM, settings.OPENAI_BASE_URL = "openai", endpoint.url
+        own = {**SHORT, "MEMORYHUB_LLM_CONCURRENCY": "2", "OPENAI_BASE_URL": endpoint.url}
+        with running(own, folder=tmp_path) as workers:
+            extracted_within(HEALED_SECONDS)
+            yield workers[0]
+
+
+def extracted_within(seconds: float) -> None:
+    """Post something and wait until it is extracted, exactly once."""
+    begun = time.monotonic()
+    session = post()
+    wait_until(lambda: is_extracted(session), within=seconds)
+    assert ExtractionRun.objects.filter(session=session, status="committed").count() == 1
+    print(f"extracted after {time.monotonic() - begun:.1f} s")  # noqa: T201
+
+
+def post() -> Session:
+    return factories.session(factories.end_user(), (("user", "我住在莱顿"), ("assistant", "Noted")), flush=True)
+
+
+def test_part_of_an_idle_cluster_is_lost(worker: Worker) -> None:
+    """Its pusher, its monitor, the whole of it: after each the next cluster does the work."""
+    for place in (3, 2, None):
+        first = worker.sentinel
+        os.kill(first if place is None else sorted(children(first))[place], signal.SIGKILL)
+        extracted_within(HEALED_SECONDS)
+        assert worker.sentinel != first
+
+
+def test_every_idle_pool_process_is_killed(worker: Worker) -> None:
+    """One of them waits at the queue with its lock in hand, and django-q alone would take nothing any more."""
+    first, others = worker.sentinel, sorted(children(worker.sentinel))[2:4]
+    os.kill(worker.pool_process, signal.SIGKILL)
+    extracted_within(HEALED_SECONDS)
+    if worker.sentinel == first:
+        # The other one had it, or its successor.
+        for process in set(children(first)) - set(others):
+            os.kill(process, signal.SIGKILL)
+        extracted_within(HEALED_SECONDS)
+    assert "The cluster took no work; starting another one" in worker.log.read_text(encoding="utf-8")
+    assert worker.sentinel != first
+
+
+def test_told_to_end_it_ends_though_wedged(worker: Worker) -> None:
+    for process in sorted(children(worker.sentinel))[:2]:
+        os.kill(process, signal.SIGKILL)
+    begun = time.monotonic()
+    worker.process.send_signal(signal.SIGTERM)
+    worker.process.wait(HEALED_SECONDS)
+    assert time.monotonic() - begun < 15

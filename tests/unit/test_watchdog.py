@@ -1,0 +1,53 @@
+"""When a cluster counts as wedged, and when it does not."""
+
+import uuid
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from memories.management.watchdog import LOOKS, is_wedged
+from memories.pipeline.backlog import Look
+
+FIRST = (uuid.UUID(int=1), 0)
+STUCK = Look(first=FIRST, waited=20.0, claimed=0, beat_age=1.0)
+IDLE = Look(first=None, waited=0.0, claimed=0, beat_age=1.0)
+
+
+def looks(look: Look, **last: Any) -> list[Look]:
+    return [look] * (LOOKS - 1) + [replace(look, **last)]
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        looks(STUCK),
+        # One of four processes is busy: the other three are not.
+        looks(replace(STUCK, claimed=3)),
+        looks(replace(IDLE, beat_age=21.0)),
+        looks(replace(IDLE, beat_age=None)),
+    ],
+)
+def test_wedged(seen: list[Look]) -> None:
+    assert is_wedged(seen, pool=4)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        [],
+        looks(STUCK)[1:],
+        looks(IDLE),
+        # Work is done, one way or another.
+        looks(STUCK, first=(uuid.UUID(int=2), 0)),
+        looks(STUCK, first=(FIRST[0], 1)),
+        looks(STUCK, first=None, waited=0.0),
+        # All of ours may be busy.
+        looks(STUCK, claimed=4),
+        looks(replace(STUCK, waited=11.0)),
+        looks(replace(IDLE, beat_age=19.0)),
+        looks(replace(IDLE, beat_age=None), beat_age=1.0),
+    ],
+)
+def test_not_wedged(seen: list[Look]) -> None:
+    assert not is_wedged(seen, pool=4)
