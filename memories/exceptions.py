@@ -143,6 +143,8 @@ class ModelError(MemoryHubError):
     """The call to the language model failed."""
 
     code = "model_error"
+    # Not about one batch: the endpoint would most likely fail the others as well.
+    endpoint_wide: ClassVar[bool] = False
 
     def __init__(self, detail: str = "", *, retry_after: float | None = None) -> None:
         super().__init__(detail)
@@ -153,6 +155,7 @@ class ModelUnavailable(ModelError):
     """The model endpoint could not be reached or answered with a server error."""
 
     code = "model_unavailable"
+    endpoint_wide = True
     retryable = True
 
 
@@ -160,6 +163,7 @@ class ModelTimeout(ModelError):
     """The model endpoint took longer than MEMORYHUB_LLM_TIMEOUT for one call."""
 
     code = "model_timeout"
+    endpoint_wide = True
     retryable = True
 
 
@@ -167,6 +171,7 @@ class ModelRateLimited(ModelError):
     """The model endpoint asked us to slow down."""
 
     code = "model_rate_limited"
+    endpoint_wide = True
     retryable = True
 
 
@@ -194,3 +199,4 @@ class ModelMisconfigured(ModelError):
     """The model endpoint refused the key, the model's name or the address; check the settings."""
 
     code = "model_misconfigured"
+    endpoint_wide = True

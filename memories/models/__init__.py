@@ -22,7 +22,7 @@ from memories.models.people import EndUser
 from memories.models.profile import ProfileSection, Section
 from memories.models.runs import ExtractionRun
 from memories.models.tenants import Tenant
-from memories.models.workers import WorkerHeartbeat
+from memories.models.workers import EndpointState, WorkerHeartbeat
 
 __all__ = [
     "APIKey",
@@ -30,6 +30,7 @@ __all__ = [
     "AuditEvent",
     "Category",
     "EndUser",
+    "EndpointState",
     "ExtractionRun",
     "Fact",
     "FactEvidence",

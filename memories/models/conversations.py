@@ -79,6 +79,9 @@ class SessionQueue(models.Model):
     lease_until = models.DateTimeField(null=True)
     woken_at = models.DateTimeField(null=True, help_text="When the last wake-up was sent.")
     attempts = models.PositiveIntegerField(default=0, help_text="Attempts at the current batch.")
+    batch_limit = models.PositiveIntegerField(
+        null=True, help_text="How many fed turns the next batch may hold, after one that was too long."
+    )
     parked_at = models.DateTimeField(null=True)
     failure = models.CharField(max_length=40, blank=True, help_text="Code of the last failure.")
 

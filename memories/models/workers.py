@@ -1,6 +1,10 @@
-"""Workers' signs of life, read by /readyz."""
+"""Workers' signs of life, and what they know together of the model's endpoint."""
+
+from datetime import datetime
+from typing import Self
 
 from django.db import models
+from django.db.models.functions import Now
 
 
 class WorkerHeartbeat(models.Model):
@@ -18,3 +22,25 @@ class WorkerHeartbeat(models.Model):
 
     def __str__(self) -> str:
         return f"Worker {self.name}"
+
+
+class EndpointStateQuerySet(models.QuerySet["EndpointState"]):
+    def with_clock(self) -> Self:
+        """Each row with the database's time as `clock`."""
+        return self.annotate(clock=Now())
+
+
+class EndpointState(models.Model):
+    """At most one row: failures of the model's endpoint that were not about one batch, and the pause after them."""
+
+    failures = models.PositiveIntegerField(default=0, help_text="Of different sessions, since it last answered.")
+    last_session = models.UUIDField(null=True, help_text="The session that failed last.")
+    until = models.DateTimeField(null=True, help_text="Nobody asks before; then one batch finds out.")
+    stated_until = models.DateTimeField(null=True, help_text="What the endpoint itself asked for (Retry-After).")
+
+    clock: datetime  # only on rows read with_clock()
+
+    objects = EndpointStateQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return "State of the model's endpoint"

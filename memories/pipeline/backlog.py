@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import F, Max
+from django.db.models import F, Max, Subquery
 from django.db.models.functions import Greatest, Now
 
 from memories import conf
-from memories.models import SessionQueue, WorkerHeartbeat
+from memories.models import EndpointState, SessionQueue, WorkerHeartbeat
 
 # Since when work could have been taken: a batch whose worker died waits from the end of its lease.
-# PostgreSQL's GREATEST passes over NULL.
-WAITED = Now() - Greatest(F("due_at"), F("lease_until"))
+# Nothing waits while the endpoint is paused. PostgreSQL's GREATEST passes over NULL.
+_PAUSE = EndpointState.objects.values(until_both=Greatest("until", "stated_until"))[:1]
+WAITED = Now() - Greatest(F("due_at"), F("lease_until"), Subquery(_PAUSE))
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def overdue_seconds() -> float:
         # What was armed before it was switched off waits for nobody.
         return 0.0
     longest: timedelta | None = SessionQueue.objects.due().aggregate(longest=Max(WAITED))["longest"]
-    return longest.total_seconds() if longest else 0.0
+    return max(0.0, longest.total_seconds()) if longest else 0.0
 
 
 def look(*, cluster: str) -> Look:

@@ -35,16 +35,23 @@ class Batch:
         return self.tool_turns | {turn.number: turn.turn.pk for turn in self.turns}
 
 
-def bounded(turns: Iterable[FedTurn], budget: int) -> tuple[tuple[FedTurn, ...], bool]:
-    """The first turns within `budget` tokens, at least one, and whether they are all."""
+def bounded(turns: Iterable[FedTurn], budget: int, limit: int | None = None) -> tuple[tuple[FedTurn, ...], bool]:
+    """The first turns within `budget` tokens, at least one, and whether they are all.
+
+    `limit` bounds their number too, but not below the first user turn: without one nothing is extracted.
+    """
     taken: list[FedTurn] = []
     spent = 0
     for turn in turns:
         spent += tokens.count(shorten(turn.text))
-        if taken and spent > budget:
+        if taken and (spent > budget or _is_full(taken, limit)):
             return tuple(taken[: _end_of_round([*taken, turn])]), False
         taken.append(turn)
     return tuple(taken), True
+
+
+def _is_full(taken: Sequence[FedTurn], limit: int | None) -> bool:
+    return limit is not None and len(taken) >= limit and any(turn.is_user for turn in taken)
 
 
 def _end_of_round(turns: Sequence[FedTurn]) -> int:

@@ -18,9 +18,10 @@ from memories.llm.calls import Completion
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.memory_update import MemoryUpdate
 from memories.models import ExtractionRun, SessionQueue
-from memories.pipeline import debounce, extraction, gate, reconcile
+from memories.pipeline import debounce, endpoint, extraction, gate, reconcile
 from memories.pipeline.batches import Batch
 from memories.pipeline.debounce import Claim
+from memories.pipeline.setbacks import Setback, setback
 
 RunStatus = ExtractionRun.Status
 
@@ -92,11 +93,11 @@ class _Attempt:
         ended = ExtractionRun.objects.filter(pk=self.run.pk)
         ended.update(status=status, failure=failure, calls=self.calls, finished_at=self.run.finished_at)
 
-    def give_back(self, *, failure: str, delay: float | None = None) -> None:
+    def give_back(self, setback: Setback) -> None:
         """Postpone or park the batch. One transaction: the lease never ends before the run does."""
         with transaction.atomic():
-            parked = debounce.postpone(self.claim, failure=failure, delay=delay, now=self.now())
-            self.end(RunStatus.PARKED if parked else RunStatus.FAILED, failure)
+            parked = debounce.postpone(self.claim, setback, now=self.now())
+            self.end(RunStatus.PARKED if parked else RunStatus.FAILED, setback.failure)
 
 
 @contextmanager
@@ -111,11 +112,14 @@ def _given_back_on_error(attempt: _Attempt) -> Iterator[None]:
         failure = ""
     finally:
         if failure:
-            attempt.give_back(failure=failure)
+            if not attempt.calls:
+                endpoint.not_asked()
+            attempt.give_back(Setback(failure, batch_limit=attempt.claim.batch_limit))
 
 
 def _pass_over(attempt: _Attempt, batch: Batch) -> None:
     """Nothing of the range is fed: the watermark moves without a call."""
+    endpoint.not_asked()
     with transaction.atomic():
         queue = debounce.hold(attempt.claim)
         debounce.finish(attempt.claim, queue, extracted_number=batch.last_number, now=attempt.now())
@@ -131,9 +135,20 @@ def _extract(attempt: _Attempt, batch: Batch) -> None:
             before_call=attempt.before_call,
         )
     except ModelError as error:
-        attempt.give_back(failure=error.code, delay=error.retry_after)
+        down = _note_failure(attempt.claim, error)
+        limit = attempt.claim.batch_limit
+        attempt.give_back(setback(error, fed_turns=len(batch.turns), batch_limit=limit, endpoint_down=down))
     else:
+        endpoint.answered()
         _commit(attempt, run, batch, completion)
+
+
+def _note_failure(claim: Claim, error: ModelError) -> bool:
+    """True when the endpoint is down as a whole."""
+    if error.endpoint_wide:
+        return endpoint.failed(claim.session.pk, retry_after=error.retry_after)
+    endpoint.answered()
+    return False
 
 
 def _commit(attempt: _Attempt, run: ExtractionRun, batch: Batch, completion: Completion[MemoryUpdate]) -> None:

@@ -16,7 +16,9 @@ from django.db.models.functions import Now
 from memories import conf
 from memories.exceptions import LeaseLost
 from memories.models import EndUser, Session, SessionQueue, Turn
+from memories.pipeline import endpoint
 from memories.pipeline.pending import Pending, due_time, pending_of
+from memories.pipeline.setbacks import Setback
 
 # Also how long a session waits when a cluster fetched its wake-up ahead of workers that are all busy.
 REWAKE = timedelta(seconds=1)
@@ -47,6 +49,7 @@ class Claim:
     generation: int
     due_at: datetime
     signals: list[str]
+    batch_limit: int | None
     rules: conf.Rules
 
 
@@ -93,6 +96,8 @@ def claim(session_id: uuid.UUID) -> Claim | None:
             # Its workers died without a word each time: it must not take the next one with it.
             _park(queue, failure="worker_lost", now=queue.clock)
             return None
+        if not endpoint.admit(lease=timedelta(seconds=rules.lease_seconds)):
+            return None
         queue.attempts += 1
         queue.lease_token = uuid.uuid4()
         queue.lease_until = queue.clock + timedelta(seconds=rules.lease_seconds)
@@ -128,6 +133,7 @@ def finish(claim: Claim, queue: SessionQueue, *, extracted_number: int, now: dat
     # While a batch is extracted only a flush moves its due time.
     flush = queue.due_at != claim.due_at
     queue.extracted_number, queue.attempts, queue.failure, queue.signals = extracted_number, 0, "", []
+    queue.batch_limit = None
     _remember(queue, pending, rest)
     _release(queue)
     last_at = rest[-1].created_at if rest else now
@@ -135,19 +141,22 @@ def finish(claim: Claim, queue: SessionQueue, *, extracted_number: int, now: dat
     queue.save()
 
 
-def postpone(claim: Claim, *, failure: str, delay: float | None, now: datetime, park: bool = False) -> bool:
+def postpone(claim: Claim, setback: Setback, *, now: datetime) -> bool:
     """Give the batch back after a failure, to be tried again after a back-off; True when it was parked instead."""
     with transaction.atomic():
         rows = SessionQueue.objects.select_for_update()
         queue = rows.with_clock().filter(pk=claim.session.pk, lease_token=claim.token).first()
         if queue is None:
             return False
-        if park or queue.attempts >= claim.rules.max_attempts:
-            _park(queue, failure=failure, now=now)
+        queue.batch_limit = setback.batch_limit
+        if setback.park or (setback.counts and queue.attempts >= claim.rules.max_attempts):
+            _park(queue, failure=setback.failure, now=now)
             return True
         _release(queue)
-        queue.failure = failure
-        queue.due_at = queue.clock + timedelta(seconds=max(delay or 0.0, backoff(queue.attempts)))
+        queue.failure = setback.failure
+        wait = max(setback.delay or 0.0, backoff(queue.attempts) if setback.counts else 0.0)
+        queue.attempts -= 0 if setback.counts else 1
+        queue.due_at = queue.clock + timedelta(seconds=wait)
         queue.save()
         return False
 
@@ -174,6 +183,8 @@ def due_sessions(limit: int) -> list[uuid.UUID]:
     if conf.llm().mode == conf.LLM_OFF:
         return []
     asleep = Q(woken_at=None) | Q(woken_at__lte=Now() - REWAKE)
+    free = endpoint.free_calls()
+    limit = limit if free is None else min(limit, free)
     rows = SessionQueue.objects.due().filter(asleep).order_by("due_at").select_for_update(skip_locked=True)
     found = list(rows.values_list("pk", flat=True)[:limit])
     SessionQueue.objects.filter(pk__in=found).update(woken_at=Now())
@@ -191,6 +202,7 @@ def _claim(queue: SessionQueue, rules: conf.Rules) -> Claim:
         generation=queue.session.end_user.generation,
         due_at=queue.due_at,
         signals=list(queue.signals),
+        batch_limit=queue.batch_limit,
         rules=rules,
     )
 

@@ -24,7 +24,7 @@ def gather(*, claim: Claim, now: datetime) -> Batch:
     """
     first = claim.extracted_number + 1
     last = _turns(claim).aggregate(last=Max("number"))["last"] or claim.extracted_number
-    turns, is_rest = bounded(_fed(claim, last), claim.rules.batch_tokens)
+    turns, is_rest = bounded(_fed(claim, last), claim.rules.batch_tokens, claim.batch_limit)
     if turns and not is_rest:
         last = turns[-1].number
     if not any(turn.is_user for turn in turns):

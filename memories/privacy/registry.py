@@ -82,6 +82,7 @@ WAIVERS = (
     Waiver("memories.APIKey", "names an application's key, written by staff"),
     Waiver("memories.Operator", "staff, not people being remembered"),
     Waiver("memories.AuditEvent", _OUR_IDS),
+    Waiver("memories.EndpointState", "counts, times and the id of a session"),
     Waiver("memories.WorkerHeartbeat", "host names and process ids"),
     Waiver("auth.Group", "staff roles"),
     Waiver("auth.Permission", "part of the program"),

@@ -1,4 +1,4 @@
-"""Parts of a cluster killed while nothing is to be done: what is posted afterwards is extracted once, without a hand."""
+"""Parts of a cluster killed while nothing is to be done: what is posted afterwards is extracted once."""
 
 import os
 import signal

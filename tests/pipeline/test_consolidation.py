@@ -26,6 +26,10 @@ from tests.pipeline.model import Model, candidate
 
 SAID = (("user", "I live in Leiden"), ("assistant", "Noted"))
 PATIENCE = 10.0
+RETRYABLE = [
+    error for error in ModelError.__subclasses__() if error.retryable and error is not exceptions.ModelAnswerTruncated
+]
+NOT_RETRYABLE = [error for error in ModelError.__subclasses__() if not error.retryable]
 
 
 def consolidate(session: Session) -> ExtractionRun | None:
@@ -145,7 +149,7 @@ class TestAlone:
         assert [first for first, _ in ranges] == [1, *(last + 1 for _, last in ranges[:-1])]
         assert ranges[-1][1] == 80
 
-    @pytest.mark.parametrize("error", ModelError.__subclasses__(), ids=lambda error: error.code)
+    @pytest.mark.parametrize("error", RETRYABLE, ids=lambda error: error.code)
     def test_failing_model(self, model: Model, person: EndUser, error: type[ModelError]) -> None:
         model.answers.append(error())
         session = due(person)
@@ -157,6 +161,20 @@ class TestAlone:
         queue = queue_of(session)
         assert (queue.attempts, queue.failure, queue.lease_token, queue.extracted_number) == (1, error.code, None, 0)
         assert consolidate(session) is None
+
+    @pytest.mark.parametrize("error", NOT_RETRYABLE, ids=lambda error: error.code)
+    def test_what_asking_again_cannot_change_is_parked(
+        self, model: Model, person: EndUser, error: type[ModelError]
+    ) -> None:
+        model.answers.append(error())
+        session = due(person)
+        run = consolidate(session)
+        assert run
+        assert (run.status, run.failure) == ("parked", error.code)
+        assert queue_of(session).failure == error.code
+        # New turns revive it.
+        post(session, ("user", "And 我喜欢喝茶"), ("assistant", "Noted"))
+        assert committed(session).last_number == 4
 
     def test_failed_batch_is_tried_again(self, model: Model, person: EndUser) -> None:
         model.answers.append(exceptions.ModelUnavailable())

@@ -14,6 +14,7 @@ from memories.models import EndUser, Session, SessionQueue, Turn
 from memories.pipeline import backlog, debounce, ingest
 from memories.pipeline.debounce import Claim, ExtractionStatus
 from memories.pipeline.ingest import Message
+from memories.pipeline.setbacks import Setback
 from tests import factories
 from tests.database import at_once, elsewhere, held
 from tests.factories import NOW
@@ -86,7 +87,7 @@ def finish(claim: Claim, number: int, *, now: datetime | None = None) -> None:
 
 
 def postpone(claim: Claim, *, delay: float | None = None, failure: str = "model_timeout", park: bool = False) -> bool:
-    return debounce.postpone(claim, failure=failure, delay=delay, now=NOW, park=park)
+    return debounce.postpone(claim, Setback(failure, delay=delay, park=park), now=NOW)
 
 
 def end_lease(talk: Session) -> None:

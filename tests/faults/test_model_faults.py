@@ -1,0 +1,193 @@
+"""A model endpoint that misbehaves, over real sockets and through the whole of an attempt."""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.conf import LazySettings
+from django.db.models.functions import Now
+
+from memories import conf
+from memories.llm.backends import openai as openai_backend
+from memories.models import EndpointState, ExtractionRun, Fact, Session, SessionQueue
+from memories.pipeline import consolidation, debounce
+from tests import factories
+from tests.factories import NOW
+from tests.llm import endpoint as at
+from tests.llm.endpoint import Endpoint, Handler, Response
+from tests.llm.endpoint import running as endpoint_running
+from tests.pipeline.model import candidate
+
+GOOD = at.says(json.dumps({"new_facts": [candidate("我住在莱顿")]}, ensure_ascii=False))
+ROUND = (("user", "我住在莱顿"), ("assistant", "Noted"))
+UNAVAILABLE = {
+    "500": at.fails(500),
+    "503": at.fails(503),
+    "reset": at.resets,
+    "closed": at.closes,
+    "ends early": at.ends_early,
+    "not http": at.speaks_ssh,
+}
+SLOW = {"hang": at.hangs, "drip of headers": at.drips_headers, "drip of text": at.drips_body}
+INVALID = {
+    "malformed": at.says('{"new_facts": [{'),
+    "wrong schema": at.says('{"new_facts": "many"}'),
+    "no choices": at.sends(b'{"choices": []}'),
+    "null content": at.says(None),
+    "8 MB": at.sends(b" " * (9 * 1024 * 1024)),
+    "bad utf-8": at.sends(b'{"choices": "\xff"}'),
+    "deep": at.sends(b"[" * 50_000),
+}
+REFUSED = {
+    "refusal": (at.says(None, refusal="I cannot"), "model_refused"),
+    "filter": (at.says("", "content_filter"), "model_refused"),
+    "401": (at.fails(401), "model_misconfigured"),
+    "404": (at.fails(404), "model_misconfigured"),
+}
+
+
+@pytest.fixture
+def endpoint(db: None, settings: LazySettings) -> Iterator[Endpoint]:
+    openai_backend._first_form.clear()
+    with endpoint_running() as endpoint:
+        settings.MEMORYHUB_LLM, settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY = "openai", endpoint.url, "key"
+        settings.MEMORYHUB_LLM_TIMEOUT = 0.4
+        yield endpoint
+
+
+def a_session(rounds: int = 1) -> Session:
+    return factories.session(factories.end_user(), ROUND * rounds, flush=True)
+
+
+def attempt(session: Session) -> ExtractionRun:
+    """The next attempt, as if its back-off had passed."""
+    SessionQueue.objects.filter(pk=session.pk).update(due_at=Now() - timedelta(seconds=1))
+    run = consolidation.consolidate(session_id=session.pk, now=NOW)
+    assert run
+    run.refresh_from_db()
+    return run
+
+
+def row(session: Session) -> SessionQueue:
+    return SessionQueue.objects.with_clock().get(pk=session.pk)
+
+
+def wait_of(session: Session) -> float:
+    """Seconds until the next attempt."""
+    queue = row(session)
+    assert queue.due_at
+    return (queue.due_at - queue.clock).total_seconds()
+
+
+def nothing_applied(session: Session) -> bool:
+    return not Fact.objects.exists() and row(session).extracted_number == 0
+
+
+@pytest.mark.parametrize(
+    ("response", "code"),
+    [
+        *[pytest.param(response, "model_unavailable", id=name) for name, response in UNAVAILABLE.items()],
+        *[pytest.param(response, "model_timeout", id=name) for name, response in SLOW.items()],
+        *[pytest.param(response, "model_answer_invalid", id=name) for name, response in INVALID.items()],
+    ],
+)
+def test_a_fault_backs_off_and_then_the_batch_is_done_once(endpoint: Endpoint, response: Response, code: str) -> None:
+    endpoint.responds(response, GOOD)
+    session = a_session()
+    run = attempt(session)
+    assert (run.status, run.failure, run.calls) == ("failed", code, 1)
+    assert nothing_applied(session)
+    assert 2.5 < wait_of(session) <= 5
+    assert attempt(session).status == "committed"
+    assert Fact.objects.get().mentions == 1
+
+
+@pytest.mark.parametrize("response", [UNAVAILABLE["500"], INVALID["wrong schema"], SLOW["hang"]])
+def test_a_batch_that_fails_each_time_is_parked_with_its_reason(endpoint: Endpoint, response: Response) -> None:
+    endpoint.responds(response)
+    session = a_session()
+    runs = [attempt(session) for _ in range(conf.hub_rules().max_attempts)]
+    assert [run.status for run in runs] == ["failed"] * 4 + ["parked"]
+    assert row(session).failure == runs[-1].failure
+    assert len(endpoint.requests) == sum(run.calls for run in runs) == 5
+    assert nothing_applied(session)
+    # By a person's word it starts over.
+    endpoint.responds(GOOD)
+    assert debounce.revive(session_id=session.pk, range_end=2)
+    assert attempt(session).status == "committed"
+
+
+@pytest.mark.parametrize(("response", "code"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_asking_again_cannot_change_is_parked_at_once(endpoint: Endpoint, response: Response, code: str) -> None:
+    endpoint.responds(response)
+    session = a_session()
+    run = attempt(session)
+    assert (run.status, run.failure, run.calls) == ("parked", code, 1)
+    assert row(session).parked_at
+    assert nothing_applied(session)
+
+
+def test_retry_after_is_waited_for_by_all(endpoint: Endpoint) -> None:
+    endpoint.responds(at.fails(429, Retry_After="40"), GOOD)
+    session, other = a_session(), a_session()
+    assert attempt(session).failure == "model_rate_limited"
+    assert 39 < wait_of(session) <= 40
+    assert debounce.due_sessions(5) == []
+    assert consolidation.consolidate(session_id=other.pk, now=NOW) is None
+    assert len(endpoint.requests) == 1
+    EndpointState.objects.update(until=Now(), stated_until=Now())
+    assert debounce.due_sessions(5) == [other.pk]
+    assert attempt(other).status == "committed"
+
+
+def too_long_beyond(turns: int) -> Response:
+    def respond(handler: Handler) -> None:
+        told = handler.endpoint.requests[-1]["messages"][-1]["content"].count("<turn ")
+        (at.says('{"new_facts": [', "length") if told > turns else GOOD)(handler)
+
+    return respond
+
+
+def test_a_batch_that_is_too_long_is_halved_until_it_fits(endpoint: Endpoint) -> None:
+    endpoint.responds(too_long_beyond(2))
+    session = a_session(rounds=6)
+    runs = [attempt(session) for _ in range(3)]
+    assert [(run.status, run.fed_turns) for run in runs] == [("failed", 12), ("failed", 6), ("committed", 2)]
+    assert {run.attempt for run in runs} == {1}
+    assert (row(session).batch_limit, row(session).extracted_number) == (None, 2)
+    while row(session).extracted_number < 12:
+        attempt(session)
+    committed = ExtractionRun.objects.filter(session=session, status="committed").order_by("first_number")
+    ranges = list(committed.values_list("first_number", "last_number"))
+    assert [number for first, last in ranges for number in range(first, last + 1)] == list(range(1, 13))
+
+
+def test_a_single_turn_that_is_too_long_is_parked(endpoint: Endpoint) -> None:
+    endpoint.responds(at.fails(400, "maximum context length exceeded"))
+    session = a_session()
+    assert [attempt(session).status, attempt(session).status] == ["failed", "parked"]
+    assert (row(session).failure, row(session).batch_limit) == ("model_answer_truncated", 1)
+
+
+@pytest.mark.parametrize("response", [UNAVAILABLE["503"], SLOW["hang"], at.fails(401)], ids=["503", "hang", "401"])
+def test_an_outage_parks_few_and_is_asked_by_one_at_a_time(endpoint: Endpoint, response: Response) -> None:
+    endpoint.responds(response)
+    sessions = [a_session() for _ in range(6)]
+    for session in sessions:
+        consolidation.consolidate(session_id=session.pk, now=NOW)
+    assert len(endpoint.requests) == 3
+    for _ in range(6):
+        # The pause is over: one of those that are due may ask, and fails.
+        EndpointState.objects.update(until=Now())
+        assert len(debounce.due_sessions(8)) == 1
+        for other in sessions:
+            consolidation.consolidate(session_id=other.pk, now=NOW)
+        SessionQueue.objects.update(woken_at=None)
+    assert len(endpoint.requests) == 9
+    assert not SessionQueue.objects.filter(attempts__gt=1).exists()
+    assert SessionQueue.objects.exclude(parked_at=None).count() <= 2
+    endpoint.responds(GOOD)
+    EndpointState.objects.update(until=Now())
+    for session in sessions[2:]:
+        assert attempt(session).status == "committed"
