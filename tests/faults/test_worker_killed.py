@@ -131,6 +131,26 @@ def test_killed_during_the_model_call(
     ]
 
 
+def test_told_to_end_it_finishes_what_it_is_at(workers: list[Worker], endpoint: Endpoint) -> None:
+    asked, enough, askers = threading.Event(), threading.Event(), list[int]()
+
+    def hold(handler: Handler) -> None:
+        askers.append(int(handler.headers["Authorization"].rpartition("-")[2]))
+        asked.set()
+        assert enough.wait(10)
+        answer(handler)
+
+    endpoint.responds(hold)
+    session = factories.session(factories.end_user(), (("user", "我住在莱顿"), ("assistant", "Noted")), flush=True)
+    assert asked.wait(10)
+    told = workers[askers[0]].process
+    told.terminate()
+    threading.Timer(1.0, enough.set).start()
+    assert told.wait(10) == 0
+    assert is_extracted(session)
+    assert list(ExtractionRun.objects.values_list("status", "attempt")) == [("committed", 1)]
+
+
 @pytest.mark.parametrize("workers", [ENDLESS], indirect=True)
 def test_busy_worker_keeps_nothing_from_an_idle_one(workers: list[Worker], endpoint: Endpoint) -> None:
     """A cluster fetches wake-ups ahead of its busy workers; those sessions are not to wait for it."""
