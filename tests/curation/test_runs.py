@@ -10,6 +10,7 @@ from memories.audit import Actor
 from memories.exceptions import Conflict
 from memories.models import ActorKind, AuditEvent, ExtractionRun, Session, SessionQueue
 from memories.pipeline import debounce
+from memories.pipeline.setbacks import Setback
 from tests import factories
 from tests.factories import NOW
 
@@ -34,7 +35,7 @@ def retry(run: ExtractionRun) -> None:
 def failed(talk: Session, *, park: bool) -> ExtractionRun:
     claim = debounce.claim(talk.pk)
     assert claim
-    debounce.postpone(claim, failure="model_timeout", delay=200.0, now=NOW, park=park)
+    debounce.postpone(claim, Setback("model_timeout", delay=200.0, park=park), now=NOW)
     return factories.run(talk, status="parked" if park else "failed", failure="model_timeout")
 
 

@@ -115,7 +115,7 @@ def test_killed_during_ingest(hub: Hub, kill: Any) -> None:
     counts = talk.read("/api/v1/users/detail")[1]["counts"]
     assert counts["turns"] == 2 * talk.rounds
     runs = [run for run in talk.read("/api/v1/extractions")[1]["results"] if run["status"] == "committed"]
-    ranges = sorted((run["first_number"], run["last_number"]) for run in runs)
+    ranges = sorted((run["range"]["first"], run["range"]["last"]) for run in runs)
     covered = [number for first, last in ranges for number in range(first, last + 1)]
     assert covered == list(range(1, counts["turns"] + 1))
     wait_until(lambda: talk.read("/readyz")[0] == 200)
