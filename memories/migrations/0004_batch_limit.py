@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     """Batches that were too long are halved; a failing endpoint is asked by one batch at a time."""
 
-    dependencies = [("memories", "0002_audit_append_only")]
+    dependencies = [("memories", "0003_idempotency")]
     operations = [
         migrations.AddField(
             model_name="sessionqueue",
