@@ -1,0 +1,21 @@
+"""`manage.py check_memory`: hold the stored data against the invariants; ids and counts only, never content."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from memories.pipeline import invariants
+
+
+class Command(BaseCommand):
+    help = "Check the invariants of the stored data; exit code 1 and the ids of what breaks one."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        found = invariants.check()
+        for broken in found:
+            more = f" and {broken.count - len(broken.ids)} more" if broken.count > len(broken.ids) else ""
+            self.stdout.write(f"{broken.name}: broken by {broken.count}. {broken.says}")
+            self.stdout.write(f"    {', '.join(map(str, broken.ids))}{more}")
+        if found:
+            raise CommandError(f"{len(found)} of {len(invariants.INVARIANTS)} invariants do not hold.")
+        self.stdout.write(f"All {len(invariants.INVARIANTS)} invariants hold.")

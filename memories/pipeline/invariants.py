@@ -1,0 +1,191 @@
+"""What must be true of the stored data at every moment: each check is one query that finds the rows that break it."""
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from django.db import connection
+from django.db.models import Exists, F, OuterRef
+
+from memories import conf
+from memories.models import ExtractionRun, Fact, Role, Turn
+from memories.models.folding import text_digest
+from memories.pipeline.feed import fed
+
+SHOWN_IDS = 20
+
+NUMBERS = """
+    SELECT s.id FROM memories_session s
+    LEFT JOIN (
+        SELECT session_id, count(*) AS turns, min(number) AS first, max(number) AS last, sum(token_count) AS tokens
+        FROM memories_turn GROUP BY session_id
+    ) t ON t.session_id = s.id
+    WHERE coalesce(t.turns, 0) <> s.turn_count OR coalesce(t.tokens, 0) <> s.token_count
+        OR t.first <> 1 OR t.last <> t.turns
+"""
+QUEUE_ROWS = """
+    SELECT s.id FROM memories_session s LEFT JOIN memories_sessionqueue q ON q.session_id = s.id
+    WHERE q.session_id IS NULL
+"""
+WATERMARKS = """
+    SELECT s.id FROM memories_session s JOIN memories_sessionqueue q ON q.session_id = s.id
+    WHERE q.extracted_number > s.turn_count
+"""
+RUN_OVERLAPS = """
+    SELECT id FROM (
+        SELECT id, first_number, max(last_number) OVER (
+            PARTITION BY session_id ORDER BY first_number, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS covered
+        FROM memories_extractionrun WHERE status = 'committed'
+    ) r WHERE covered >= first_number
+"""
+RUNS_BEYOND = """
+    SELECT r.id FROM memories_extractionrun r JOIN memories_sessionqueue q ON q.session_id = r.session_id
+    WHERE r.status = 'committed' AND r.last_number > q.extracted_number
+"""
+DISARMED = """
+    SELECT q.session_id FROM memories_sessionqueue q
+    WHERE q.due_at IS NULL AND q.parked_at IS NULL AND EXISTS (
+        SELECT 1 FROM memories_turn t
+        WHERE t.session_id = q.session_id AND t.number > q.extracted_number AND t.role = 'user'
+    )
+"""
+OWNERS = """
+    SELECT x.id FROM (
+        SELECT id, tenant_id, end_user_id FROM memories_session
+        UNION ALL SELECT id, tenant_id, end_user_id FROM memories_turn
+        UNION ALL SELECT id, tenant_id, end_user_id FROM memories_fact
+        UNION ALL SELECT id, tenant_id, end_user_id FROM memories_profilesection
+        UNION ALL SELECT id, tenant_id, end_user_id FROM memories_extractionrun
+    ) x JOIN memories_enduser p ON p.id = x.end_user_id
+    WHERE x.tenant_id <> p.tenant_id
+    UNION ALL
+    SELECT x.id FROM (
+        SELECT id, session_id, end_user_id FROM memories_turn
+        UNION ALL SELECT id, session_id, end_user_id FROM memories_extractionrun
+    ) x JOIN memories_session s ON s.id = x.session_id
+    WHERE x.end_user_id <> s.end_user_id
+"""
+EVIDENCE = """
+    SELECT DISTINCT f.id FROM memories_factevidence e
+    JOIN memories_fact f ON f.id = e.fact_id JOIN memories_turn t ON t.id = e.turn_id
+    WHERE t.tenant_id <> f.tenant_id OR t.end_user_id <> f.end_user_id
+        OR e.session_id <> t.session_id OR e.turn_number <> t.number
+"""
+# An operator's word stands by itself, and so does what outlived the deletion of its run.
+SOURCES = """
+    SELECT f.id FROM memories_fact f
+    WHERE f.extraction_id IS NOT NULL AND f.status IN ('active', 'pending') AND NOT f.binding
+        AND NOT EXISTS (SELECT 1 FROM memories_factevidence e WHERE e.fact_id = f.id)
+"""
+ACTIVE_CLOSED = """
+    SELECT id FROM memories_fact WHERE status = 'active' AND (valid_to IS NOT NULL OR superseded_by_id IS NOT NULL)
+"""
+# A successor that was deleted for good leaves nothing to name.
+SUCCESSORS = """
+    SELECT f.id FROM memories_fact f LEFT JOIN memories_fact n ON n.id = f.superseded_by_id
+    WHERE f.status = 'superseded' AND (
+        f.valid_to IS NULL OR n.end_user_id <> f.end_user_id OR f.superseded_by_id = f.id
+        OR n.id IS NULL AND NOT EXISTS (
+            SELECT 1 FROM memories_auditevent a WHERE a.tenant_uuid = f.tenant_id
+                AND a.object_type = 'Fact' AND a.verb = 'delete' AND a.created_at >= f.valid_to
+        )
+    )
+"""
+REVISIONS = """
+    SELECT f.id FROM memories_fact f
+    LEFT JOIN (
+        SELECT fact_id, count(*) AS revisions, min(version) AS first, max(version) AS last
+        FROM memories_factrevision GROUP BY fact_id
+    ) r ON r.fact_id = f.id
+    WHERE coalesce(r.revisions, 0) <> f.version OR r.first <> 1 OR r.last <> f.version
+"""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """An invariant that does not hold: its name, what it says, how many rows break it and the first of their ids."""
+
+    name: str
+    says: str
+    count: int
+    ids: tuple[uuid.UUID, ...]
+
+
+@dataclass(frozen=True)
+class Invariant:
+    """A name, a sentence that is true of sound data, and what finds the ids of rows that break it."""
+
+    name: str
+    says: str
+    find: Callable[[], Iterable[uuid.UUID]]
+
+
+def check() -> list[Broken]:
+    """The invariants that do not hold now; each looks at one snapshot, so traffic may go on meanwhile."""
+    return [broken for invariant in INVARIANTS if (broken := _judge(invariant))]
+
+
+def _judge(invariant: Invariant) -> Broken | None:
+    found = iter(invariant.find())
+    ids = tuple(islice(found, SHOWN_IDS))
+    count = len(ids) + sum(1 for _ in found)
+    return Broken(invariant.name, invariant.says, count, ids) if count else None
+
+
+def _rows(sql: str) -> Callable[[], Iterable[uuid.UUID]]:
+    def find() -> Iterator[uuid.UUID]:
+        with connection.cursor() as cursor:
+            cursor.execute(sql)
+            yield from (row_id for (row_id,) in cursor.fetchall())
+
+    return find
+
+
+def _disarmed() -> Iterable[uuid.UUID]:
+    # Without a model nothing is ever armed.
+    return () if conf.llm().mode == conf.LLM_OFF else _rows(DISARMED)()
+
+
+def _uncovered() -> Iterator[uuid.UUID]:
+    """Sessions with a user turn at or below the watermark that was to be fed and that no committed run covers."""
+    covering = ExtractionRun.objects.filter(
+        session=OuterRef("session"),
+        status=ExtractionRun.Status.COMMITTED,
+        first_number__lte=OuterRef("number"),
+        last_number__gte=OuterRef("number"),
+    )
+    passed = Turn.objects.filter(~Exists(covering), role=Role.USER, number__lte=F("session__queue__extracted_number"))
+    last = None
+    for turn in passed.order_by("session", "number").iterator():
+        if turn.session_id != last and any(fed([turn])):
+            last = turn.session_id
+            yield last
+
+
+def _misfiled() -> Iterator[uuid.UUID]:
+    """Facts whose hash is not that of their text."""
+    for fact_id, content, digest in Fact.objects.values_list("pk", "content", "content_hash").iterator():
+        if bytes(digest) != text_digest(content):
+            yield fact_id
+
+
+INVARIANTS = (
+    Invariant(
+        "turn_numbers", "A session's turns are numbered from 1 without gaps and its counts agree.", _rows(NUMBERS)
+    ),
+    Invariant("queue_rows", "Every session has its row in the queue.", _rows(QUEUE_ROWS)),
+    Invariant("watermarks", "No watermark is beyond the session's turns.", _rows(WATERMARKS)),
+    Invariant("runs_apart", "Committed extractions of a session do not overlap.", _rows(RUN_OVERLAPS)),
+    Invariant("runs_below", "No committed extraction reaches beyond the watermark.", _rows(RUNS_BEYOND)),
+    Invariant("turns_covered", "Every fed turn up to the watermark is in a committed extraction.", _uncovered),
+    Invariant("armed", "A session with user turns to extract is due or parked.", _disarmed),
+    Invariant("owners", "Every row has the tenant of its person and the person of its session.", _rows(OWNERS)),
+    Invariant("evidence", "Facts rest on turns of their own tenant and person.", _rows(EVIDENCE)),
+    Invariant("sources", "Every extracted fact cites a turn.", _rows(SOURCES)),
+    Invariant("hashes", "Every fact's hash is that of its text.", _misfiled),
+    Invariant("active_open", "No active fact is closed or superseded.", _rows(ACTIVE_CLOSED)),
+    Invariant("successors", "A superseded fact is closed and names a successor of the same person.", _rows(SUCCESSORS)),
+    Invariant("revisions", "A fact has one revision for each of its versions.", _rows(REVISIONS)),
+)

@@ -1,0 +1,249 @@
+"""check_memory: silent about sound data, and each invariant found when a row breaks it."""
+
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.models import F
+
+from memories import curation
+from memories.curation import FactDraft
+from memories.models import ExtractionRun, Fact, ProfileSection, Session, SessionQueue, Turn
+from memories.pipeline import invariants
+from tests import factories
+from tests.database import statements
+
+pytestmark = pytest.mark.django_db
+SECRET = "对青霉素过敏 penicillin"
+
+
+@pytest.fixture
+def with_model(settings: Any) -> None:
+    """An endpoint is configured, so that turns are armed for extraction; nobody calls it."""
+    settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
+
+
+def sound() -> tuple[Session, Fact]:
+    """An extracted session of three turns, one more that waits, and a fact that rests on its first."""
+    person = factories.end_user()
+    session = factories.session(person, [("user", SECRET), ("assistant", "Noted."), ("user", "ok")])
+    SessionQueue.objects.filter(session=session).update(extracted_number=3, due_at=None, pending_user=False)
+    run = factories.run(session, last_number=2)
+    draft = FactDraft(content=SECRET, category="constraint")
+    fact = curation.add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=factories.NOW)
+    Fact.objects.filter(pk=fact.pk).update(extraction=run)
+    factories.evidence(fact, session.turns.get(number=1), quote="penicillin")
+    factories.profile_section(person)
+    factories.session(person, [("user", "Still waiting")])
+    return session, fact
+
+
+def check() -> str:
+    said = StringIO()
+    call_command("check_memory", stdout=said)
+    return said.getvalue()
+
+
+def test_an_empty_database_is_sound(db: None) -> None:
+    assert check() == f"All {len(invariants.INVARIANTS)} invariants hold.\n"
+
+
+def test_sound_data(with_model: None) -> None:
+    sound()
+    assert invariants.check() == []
+
+
+def test_the_demo_is_sound(with_model: None, tmp_path: Any, settings: Any) -> None:
+    settings.HOME = tmp_path
+    call_command("seed_demo")
+    assert invariants.check() == []
+
+
+def gap(session: Session, fact: Fact) -> None:
+    Turn.objects.filter(session=session, number=2).update(number=4)
+
+
+def lost_turn(session: Session, fact: Fact) -> None:
+    Turn.objects.filter(session=session, number=3).delete()
+
+
+def miscounted(session: Session, fact: Fact) -> None:
+    Session.objects.filter(pk=session.pk).update(token_count=F("token_count") + 1)
+
+
+def no_queue_row(session: Session, fact: Fact) -> None:
+    SessionQueue.objects.filter(session=session).delete()
+
+
+def watermark_too_high(session: Session, fact: Fact) -> None:
+    SessionQueue.objects.filter(session=session).update(extracted_number=4)
+
+
+def second_run(session: Session, fact: Fact) -> None:
+    factories.run(session, first_number=2, last_number=3)
+
+
+def run_beyond(session: Session, fact: Fact) -> None:
+    SessionQueue.objects.filter(session=session).update(extracted_number=1)
+
+
+def run_missing(session: Session, fact: Fact) -> None:
+    ExtractionRun.objects.filter(session=session).update(status="failed")
+
+
+def disarmed(session: Session, fact: Fact) -> None:
+    SessionQueue.objects.exclude(session=session).update(due_at=None)
+
+
+def foreign_turn(session: Session, fact: Fact) -> None:
+    Turn.objects.filter(session=session, number=2).update(end_user=factories.end_user())
+
+
+def foreign_session(session: Session, fact: Fact) -> None:
+    Session.objects.filter(pk=session.pk).update(tenant=factories.tenant())
+
+
+def foreign_run(session: Session, fact: Fact) -> None:
+    ExtractionRun.objects.update(tenant=factories.tenant())
+
+
+def foreign_fact(session: Session, fact: Fact) -> None:
+    Fact.objects.filter(pk=fact.pk).update(tenant=factories.tenant())
+
+
+def foreign_profile(session: Session, fact: Fact) -> None:
+    ProfileSection.objects.update(tenant=factories.tenant())
+
+
+def foreign_evidence(session: Session, fact: Fact) -> None:
+    other = factories.session(factories.end_user(session.tenant), [("user", "Mine")])
+    factories.evidence(fact, other.turns.get())
+
+
+def misnumbered_evidence(session: Session, fact: Fact) -> None:
+    fact.evidence.update(turn_number=2)
+
+
+def no_evidence(session: Session, fact: Fact) -> None:
+    fact.evidence.all().delete()
+
+
+def other_text(session: Session, fact: Fact) -> None:
+    Fact.objects.filter(pk=fact.pk).update(content="Something else")
+
+
+def closed(session: Session, fact: Fact) -> None:
+    Fact.objects.filter(pk=fact.pk).update(valid_to=factories.NOW)
+
+
+def no_successor(session: Session, fact: Fact) -> None:
+    Fact.objects.filter(pk=fact.pk).update(status="superseded", valid_to=factories.NOW)
+
+
+def never_closed(session: Session, fact: Fact) -> None:
+    draft = FactDraft(content="newer", category="other")
+    newer = curation.add_fact(end_user=fact.end_user, draft=draft, actor=factories.COMMAND, now=factories.NOW)
+    Fact.objects.filter(pk=fact.pk).update(status="superseded", superseded_by=newer)
+
+
+def unrevised(session: Session, fact: Fact) -> None:
+    Fact.objects.filter(pk=fact.pk).update(version=2)
+
+
+def revision_lost(session: Session, fact: Fact) -> None:
+    fact.revisions.all().delete()
+
+
+BREAKS: list[tuple[Callable[[Session, Fact], None], set[str]]] = [
+    (gap, {"turn_numbers"}),
+    (lost_turn, {"turn_numbers"}),
+    (miscounted, {"turn_numbers"}),
+    (no_queue_row, {"queue_rows"}),
+    (watermark_too_high, {"watermarks"}),
+    (second_run, {"runs_apart"}),
+    (run_beyond, {"runs_below", "armed"}),
+    (run_missing, {"turns_covered"}),
+    (disarmed, {"armed"}),
+    (foreign_turn, {"owners"}),
+    (foreign_session, {"owners"}),
+    (foreign_run, {"owners"}),
+    (foreign_fact, {"owners", "evidence"}),
+    (foreign_profile, {"owners"}),
+    (foreign_evidence, {"evidence"}),
+    (misnumbered_evidence, {"evidence"}),
+    (no_evidence, {"sources"}),
+    (other_text, {"hashes"}),
+    (closed, {"active_open"}),
+    (no_successor, {"successors"}),
+    (never_closed, {"successors"}),
+    (unrevised, {"revisions"}),
+    (revision_lost, {"revisions"}),
+]
+
+
+@pytest.mark.parametrize(("damage", "names"), BREAKS, ids=[damage.__name__ for damage, _ in BREAKS])
+def test_a_broken_row_is_found(damage: Callable[[Session, Fact], None], names: set[str], with_model: None) -> None:
+    session, fact = sound()
+    damage(session, fact)
+    assert {broken.name for broken in invariants.check()} == names
+
+
+def test_every_invariant_has_a_row_that_breaks_it() -> None:
+    assert {name for _, names in BREAKS for name in names} == {invariant.name for invariant in invariants.INVARIANTS}
+
+
+def test_it_fails_with_ids_and_without_content(with_model: None, capsys: pytest.CaptureFixture[str]) -> None:
+    _, fact = sound()
+    other_text(fact.evidence.get().session, fact)
+    said = StringIO()
+    with pytest.raises(CommandError, match="1 of 14 invariants do not hold") as refused:
+        call_command("check_memory", stdout=said)
+    assert refused.value.returncode == 1
+    assert f"hashes: broken by 1. Every fact's hash is that of its text.\n    {fact.pk}\n" in said.getvalue()
+    assert "Something else" not in said.getvalue()
+
+
+def test_many_are_counted_and_the_first_named(with_model: None) -> None:
+    person = factories.end_user()
+    for number in range(invariants.SHOWN_IDS + 3):
+        factories.fact(person, f"Fact {number}")
+    [broken] = invariants.check()
+    assert (broken.name, broken.count, len(broken.ids)) == ("revisions", 23, 20)
+    assert all(isinstance(one, uuid.UUID) for one in broken.ids)
+
+
+def test_a_successor_that_was_deleted_for_good_is_no_breach(with_model: None) -> None:
+    _, fact = sound()
+    no_successor(fact.evidence.get().session, fact)
+    later = factories.NOW + timedelta(hours=1)
+    draft = FactDraft(content="newer", category="other")
+    newer = curation.add_fact(end_user=fact.end_user, draft=draft, actor=factories.COMMAND, now=later)
+    curation.delete_fact(fact_id=newer.pk, tenant=None, actor=factories.COMMAND, now=later)
+    assert invariants.check() == []
+
+
+def test_without_a_model_nothing_needs_to_be_armed() -> None:
+    session, fact = sound()
+    disarmed(session, fact)
+    assert invariants.check() == []
+
+
+def test_parked_is_armed_enough(with_model: None) -> None:
+    session, fact = sound()
+    disarmed(session, fact)
+    SessionQueue.objects.exclude(session=session).update(parked_at=factories.NOW)
+    assert invariants.check() == []
+
+
+def test_one_query_each_whatever_the_size(with_model: None) -> None:
+    sound()
+    few = len(statements(invariants.check))
+    for _ in range(3):
+        sound()
+    assert len(statements(invariants.check)) == few
+    assert connection.in_atomic_block
