@@ -13,10 +13,13 @@ from pathlib import Path
 from memoryhub.embedded_postgres import locks, server
 from memoryhub.embedded_postgres.errors import EmbeddedPostgresError
 from memoryhub.embedded_postgres.place import PORT, Place, locate
+from memoryhub.embedded_postgres.programs import ENVIRONMENT, client_program
 
 __all__ = [
+    "ENVIRONMENT",
     "EmbeddedPostgresError",
     "attached",
+    "client_program",
     "connection",
     "ensure_running",
     "folder",

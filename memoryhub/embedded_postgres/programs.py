@@ -23,6 +23,11 @@ def programs(place: Place) -> Path:
     return _copy(package, place, place.account) / package.name / "pginstall" / "bin"
 
 
+def client_program(name: str) -> Path:
+    """A client's program, e.g. pg_dump: it runs under the caller's own account, against any server."""
+    return _package() / "pginstall" / "bin" / name
+
+
 def run(place: Place, *command: str | Path, stdin: str = "") -> None:
     """Run one program to its end under the account of `place`; its complaint becomes the error."""
     answer = subprocess.run(

@@ -1,0 +1,169 @@
+"""Backup and restore of the whole database with PostgreSQL's own programs; a restore is one transaction."""
+
+import hashlib
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import BinaryIO
+
+from django.core.management import CommandError
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from psycopg.conninfo import make_conninfo
+
+from memories.models import Operator, Tenant
+from memoryhub import embedded_postgres
+
+RESTORE = ("--no-owner", "--no-privileges", "--no-comments", "--file=-")
+# pg_restore takes a file whose end is missing for whole, and passes over what stands behind its own data.
+SEAL = b"\nMEMORYHUB-SHA256:"
+SEAL_BYTES = len(SEAL) + 64
+CHUNK_BYTES = 1 << 20
+# Nothing of a failing row is quoted.
+PSQL = ("--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--set=VERBOSITY=terse", "--set=SHOW_CONTEXT=never")
+# Extensions stay: making one may take rights that the hub's account lacks.
+EMPTY = """
+BEGIN;
+SET lock_timeout = '30s';
+SET client_min_messages = warning;
+DO $$
+DECLARE thing text;
+BEGIN
+    FOR thing IN SELECT format('TABLE %s', c.oid::regclass) FROM pg_class c
+        WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
+        AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')
+    UNION ALL SELECT format('FUNCTION %s', p.oid::regprocedure) FROM pg_proc p
+        WHERE p.pronamespace = 'public'::regnamespace
+        AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
+    LOOP
+        EXECUTE format('DROP %s CASCADE', thing);
+    END LOOP;
+END $$;
+"""
+
+
+def write(path: Path) -> int:
+    """Write a backup of one snapshot to `path`, complete or not at all, mode 0600; its size in bytes.
+
+    Errors: CommandError when the folder or the database refuses.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
+    try:
+        with os.fdopen(descriptor, "r+b") as file:
+            _run("pg_dump", "--format=custom", "--no-unlogged-table-data", _conninfo(), stdout=file.fileno())
+            size = file.seek(0, os.SEEK_END)
+            file.write(_seal(file, size))
+            file.flush()
+            os.fsync(file.fileno())
+        return draft.replace(path).stat().st_size
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def read(path: Path) -> None:
+    """Put the backup in the place of all that the database holds: everything, or nothing when it fails.
+
+    Errors: CommandError when the file is no backup, is of a newer hub, or the database refuses.
+    """
+    if not path.is_file():
+        raise CommandError(f"There is no file {path}.")
+    _require_whole(path)
+    _require_known_migrations(path)
+    connection.close()
+    psql = subprocess.Popen(
+        [embedded_postgres.client_program("psql"), *PSQL, _conninfo()],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=_environment(),
+    )
+    complaint = _feed(psql, path)
+    if complaint:
+        raise CommandError(f"Nothing was restored: {complaint}")
+
+
+def what_is_there() -> str:
+    """Why the database does not count as empty; "" when it does."""
+    tables = set(connection.introspection.table_names())
+    foreign = sorted(tables - set(connection.introspection.django_table_names()) - {"django_migrations"})
+    if foreign:
+        return f"tables that are not the hub's ({', '.join(foreign[:3])})"
+    for model in (Tenant, Operator):
+        if model._meta.db_table in tables and model._default_manager.exists():
+            return str(model._meta.verbose_name_plural)
+    return ""
+
+
+def _feed(psql: "subprocess.Popen[bytes]", path: Path) -> str:
+    """Send the script to psql and, only when all of it came, the commit; the complaint of whichever failed."""
+    if psql.stdin is None:
+        raise TypeError("psql was started without a pipe")
+    failure = ""
+    try:
+        psql.stdin.write(EMPTY.encode())
+        psql.stdin.flush()
+        _run("pg_restore", *RESTORE, str(path), stdout=psql.stdin.fileno())
+        psql.stdin.write(b"\nCOMMIT;\n")
+    except BrokenPipeError:
+        failure = "psql ended early"
+    except CommandError as error:
+        failure = str(error)
+    # Without the commit, the end of its input makes it roll back.
+    _, complaint = psql.communicate()
+    said = complaint.decode(errors="replace").strip()[-500:]
+    return (said or "psql failed") if psql.returncode else failure
+
+
+def _require_whole(path: Path) -> None:
+    with path.open("rb") as file:
+        size = max(file.seek(0, os.SEEK_END) - SEAL_BYTES, 0)
+        expected = _seal(file, size)
+        if file.read(SEAL_BYTES + 1) != expected:
+            raise CommandError(f"{path} is not a backup of a hub, or not whole.")
+
+
+def _seal(file: BinaryIO, size: int) -> bytes:
+    """What ends a backup: the SHA-256 of its first `size` bytes; the file is left standing behind them."""
+    digest = hashlib.sha256()
+    file.seek(0)
+    while chunk := file.read(min(CHUNK_BYTES, size)):
+        digest.update(chunk)
+        size -= len(chunk)
+    return SEAL + digest.hexdigest().encode()
+
+
+def _require_known_migrations(path: Path) -> None:
+    """A backup of a newer hub has tables that this one would misread."""
+    data = _run("pg_restore", "--data-only", "--table=django_migrations", "--file=-", str(path)).decode()
+    applied = set(re.findall(r"^\d+\tmemories\t(\w+)\t", data, re.MULTILINE))
+    if not applied:
+        raise CommandError(f"{path} is not a backup of a hub.")
+    known = {name for app, name in MigrationLoader(None).disk_migrations or {} if app == "memories"}
+    if applied - known:
+        newer = ", ".join(sorted(applied - known))
+        raise CommandError(f"{path} is of a newer hub (it has {newer}): update this one first.")
+
+
+def _run(program: str, *arguments: str, stdout: int = subprocess.PIPE) -> bytes:
+    command = [embedded_postgres.client_program(program), *arguments]
+    done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, check=False, env=_environment())
+    if done.returncode:
+        raise CommandError(f"{program} failed: {done.stderr.decode(errors='replace').strip()[-500:]}")
+    return done.stdout or b""
+
+
+def _conninfo() -> str:
+    """How to reach the database, without the password: arguments can be read by everybody on the machine."""
+    given = connection.settings_dict
+    named = {"host": given["HOST"], "port": given["PORT"], "user": given["USER"], "dbname": given["NAME"]}
+    options = {name: value for name, value in given["OPTIONS"].items() if name != "server_side_binding"}
+    return "--dbname=" + make_conninfo("", **{name: value for name, value in {**named, **options}.items() if value})
+
+
+def _environment() -> dict[str, str]:
+    return {**embedded_postgres.ENVIRONMENT, "PGPASSWORD": connection.settings_dict["PASSWORD"]}

@@ -1,0 +1,145 @@
+"""backup and restore: a round trip changes no byte, and what fails changes nothing."""
+
+import hashlib
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import DatabaseError, connection, transaction
+
+from memories.management import backups
+from memories.models import AuditEvent, EndUser, Operator, Tenant, Turn
+from memories.pipeline import invariants
+from tests import factories
+
+# Real commits: other programs read and write the tables.
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def backup(tmp_path: Path, settings: Any) -> Path:
+    """Of the demo and a person with words that are hard to carry."""
+    settings.HOME = tmp_path
+    call_command("seed_demo")
+    factories.session(factories.end_user(), [("user", "过敏:花生\\N \t \\. \n'\"$$ 🥜"), ("assistant", "\\")])
+    path = tmp_path / "hub.backup"
+    call_command("backup", "--to", str(path))
+    return path
+
+
+def state() -> dict[str, Any]:
+    """Every row of every table as PostgreSQL writes it, and where each sequence stands."""
+    with connection.cursor() as cursor:
+        tables = sorted(connection.introspection.table_names(cursor))
+        found: dict[str, Any] = {}
+        for table in tables:
+            cursor.execute(f'SELECT t::text FROM "{table}" t ORDER BY 1')
+            found[table] = [row for (row,) in cursor.fetchall()]
+        cursor.execute("SELECT sequencename, last_value FROM pg_sequences ORDER BY 1")
+        found["sequences"] = cursor.fetchall()
+        # Their names: a condition that was written down and read again has other casts.
+        cursor.execute("SELECT indexname FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1")
+        found["indexes"] = cursor.fetchall()
+    return found
+
+
+def test_a_round_trip_changes_nothing_and_the_hub_goes_on(backup: Path) -> None:
+    before = state()
+    assert len(before["memories_turn"]) > 2
+    call_command("flush", interactive=False, verbosity=0)
+    assert state() != before
+    call_command("restore", "--from", str(backup))
+    assert state() == before
+    assert invariants.check() == []
+    person = EndUser.objects.select_related("tenant").exclude(external_id="lin-wei").get()
+    # Ids from sequences and the append-only trail work as before.
+    factories.session(person, [("user", "And on it goes")])
+    assert Turn.objects.filter(content="And on it goes").exists()
+    factories.api_key(person.tenant)
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        AuditEvent.objects.all().delete()
+
+
+def test_the_file_is_private_and_replaced_whole(backup: Path) -> None:
+    backup.chmod(0o644)
+    factories.tenant(slug="later")
+    call_command("backup", "--to", str(backup))
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+    assert [path.name for path in backup.parent.iterdir() if "hub.backup" in path.name] == ["hub.backup"]
+    call_command("restore", "--from", str(backup), "--replace")
+    assert Tenant.objects.filter(slug="later").exists()
+
+
+@pytest.mark.parametrize("held", ["tenants", "operators"])
+def test_a_database_in_use_is_refused(backup: Path, held: str) -> None:
+    call_command("flush", interactive=False, verbosity=0)
+    factories.tenant(slug="mine") if held == "tenants" else factories.operator()
+    before = state()
+    with pytest.raises(CommandError, match=f"holds {held}. Give --replace"):
+        call_command("restore", "--from", str(backup))
+    assert state() == before
+    call_command("restore", "--from", str(backup), "--replace")
+    assert not Tenant.objects.filter(slug="mine").exists()
+    assert Operator.objects.get().username == "demo"
+
+
+def test_somebody_elses_tables_are_refused(backup: Path) -> None:
+    call_command("flush", interactive=False, verbosity=0)
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE ledger (id int)")
+        with pytest.raises(CommandError, match="not the hub's \\(ledger\\)"):
+            call_command("restore", "--from", str(backup))
+        cursor.execute("DROP TABLE ledger")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.97, 0.99999])
+def test_a_damaged_file_changes_nothing(backup: Path, share: float) -> None:
+    whole = backup.read_bytes()
+    backup.write_bytes(whole[: int(len(whole) * share)])
+    before = state()
+    with pytest.raises(CommandError, match="not whole"):
+        call_command("restore", "--from", str(backup), "--replace")
+    assert state() == before
+
+
+def test_a_restore_that_fails_half_way_changes_nothing(backup: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = state()
+    whole = backup.read_bytes()[: -backups.SEAL_BYTES]
+    # Sealed as it is, so that pg_restore itself stumbles, in the midst of the rows.
+    middle = len(whole) // 2
+    broken = whole[:middle] + bytes(2000) + whole[middle + 2000 :]
+    backup.write_bytes(broken + backups.SEAL + hashlib.sha256(broken).hexdigest().encode())
+    monkeypatch.setattr(backups, "_require_known_migrations", lambda path: None)
+    with pytest.raises(CommandError, match="Nothing was restored"):
+        call_command("restore", "--from", str(backup), "--replace")
+    assert state() == before
+
+
+def test_a_backup_of_a_newer_hub_is_refused(backup: Path) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO django_migrations (app, name, applied) VALUES ('memories', '0999_later', now())")
+        call_command("backup", "--to", str(backup))
+        cursor.execute("DELETE FROM django_migrations WHERE name = '0999_later'")
+    before = state()
+    with pytest.raises(CommandError, match="newer hub \\(it has 0999_later\\)"):
+        call_command("restore", "--from", str(backup), "--replace")
+    assert state() == before
+
+
+def test_files_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="There is no file"):
+        call_command("restore", "--from", str(tmp_path / "none"), "--replace")
+    with pytest.raises(CommandError, match="cannot be written: No such file or directory"):
+        call_command("backup", "--to", str(tmp_path / "no" / "folder"))
+
+
+def test_a_failed_backup_leaves_the_old_one(backup: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = backup.read_bytes()
+    monkeypatch.setitem(connection.settings_dict, "PASSWORD", "wrong")
+    with pytest.raises(CommandError, match="pg_dump failed") as refused:
+        call_command("backup", "--to", str(backup))
+    assert "wrong" not in str(refused.value)
+    assert backup.read_bytes() == kept
+    assert not list(backup.parent.glob(".hub.backup*"))
