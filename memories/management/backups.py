@@ -150,7 +150,7 @@ def _require_known_migrations(path: Path) -> None:
 
 
 def _run(program: str, *arguments: str, stdout: int = subprocess.PIPE) -> bytes:
-    command = [embedded_postgres.client_program(program), *arguments]
+    command = [str(embedded_postgres.client_program(program)), *arguments]
     done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, check=False, env=_environment())
     if done.returncode:
         raise CommandError(f"{program} failed: {done.stderr.decode(errors='replace').strip()[-500:]}")
