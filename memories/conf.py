@@ -29,6 +29,14 @@ class Rules:
     context_facts: int = 20
 
 
+@dataclass(frozen=True)
+class Rate:
+    """How many requests a key may make in each window of `seconds`."""
+
+    requests: int
+    seconds: int
+
+
 class Overrides(Protocol):
     """What a tenant may set for itself; None keeps the hub's own number."""
 
@@ -72,6 +80,12 @@ def hub_rules() -> Rules:
         lease_seconds=settings.MEMORYHUB_LEASE_SECONDS,
         max_attempts=settings.MEMORYHUB_MAX_ATTEMPTS,
     )
+
+
+def throttle(scope: str) -> Rate | None:
+    """The limit for a key's requests of this scope; None when there is none."""
+    found: tuple[int, int] | None = settings.MEMORYHUB_THROTTLES.get(scope)
+    return Rate(*found) if found else None
 
 
 def llm() -> LLMConfig:

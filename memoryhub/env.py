@@ -1,11 +1,13 @@
 """Strict readers of environment variables: a bad value stops the start, naming the variable and what is allowed."""
 
 import os
+import re
 
 from django.core.exceptions import ImproperlyConfigured
 
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
+PERIODS = {"s": 1, "min": 60, "hour": 3_600, "day": 86_400}
 
 
 def text(name: str, default: str = "") -> str:
@@ -64,6 +66,17 @@ def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
 def words(name: str) -> list[str]:
     """A comma-separated list; blanks are dropped."""
     return [word.strip() for word in text(name).split(",") if word.strip()]
+
+
+def rate(name: str) -> tuple[int, int] | None:
+    """Requests per period, e.g. 600/min, as (requests, seconds); None when unset or blank."""
+    raw = text(name)
+    if not raw:
+        return None
+    found = re.fullmatch(r"(\d{1,9})\s*/\s*(s|min|hour|day)", raw)
+    if not found or int(found[1]) < 1:
+        raise _refused(name, raw, "requests per s, min, hour or day, e.g. 600/min")
+    return int(found[1]), PERIODS[found[2]]
 
 
 def _refused(name: str, value: str, allowed: str) -> ImproperlyConfigured:

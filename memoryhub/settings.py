@@ -205,6 +205,12 @@ MEMORYHUB_MAX_WAIT_SECONDS = env.integer("MEMORYHUB_MAX_WAIT_SECONDS", 300, low=
 MEMORYHUB_LEASE_SECONDS = env.integer("MEMORYHUB_LEASE_SECONDS", 120, low=2, high=3600)
 MEMORYHUB_MAX_ATTEMPTS = env.integer("MEMORYHUB_MAX_ATTEMPTS", 5, low=1, high=20)
 
+MEMORYHUB_THROTTLES = {
+    "ingest": env.rate("MEMORYHUB_THROTTLE_INGEST"),
+    "read": env.rate("MEMORYHUB_THROTTLE_READ"),
+    "write": env.rate("MEMORYHUB_THROTTLE_WRITE"),
+}
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

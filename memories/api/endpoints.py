@@ -19,6 +19,7 @@ from memories.api.errors import faults_of
 from memories.api.pagination import NEWEST_FIRST, CursorPages
 from memories.api.parsers import accept_chunked
 from memories.api.queries import parameters
+from memories.api.throttles import KeyThrottle, rate_limit_headers
 from memories.audit import Actor
 from memories.exceptions import InvalidInput
 from memories.models import Tenant
@@ -28,10 +29,17 @@ class Endpoint(APIView):
     """A view of version 1; its methods are declared with `@operation`."""
 
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
+    throttle_classes = (KeyThrottle,)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         accept_chunked(request._request)
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        response = super().finalize_response(request, response, *args, **kwargs)
+        for name, value in rate_limit_headers(request).items():
+            response.headers[name] = value
+        return response
 
     @cached_property
     def caller(self) -> Caller:

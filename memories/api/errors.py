@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import singledispatch
 from http import HTTPStatus
+from math import ceil
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
@@ -121,6 +122,13 @@ def _(exc: drf.APIException) -> Problem:
     challenge = {"WWW-Authenticate": getattr(exc, "auth_header", "Bearer")}
     detail = f"{exc.detail} Send 'Authorization: Bearer mh_…' with a valid key."
     return Problem(HTTPStatus.UNAUTHORIZED, "unauthorized", detail, headers=challenge)
+
+
+@problem_of.register
+def _(exc: drf.Throttled) -> Problem:
+    wait = str(max(1, ceil(getattr(exc, "wait", None) or 1)))
+    detail = f"This key made too many requests. Try again in {wait} s."
+    return Problem(exc.status_code, exc.default_code, detail, headers={"Retry-After": wait})
 
 
 @problem_of.register

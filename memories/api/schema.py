@@ -16,8 +16,15 @@ from memories.models import Scope, Section
 View = TypeVar("View", bound=Callable[..., Any])
 Status = HTTPStatus
 
-ALWAYS = (Status.BAD_REQUEST, Status.UNAUTHORIZED, Status.FORBIDDEN, Status.NOT_ACCEPTABLE, Status.SERVICE_UNAVAILABLE)
 WITH_KEY = (Status.CONFLICT, Status.UNPROCESSABLE_ENTITY)
+ALWAYS = (
+    Status.BAD_REQUEST,
+    Status.UNAUTHORIZED,
+    Status.FORBIDDEN,
+    Status.NOT_ACCEPTABLE,
+    Status.TOO_MANY_REQUESTS,
+    Status.SERVICE_UNAVAILABLE,
+)
 WITH_BODY = (Status.REQUEST_ENTITY_TOO_LARGE, Status.UNSUPPORTED_MEDIA_TYPE)
 MEANINGS: Mapping[int, str] = {
     Status.BAD_REQUEST: "The input is not valid; `errors` says where.",
@@ -31,6 +38,7 @@ MEANINGS: Mapping[int, str] = {
     Status.UNSUPPORTED_MEDIA_TYPE: "The body is not application/json in UTF-8.",
     Status.UNPROCESSABLE_ENTITY: "The Idempotency-Key came with another request before.",
     Status.LOCKED: "The person is restricted: nothing is stored.",
+    Status.TOO_MANY_REQUESTS: "The key made too many requests; try again after `Retry-After` seconds.",
     Status.SERVICE_UNAVAILABLE: "The database cannot answer; try again after `Retry-After` seconds.",
 }
 

@@ -6,12 +6,15 @@ from memories.curation.keys import authenticate_key, create_api_key, revoke_api_
 from memories.curation.people import person_for_writing, save_tenant, update_person, write_profile_section
 from memories.curation.runs import retry_extraction
 from memories.curation.sessions import delete_session
+from memories.curation.throttles import Allowance, count_request
 
 __all__ = [
+    "Allowance",
     "FactDraft",
     "add_fact",
     "authenticate_key",
     "correct_fact",
+    "count_request",
     "create_api_key",
     "delete_fact",
     "delete_session",

@@ -22,6 +22,7 @@ from memories.models.people import EndUser
 from memories.models.profile import ProfileSection, Section
 from memories.models.runs import ExtractionRun
 from memories.models.tenants import Tenant
+from memories.models.throttles import ThrottleCounter
 from memories.models.workers import EndpointState, WorkerHeartbeat
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "Source",
     "Status",
     "Tenant",
+    "ThrottleCounter",
     "Trust",
     "Turn",
     "WorkerHeartbeat",

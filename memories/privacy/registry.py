@@ -83,6 +83,7 @@ WAIVERS = (
     Waiver("memories.Operator", "staff, not people being remembered"),
     Waiver("memories.AuditEvent", _OUR_IDS),
     Waiver("memories.EndpointState", "counts, times and the id of a session"),
+    Waiver("memories.ThrottleCounter", "counts the requests of an application's key"),
     Waiver("memories.WorkerHeartbeat", "host names and process ids"),
     Waiver("auth.Group", "staff roles"),
     Waiver("auth.Permission", "part of the program"),

@@ -114,3 +114,19 @@ def test_bad_values_stop_the_start(
     with pytest.raises(ImproperlyConfigured) as refused:
         read()
     assert str(refused.value) == f"{NAME}={written!r} is not usable: set it to {allowed}, or unset it."
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [("", None), (" ", None), ("600/min", (600, 60)), ("1 / s", (1, 1)), ("5/hour", (5, 3600)), ("9/day", (9, 86400))],
+)
+def test_rates(written: str, read: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NAME, written)
+    assert env.rate(NAME) == read
+
+
+@pytest.mark.parametrize("written", ["600", "0/min", "-1/min", "1.5/s", "600/week", "9999999999/s", "６/min/s"])
+def test_what_is_no_rate(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NAME, written)
+    with pytest.raises(ImproperlyConfigured, match=f"{NAME}=.* e.g. 600/min"):
+        env.rate(NAME)

@@ -1,0 +1,116 @@
+"""Throttles: off by default, exact under races, per key and scope, and told in every answer."""
+
+import time
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from memories import curation
+from memories.conf import Rate
+from memories.models import Scope, ThrottleCounter
+from tests import factories
+from tests.api.conftest import Hub, hub_of
+from tests.database import at_once, statements
+
+HEADERS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+TURN = {"user_id": "u1", "session_id": "s1", "messages": [{"role": "user", "content": "你好"}]}
+DAY = 86_400
+
+
+@pytest.fixture
+def limits(settings: Any) -> dict[str, tuple[int, int] | None]:
+    """A day is a window that a test does not leave."""
+    settings.MEMORYHUB_THROTTLES = {"ingest": None, "read": (3, DAY), "write": None}
+    return dict(settings.MEMORYHUB_THROTTLES)
+
+
+def test_off_there_are_no_headers_and_no_statement(hub: Hub) -> None:
+    answer = hub.client.get("/users")
+    assert not set(HEADERS) & set(answer.headers)
+    assert not any("throttle" in sql for sql in statements(lambda: hub.client.get("/users")))
+
+
+def test_one_statement_while_on(hub: Hub, limits: Any) -> None:
+    counted = [sql for sql in statements(lambda: hub.client.get("/users")) if "throttle" in sql]
+    assert len(counted) == 1
+
+
+def test_every_answer_tells_and_the_one_beyond_is_refused(hub: Hub, limits: Any) -> None:
+    answers = [hub.client.get("/users"), hub.client.get("/users", page_size=-1), hub.client.get("/users")]
+    assert [answer.status_code for answer in answers] == [200, 400, 200]
+    assert [answer.headers["RateLimit-Remaining"] for answer in answers] == ["2", "1", "0"]
+    refused = hub.client.get("/users")
+    assert (refused.status_code, refused.json()["code"]) == (429, "throttled")
+    assert refused.headers["Retry-After"] == refused.headers["RateLimit-Reset"]
+    assert 1 <= int(refused.headers["Retry-After"]) <= DAY
+    assert (refused.headers["RateLimit-Limit"], refused.headers["RateLimit-Remaining"]) == ("3", "0")
+
+
+def test_scopes_and_keys_are_counted_apart(hub: Hub, limits: Any) -> None:
+    for _ in range(4):
+        hub.client.get("/users")
+    assert hub.client.get("/users").status_code == 429
+    assert hub.client.post("/turns", TURN).status_code == 202
+    assert hub_of(hub.tenant).client.get("/users").status_code == 200
+
+
+def test_a_refused_post_changes_nothing(hub: Hub, settings: Any) -> None:
+    settings.MEMORYHUB_THROTTLES = {"ingest": (1, DAY)}
+    accepted = hub.client.post("/turns", TURN)
+    assert (accepted.status_code, accepted.headers["RateLimit-Remaining"]) == (202, "0")
+    assert hub.client.post("/turns", TURN).status_code == 429
+    assert hub.tenant.sessions.get().turn_count == 1
+
+
+def test_who_lacks_the_scope_is_not_counted(hub: Hub, limits: Any) -> None:
+    client = hub_of(hub.tenant, scopes=[Scope.INGEST]).client
+    assert [client.get("/users").status_code for _ in range(5)] == [403] * 5
+    assert not ThrottleCounter.objects.exists()
+
+
+def test_the_next_window_begins_anew(hub: Hub) -> None:
+    rate = Rate(requests=1, seconds=1)
+
+    def count() -> curation.Allowance:
+        return curation.count_request(key_id=hub.key.pk, scope="read", rate=rate)
+
+    while not count().allowed:
+        time.sleep(0.01)
+    found = [count()]
+    while not found[-1].allowed:
+        assert len(found) < 10_000
+        found.append(count())
+    assert len(found) > 1
+    assert {allowance.reset for allowance in found} == {1}
+
+
+def test_an_older_window_does_not_come_back(hub: Hub) -> None:
+    """A request that waited for the row over the turn of a window counts in the newer one."""
+    rate = Rate(requests=5, seconds=DAY)
+    curation.count_request(key_id=hub.key.pk, scope="read", rate=rate)
+    ThrottleCounter.objects.update(window=10**6, requests=5)
+    assert not curation.count_request(key_id=hub.key.pk, scope="read", rate=rate).allowed
+    assert ThrottleCounter.objects.get().window == 10**6
+
+
+@pytest.mark.django_db(transaction=True)
+def test_exact_under_a_race() -> None:
+    key, _ = factories.api_key(factories.tenant())
+    rate = Rate(requests=37, seconds=DAY)
+
+    def work(index: int) -> int:
+        found = [curation.count_request(key_id=key.pk, scope="read", rate=rate) for _ in range(10)]
+        return sum(allowance.allowed for allowance in found)
+
+    outcomes = at_once(8, work)
+    assert not [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+    assert sum(outcome for outcome in outcomes if isinstance(outcome, int)) == 37
+    assert ThrottleCounter.objects.get().requests == 80
+
+
+@pytest.mark.django_db
+def test_the_table_is_unlogged() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT relpersistence FROM pg_class WHERE relname = 'memories_throttlecounter'")
+        assert cursor.fetchone() == ("u",)
