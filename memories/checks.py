@@ -7,6 +7,8 @@ from django.core.checks import CheckMessage, Error, Warning, register
 
 from memories import conf
 
+SECRET_KEY_LENGTH = 32
+
 
 @register()
 def lease_outlasts_call(**_: Any) -> list[CheckMessage]:
@@ -33,6 +35,17 @@ def openai_needs_an_endpoint(**_: Any) -> list[CheckMessage]:
         return []
     hint = "Set OPENAI_API_KEY or OPENAI_BASE_URL."
     return [Error("MEMORYHUB_LLM=openai has neither a key nor an address.", hint=hint, id="memories.E003")]
+
+
+@register()
+def secret_key_is_long(**_: Any) -> list[CheckMessage]:
+    """It signs sign-ins and task payloads: a short one can be guessed."""
+    length = len(settings.SECRET_KEY)
+    if length >= SECRET_KEY_LENGTH:
+        return []
+    hint = "Set MEMORYHUB_SECRET_KEY to the output of `openssl rand -hex 32`, or unset it: one is generated and kept."
+    problem = f"The secret key has {length} characters; {SECRET_KEY_LENGTH} are the least."
+    return [Error(problem, hint=hint, id="memories.E004")]
 
 
 @register()

@@ -1,8 +1,14 @@
 """System checks: each contradiction has its id and a remedy, and sound settings have none."""
 
+import os
+import re
+import secrets
+import subprocess
+import sys
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.checks import Error, Warning, run_checks
 
 OURS = "memories."
@@ -57,3 +63,32 @@ def test_openai_needs_a_key_or_an_address(key: str, address: str, refused: bool,
 def test_rules_are_announced_as_not_there_yet(wanted: str, warned: bool, settings: Any) -> None:
     settings.MEMORYHUB_LLM = wanted
     assert found() == ([(Warning, "memories.W001")] if warned else [])
+
+
+@pytest.mark.parametrize(("length", "refused"), [(31, True), (32, False)])
+def test_a_secret_key_is_long(length: int, refused: bool, settings: Any) -> None:
+    settings.SECRET_KEY = "k" * length
+    assert found() == ([(Error, "memories.E004")] if refused else [])
+    assert not any("kkk" in str(message) for message in run_checks())
+
+
+def check_deploy(**environ: str) -> "subprocess.CompletedProcess[str]":
+    """`manage.py check --deploy` with the real settings of this environment; no check asks the database."""
+    given = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORYHUB_", "OPENAI_"))}
+    given |= {"DJANGO_SETTINGS_MODULE": "memoryhub.settings", "DATABASE_URL": "postgresql://nobody@127.0.0.1:9/none"}
+    command = [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"]
+    home = {"MEMORYHUB_HOME": os.environ["MEMORYHUB_HOME"]}
+    return subprocess.run(
+        command, cwd=settings.BASE_DIR, env=given | home | environ, capture_output=True, text=True, check=False
+    )
+
+
+def test_deployed_under_https_nothing_is_to_be_said() -> None:
+    done = check_deploy(MEMORYHUB_PUBLIC_URL="https://hub.example", MEMORYHUB_SECRET_KEY=secrets.token_urlsafe(50))
+    assert (done.returncode, done.stdout) == (0, "System check identified no issues (0 silenced).\n"), done.stderr
+
+
+def test_deployed_under_http_with_a_short_key_much_is() -> None:
+    done = check_deploy(MEMORYHUB_PUBLIC_URL="http://hub.example", MEMORYHUB_SECRET_KEY="short")
+    assert done.returncode == 1
+    assert {"memories.E004", "security.W012", "security.W008"} <= set(re.findall(r"\(([\w.]+)\)", done.stderr))
