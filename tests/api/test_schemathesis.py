@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+import schemathesis
 from django.core.signals import request_finished, request_started
 from django.db import OperationalError, close_old_connections
 from hypothesis import HealthCheck, Phase, given, settings
@@ -15,8 +16,6 @@ from tests import factories
 from tests.api.calls import CALLS
 from tests.api.client import operations
 
-# Skipped only where the development requirements were installed before they named it.
-schemathesis = pytest.importorskip("schemathesis")
 pytestmark = pytest.mark.django_db
 
 # With every scope at once most of the examples; with each alone enough to see that it is asked for.
