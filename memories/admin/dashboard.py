@@ -1,10 +1,10 @@
-"""The first page: how much is held, what waits, what failed, and the latest runs."""
+"""The first page: how much is held, what waits, what failed and why, what it cost, and the latest runs."""
 
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count, Min, Q
+from django.db.models import Count, Min, Q, Sum
 
 from memories.models import EndUser, ExtractionRun, Fact, Operator, SessionQueue, Status, Tenant
 
@@ -26,7 +26,22 @@ def overview(operator: Operator | AnonymousUser, *, now: datetime) -> dict[str, 
     if not operator.has_perm("memories.view_extractionrun"):
         return figures
     runs = ExtractionRun.objects.select_related("end_user", "tenant")
-    return {**figures, "runs": runs.order_by("-started_at", "-id")[:RUNS_SHOWN]}
+    latest = runs.order_by("-started_at", "-id")[:RUNS_SHOWN]
+    return {**figures, "runs": latest, "failures": _failures(now), "spent": _spent(now)}
+
+
+def _failures(now: datetime) -> list[dict[str, Any]]:
+    """This week's failed runs by reason, the commonest first."""
+    failed = ExtractionRun.objects.filter(status__in=FAILED, started_at__gte=now - WEEK)
+    return list(failed.values("failure").annotate(count=Count("pk")).order_by("-count", "failure"))
+
+
+def _spent(now: datetime) -> dict[str, Any]:
+    """This week's model calls, tokens and US dollars; None where nothing was reported."""
+    this_week = ExtractionRun.objects.filter(started_at__gte=now - WEEK)
+    return this_week.aggregate(
+        calls=Sum("calls"), prompt=Sum("prompt_tokens"), completion=Sum("completion_tokens"), cost=Sum("cost")
+    )
 
 
 def _facts(now: datetime) -> dict[str, int]:

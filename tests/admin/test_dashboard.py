@@ -38,6 +38,21 @@ def test_it_counts_people_facts_queue_and_failures(admin: Client) -> None:
     assert seen["failed_today"] == 1
 
 
+def test_it_counts_this_weeks_failures_by_reason_and_what_the_model_took(admin: Client) -> None:
+    now, talk = timezone.now(), factories.session(factories.end_user())
+    for failure in ("model_timeout", "model_timeout", "model_refused"):
+        factories.run(talk, status="failed", failure=failure, started_at=now, calls=1, prompt_tokens=70)
+    factories.run(talk, started_at=now, calls=1, prompt_tokens=1000, completion_tokens=50)
+    factories.run(talk, status="failed", failure="worker_lost", started_at=now - timedelta(days=8), calls=9)
+    page = admin.get(reverse(INDEX))
+    assert page.context["failures"] == [
+        {"failure": "model_timeout", "count": 2},
+        {"failure": "model_refused", "count": 1},
+    ]
+    assert page.context["spent"] == {"calls": 4, "prompt": 1210, "completion": 50, "cost": None}
+    assert "not known" in text_of(page)
+
+
 def test_it_says_what_to_do_when_nothing_is_remembered(admin: Client) -> None:
     assert "Nothing is remembered yet" in text_of(admin.get(reverse(INDEX)))
     factories.end_user()
