@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 
 from memories import audit
 from memories.audit import Actor
+from memories.curation.scrubbing import without_secrets
 from memories.exceptions import DuplicateFact
 from memories.models import EndUser, Fact, MemoryScope, Source, Status, Trust
 from memories.models.folding import fold, text_digest
@@ -35,7 +36,8 @@ class FactDraft:
 
 
 def add_fact(*, end_user: EndUser, draft: FactDraft, actor: Actor, now: datetime) -> Fact:
-    """Store a stated fact as active. Errors: DuplicateFact with the id of the one that says the same."""
+    """Store a stated fact, without secrets, as active. Errors: DuplicateFact with the id of the one that says so."""
+    draft = replace(draft, **without_secrets(vars(draft)))
     twin = _same_text(end_user, draft)
     if twin:
         raise DuplicateFact(fact_id=twin)

@@ -9,9 +9,11 @@ from django.db import IntegrityError, transaction
 
 from memories import audit
 from memories.audit import Actor
+from memories.curation.scrubbing import without_secrets
 from memories.exceptions import Conflict, DuplicateFact, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
 from memories.models import Fact, FactRefusal, FactRevision, Source, Status, Tenant, Trust
 from memories.models.folding import fold, refusal_of_key, refusal_of_text
+from memories.pipeline.redaction import redact_text
 
 RESTORED_FIELDS = (
     "content",
@@ -42,15 +44,16 @@ def edit_fact(
 
     Errors: NotFound, PersonRestricted, OperatorWord, PreconditionFailed, Conflict, DuplicateFact.
     """
+    stated = without_secrets(changes)
 
     def change(fact: Fact) -> None:
         _must_be_live(fact)
-        for name, value in changes.items():
+        for name, value in stated.items():
             setattr(fact, name, value)
         # Keys are compared as they stand.
         fact.key = fold(fact.key)
         fact.say(fact.content)
-        fact.stated_confidence = changes.get("confidence", fact.stated_confidence)
+        fact.stated_confidence = stated.get("confidence", fact.stated_confidence)
 
     return _change(
         fact_id, tenant, "edit", change, actor=actor, now=now, expected_version=expected_version, reason=reason
@@ -69,6 +72,7 @@ def correct_fact(
     category: str | None = None,
 ) -> Fact:
     """An operator sets a fact right; from now on no job and no key changes it, and no job says the old text again."""
+    content = redact_text(content)[0]
 
     def change(fact: Fact) -> None:
         _must_be_live(fact)
@@ -176,7 +180,7 @@ def _change(
             before = audit.snapshot(fact)
             change(fact)
             _save(fact, now=now)
-            audit.revise(fact=fact, verb=verb, actor=actor, before=before, reason=reason, now=now)
+            audit.revise(fact=fact, verb=verb, actor=actor, before=before, reason=redact_text(reason)[0], now=now)
             audit.record(actor=actor, verb=verb, target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
     except IntegrityError as error:
         # Only fact_text_once can fail here: the person has another live fact with this very text.

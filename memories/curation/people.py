@@ -9,6 +9,7 @@ from memories import audit
 from memories.audit import Actor
 from memories.exceptions import OperatorWord, PersonRestricted
 from memories.models import EndUser, ProfileSection, Tenant
+from memories.pipeline.redaction import redact_text
 
 
 def person_for_writing(*, tenant: Tenant, user_id: str, now: datetime) -> EndUser:
@@ -39,7 +40,8 @@ def update_person(*, end_user: EndUser, changes: dict[str, Any], actor: Actor, n
 def write_profile_section(
     *, end_user: EndUser, section: str, summary: str, actor: Actor, now: datetime
 ) -> ProfileSection | None:
-    """Write one section of the profile; an empty summary removes it. Errors: OperatorWord for a key."""
+    """Write one section of the profile, without secrets; an empty one is removed. Errors: OperatorWord for a key."""
+    summary = redact_text(summary)[0]
     with transaction.atomic():
         # The person's row serialises the first writers of a section, which has no row to lock yet.
         EndUser.objects.select_for_update(no_key=True).get(pk=end_user.pk)

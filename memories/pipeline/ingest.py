@@ -1,8 +1,9 @@
-"""Capture: turns are stored as posted, numbered without gaps, and their session is armed, in one transaction."""
+"""Capture: turns are stored as posted but for secrets, numbered without gaps, and their session is armed, in one
+transaction."""
 
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,11 +14,12 @@ from memories import conf
 from memories.exceptions import ExternalIdReused, Fault, PersonRestricted
 from memories.llm import tokens
 from memories.models import EndUser, Session, SessionQueue, Tenant, Turn
-from memories.pipeline import debounce
+from memories.pipeline import debounce, redaction
 from memories.pipeline.closing import locked_queue
 from memories.pipeline.debounce import ExtractionStatus
 
 LAST_SEEN_STEP = timedelta(minutes=1)
+LONGEST_NAME = 255
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,12 @@ class StoredTurn:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What became of a post; `session` is None when capture is switched off."""
+    """What became of a post; `session` is None when capture is switched off, `redactions` counts secrets cut."""
 
     session: Session | None
     turns: list[StoredTurn]
     extraction: ExtractionStatus
+    redactions: int = 0
 
     @property
     def duplicates(self) -> int:
@@ -74,6 +77,14 @@ class Receipt:
     @property
     def accepted(self) -> int:
         return len(self.turns) - self.duplicates
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """Messages without their secrets, each with its tokens, and how many secrets were cut."""
+
+    counted: list[tuple[Message, int]]
+    redactions: int
 
 
 def store_turns(
@@ -90,10 +101,10 @@ def store_turns(
     Errors, with nothing stored: PersonRestricted; ExternalIdReused when an external_id comes with other content.
     """
     conversation = Conversation(user_id, session_id, agent_id, messages, flush)
-    # Counted before the lock: encoding a long text takes longer than storing it.
-    counted = _counted(conversation)
+    # Read before the lock: that of a long text takes longer than storing it.
+    reading = _read(conversation)
     with transaction.atomic():
-        receipt = _store(tenant, conversation, counted)
+        receipt = _store(tenant, conversation, reading)
         if receipt.session and receipt.accepted:
             _note_seen(receipt.session.end_user, now=receipt.session.last_turn_at)
         return receipt
@@ -104,13 +115,13 @@ def store_conversations(*, tenant: Tenant, conversations: Sequence[Conversation]
 
     Errors, with the conversation's pointer: those of store_turns().
     """
-    counted = [_counted(conversation) for conversation in conversations]
+    readings = [_read(conversation) for conversation in conversations]
     receipts: dict[int, Receipt] = {}
     with transaction.atomic():
         # In one order for everybody: two that name the same sessions wait for each other one way only.
         for index in sorted(range(len(conversations)), key=lambda index: conversations[index].key):
             try:
-                receipts[index] = _store(tenant, conversations[index], counted[index])
+                receipts[index] = _store(tenant, conversations[index], readings[index])
             except (ExternalIdReused, PersonRestricted) as error:
                 fault = Fault(f"/conversations/{index}", error.code, error.detail)
                 raise type(error)(faults=[fault]) from error
@@ -118,17 +129,41 @@ def store_conversations(*, tenant: Tenant, conversations: Sequence[Conversation]
     return [receipts[index] for index in range(len(conversations))]
 
 
-def _counted(conversation: Conversation) -> list[tuple[Message, int]]:
-    return [(message, tokens.count(message.content)) for message in conversation.messages]
+def _read(conversation: Conversation) -> _Reading:
+    redacted = [_redacted(message) for message in conversation.messages]
+    counted = [(message, tokens.count(message.content)) for message, _ in redacted]
+    return _Reading(counted, redactions=sum(count for _, count in redacted))
 
 
-def _store(tenant: Tenant, conversation: Conversation, counted: Sequence[tuple[Message, int]]) -> Receipt:
+def _redacted(message: Message) -> tuple[Message, int]:
+    """The message without secrets, and how many it held."""
+    clean = redaction.redact_message(
+        content=message.content,
+        parts=message.parts,
+        tool_calls=message.tool_calls,
+        metadata=message.metadata,
+        name=message.name,
+    )
+    redacted = replace(
+        message,
+        content=clean.content,
+        parts=clean.parts,
+        tool_calls=clean.tool_calls,
+        metadata=clean.metadata,
+        # A mark may be longer than the secret in whose place it stands.
+        name=clean.name[:LONGEST_NAME],
+    )
+    return redacted, clean.count
+
+
+def _store(tenant: Tenant, conversation: Conversation, reading: _Reading) -> Receipt:
     queue = _capturing_queue(tenant, *conversation.key)
     if queue is None:
         return Receipt(session=None, turns=[], extraction=ExtractionStatus("off"))
-    stored, new = _sort_out(queue.session, counted, now=queue.clock)
+    stored, new = _sort_out(queue.session, reading.counted, now=queue.clock)
     _append(queue, new, now=queue.clock, flush=conversation.flush)
-    return Receipt(session=queue.session, turns=stored, extraction=debounce.status_of(queue, now=queue.clock))
+    status = debounce.status_of(queue, now=queue.clock)
+    return Receipt(queue.session, stored, status, redactions=reading.redactions)
 
 
 def _capturing_queue(tenant: Tenant, user_id: str, agent_id: str, session_id: str) -> SessionQueue | None:

@@ -142,7 +142,7 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     turns = StoredTurnSerializer(many=True)
     accepted = serializers.IntegerField()
     duplicates = serializers.IntegerField()
-    redactions = serializers.IntegerField()
+    redactions = serializers.IntegerField(help_text="Secrets that were cut out before anything was stored.")
     signals = serializers.ListField(child=serializers.CharField())
     extraction = ExtractionStatusSerializer()
 
@@ -158,7 +158,7 @@ def receipt_answer(receipt: Receipt, *, user_id: str) -> dict[str, Any]:
         "turns": [vars(turn) for turn in receipt.turns],
         "accepted": receipt.accepted,
         "duplicates": receipt.duplicates,
-        "redactions": 0,
+        "redactions": receipt.redactions,
         "signals": [],
         "extraction": extraction_answer(receipt.extraction),
     }

@@ -1,0 +1,25 @@
+"""What is stated outright holds no secrets either: they are cut out before anything is stored (rules.md, 1.2)."""
+
+from typing import Any
+
+from memories.pipeline.redaction import redact_message, redact_text
+
+# Lengths of the columns: a mark may be longer than the secret in whose place it stands.
+_TEXTS = {"content": None, "source_error": None, "key": 100, "value": 500}
+_LONGEST_TAG = 100
+
+
+def without_secrets(fields: dict[str, Any]) -> dict[str, Any]:
+    """The named fields of a fact, each secret in them replaced by its mark; JSON at any depth."""
+    scrubbed = dict(fields)
+    if fields.get("key") and fields.get("value"):
+        # A key such as "password" announces its value.
+        (scrubbed["value"],) = redact_message(content="", metadata={fields["key"]: fields["value"]}).metadata.values()
+    for name, longest in _TEXTS.items():
+        if scrubbed.get(name):
+            scrubbed[name] = redact_text(scrubbed[name])[0][:longest]
+    if fields.get("tags"):
+        scrubbed["tags"] = [redact_text(tag)[0][:_LONGEST_TAG] for tag in fields["tags"]]
+    if fields.get("structured"):
+        scrubbed["structured"] = redact_message(content="", metadata=fields["structured"]).metadata
+    return scrubbed
