@@ -5,7 +5,7 @@ Leases and due times follow the database's clock, so hosts whose clocks differ a
 
 import random
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -15,8 +15,9 @@ from django.db.models.functions import Now
 
 from memories import conf
 from memories.exceptions import LeaseLost
-from memories.models import EndUser, Session, SessionQueue, Turn
-from memories.pipeline import endpoint
+from memories.models import EndUser, Role, Session, SessionQueue, Turn
+from memories.pipeline import endpoint, signals
+from memories.pipeline.feed import fed, is_final_reply
 from memories.pipeline.pending import Pending, due_time, pending_of
 from memories.pipeline.setbacks import Setback
 
@@ -24,6 +25,8 @@ from memories.pipeline.setbacks import Setback
 REWAKE = timedelta(seconds=1)
 # What pending_of() reads of a turn: a backlog's text stays in the database.
 COUNTED = ("number", "role", "tool_calls", "token_count", "created_at")
+# Signs are looked for in the last turns that were said (rules.md, 1.4).
+RECENT = 6
 BACKOFF_BASE_SECONDS = 4.0
 BACKOFF_FACTOR = 3.0
 BACKOFF_LIMIT_SECONDS = 120.0
@@ -69,8 +72,25 @@ def status_of(queue: SessionQueue | None, *, now: datetime) -> ExtractionStatus:
     return ExtractionStatus(state, due_at=queue.due_at, max_due_at=limit)
 
 
-def arm(queue: SessionQueue, turns: Sequence[Turn], *, rules: conf.Rules, now: datetime, flush: bool) -> None:
-    """Count new turns as pending and move the due time; revives a parked batch. The caller holds the row's lock."""
+def signals_of(turns: Iterable[Turn]) -> list[str]:
+    """Kinds of signs in what the person says among the last fed of `turns`, which are those of one session in order."""
+    return signals.find([turn.text for turn in list(fed(turns))[-RECENT:] if turn.is_user])
+
+
+def arm(
+    queue: SessionQueue,
+    turns: Sequence[Turn],
+    *,
+    rules: conf.Rules,
+    now: datetime,
+    flush: bool,
+    found: Iterable[str] = (),
+) -> None:
+    """Count new turns as pending, keep the signs `found` in them and move the due time; revives a parked batch.
+
+    The caller holds the row's lock.
+    """
+    queue.signals = sorted({*queue.signals, *found})
     pending = _pending(queue).plus(turns)
     _remember(queue, pending, turns)
     due = due_time(pending, last_at=now, rules=rules, flush=flush, now=now)
@@ -132,7 +152,8 @@ def finish(claim: Claim, queue: SessionQueue, *, extracted_number: int, now: dat
     pending = pending_of(rest)
     # While a batch is extracted only a flush moves its due time.
     flush = queue.due_at != claim.due_at
-    queue.extracted_number, queue.attempts, queue.failure, queue.signals = extracted_number, 0, "", []
+    queue.extracted_number, queue.attempts, queue.failure = extracted_number, 0, ""
+    queue.signals = _signals_left(claim.session, rest)
     queue.batch_limit = None
     _remember(queue, pending, rest)
     _release(queue)
@@ -189,6 +210,15 @@ def due_sessions(limit: int) -> list[uuid.UUID]:
     found = list(rows.values_list("pk", flat=True)[:limit])
     SessionQueue.objects.filter(pk__in=found).update(woken_at=Now())
     return found
+
+
+def _signals_left(session: Session, rest: Iterable[Turn]) -> list[str]:
+    """The signs of turns that came while others were extracted; text is read only where the person said something."""
+    spoken = [turn for turn in rest if turn.role == Role.USER or is_final_reply(turn)][-RECENT:]
+    if not any(turn.role == Role.USER for turn in spoken):
+        return []
+    numbers = [turn.number for turn in spoken]
+    return signals_of(Turn.objects.filter(session=session, number__in=numbers).order_by("number"))
 
 
 def _claim(queue: SessionQueue, rules: conf.Rules) -> Claim:

@@ -63,12 +63,16 @@ class StoredTurn:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What became of a post; `session` is None when capture is switched off, `redactions` counts secrets cut."""
+    """What became of a post; `session` is None when capture is switched off, `redactions` counts secrets cut.
+
+    `signals` are the kinds of signs found in what the person said last (rules.md, 1.4).
+    """
 
     session: Session | None
     turns: list[StoredTurn]
     extraction: ExtractionStatus
     redactions: int = 0
+    signals: list[str] = field(default_factory=list)
 
     @property
     def duplicates(self) -> int:
@@ -81,10 +85,11 @@ class Receipt:
 
 @dataclass(frozen=True)
 class _Reading:
-    """Messages without their secrets, each with its tokens, and how many secrets were cut."""
+    """Messages without their secrets, each with its tokens; how many secrets were cut; the signs they give."""
 
     counted: list[tuple[Message, int]]
     redactions: int
+    signals: list[str]
 
 
 def store_turns(
@@ -132,7 +137,14 @@ def store_conversations(*, tenant: Tenant, conversations: Sequence[Conversation]
 def _read(conversation: Conversation) -> _Reading:
     redacted = [_redacted(message) for message in conversation.messages]
     counted = [(message, tokens.count(message.content)) for message, _ in redacted]
-    return _Reading(counted, redactions=sum(count for _, count in redacted))
+    said = [_spoken(message) for message, _ in redacted]
+    return _Reading(counted, sum(count for _, count in redacted), debounce.signals_of(said))
+
+
+def _spoken(message: Message) -> Turn:
+    """As much of a turn as tells whether it is fed."""
+    given = {"content": message.content, "tool_calls": message.tool_calls, "metadata": message.metadata}
+    return Turn(role=message.role, **given)
 
 
 def _redacted(message: Message) -> tuple[Message, int]:
@@ -161,9 +173,9 @@ def _store(tenant: Tenant, conversation: Conversation, reading: _Reading) -> Rec
     if queue is None:
         return Receipt(session=None, turns=[], extraction=ExtractionStatus("off"))
     stored, new = _sort_out(queue.session, reading.counted, now=queue.clock)
-    _append(queue, new, now=queue.clock, flush=conversation.flush)
+    _append(queue, new, now=queue.clock, flush=conversation.flush, found=reading.signals)
     status = debounce.status_of(queue, now=queue.clock)
-    return Receipt(queue.session, stored, status, redactions=reading.redactions)
+    return Receipt(queue.session, stored, status, reading.redactions, reading.signals)
 
 
 def _capturing_queue(tenant: Tenant, user_id: str, agent_id: str, session_id: str) -> SessionQueue | None:
@@ -249,7 +261,7 @@ def _turn(session: Session, message: Message, token_count: int, *, number: int, 
     )
 
 
-def _append(queue: SessionQueue, new: Sequence[Turn], *, now: datetime, flush: bool) -> None:
+def _append(queue: SessionQueue, new: Sequence[Turn], *, now: datetime, flush: bool, found: Sequence[str]) -> None:
     """Write the new turns with the counters; with nothing new a flush still moves the due time."""
     session = queue.session
     if new:
@@ -259,7 +271,8 @@ def _append(queue: SessionQueue, new: Sequence[Turn], *, now: datetime, flush: b
         session.last_turn_at, session.ended_at = now, None
         session.save(update_fields=["turn_count", "token_count", "last_turn_at", "ended_at"])
     if new or flush:
-        debounce.arm(queue, new, rules=conf.rules(session.tenant), now=now, flush=flush)
+        found = found if new else []
+        debounce.arm(queue, new, rules=conf.rules(session.tenant), now=now, flush=flush, found=found)
 
 
 def _note_all_seen(receipts: Iterable[Receipt]) -> None:

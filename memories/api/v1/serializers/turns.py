@@ -21,6 +21,7 @@ from memories.exceptions import Fault, MessageTooLarge
 from memories.models import Role, Session
 from memories.pipeline.debounce import ExtractionStatus
 from memories.pipeline.ingest import Conversation, Message, Receipt
+from memories.pipeline.signals import KINDS
 
 MAX_MESSAGES = 500
 MAX_CONVERSATIONS = 100
@@ -143,7 +144,7 @@ class ReceiptSerializer(serializers.Serializer[Any]):
     accepted = serializers.IntegerField()
     duplicates = serializers.IntegerField()
     redactions = serializers.IntegerField(help_text="Secrets that were cut out before anything was stored.")
-    signals = serializers.ListField(child=serializers.CharField())
+    signals = serializers.ListField(child=serializers.ChoiceField(KINDS), help_text="Signs in what was said last.")
     extraction = ExtractionStatusSerializer()
 
 
@@ -159,7 +160,7 @@ def receipt_answer(receipt: Receipt, *, user_id: str) -> dict[str, Any]:
         "accepted": receipt.accepted,
         "duplicates": receipt.duplicates,
         "redactions": receipt.redactions,
-        "signals": [],
+        "signals": receipt.signals,
         "extraction": extraction_answer(receipt.extraction),
     }
 
