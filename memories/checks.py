@@ -3,9 +3,7 @@
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning, register
-
-from memories import conf
+from django.core.checks import CheckMessage, Error, register
 
 SECRET_KEY_LENGTH = 32
 
@@ -46,11 +44,3 @@ def secret_key_is_long(**_: Any) -> list[CheckMessage]:
     hint = "Set MEMORYHUB_SECRET_KEY to the output of `openssl rand -hex 32`, or unset it: one is generated and kept."
     problem = f"The secret key has {length} characters; {SECRET_KEY_LENGTH} are the least."
     return [Error(problem, hint=hint, id="memories.E004")]
-
-
-@register()
-def rules_are_not_built(**_: Any) -> list[CheckMessage]:
-    if settings.MEMORYHUB_LLM != "rules" or conf.llm().mode != conf.LLM_OFF:
-        return []
-    hint = "Turns are kept and nothing is extracted; set an endpoint to extract facts."
-    return [Warning("MEMORYHUB_LLM=rules is not available yet and acts as off.", hint=hint, id="memories.W001")]

@@ -6,6 +6,7 @@ from typing import Protocol
 from django.conf import settings
 
 LLM_OFF = "off"
+LLM_RULES = "rules"
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Overrides(Protocol):
 
 @dataclass(frozen=True)
 class LLMConfig:
-    """Which model is asked: mode is openai, scripted or off; timeout in seconds for a whole call."""
+    """Which model is asked: mode is openai, scripted, rules (none) or off; timeout in seconds for a whole call."""
 
     mode: str
     model: str
@@ -89,7 +90,7 @@ def throttle(scope: str) -> Rate | None:
 
 
 def llm() -> LLMConfig:
-    """The model endpoint in force; without an endpoint the mode is off unless another was asked for."""
+    """The model endpoint in force; without an endpoint the mode is rules unless another was asked for."""
     return LLMConfig(
         mode=_llm_mode(),
         model=settings.MEMORYHUB_LLM_MODEL,
@@ -103,6 +104,5 @@ def llm() -> LLMConfig:
 
 def _llm_mode() -> str:
     endpoint = bool(settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL)
-    wanted: str = settings.MEMORYHUB_LLM or ("openai" if endpoint else LLM_OFF)
-    # Extraction by rules is not built yet: until it is, "rules" keeps turns and extracts nothing.
-    return LLM_OFF if wanted == "rules" else wanted
+    wanted: str = settings.MEMORYHUB_LLM or ("openai" if endpoint else LLM_RULES)
+    return wanted

@@ -18,5 +18,7 @@ atexit.register(keeper.end, keeper.start(TEST_HOME))
 
 from memoryhub.settings import *  # noqa: E402, F403
 
+# Tests that extract say how.
+MEMORYHUB_LLM = "off"
 # The slow, safe hasher would cost every sign-in of the tests a second.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

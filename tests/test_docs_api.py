@@ -52,6 +52,7 @@ def test_every_field_of_an_answer_is_documented() -> None:
 
 @pytest.mark.usefixtures("db")
 def test_the_curl_lines_work(settings: Any) -> None:
+    settings.MEMORYHUB_LLM = "openai"
     settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
     tenant = factories.tenant()
     _, plaintext = factories.api_key(tenant)

@@ -83,7 +83,7 @@ def correct_fact(
         fact.category = category or fact.category
         # The value was that of the old text; the key stays, so that no other value takes this fact's place.
         fact.value = ""
-        fact.status, fact.binding = Status.ACTIVE, True
+        fact.status, fact.flags, fact.binding = Status.ACTIVE, [], True
         fact.source, fact.trust, fact.confidence, fact.stated_confidence = Source.CORRECTED, Trust.OPERATOR, 1.0, 1.0
         fact.last_confirmed_at = now
 

@@ -1,8 +1,9 @@
-"""One attempt at a session's due batch: claim, gather, ask the model, commit in one short fenced transaction."""
+"""One attempt at a session's due batch: claim, gather, ask the model (without one, apply simple rules), commit in one
+short fenced transaction."""
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,11 +15,10 @@ from django.db.models.functions import Now
 from memories import conf
 from memories.exceptions import LeaseLost, ModelError
 from memories.llm import client
-from memories.llm.calls import Completion
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.memory_update import MemoryUpdate
 from memories.models import ExtractionRun, SessionQueue
-from memories.pipeline import debounce, endpoint, extraction, gate, reconcile
+from memories.pipeline import debounce, endpoint, extraction, gate, reconcile, rules_extraction
 from memories.pipeline.batches import Batch
 from memories.pipeline.debounce import Claim
 from memories.pipeline.setbacks import Setback, setback
@@ -65,7 +65,8 @@ class _Attempt:
 
     def start(self, batch: Batch) -> ExtractionRun:
         """Commit the record of the attempt before its first call."""
-        session = self.claim.session
+        session, llm = self.claim.session, conf.llm()
+        extractor = rules_extraction.EXTRACTOR if llm.mode == conf.LLM_RULES else f"llm:{llm.model}"
         with transaction.atomic():
             debounce.hold(self.claim)
             self.run = ExtractionRun.objects.create(
@@ -76,8 +77,8 @@ class _Attempt:
                 last_number=batch.last_number,
                 fed_turns=len(batch.turns),
                 attempt=self.claim.attempt,
-                extractor=f"llm:{conf.llm().model}",
-                prompt_version=memory_update.VERSION,
+                extractor=extractor,
+                prompt_version=memory_update.VERSION if extractor != rules_extraction.EXTRACTOR else extractor,
                 guidance_version=session.tenant.guidance_version,
                 started_at=self.begun_at,
             )
@@ -127,6 +128,15 @@ def _pass_over(attempt: _Attempt, batch: Batch) -> None:
 
 def _extract(attempt: _Attempt, batch: Batch) -> None:
     run = attempt.start(batch)
+    if run.extractor == rules_extraction.EXTRACTOR:
+        found = rules_extraction.extract(batch.turns)
+        held = dict.fromkeys(found.suggested, rules_extraction.SUGGESTED)
+        _commit(attempt, run, batch, MemoryUpdate(new_facts=found.new_facts), held=held)
+    else:
+        _ask(attempt, run, batch)
+
+
+def _ask(attempt: _Attempt, run: ExtractionRun, batch: Batch) -> None:
     try:
         completion = client.complete(
             messages=batch.messages,
@@ -140,7 +150,9 @@ def _extract(attempt: _Attempt, batch: Batch) -> None:
         attempt.give_back(setback(error, fed_turns=len(batch.turns), batch_limit=limit, endpoint_down=down))
     else:
         endpoint.answered()
-        _commit(attempt, run, batch, completion)
+        run.extractor, run.calls = completion.extractor, attempt.calls
+        run.prompt_tokens, run.completion_tokens = completion.prompt_tokens, completion.completion_tokens
+        _commit(attempt, run, batch, completion.answer, held={})
 
 
 def _note_failure(claim: Claim, error: ModelError) -> bool:
@@ -151,13 +163,12 @@ def _note_failure(claim: Claim, error: ModelError) -> bool:
     return False
 
 
-def _commit(attempt: _Attempt, run: ExtractionRun, batch: Batch, completion: Completion[MemoryUpdate]) -> None:
-    """Results, record and watermark together, or nothing."""
+def _commit(
+    attempt: _Attempt, run: ExtractionRun, batch: Batch, answer: MemoryUpdate, *, held: Mapping[int, str]
+) -> None:
+    """Results, record and watermark together, or nothing; `held` are flags of new facts, by place."""
     claim, now = attempt.claim, attempt.now()
-    run.extractor, run.calls = completion.extractor, attempt.calls
-    run.prompt_tokens, run.completion_tokens = completion.prompt_tokens, completion.completion_tokens
-    answer = completion.answer
-    admitted = gate.admit(answer.new_facts, evidence=batch.evidence, rules=claim.rules)
+    admitted = gate.admit(answer.new_facts, evidence=batch.evidence, rules=claim.rules, held=held)
     with transaction.atomic():
         queue = debounce.hold(claim)
         outcome = reconcile.apply(run=run, batch=batch, answer=answer, admitted=admitted, now=now)

@@ -75,6 +75,7 @@ class Writer:
             source_error=candidate.source_error,
             trust=candidate.trust,
             status=candidate.status,
+            flags=list(candidate.flags),
             extractor=run.extractor,
             prompt_version=run.prompt_version,
             extraction=run,
@@ -90,14 +91,15 @@ class Writer:
         return fact
 
     def _raise_trust(self, fact: Fact, candidate: Accepted) -> None:
-        """Somebody's own word takes the place of what others suggested in the same words."""
-        if rank(candidate.trust) <= rank(fact.trust):
+        """Somebody's own word takes the place of what others, or mere rules, suggested in the same words."""
+        approves = (fact.status, candidate.status) == (Status.PENDING, Status.ACTIVE)
+        if rank(candidate.trust) <= rank(fact.trust) and not approves:
             return
         fact.category, fact.key, fact.value = candidate.category, candidate.key, candidate.value
         fact.importance, fact.tags, fact.source_error = candidate.importance, candidate.tags, candidate.source_error
         fact.trust, fact.source, fact.status = candidate.trust, candidate.source, candidate.status
         fact.confidence = fact.stated_confidence = candidate.confidence
-        fact.raw = candidate.quote
+        fact.raw, fact.flags = candidate.quote, list(candidate.flags)
         fact.extraction = self.run
 
     def _later_expiry(self, fact: Fact, candidate: Accepted) -> datetime | None:

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,9 +14,10 @@ from memories.conf import Rules
 from memories.llm.prompts.memory_update import CandidateFact, ReinforcedFact, RemovedFact
 from memories.models import Category, Source, Status, Trust
 from memories.models.folding import fold
-from memories.pipeline import uploads
+from memories.pipeline import signals, suspicion, uploads
 from memories.pipeline.cleaning import clean
 from memories.pipeline.feed import FedTurn
+from memories.pipeline.redaction import redact_text
 
 LONGEST_CONTENT = 2_000
 LONGEST_KEY = 100
@@ -24,6 +27,7 @@ MOST_TAGS = 20
 # A batch says far less; a model that runs wild is not to hold the person's row for minutes.
 MOST_CANDIDATES = 1_000
 IMPLICIT_CONFIDENCE = 0.8
+_DECISIVE = frozenset({"correction", "decision"})
 
 _RANKS = {Trust.TOOL: 0, Trust.ASSISTANT: 1, Trust.USER: 2, Trust.OPERATOR: 3}
 _SOURCES = {Trust.USER: Source.EXPLICIT, Trust.ASSISTANT: Source.SYSTEM, Trust.TOOL: Source.EXTERNAL}
@@ -35,6 +39,12 @@ class Evidence:
 
     fed: Mapping[int, FedTurn]
     tool_numbers: frozenset[int]
+
+    @cached_property
+    def decisive(self) -> frozenset[int]:
+        """Numbers of the turns in which the person corrects or decides something."""
+        users = [turn for turn in self.fed.values() if turn.is_user]
+        return frozenset(turn.number for turn in users if _DECISIVE.intersection(signals.find([turn.text])))
 
     def cited(self, numbers: Iterable[int]) -> list[int]:
         """Those of `numbers` that are turns of the batch, in order.
@@ -65,10 +75,13 @@ class Accepted:
     quoted: int | None
     source_error: str
     expires_in: timedelta | None
+    # Why it waits for review although its trust would do, and whether the person corrects or decides it.
+    flags: tuple[str, ...] = ()
+    decisive: bool = False
 
     @property
     def status(self) -> Status:
-        return Status.ACTIVE if self.trust == Trust.USER else Status.PENDING
+        return Status.ACTIVE if self.trust == Trust.USER and not self.flags else Status.PENDING
 
 
 @dataclass(frozen=True)
@@ -91,10 +104,15 @@ class Admitted:
     refusals: Counter[str]
 
 
-def admit(items: Iterable[Any], *, evidence: Evidence, rules: Rules) -> Admitted:
-    """Judge the items of `new_facts`, whatever they are: one bad item loses no good one."""
+def admit(
+    items: Iterable[Any], *, evidence: Evidence, rules: Rules, held: Mapping[int, str] = MappingProxyType({})
+) -> Admitted:
+    """Judge the items of `new_facts`, whatever they are: one bad item loses no good one.
+
+    `held` are flags of items, by place, that wait for review whatever they say.
+    """
     judged = [judge(raw, index=index, evidence=evidence, rules=rules) for index, raw in enumerate(items)]
-    accepted = [item for item in judged if isinstance(item, Accepted)]
+    accepted = [_held(item, held.get(item.index)) for item in judged if isinstance(item, Accepted)]
     distinct = _once(accepted)
     candidates = distinct[:MOST_CANDIDATES]
     refusals = Counter(item.reason for item in judged if isinstance(item, Refused))
@@ -163,6 +181,7 @@ def _reason_against(candidate: CandidateFact, content: str, rules: Rules) -> str
         "not_about_user": candidate.about != "user",
         "transient": candidate.durability != "durable" and candidate.expires_in_days is None,
         "upload": uploads.mentioned(content[: LONGEST_CONTENT + 1]),
+        "secret": _holds_secret(candidate, content),
     }
     return next((reason for reason, applies in checks.items() if applies), "")
 
@@ -189,11 +208,23 @@ def _accept(candidate: CandidateFact, content: str, *, index: int, evidence: Evi
         quoted=quoted,
         source_error=clean(candidate.source_error or "")[:LONGEST_CONTENT],
         expires_in=timedelta(days=candidate.expires_in_days) if candidate.expires_in_days else None,
+        flags=suspicion.flags(content, value, quote if quoted else ""),
+        decisive=trust == Trust.USER and not evidence.decisive.isdisjoint(cited),
     )
     if trust == Trust.USER and not quoted:
         confidence = min(accepted.confidence, IMPLICIT_CONFIDENCE)
         return replace(accepted, source=Source.IMPLICIT, confidence=confidence)
     return accepted
+
+
+def _held(candidate: Accepted, flag: str | None) -> Accepted:
+    return replace(candidate, flags=(*candidate.flags, flag)) if flag else candidate
+
+
+def _holds_secret(candidate: CandidateFact, content: str) -> bool:
+    """Whether any of its texts, as far as they would be stored, holds what is never stored."""
+    texts = [content, candidate.key or "", candidate.value or "", candidate.source_error or "", *_tags(candidate.tags)]
+    return any(redact_text(text[: LONGEST_CONTENT + 1])[1] for text in texts)
 
 
 def _trust_of_turn(number: int, evidence: Evidence) -> Trust:
@@ -222,5 +253,5 @@ def _tags(tags: Iterable[str]) -> list[str]:
     return [tag for tag in cleaned if 0 < len(tag) <= LONGEST_TAG][:MOST_TAGS]
 
 
-def _weight(candidate: Accepted) -> tuple[int, float]:
-    return rank(candidate.trust), candidate.confidence
+def _weight(candidate: Accepted) -> tuple[int, bool, float]:
+    return rank(candidate.trust), not candidate.flags, candidate.confidence

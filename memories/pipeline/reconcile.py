@@ -64,7 +64,7 @@ class _Desk:
             self._assert(candidate)
 
     def _suggest(self, candidate: Accepted) -> None:
-        """Of an assistant's or a tool's trust: it may join another suggestion, and changes nothing that is active."""
+        """It may join another suggestion, and changes nothing that is active."""
         twin = self.known.twin(candidate)
         if twin is None:
             self._store(candidate, "suggested")
@@ -127,8 +127,11 @@ def _is_trusted_enough(candidate: Accepted, fact: Fact) -> bool:
 
 
 def _wins(candidate: Accepted, fact: Fact) -> bool:
-    """Against the highest confidence ever stated for the fact, reinforcement excluded; on a tie the newer wins."""
-    return candidate.confidence >= CERTAIN or candidate.confidence >= fact.stated_confidence
+    """Against the highest confidence ever stated for the fact, reinforcement excluded; on a tie the newer wins.
+
+    A correction or a decision of the person's own always does.
+    """
+    return candidate.decisive or candidate.confidence >= CERTAIN or candidate.confidence >= fact.stated_confidence
 
 
 def _references(answer: MemoryUpdate, batch: Batch, *, stored: set[int]) -> Outcome:

@@ -11,6 +11,7 @@ from memories.llm.prompts import memory_update
 from memories.models import ActorKind, ExtractionRun, ProfileSection, Section
 from memories.pipeline import uploads
 from memories.pipeline.cleaning import clean_lines
+from memories.pipeline.redaction import redact_text
 
 LONGEST_SUMMARY = 4_000
 
@@ -44,7 +45,7 @@ def _summary(item: Any) -> str:
     if not section.should_update:
         return ""
     # Cut before the costly scrubbing, and still recognised as too long after it.
-    return uploads.scrub(clean_lines(section.summary[: 2 * LONGEST_SUMMARY]))
+    return redact_text(uploads.scrub(clean_lines(section.summary[: 2 * LONGEST_SUMMARY])))[0]
 
 
 def _blank(run: ExtractionRun, section: str) -> ProfileSection:

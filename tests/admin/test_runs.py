@@ -14,6 +14,7 @@ from tests.admin.pages import HOSTILE, LIST_BUDGET, PAGE_BUDGET, list_of, page_o
 
 @pytest.fixture
 def session(db: None, settings: Settings) -> Session:
+    settings.MEMORYHUB_LLM = "openai"
     settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
     return factories.session(factories.end_user(display_name="Katherine"), [("user", "Hi"), ("assistant", "Hello")])
 

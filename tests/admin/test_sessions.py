@@ -17,6 +17,7 @@ TURNS = [("user", "最近在准备马拉松"), ("assistant", "太好了"), ("too
 
 @pytest.fixture
 def session(db: None, settings: Settings) -> Session:
+    settings.MEMORYHUB_LLM = "openai"
     settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
     return factories.session(
         factories.end_user(display_name="华桂珍"), TURNS, session_id="周末计划", agent_id="companion"
@@ -43,7 +44,7 @@ def test_list_and_page_show_the_state(admin: Client, session: Session, state: di
 
 
 def test_without_a_model_it_is_off(admin: Client, session: Session, settings: Settings) -> None:
-    settings.OPENAI_BASE_URL = ""
+    settings.MEMORYHUB_LLM = "off"
     assert admin.get(page_of(session)).context["state"].status == "off"
 
 

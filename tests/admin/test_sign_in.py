@@ -43,6 +43,7 @@ def test_the_banner_is_on_lists_records_and_forms(admin: Client) -> None:
 
 
 def test_the_banner_is_gone_with_an_endpoint(admin: Client, settings: Settings) -> None:
+    settings.MEMORYHUB_LLM = "openai"
     settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
     assert BANNER not in text_of(admin.get(reverse("admin:index")))
 

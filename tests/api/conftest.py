@@ -42,4 +42,5 @@ def client(hub: Hub) -> HubClient:
 @pytest.fixture
 def with_model(settings: Settings) -> None:
     """An endpoint is configured, so that turns are armed for extraction; nobody calls it."""
+    settings.MEMORYHUB_LLM = "openai"
     settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"

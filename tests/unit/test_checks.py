@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.core.checks import Error, Warning, run_checks
+from django.core.checks import Error, run_checks
 
 OURS = "memories."
 SOUND = {
@@ -57,12 +57,6 @@ def test_scripted_answers_need_a_file(script: str, refused: bool, settings: Any)
 def test_openai_needs_a_key_or_an_address(key: str, address: str, refused: bool, settings: Any) -> None:
     settings.MEMORYHUB_LLM, settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL = "openai", key, address
     assert found() == ([(Error, "memories.E003")] if refused else [])
-
-
-@pytest.mark.parametrize(("wanted", "warned"), [("rules", True), ("off", False), ("", False)])
-def test_rules_are_announced_as_not_there_yet(wanted: str, warned: bool, settings: Any) -> None:
-    settings.MEMORYHUB_LLM = wanted
-    assert found() == ([(Warning, "memories.W001")] if warned else [])
 
 
 @pytest.mark.parametrize(("length", "refused"), [(31, True), (32, False)])

@@ -60,7 +60,7 @@ def test_a_tenants_lease_never_ends_during_one_call(settings: Any) -> None:
 @pytest.mark.parametrize(
     ("wanted", "key", "address", "mode"),
     [
-        ("", "", "", "off"),
+        ("", "", "", "rules"),
         ("", "sk", "", "openai"),
         ("", "", "http://127.0.0.1:9", "openai"),
         ("openai", "sk", "", "openai"),
@@ -68,8 +68,8 @@ def test_a_tenants_lease_never_ends_during_one_call(settings: Any) -> None:
         ("scripted", "", "", "scripted"),
         ("scripted", "sk", "", "scripted"),
         ("off", "sk", "", "off"),
-        ("rules", "", "", "off"),
-        ("rules", "sk", "", "off"),
+        ("rules", "", "", "rules"),
+        ("rules", "sk", "", "rules"),
     ],
 )
 def test_which_model_is_in_force(wanted: str, key: str, address: str, mode: str, settings: Any) -> None:
