@@ -50,7 +50,7 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         context: dict[str, Any] = super().each_context(request)
-        return {**context, "model_is_off": conf.llm().mode == conf.LLM_OFF}
+        return {**context, "llm_mode": conf.llm().mode}
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         return super().index(request, {**overview(request.user, now=timezone.now()), **(extra_context or {})})

@@ -129,6 +129,8 @@ def _pass_over(attempt: _Attempt, batch: Batch) -> None:
 def _extract(attempt: _Attempt, batch: Batch) -> None:
     run = attempt.start(batch)
     if run.extractor == rules_extraction.EXTRACTOR:
+        # A pause left over from a model that was taken away holds nobody back.
+        endpoint.answered()
         found = rules_extraction.extract(batch.turns)
         held = dict.fromkeys(found.suggested, rules_extraction.SUGGESTED)
         _commit(attempt, run, batch, MemoryUpdate(new_facts=found.new_facts), held=held)

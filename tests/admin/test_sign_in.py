@@ -36,6 +36,16 @@ def test_the_banner_says_that_no_model_is_configured(admin: Client, address: str
     assert "OPENAI_API_KEY" in page
 
 
+@pytest.mark.parametrize(("mode", "promised"), [("rules", True), ("off", False)])
+def test_the_banner_tells_of_suggestions_where_there_are_any(
+    mode: str, promised: bool, admin: Client, settings: Settings
+) -> None:
+    settings.MEMORYHUB_LLM = mode
+    page = text_of(admin.get(reverse("admin:index")))
+    assert BANNER in page
+    assert ("Suggestions come from simple rules and wait for review." in page) is promised
+
+
 def test_the_banner_is_on_lists_records_and_forms(admin: Client) -> None:
     fact = factories.fact(factories.end_user())
     for address in (list_of(Fact), page_of(fact), page_of(fact.tenant), f"{list_of(type(fact.tenant))}add/"):

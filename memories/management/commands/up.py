@@ -112,16 +112,23 @@ class Probe:
                 return False
 
 
+_KEPT = "No language model configured: messages are kept as written."
+# What is said of each way to work without a model.
+MODELLESS = {
+    conf.LLM_RULES: [
+        f"{_KEPT} Suggestions come from simple rules and wait for review.",
+        "Set OPENAI_API_KEY or OPENAI_BASE_URL to have facts extracted by a model.",
+    ],
+    conf.LLM_OFF: [_KEPT],
+}
+
+
 def greeting() -> str:
     """What a newcomer needs: the address, the demo's sign-in and key, a line to paste."""
     lines = ["", f"Memory Hub is running: {settings.PUBLIC_URL}/admin/", *_demo_lines()]
     if _is_embedded():
         lines.append(f"Data: {embedded_postgres.folder(settings.HOME)}")
-    if conf.llm().mode == conf.LLM_OFF:
-        lines.append(
-            "No language model configured: messages are kept as written. "
-            "Set OPENAI_API_KEY or OPENAI_BASE_URL to have facts extracted."
-        )
+    lines += MODELLESS.get(conf.llm().mode, [])
     return "\n".join([*lines, "Ctrl-C stops everything.", ""])
 
 
