@@ -47,6 +47,24 @@ class CorrectForm(FactForm):
         return f"{fact} is corrected: no job and no key changes it from now on."
 
 
+class ApproveForm(FactForm):
+    reason = LineField(required=False, max_length=2000, help_text="Optional; kept with the revision.")
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        given = {"fact_id": self.record.pk, "expected_version": self.cleaned_data["version"]}
+        fact = curation.approve_fact(**given, reason=self.cleaned_data["reason"], actor=actor, now=now)
+        return f"{fact} is approved: it is served from now on."
+
+
+class RejectForm(FactForm):
+    reason = LineField(required=False, max_length=2000, help_text="Optional; kept with the revision.")
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        given = {"fact_id": self.record.pk, "expected_version": self.cleaned_data["version"]}
+        fact = curation.reject_fact(**given, reason=self.cleaned_data["reason"], actor=actor, now=now)
+        return f"{fact} is rejected, and is not suggested again."
+
+
 class ForgetForm(FactForm):
     reason = LineField(max_length=2000, help_text="Kept with the revision, for your colleagues.")
 

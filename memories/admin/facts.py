@@ -1,4 +1,4 @@
-"""Facts: the list, the page, and the verbs correct, forget and restore."""
+"""Facts: the list, the page, and the verbs approve, reject, correct, forget and restore."""
 
 from typing import Any, ClassVar
 
@@ -7,7 +7,7 @@ from django.utils.safestring import SafeString
 
 from memories.admin import cells
 from memories.admin.columns import column
-from memories.admin.fact_forms import CorrectForm, ForgetForm, RestoreForm
+from memories.admin.fact_forms import ApproveForm, CorrectForm, ForgetForm, RejectForm, RestoreForm
 from memories.admin.fact_page import citations, fading, revisions
 from memories.admin.page import RecordPage, VerbForm
 from memories.admin.wording import KINDS
@@ -19,6 +19,8 @@ LIVE = (Status.ACTIVE, Status.PENDING)
 class FactPage(RecordPage):
     page_template = "memories/fact.html"
     verbs: ClassVar[dict[str, type[VerbForm]]] = {
+        "approve": ApproveForm,
+        "reject": RejectForm,
         "correct": CorrectForm,
         "forget": ForgetForm,
         "restore": RestoreForm,
@@ -30,7 +32,7 @@ class FactPage(RecordPage):
     search_help_text = "Search content or key"
     ordering = ("-created_at", "-id")
     empty_title = "No facts yet"
-    empty_hint = "Facts are drawn from posted turns once a language model is configured, or written with POST /facts."
+    empty_hint = "Facts are drawn from posted turns, or written with POST /facts."
 
     @column("Fact")
     def statement(self, fact: Fact) -> SafeString:

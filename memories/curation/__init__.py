@@ -1,7 +1,15 @@
 """Every change by a person is a named, audited verb here; admin, API and commands call the same ones."""
 
 from memories.curation.adding import FactDraft, add_fact
-from memories.curation.facts import correct_fact, delete_fact, edit_fact, forget_fact, restore_fact
+from memories.curation.facts import (
+    approve_fact,
+    correct_fact,
+    delete_fact,
+    edit_fact,
+    forget_fact,
+    reject_fact,
+    restore_fact,
+)
 from memories.curation.keys import authenticate_key, create_api_key, revoke_api_key
 from memories.curation.people import person_for_writing, save_tenant, update_person, write_profile_section
 from memories.curation.runs import retry_extraction
@@ -12,6 +20,7 @@ __all__ = [
     "Allowance",
     "FactDraft",
     "add_fact",
+    "approve_fact",
     "authenticate_key",
     "correct_fact",
     "count_request",
@@ -21,6 +30,7 @@ __all__ = [
     "edit_fact",
     "forget_fact",
     "person_for_writing",
+    "reject_fact",
     "restore_fact",
     "retry_extraction",
     "revoke_api_key",

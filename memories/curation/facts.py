@@ -92,6 +92,35 @@ def correct_fact(
     )
 
 
+def approve_fact(
+    *, fact_id: uuid.UUID, actor: Actor, now: datetime, expected_version: int | None = None, reason: str = ""
+) -> Fact:
+    """An operator lets a suggestion be served; its trust stays. Errors: NotFound, PreconditionFailed, Conflict."""
+
+    def change(fact: Fact) -> None:
+        _must_be_pending(fact)
+        fact.status, fact.flags, fact.last_confirmed_at = Status.ACTIVE, [], now
+
+    return _change(
+        fact_id, None, "approve", change, actor=actor, now=now, expected_version=expected_version, reason=reason
+    )
+
+
+def reject_fact(
+    *, fact_id: uuid.UUID, actor: Actor, now: datetime, expected_version: int | None = None, reason: str = ""
+) -> Fact:
+    """An operator turns a suggestion down; its text and key are refused for good. Errors: as approve_fact()."""
+
+    def change(fact: Fact) -> None:
+        _must_be_pending(fact)
+        fact.status = Status.REJECTED
+        _refuse(fact, _refusals(fact), now=now)
+
+    return _change(
+        fact_id, None, "reject", change, actor=actor, now=now, expected_version=expected_version, reason=reason
+    )
+
+
 def forget_fact(
     *,
     fact_id: uuid.UUID,
@@ -217,6 +246,11 @@ def _save(fact: Fact, *, now: datetime) -> None:
 def _must_be_live(fact: Fact) -> None:
     if fact.status not in LIVE:
         raise Conflict(f"The fact is {fact.status}: restore it first.")
+
+
+def _must_be_pending(fact: Fact) -> None:
+    if fact.status != Status.PENDING:
+        raise Conflict(f"The fact is {fact.status}: only a suggestion that waits can be approved or rejected.")
 
 
 def _status_outside_trash(fact: Fact) -> str:

@@ -1,0 +1,77 @@
+"""Approve and reject: what becomes of a suggestion, and who may decide."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from memories import conf
+from memories.models import AuditEvent, Fact, FactRevision, Operator
+from memories.pipeline import consolidation
+from tests import factories
+from tests.admin.pages import page_of, text_of
+from tests.factories import NOW
+
+SAID = ["I prefer tea to coffee.", "我喜欢喝龙井茶。"]
+
+
+@pytest.fixture(params=SAID)
+def suggestion(request: pytest.FixtureRequest, db: None, settings: Settings) -> Fact:
+    settings.MEMORYHUB_LLM = conf.LLM_RULES
+    extract(factories.end_user(), request.param)
+    return Fact.objects.get(status="pending")
+
+
+def extract(person: Any, text: str) -> None:
+    session = factories.session(person, [("user", text)], flush=True)
+    assert consolidation.consolidate(session_id=session.pk, now=NOW)
+
+
+def decide(client: Client, fact: Fact, verb: str, **over: Any) -> Any:
+    return client.post(page_of(fact, verb), {"version": fact.version, "reason": "She told me", **over})
+
+
+def test_approved_it_is_active_with_its_trust(admin: Client, administrator: Operator, suggestion: Fact) -> None:
+    assert suggestion.flags == ["suggested_by_rules"]
+    assert decide(admin, suggestion, "approve").status_code == 302
+    fact = Fact.objects.get()
+    assert (fact.status, fact.flags, fact.trust, fact.binding) == ("active", [], "user", False)
+    revision = FactRevision.objects.get(fact=fact, verb="approve")
+    assert (revision.reason, revision.actor_id) == ("She told me", str(administrator.pk))
+    assert AuditEvent.objects.get(object_id=fact.pk).verb == "approve"
+
+
+def test_rejected_it_is_not_suggested_again(admin: Client, suggestion: Fact) -> None:
+    assert decide(admin, suggestion, "reject").status_code == 302
+    assert Fact.objects.get().status == "rejected"
+    assert FactRevision.objects.filter(verb="reject").count() == AuditEvent.objects.filter(verb="reject").count() == 1
+    extract(suggestion.end_user, suggestion.raw)
+    assert [fact.status for fact in Fact.objects.all()] == ["rejected"]
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject"])
+def test_only_what_waits_is_decided(admin: Client, verb: str) -> None:
+    fact = factories.fact(factories.end_user())
+    assert decide(admin, fact, verb).status_code == 409
+    assert Fact.objects.get().status == "active"
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject"])
+def test_an_old_version_is_not_decided(admin: Client, suggestion: Fact, verb: str) -> None:
+    assert decide(admin, suggestion, verb, version=7).status_code == 412
+    assert Fact.objects.get().status == "pending"
+
+
+def test_buttons_are_on_pages_of_suggestions_alone(admin: Client, suggestion: Fact) -> None:
+    active = factories.fact(suggestion.end_user, "Lives in Leiden")
+    waiting, other = text_of(admin.get(page_of(suggestion))), text_of(admin.get(page_of(active)))
+    for label in ("Approve this fact", "Reject this fact"):
+        assert label in waiting
+        assert label not in other
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject"])
+def test_nobody_decides_without_signing_in(client: Client, suggestion: Fact, verb: str) -> None:
+    assert decide(client, suggestion, verb).status_code == 302
+    assert Fact.objects.get().status == "pending"
