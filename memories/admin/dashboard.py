@@ -33,7 +33,8 @@ def overview(operator: Operator | AnonymousUser, *, now: datetime) -> dict[str, 
 def _failures(now: datetime) -> list[dict[str, Any]]:
     """This week's failed runs by reason, the commonest first."""
     failed = ExtractionRun.objects.filter(status__in=FAILED, started_at__gte=now - WEEK)
-    return list(failed.values("failure").annotate(count=Count("pk")).order_by("-count", "failure"))
+    reasons = failed.values("failure").annotate(count=Count("pk")).order_by("-count", "failure")
+    return [dict(reason) for reason in reasons]
 
 
 def _spent(now: datetime) -> dict[str, Any]:
