@@ -44,18 +44,18 @@ def post() -> Session:
     return factories.session(factories.end_user(), (("user", "我住在莱顿"), ("assistant", "Noted")), flush=True)
 
 
-def test_part_of_an_idle_cluster_is_lost(worker: Worker) -> None:
-    """Its pusher, its monitor, the whole of it: after each the next cluster does the work."""
-    for place in (3, 2, None):
-        first = worker.sentinel
-        os.kill(first if place is None else sorted(children(first))[place], signal.SIGKILL)
-        extracted_within(HEALED_SECONDS)
-        assert worker.sentinel != first
+@pytest.mark.parametrize("place", [3, 2, None], ids=["pusher", "monitor", "all of it"])
+def test_part_of_an_idle_cluster_is_lost(worker: Worker, place: int | None) -> None:
+    """The next cluster does the work, or what is left of this one before it is replaced."""
+    first = worker.sentinel
+    os.kill(first if place is None else children(first)[place], signal.SIGKILL)
+    extracted_within(HEALED_SECONDS)
+    wait_until(lambda: children(worker.process.pid) not in ([], [first]), within=HEALED_SECONDS)
 
 
 def test_every_idle_pool_process_is_killed(worker: Worker) -> None:
     """One of them waits at the queue with its lock in hand, and django-q alone would take nothing any more."""
-    first, others = worker.sentinel, sorted(children(worker.sentinel))[2:4]
+    first, others = worker.sentinel, children(worker.sentinel)[2:4]
     os.kill(worker.pool_process, signal.SIGKILL)
     extracted_within(HEALED_SECONDS)
     if worker.sentinel == first:
@@ -68,7 +68,7 @@ def test_every_idle_pool_process_is_killed(worker: Worker) -> None:
 
 
 def test_told_to_end_it_ends_though_wedged(worker: Worker) -> None:
-    for process in sorted(children(worker.sentinel))[:2]:
+    for process in children(worker.sentinel)[:2]:
         os.kill(process, signal.SIGKILL)
     begun = time.monotonic()
     worker.process.send_signal(signal.SIGTERM)

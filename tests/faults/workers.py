@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -37,12 +38,12 @@ class Worker:
 
     @property
     def sentinel(self) -> int:
-        return min(children(self.process.pid))
+        return children(self.process.pid)[0]
 
     @property
     def pool_process(self) -> int:
         """The only process that runs tasks: django-q makes the pool first, then its monitor and pusher."""
-        return min(children(self.sentinel))
+        return children(self.sentinel)[0]
 
     def kill_pool_process(self) -> None:
         os.kill(self.pool_process, signal.SIGKILL)
@@ -80,10 +81,18 @@ def database_url() -> str:
 
 
 def children(parent: int) -> list[int]:
-    """Process ids of the direct children, on Linux and macOS alike."""
+    """Process ids of the direct children, the first one made first, on Linux and macOS alike."""
     listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
     pairs = [line.split() for line in listing.splitlines()]
-    return [int(pid) for pid, parent_pid in pairs if int(parent_pid) == parent]
+    found = [int(pid) for pid, parent_pid in pairs if int(parent_pid) == parent]
+    # Numbers begin anew after the largest: a later child may have a smaller one.
+    return sorted(found, key=lambda pid: (pid - parent) % _largest_process_number())
+
+
+@cache
+def _largest_process_number() -> int:
+    path = Path("/proc/sys/kernel/pid_max")
+    return int(path.read_text()) if path.exists() else 99_999
 
 
 def wait_until(is_so: Callable[[], bool], *, within: float = PATIENCE) -> float:
