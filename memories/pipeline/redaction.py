@@ -25,6 +25,7 @@ _WIDTHS = {0xFF01 + offset: 0x21 + offset for offset in range(94) if chr(0x21 + 
 _WIDTHS |= {ord("‘"): "'", ord("’"): "'", 0x3000: " ", 0xA0: " "}
 
 _RUN = re.compile(r"[A-Za-z0-9+/=_.~-]{20,}")
+_UUID = re.compile(r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![0-9A-Za-z])")
 _CHANGES = re.compile(r"[A-Za-z][0-9]|[0-9][A-Za-z]|[a-z][A-Z]")
 _LEAST_BITS = 3.0
 _LEAST_CHANGES = 4
@@ -79,8 +80,9 @@ def redact_message(
 
 def looks_secret(text: str) -> bool:
     """Whether `text` holds an unbroken run of 20 characters or more that seems random: reason to hold a fact back,
-    never to cut anything. Long words, numbers and paths of words do not; UUIDs and hashes do."""
-    return any(_seems_random(run) for run in _RUN.findall(text))
+    never to cut anything. Long words, numbers, paths of words and UUIDs (names of things, by their form) do not;
+    hashes do."""
+    return any(_seems_random(run) for run in _RUN.findall(_UUID.sub(" ", text)))
 
 
 @dataclass

@@ -303,7 +303,9 @@ def test_parts_of_others_are_not_changed_in_place() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [key for _, key in KEYS if len(key) < 60 and "AA" not in key] + ["a1b2C3d4E5f6G7h8I9j0K1"]
+    "text",
+    [key for _, key in KEYS if len(key) < 60 and "AA" not in key]
+    + ["a1b2C3d4E5f6G7h8I9j0K1", "550e8400-e29b-41d4-a716-446655440000a"],
 )
 def test_random_runs_look_secret(text: str) -> None:
     assert looks_secret(f"The user's key is {text}.")
@@ -324,6 +326,7 @@ def test_random_runs_look_secret(text: str) -> None:
         "Born 1990-05-05, phone +49 151 23456789",
         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa1",
         "short a1B2c3D4",
+        "Ticket 550e8400-e29b-41d4-a716-446655440000 is open",
     ],
 )
 def test_ordinary_text_does_not_look_secret(text: str) -> None:
