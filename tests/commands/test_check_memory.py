@@ -25,7 +25,7 @@ SECRET = "对青霉素过敏 penicillin"
 @pytest.fixture
 def with_model(settings: Any) -> None:
     """An endpoint is configured, so that turns are armed for extraction; nobody calls it."""
-    settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
+    settings.MEMORYHUB_LLM, settings.OPENAI_BASE_URL = "openai", "http://127.0.0.1:9/v1"
 
 
 def sound() -> tuple[Session, Fact]:
