@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from django.utils.module_loading import import_string
 
 from memories import conf
-from memories.exceptions import ModelMisconfigured
+from memories.exceptions import ModelError, ModelMisconfigured
 from memories.llm.answers import A, AnswerFormat
 from memories.llm.calls import Call, Completion
 from memories.llm.prompts.framing import Message
@@ -15,6 +15,8 @@ BACKENDS = {
     "openai": "memories.llm.backends.openai.complete",
     "scripted": "memories.llm.backends.scripted.complete",
 }
+# How to learn whether an endpoint answers at all; a backend without one always does.
+CHECKS = {"openai": "memories.llm.backends.openai.check"}
 
 
 def is_configured() -> bool:
@@ -47,3 +49,21 @@ def complete(
         raise ModelMisconfigured("No language model is configured.")
     backend: Callable[[Call[A]], Completion[A]] = import_string(BACKENDS[config.mode])
     return backend(Call(messages, answer, config, max_calls, before_call))
+
+
+def check(*, before_call: Callable[[], None] = lambda: None, config: conf.LLMConfig | None = None) -> None:
+    """Ask the endpoint for one word, without anybody's data: one HTTP call, announced through `before_call`.
+
+    Raises the ModelError of an endpoint that would most likely fail everybody (`endpoint_wide`); whatever else it
+    says is an answer.
+    """
+    config = config or conf.llm()
+    if config.mode not in CHECKS:
+        return
+    before_call()
+    ask: Callable[[conf.LLMConfig], None] = import_string(CHECKS[config.mode])
+    try:
+        ask(config)
+    except ModelError as error:
+        if error.endpoint_wide:
+            raise

@@ -53,6 +53,8 @@ class _Attempt:
     begun_at: datetime
     run: ExtractionRun | None = None
     calls: int = 0
+    # Found out in this very attempt: what fails afterwards is the batch.
+    endpoint_answers: bool = False
     _begun: float = field(default_factory=time.monotonic)
 
     def now(self) -> datetime:
@@ -140,14 +142,18 @@ def _extract(attempt: _Attempt, batch: Batch) -> None:
 
 def _ask(attempt: _Attempt, run: ExtractionRun, batch: Batch) -> None:
     try:
+        if endpoint.is_down():
+            client.check(before_call=attempt.before_call)
+            endpoint.answered()
+            attempt.endpoint_answers = True
         completion = client.complete(
             messages=batch.messages,
             answer=memory_update.ANSWER,
-            max_calls=attempt.claim.rules.max_model_calls,
+            max_calls=attempt.claim.rules.max_model_calls - attempt.calls,
             before_call=attempt.before_call,
         )
     except ModelError as error:
-        down = _note_failure(attempt.claim, error)
+        down = _note_failure(attempt, error)
         limit = attempt.claim.batch_limit
         attempt.give_back(setback(error, fed_turns=len(batch.turns), batch_limit=limit, endpoint_down=down))
     else:
@@ -157,10 +163,34 @@ def _ask(attempt: _Attempt, run: ExtractionRun, batch: Batch) -> None:
         _commit(attempt, run, batch, completion.answer, held={})
 
 
-def _note_failure(claim: Claim, error: ModelError) -> bool:
+def _note_failure(attempt: _Attempt, error: ModelError) -> bool:
     """True when the endpoint is down as a whole."""
-    if error.endpoint_wide:
-        return endpoint.failed(claim.session.pk, retry_after=error.retry_after)
+    if not error.endpoint_wide:
+        endpoint.answered()
+        return False
+    down = endpoint.failed(attempt.claim.session.pk, retry_after=error.retry_after)
+    return down or (_asks_whose_fault(attempt, error) and _fails_at_anything(attempt))
+
+
+def _asks_whose_fault(attempt: _Attempt, error: ModelError) -> bool:
+    """Whether the failure is worth a call to learn if the endpoint answers at all.
+
+    Not the first one that may pass by itself, and not while the endpoint asked to be left alone, unless the batch
+    would be parked for it. Never beyond the calls of an attempt.
+    """
+    claim = attempt.claim
+    if attempt.endpoint_answers or attempt.calls >= claim.rules.max_model_calls:
+        return False
+    would_park = not error.retryable or claim.attempt >= claim.rules.max_attempts
+    return would_park or (claim.attempt > 1 and not error.retry_after)
+
+
+def _fails_at_anything(attempt: _Attempt) -> bool:
+    """Ask the endpoint something that has nothing to do with the batch; True when it fails at that too."""
+    try:
+        client.check(before_call=attempt.before_call)
+    except ModelError as error:
+        return endpoint.failed(attempt.claim.session.pk, retry_after=error.retry_after, surely=True)
     endpoint.answered()
     return False
 

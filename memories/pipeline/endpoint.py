@@ -1,5 +1,14 @@
-"""The model's endpoint as a whole: while it is down, one batch at a time asks whether it is back."""
+"""The model's endpoint as a whole: while it is down, one batch at a time asks whether it is back.
 
+A failed call alone does not tell whose fault it was: the same timeout comes from an outage and from a text that the
+model chokes on. Two things do. Different sessions in a row point at the endpoint, at no cost. Where few people talk
+there are none: then the endpoint is asked a question of our own, without anybody's words (`client.check`). When it
+fails at that too it is down: nobody's attempts count and nothing is parked, however long it lasts. When it answers,
+the batch is what fails, and its attempts are bounded as ever. While it is down that question, not the batch, finds
+out whether it is back: a batch that fails by itself cannot hold an endpoint closed that answers everybody else.
+"""
+
+import logging
 import uuid
 from datetime import timedelta
 
@@ -15,6 +24,8 @@ LONGEST_PAUSE_SECONDS = 30.0
 # The word of the endpoint itself counts for more, within reason.
 LONGEST_STATED_PAUSE_SECONDS = 300.0
 _ONLY = 1
+
+logger = logging.getLogger(__name__)
 
 
 def pause_after(failures: int) -> float:
@@ -46,6 +57,11 @@ def admit(*, lease: timedelta) -> bool:
     return bool(EndpointState.objects.filter(over).update(until=Now() + lease))
 
 
+def is_down() -> bool:
+    """Whether it failed as a whole and has not answered since."""
+    return EndpointState.objects.filter(failures__gte=FAILURES_TO_OPEN).exists()
+
+
 def answered() -> None:
     """It works, whatever it said: everybody may ask, once a wait that it asked for is over."""
     state = EndpointState.objects.exclude(failures=0, until=None)
@@ -58,12 +74,19 @@ def not_asked() -> None:
 
 
 @transaction.atomic
-def failed(session_id: uuid.UUID, *, retry_after: float | None) -> bool:
-    """Count a failure that is not about the batch alone; True when the endpoint is down as a whole."""
+def failed(session_id: uuid.UUID, *, retry_after: float | None, surely: bool = False) -> bool:
+    """Count a failure that need not be about the batch; True when the endpoint is down as a whole.
+
+    `surely`: it failed at a question that has nothing to do with any batch.
+    """
     EndpointState.objects.get_or_create(pk=_ONLY)
     state = EndpointState.objects.with_clock().select_for_update().get(pk=_ONLY)
     if state.failures >= FAILURES_TO_OPEN or state.last_session != session_id:
         state.failures, state.last_session = state.failures + 1, session_id
+    if surely and state.failures < FAILURES_TO_OPEN:
+        state.failures = FAILURES_TO_OPEN
+    if state.failures == FAILURES_TO_OPEN:
+        logger.warning("The model's endpoint fails as a whole: batches wait, and one at a time asks whether it is back")
     if retry_after:
         stated = timedelta(seconds=min(retry_after, LONGEST_STATED_PAUSE_SECONDS))
         state.stated_until = max(state.clock + stated, state.stated_until or state.clock)

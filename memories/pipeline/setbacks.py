@@ -20,8 +20,9 @@ class Setback:
 def setback(error: ModelError, *, fed_turns: int, batch_limit: int | None, endpoint_down: bool) -> Setback:
     """What follows from `error` for a batch of `fed_turns`, fed under `batch_limit`.
 
-    An endpoint that is down for everybody says nothing of the batch. One that was too long is halved, which ends at
-    a single turn. What asking again cannot change is parked.
+    An endpoint that is down for everybody says nothing of the batch, be it an outage or a wrong key: the batch keeps
+    its attempts and waits with the others (how that is found out: `endpoint`). One that was too long is halved, which
+    ends at a single turn. What asking again cannot change is parked.
     """
     if endpoint_down:
         return Setback(error.code, delay=error.retry_after, counts=False, batch_limit=batch_limit)

@@ -1,7 +1,7 @@
 """Any OpenAI-compatible endpoint, by Chat Completions; the only module that imports openai."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -9,6 +9,7 @@ import httpx2
 import openai
 from openai.types.chat import ChatCompletionMessageParam
 
+from memories.conf import LLMConfig
 from memories.exceptions import (
     ModelAnswerInvalid,
     ModelAnswerTruncated,
@@ -24,6 +25,7 @@ from memories.llm.backends import chat_completion
 from memories.llm.backends.retry_after import seconds_to_wait
 from memories.llm.backends.transport import BoundedTransport, deadline
 from memories.llm.calls import Call, Completion
+from memories.llm.prompts.framing import Message
 
 # Endpoints of one's own often want no key, but the library does.
 _NO_KEY = "none"
@@ -44,6 +46,10 @@ _TOO_LONG = (
 _FILTERED = ("content_filter", "content_policy", "content management policy")
 
 
+# The question that tells an endpoint that is down from a batch that it fails at.
+_HARMLESS: list[Message] = [{"role": "user", "content": "Answer with the word OK."}]
+
+
 class _FormRefusedError(Exception):
     """The endpoint will not take this form of the request, or will take none."""
 
@@ -55,7 +61,8 @@ def complete(call: Call[A]) -> Completion[A]:
         form = _first_form.get(key, 0)
         call.before_call()
         try:
-            reply = chat_completion.read(_post(call, _FORMS[form]))
+            body = _post(call.config, call.messages, _response_format(call.answer, _FORMS[form]))
+            reply = chat_completion.read(body)
         except _FormRefusedError:
             _step_down(key, form)
             continue
@@ -69,6 +76,14 @@ def complete(call: Call[A]) -> Completion[A]:
     raise ModelAnswerInvalid("No model call is left to ask in a simpler form.")
 
 
+def check(config: LLMConfig) -> None:
+    """Have it say a word, in the plainest form there is; raises ModelError when it does not even answer that."""
+    try:
+        _post(config, _HARMLESS, {})
+    except _FormRefusedError:
+        raise ModelMisconfigured("The model endpoint refused the request in every form.") from None
+
+
 def _step_down(key: tuple[str, str], refused: int) -> None:
     if refused + 1 < len(_FORMS):
         _first_form[key] = refused + 1
@@ -78,17 +93,16 @@ def _step_down(key: tuple[str, str], refused: int) -> None:
     raise ModelMisconfigured("The model endpoint refused the request in every form.")
 
 
-def _post(call: Call[A], form: str) -> bytes:
+def _post(config: LLMConfig, messages: Sequence[Message], response_format: Mapping[str, Any]) -> bytes:
     """The body of the answer; openai's and httpx2's exceptions end here, with the prompts that they may hold."""
-    config = call.config
     try:
         client = _client(os.getpid(), config.base_url, config.api_key)
         with deadline(config.timeout):
             response = client.chat.completions.with_raw_response.create(
                 model=config.model,
-                messages=cast(Iterable[ChatCompletionMessageParam], call.messages),
+                messages=cast(Iterable[ChatCompletionMessageParam], messages),
                 timeout=config.timeout,
-                **_response_format(call.answer, form),
+                **response_format,
             )
         return response.http_response.content
     except openai.APIStatusError as error:
