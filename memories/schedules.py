@@ -4,18 +4,21 @@ django-q's own scheduler looks every 30 seconds; a due session waits at most abo
 queue: a wake-up that gets lost is sent again, and one too many finds nothing to claim.
 """
 
+import ctypes
 import logging
 import os
 import socket
 import threading
 import time
 from datetime import timedelta
+from multiprocessing.sharedctypes import RawValue
 
 from django.db import DatabaseError, InterfaceError, close_old_connections, connections, transaction
 from django.utils import timezone
 from django_q.brokers.orm import ORM
 from django_q.conf import Conf
 from django_q.models import OrmQ
+from django_q.signing import SignedPackage
 from django_q.tasks import async_task
 
 from memories.llm import tokens
@@ -28,8 +31,15 @@ CROWDED_SWEEP_SECONDS = 0.1
 WAKE_UPS_PER_WORKER = 2
 OUTAGE_PAUSE_SECONDS = 1.0
 BEAT_SECONDS = 5.0
+UNWELL_PAUSE_SECONDS = 0.5
 FORGOTTEN_AFTER = timedelta(hours=1)
 TASK = "memories.tasks.consolidate_session"
+ROLL_CALL = "memories.schedules.answer_roll_call"
+ROLL_CALL_SECONDS = 3.0
+# An idle process answers within milliseconds.
+ROLL_CALL_PATIENCE_SECONDS = 8.0
+# The sentinel judges twice a second.
+JUDGED_WITHIN_SECONDS = 3.0
 
 logger = logging.getLogger(__name__)
 
@@ -39,16 +49,57 @@ def heartbeat_name(sentinel: int) -> str:
     return f"{socket.gethostname()}:{sentinel}"
 
 
+class RollCall:
+    """Whether a cluster's pool takes work, in memory shared by its processes: all are forked after this import.
+
+    The pusher calls, by a task that goes through the pool and no database; a pool process answers; the sentinel, who
+    alone sees which of them are busy, judges; and the cluster shows life only while all is well. All times are
+    monotonic seconds.
+    """
+
+    def __init__(self) -> None:
+        self._answered_at = RawValue(ctypes.c_double, 0.0)
+        self._well_at = RawValue(ctypes.c_double, 0.0)
+        # Of the sentinel alone: since when somebody has been idle each time it looked.
+        self._idle_since: float | None = None
+
+    def answer(self, *, now: float) -> None:
+        self._answered_at.value = now
+
+    def judge(self, *, anyone_idle: bool, now: float) -> None:
+        """Note that all is well: everybody is busy, or who is idle has answered."""
+        self._idle_since = (self._idle_since or now) if anyone_idle else None
+        silent_since = max(self._answered_at.value, self._idle_since or now)
+        if now - silent_since < ROLL_CALL_PATIENCE_SECONDS:
+            self._well_at.value = now
+
+    def is_well(self, *, now: float) -> bool:
+        """False also when the sentinel itself has stopped judging."""
+        return bool(now - self._well_at.value < JUDGED_WITHIN_SECONDS)
+
+
+roll_call = RollCall()
+
+
+def answer_roll_call() -> None:
+    """What a pool process does with the call."""
+    roll_call.answer(now=time.monotonic())
+
+
 class SweepingBroker(ORM):  # type: ignore[misc]  # django-q has no types
     """The documented place for one's own queue: django-q's pusher process calls dequeue() all the time."""
 
     _next_sweep = 0.0
+    _next_call = 0.0
     _pulse: "Pulse | None" = None
 
     def dequeue(self) -> list[tuple[int, str]] | None:
         """Wake-ups to run, after a sweep when one is due; None when there are none or the database is away."""
         try:
             self._show_life()
+            if time.monotonic() >= self._next_call:
+                self._next_call = time.monotonic() + ROLL_CALL_SECONDS
+                return [_call()]
             self._sweep_in_time()
             return super().dequeue()  # type: ignore[no-any-return]
         except (DatabaseError, InterfaceError) as error:
@@ -83,8 +134,15 @@ class SweepingBroker(ORM):  # type: ignore[misc]  # django-q has no types
             self._pulse.start()
 
 
+def _call() -> tuple[int, str]:
+    """A task for this cluster's own pool; 0 stands for a row that nobody need delete."""
+    task = {"id": "", "name": "roll call", "func": ROLL_CALL, "args": (), "kwargs": {}, "started": timezone.now()}
+    return 0, SignedPackage.dumps(task)
+
+
 class Pulse(threading.Thread):
-    """Writes the cluster's sign of life; a thread, because a pusher whose workers are all busy waits for them."""
+    """Writes the cluster's sign of life while its pool takes work; a thread, because a pusher whose workers are all
+    busy waits for them."""
 
     def __init__(self) -> None:
         super().__init__(name="pulse", daemon=True)
@@ -95,12 +153,14 @@ class Pulse(threading.Thread):
     def run(self) -> None:
         tokens.warm()
         while True:
+            well = roll_call.is_well(now=time.monotonic())
             try:
-                close_old_connections()
-                self.beat()
+                if well:
+                    close_old_connections()
+                    self.beat()
             except (DatabaseError, InterfaceError):
                 connections.close_all()
-            time.sleep(BEAT_SECONDS)
+            time.sleep(BEAT_SECONDS if well else UNWELL_PAUSE_SECONDS)
 
     def beat(self) -> None:
         """Note that the cluster lives, and drop the rows of those that ended long ago."""

@@ -16,7 +16,7 @@ from django_q.signing import SignedPackage
 from memories import conf, schedules
 from memories.models import EndUser, Session, SessionQueue, WorkerHeartbeat
 from memories.pipeline import debounce
-from memories.schedules import TASK, Pulse, SweepingBroker
+from memories.schedules import ROLL_CALL, TASK, Pulse, RollCall, SweepingBroker
 from tests import factories
 from tests.pipeline.model import install
 
@@ -34,7 +34,9 @@ def broker(db: None, monkeypatch: pytest.MonkeyPatch) -> SweepingBroker:
     monkeypatch.setattr(Pulse, "start", lambda self: None)
     monkeypatch.setattr(schedules, "OUTAGE_PAUSE_SECONDS", 0)
     monkeypatch.setattr(Conf, "POLL", 0)
-    return SweepingBroker(list_key=Conf.CLUSTER_NAME)
+    broker = SweepingBroker(list_key=Conf.CLUSTER_NAME)
+    broker._next_call = float("inf")
+    return broker
 
 
 def due(person: EndUser) -> Session:
@@ -186,3 +188,43 @@ def failing(error: type[Exception]) -> Any:
         raise error
 
     return fail
+
+
+def test_the_pool_is_called_by_a_task_of_the_clusters_own(broker: SweepingBroker) -> None:
+    broker._next_call = 0.0
+    [(row, payload)] = broker.dequeue() or []
+    assert (row, SignedPackage.loads(payload)["func"]) == (0, ROLL_CALL)
+    assert not OrmQ.objects.exists(), "another cluster would answer it"
+    # Its turn is over: work comes next.
+    assert not broker.dequeue()
+
+
+class TestRollCall:
+    def test_somebody_idle_must_answer(self) -> None:
+        call = RollCall()
+        call.judge(anyone_idle=True, now=100.0)
+        assert call.is_well(now=101.0)
+        call.judge(anyone_idle=True, now=107.0)
+        assert call.is_well(now=107.5)
+        for now in (109.0, 112.0):
+            call.judge(anyone_idle=True, now=now)
+        assert not call.is_well(now=112.0)
+        call.answer(now=113.0)
+        call.judge(anyone_idle=True, now=113.5)
+        assert call.is_well(now=114.0)
+
+    def test_who_is_busy_need_not(self) -> None:
+        call = RollCall()
+        for now in (100.0, 200.0, 300.0):
+            call.judge(anyone_idle=False, now=now)
+            assert call.is_well(now=now)
+        # Idle since now, not since the last answer.
+        call.judge(anyone_idle=True, now=301.0)
+        assert call.is_well(now=301.0)
+
+    def test_a_sentinel_that_judges_no_more_is_not_well(self) -> None:
+        call = RollCall()
+        assert not call.is_well(now=100.0)
+        call.judge(anyone_idle=False, now=100.0)
+        assert call.is_well(now=102.0)
+        assert not call.is_well(now=104.0)

@@ -17,7 +17,7 @@ from django_q.conf import Conf
 
 from memories.management.supervision import HEALTHY_SECONDS, LOOK_SECONDS, StopRequests, kill_group, pause_after
 from memories.management.watchdog import Watchdog
-from memories.schedules import heartbeat_name
+from memories.schedules import heartbeat_name, roll_call
 
 # A batch that is cut off here is taken up again when its lease ends, and nothing of it was committed.
 GRACE_SECONDS = 8.0
@@ -95,6 +95,12 @@ def _guard(stop: Event, started: Event, watched: int, held: int) -> None:
 
 
 class _Sentinel(Sentinel):  # type: ignore[misc]  # django-q has no types
+    def status(self) -> str:
+        """Asked by django-q in each round of its guard: a guard that waits for a dead process's lock shows as well."""
+        # Below 0 is idle, above it the seconds that a busy one has left.
+        roll_call.judge(anyone_idle=any(process.timer.value < 0 for process in self.pool), now=time.monotonic())
+        return super().status()  # type: ignore[no-any-return]
+
     def reincarnate(self, process: BaseProcess) -> None:
         """Replace a pool process. The two others may have died with a lock of a queue in hand, which nobody would
         get any more: without them the whole cluster is replaced."""

@@ -16,14 +16,15 @@ LOOK_SECONDS = 1.0
 # So many looks in a row must agree: one may fall between two batches, or just after an outage.
 LOOKS = 8
 OVERDUE_SECONDS = 12.0
-BEAT_SECONDS = 20.0
+BEAT_SECONDS = 15.0
 
 logger = logging.getLogger(__name__)
 
 
 def is_wedged(looks: Sequence[Look], *, pool: int) -> bool:
     """Whether a cluster of `pool` processes does nothing that it should: the same work stays first in line though
-    not even its own processes can all be busy, or it gives no sign of life.
+    not even its own processes can all be busy, or it gives no sign of life, which it does only while its own pool
+    takes work (`schedules.RollCall`): so it is noticed beside a cluster that does all the work, too.
 
     `looks` are the last LOOKS, about a second apart, of a database that answered each time.
     """

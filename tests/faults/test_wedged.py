@@ -67,9 +67,28 @@ def test_every_idle_pool_process_is_killed(worker: Worker) -> None:
     assert worker.sentinel != first
 
 
-def test_told_to_end_it_ends_though_wedged(worker: Worker) -> None:
+def test_a_wedged_one_is_replaced_though_there_is_no_work_and_a_healthy_one_beside_it(
+    worker: Worker, settings: LazySettings, tmp_path: Path
+) -> None:
+    """Its own sign of life tells: nothing waits, and its neighbour would do what did."""
+    (tmp_path / "other").mkdir()
+    own = {**SHORT, "OPENAI_BASE_URL": settings.OPENAI_BASE_URL}
+    with running(own, folder=tmp_path / "other", beside=1) as [healthy]:
+        first, other = worker.sentinel, healthy.sentinel
+        wedge(worker)
+        wait_until(lambda: children(worker.process.pid) not in ([], [first]), within=HEALED_SECONDS)
+        extracted_within(HEALED_SECONDS)
+        assert healthy.sentinel == other
+
+
+def wedge(worker: Worker) -> None:
+    """Kill all that could take work: one of them waits at the queue with its lock in hand."""
     for process in children(worker.sentinel)[:2]:
         os.kill(process, signal.SIGKILL)
+
+
+def test_told_to_end_it_ends_though_wedged(worker: Worker) -> None:
+    wedge(worker)
     begun = time.monotonic()
     worker.process.send_signal(signal.SIGTERM)
     worker.process.wait(HEALED_SECONDS)

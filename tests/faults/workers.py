@@ -55,8 +55,9 @@ class Worker:
 
 
 @contextmanager
-def running(*environs: Mapping[str, str], folder: Path) -> Iterator[list[Worker]]:
-    """Workers with these variables, given once each of them has shown that it lives; all are ended."""
+def running(*environs: Mapping[str, str], folder: Path, beside: int = 0) -> Iterator[list[Worker]]:
+    """Workers with these variables, given once each of them has shown that it lives (`beside` others do already);
+    all are ended."""
     common = {
         "DATABASE_URL": database_url(),
         "MEMORYHUB_HOME": str(folder),
@@ -64,7 +65,7 @@ def running(*environs: Mapping[str, str], folder: Path) -> Iterator[list[Worker]
     }
     workers = [Worker({**common, **environ}, folder / f"{place}.log") for place, environ in enumerate(environs)]
     try:
-        wait_until(lambda: WorkerHeartbeat.objects.count() == len(workers))
+        wait_until(lambda: WorkerHeartbeat.objects.count() == len(workers) + beside)
         yield workers
     finally:
         for worker in workers:

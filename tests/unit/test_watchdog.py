@@ -24,7 +24,7 @@ def looks(look: Look, **last: Any) -> list[Look]:
         looks(STUCK),
         # One of four processes is busy: the other three are not.
         looks(replace(STUCK, claimed=3)),
-        looks(replace(IDLE, beat_age=21.0)),
+        looks(replace(IDLE, beat_age=16.0)),
         looks(replace(IDLE, beat_age=None)),
     ],
 )
@@ -45,7 +45,7 @@ def test_wedged(seen: list[Look]) -> None:
         # All of ours may be busy.
         looks(STUCK, claimed=4),
         looks(replace(STUCK, waited=11.0)),
-        looks(replace(IDLE, beat_age=19.0)),
+        looks(replace(IDLE, beat_age=14.0)),
         looks(replace(IDLE, beat_age=None), beat_age=1.0),
     ],
 )
