@@ -6,7 +6,7 @@ COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile 
 	--allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help up test lint fix types audit lock clean
+.PHONY: help up test soak lint fix types audit lock clean
 
 help: ## Show these targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -16,6 +16,10 @@ up: .venv/runtime ## Start the hub: database, web and worker. Ctrl-C stops every
 
 test: .venv/dev .venv/browser ## Run all tests; what the caller's environment says about a hub is ignored.
 	@env $$(env | sed -nE 's/^((MEMORYHUB|OPENAI)_[A-Za-z0-9_]*|DATABASE_URL)=.*/-u \1/p') $(BIN)/python -m pytest
+
+soak: .venv/dev ## Show the faults at their full size, each ROUNDS times (5), on a machine with nothing else to do.
+	@env $$(env | sed -nE 's/^((MEMORYHUB|OPENAI)_[A-Za-z0-9_]*|DATABASE_URL)=.*/-u \1/p') \
+		$(BIN)/python -m pytest tests/faults -m soak --rounds $(or $(ROUNDS),5)
 
 lint: .venv/dev ## Check style, imports, types and migrations.
 	$(BIN)/python -m ruff check .

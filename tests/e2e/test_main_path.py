@@ -33,7 +33,7 @@ TURN = re.compile(r'<turn n="(\d+)" role="user" at="[^"]+">(.*?)</turn>')
 
 def repeat_what_the_user_said(handler: Handler) -> None:
     """A model that takes every user turn, word for word, for a fact."""
-    prompt = handler.endpoint.requests[-1]["messages"][-1]["content"]
+    prompt = handler.asked["messages"][-1]["content"]
     facts = [
         {
             "content": unescape(text),

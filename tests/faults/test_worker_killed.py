@@ -75,8 +75,7 @@ class HeldAnswer:
 
 
 def said_to(handler: Handler) -> str:
-    asked = next(item for item in handler.endpoint.requests[::-1] if item["messages"])
-    text: str = asked["messages"][-1]["content"]
+    text: str = handler.asked["messages"][-1]["content"]
     return text
 
 

@@ -17,12 +17,14 @@ SLOWEST = 10.0
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     endpoint: "Endpoint"
+    # The request being answered: the last one of the endpoint may be another client's.
+    asked: dict[str, Any]
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with self.endpoint.lock:
             number = len(self.endpoint.requests)
-            self.endpoint.requests.append(json.loads(body))
+            self.endpoint.requests.append(self.asked)
             self.endpoint.headers.append(self.headers)
             respond = self.endpoint.responses[min(number, len(self.endpoint.responses) - 1)]
         try:
@@ -57,14 +59,14 @@ class Server(ThreadingHTTPServer):
 class Endpoint:
     """The n-th request gets the n-th response, further ones the last."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
         self.requests: list[dict[str, Any]] = []
         self.headers: list[Headers] = []
         self.responses: list[Response] = [says("{}")]
         self.lock = threading.Lock()
         self.ended = threading.Event()
         handler = type("BoundHandler", (Handler,), {"endpoint": self})
-        self.server = Server(("127.0.0.1", 0), handler)
+        self.server = Server(("127.0.0.1", port), handler)
 
     @property
     def url(self) -> str:
@@ -79,8 +81,9 @@ class Endpoint:
 
 
 @contextmanager
-def running() -> Iterator[Endpoint]:
-    endpoint = Endpoint()
+def running(port: int = 0) -> Iterator[Endpoint]:
+    """Listens on any free port, or on the one that is named."""
+    endpoint = Endpoint(port)
     thread = threading.Thread(target=endpoint.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:

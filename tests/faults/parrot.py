@@ -1,0 +1,113 @@
+"""A model that repeats each user turn as a fact, takes its time, and fails, holds or kills as a test says."""
+
+import json
+import os
+import random
+import re
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from html import unescape
+
+from tests.faults.clients import asking
+from tests.llm import endpoint as at
+from tests.llm.endpoint import Handler, Response
+
+TURN = re.compile(r'<turn n="(\d+)" role="user" at="[^"]+">(.*?)</turn>')
+# Of every kind that the hub is to get over by itself.
+FAULTS: tuple[Response, ...] = (at.fails(500), at.fails(429), at.resets, at.says('{"new_facts": [{'))
+
+
+class Parrot:
+    """Answers one request; the n-th of a text always alike, whatever comes between."""
+
+    def __init__(self, *, seconds: float = 0.0, faulty: float = 0.0, seed: int = 0) -> None:
+        """`seconds` that each answer takes; the share of requests that are `faulty`, chosen by `seed`."""
+        self.seconds, self.faulty, self.seed = seconds, faulty, seed
+        self.arrivals: list[float] = []
+        self.batches: Counter[str] = Counter()
+        self.most_at_once = 0
+        self.first: Callable[[Handler, str], bool] = lambda handler, said: False
+        self._calls: Counter[str] = Counter()
+        self._at_once = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, handler: Handler) -> None:
+        said = handler.asked["messages"][-1]["content"]
+        with self._lock:
+            self.arrivals.append(time.monotonic())
+            key = " ".join(text for _, text in TURN.findall(said))
+            self._calls[key] += 1
+            fault = self._fault(key)
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+        try:
+            if self.first(handler, key):
+                handler.close_connection = True
+                return
+            # What a model takes.
+            time.sleep(self.seconds)
+            (fault or repeat)(handler)
+            if not fault and key:
+                self.batches[key] += 1
+        finally:
+            with self._lock:
+                self._at_once -= 1
+
+    def _fault(self, key: str) -> Response | None:
+        dice = random.Random(f"{self.seed} {key} {self._calls[key]}")
+        return dice.choice(FAULTS) if dice.random() < self.faulty else None
+
+
+def repeat(handler: Handler) -> None:
+    facts = [
+        {
+            "content": unescape(text),
+            "category": "context",
+            "confidence": 0.9,
+            "importance": 0.6,
+            "durability": "durable",
+            "about": "user",
+            "evidence": [int(number)],
+            "quote": unescape(text),
+        }
+        for number, text in TURN.findall(handler.asked["messages"][-1]["content"])
+    ]
+    at.says(json.dumps({"new_facts": facts}, ensure_ascii=False))(handler)
+
+
+class Gate:
+    """Holds the first request that has the word, until its client is gone."""
+
+    def __init__(self, word: str) -> None:
+        self.word, self.asker = word, 0
+        self.asked, self.gone = threading.Event(), threading.Event()
+
+    def __call__(self, handler: Handler, said: str) -> bool:
+        if self.word not in said or self.asked.is_set():
+            return False
+        self.asker = asking(handler)
+        self.asked.set()
+        assert handler.connection.recv(1) == b""
+        self.gone.set()
+        return True
+
+
+class Killer:
+    """Kills the process that asks: at the calls of these numbers, or whenever it asks about `word`."""
+
+    def __init__(self, *, calls: Iterable[int] = (), word: str = "") -> None:
+        self.calls, self.word, self.killed = set(calls), word, 0
+        self._number = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, handler: Handler, said: str) -> bool:
+        with self._lock:
+            self._number += 1
+            hit = self._number in self.calls or bool(self.word and self.word in said)
+            self.killed += hit
+        if hit:
+            os.kill(asking(handler), signal.SIGKILL)
+        return hit
