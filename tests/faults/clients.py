@@ -27,7 +27,7 @@ def _by_proc(port: int) -> Iterator[int]:
     sockets = {f"socket:[{row[9]}]" for row in rows if int(row[1].rpartition(":")[2], 16) == port}
     for folder in Path("/proc").glob("[0-9]*/fd"):
         try:
-            if any(os.readlink(entry) in sockets for entry in folder.iterdir()):
+            if any(str(entry.readlink()) in sockets for entry in folder.iterdir()):
                 yield int(folder.parent.name)
         except OSError:
             # It ended, or is somebody else's.

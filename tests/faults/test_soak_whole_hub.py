@@ -97,7 +97,7 @@ def sentinel(hub: Hub) -> int:
 
 
 def told(hub: Hub, talk: Talk, fault: str, ended_at: float, note: Note, text: str = "") -> None:
-    """After the fault, which ended at this monotonic second: all is there once, in time, and the hub says it is well."""
+    """After the fault, which ended at this monotonic second: all is there, once, in time, and the hub is well."""
     talk.end()
     wait_until(lambda: is_drained(talk), within=HEALED_SECONDS + DEBOUNCE)
     seconds = time.monotonic() - ended_at
@@ -106,14 +106,14 @@ def told(hub: Hub, talk: Talk, fault: str, ended_at: float, note: Note, text: st
     assert set(talk.statuses) <= {202, 503}, "an outage is told as one"
     assert talk.read("/api/v1/users/detail")[1]["counts"]["turns"] == 2 * talk.rounds
     with connect(hub.home) as database:
-        assert wrong(database, "cat") == {}
+        assert wrong(database, "I keep cat") == {}
     wait_until(lambda: ready(talk), within=HEALED_SECONDS)
     assert_sound(hub)
 
 
-def assert_sound(hub: Hub) -> None:
-    """By the hub's own word, too."""
-    environ = {**os.environ, "DJANGO_SETTINGS_MODULE": "memoryhub.settings", "MEMORYHUB_HOME": str(hub.home)}
+def assert_sound(hub: Hub, **own: str) -> None:
+    """By the hub's own word, too; `own` is of its environment."""
+    environ = {**os.environ, "DJANGO_SETTINGS_MODULE": "memoryhub.settings", "MEMORYHUB_HOME": str(hub.home), **own}
     command = [sys.executable, "manage.py", "check_memory"]
     done = subprocess.run(command, cwd=settings.BASE_DIR, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -136,7 +136,7 @@ def test_killed_at_work(hub: Hub, talk: Talk, parrot: Parrot, note: Note, round_
     told(hub, talk, "a worker killed in the middle of a call", ended_at, note)
 
 
-@pytest.mark.parametrize("place", range(POOL + 2), ids=[*(f"pool {n}" for n in range(POOL)), "monitor", "pusher"])
+@pytest.mark.parametrize("place", range(POOL + 2), ids=[*(f"pool-{n}" for n in range(POOL)), "monitor", "pusher"])
 def test_killed_while_idle(hub: Hub, talk: Talk, place: int, note: Note, round_number: int) -> None:
     first = sentinel(hub)
     os.kill(children(first)[place], signal.SIGKILL)
