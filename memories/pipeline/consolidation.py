@@ -175,14 +175,15 @@ def _note_failure(attempt: _Attempt, error: ModelError) -> bool:
 def _asks_whose_fault(attempt: _Attempt, error: ModelError) -> bool:
     """Whether the failure is worth a call to learn if the endpoint answers at all.
 
-    Not the first one that may pass by itself, and not while the endpoint asked to be left alone, unless the batch
-    would be parked for it. Never beyond the calls of an attempt.
+    Not the first one, unless the batch would be parked for it: it may pass by itself. The second one even if the
+    endpoint asked for a wait, or the back-off of a person alone would outlast the outage. Never beyond the calls of
+    an attempt.
     """
     claim = attempt.claim
     if attempt.endpoint_answers or attempt.calls >= claim.rules.max_model_calls:
         return False
     would_park = not error.retryable or claim.attempt >= claim.rules.max_attempts
-    return would_park or (claim.attempt > 1 and not error.retry_after)
+    return would_park or claim.attempt > 1
 
 
 def _fails_at_anything(attempt: _Attempt) -> bool:
