@@ -23,7 +23,7 @@ from django_q.tasks import async_task
 
 from memories.llm import tokens
 from memories.models import WorkerHeartbeat
-from memories.pipeline import debounce
+from memories.pipeline import debounce, rearming
 
 SWEEP_SECONDS = 0.5
 # While more is due than was woken, the next sweep comes sooner.
@@ -141,8 +141,8 @@ def _call() -> tuple[int, str]:
 
 
 class Pulse(threading.Thread):
-    """Writes the cluster's sign of life while its pool takes work; a thread, because a pusher whose workers are all
-    busy waits for them."""
+    """Writes the cluster's sign of life while its pool takes work, and arms what came while extraction was switched
+    off; a thread, because a pusher whose workers are all busy waits for them."""
 
     def __init__(self) -> None:
         super().__init__(name="pulse", daemon=True)
@@ -154,13 +154,18 @@ class Pulse(threading.Thread):
         tokens.warm()
         while True:
             well = roll_call.is_well(now=time.monotonic())
-            try:
-                if well:
-                    close_old_connections()
-                    self.beat()
-            except (DatabaseError, InterfaceError):
-                connections.close_all()
+            if well:
+                self.once()
             time.sleep(BEAT_SECONDS if well else UNWELL_PAUSE_SECONDS)
+
+    def once(self) -> None:
+        """One beat and its errands; an outage of the database leaves them to the next."""
+        try:
+            close_old_connections()
+            self.beat()
+            rearming.rearm()
+        except (DatabaseError, InterfaceError):
+            connections.close_all()
 
     def beat(self) -> None:
         """Note that the cluster lives, and drop the rows of those that ended long ago."""

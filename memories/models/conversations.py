@@ -57,6 +57,10 @@ class SessionQueueQuerySet(models.QuerySet["SessionQueue"]):
     def due(self) -> Self:
         return self.unclaimed().filter(due_at__lte=Now())
 
+    def unarmed(self) -> Self:
+        """Rows with user turns to extract that nobody armed: they came while extraction was switched off."""
+        return self.filter(due_at=None, parked_at=None, pending_user=True)
+
     def with_clock(self) -> Self:
         """Each row with the database's time as `clock`."""
         return self.annotate(clock=Now())
@@ -94,6 +98,12 @@ class SessionQueue(models.Model):
             # Serves the sweep once a second and the age of the oldest overdue work.
             models.Index(
                 fields=["due_at"], name="session_queue_due_idx", condition=Q(due_at__isnull=False, parked_at=None)
+            ),
+            # Serves the look for sessions to arm, and is empty but after extraction was switched off.
+            models.Index(
+                fields=["first_pending_at"],
+                name="session_queue_unarmed_idx",
+                condition=Q(due_at=None, parked_at=None, pending_user=True),
             ),
             # Serves the count of parked batches.
             models.Index(fields=["parked_at"], name="session_queue_parked_idx", condition=Q(parked_at__isnull=False)),

@@ -91,7 +91,7 @@ def arm(
     The caller holds the row's lock.
     """
     queue.signals = sorted({*queue.signals, *found})
-    pending = _pending(queue).plus(turns)
+    pending = Pending.of(queue).plus(turns)
     _remember(queue, pending, turns)
     due = due_time(pending, last_at=now, rules=rules, flush=flush, now=now)
     if queue.parked_at:
@@ -257,17 +257,6 @@ def _due_beside_attempt(queue: SessionQueue, due: datetime, *, now: datetime) ->
         # finish() looks at what came meanwhile by itself: counted with the batch, one message looks like a full one.
         return queue.due_at
     return max(due, queue.due_at) if queue.attempts and queue.due_at else due
-
-
-def _pending(queue: SessionQueue) -> Pending:
-    return Pending(
-        first_at=queue.first_pending_at,
-        rounds=queue.pending_rounds,
-        tokens=queue.pending_tokens,
-        user=queue.pending_user,
-        reply=queue.pending_reply,
-        round_open=queue.round_open,
-    )
 
 
 def _remember(queue: SessionQueue, pending: Pending, turns: Sequence[Turn]) -> None:

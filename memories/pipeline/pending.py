@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from memories.conf import Rules
-from memories.models import Role, Turn
+from memories.models import Role, SessionQueue, Turn
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,18 @@ class Pending:
     user: bool = False
     reply: bool = False
     round_open: bool = False
+
+    @classmethod
+    def of(cls, queue: SessionQueue) -> "Pending":
+        """What the row has counted."""
+        return cls(
+            first_at=queue.first_pending_at,
+            rounds=queue.pending_rounds,
+            tokens=queue.pending_tokens,
+            user=queue.pending_user,
+            reply=queue.pending_reply,
+            round_open=queue.round_open,
+        )
 
     def plus(self, turns: Iterable[Turn]) -> "Pending":
         """This with more turns after it."""
