@@ -39,6 +39,7 @@ _MODEL_ERRORS = (
 FAILURES = {error.code: str(error()) for error in _MODEL_ERRORS} | {
     "worker_lost": "The worker ended during each attempt; look at its log before you try again.",
     "lease_lost": exceptions.LeaseLost().detail,
+    exceptions.PersonRestricted.code: "The person is under restriction: extraction goes on once it is lifted.",
 }
 FAR = timedelta(days=30)
 

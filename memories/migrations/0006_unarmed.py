@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    """What came while extraction was switched off is found and armed."""
+    """What came while extraction was switched off is found and armed; people under restriction are passed over."""
 
     dependencies = [("memories", "0005_throttle_counters")]
     operations = [
@@ -12,6 +12,12 @@ class Migration(migrations.Migration):
                 condition=models.Q(("due_at", None), ("parked_at", None), ("pending_user", True)),
                 fields=["first_pending_at"],
                 name="session_queue_unarmed_idx",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="enduser",
+            index=models.Index(
+                condition=models.Q(("restricted_at__isnull", False)), fields=["id"], name="end_user_restricted_idx"
             ),
         ),
     ]

@@ -5,7 +5,7 @@ from typing import Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from memories.models.ids import new_id
@@ -55,7 +55,10 @@ class SessionQueueQuerySet(models.QuerySet["SessionQueue"]):
         return self.filter(Q(lease_until=None) | Q(lease_until__lte=Now()), parked_at=None)
 
     def due(self) -> Self:
-        return self.unclaimed().filter(due_at__lte=Now())
+        """Rows whose time has come; those of people under restriction wait until it is lifted."""
+        # Not a join: whoever locks these rows locks nothing else.
+        restricted = Session.objects.filter(pk=OuterRef("pk"), end_user__restricted_at__isnull=False)
+        return self.unclaimed().filter(~Exists(restricted), due_at__lte=Now())
 
     def unarmed(self) -> Self:
         """Rows with user turns to extract that nobody armed: they came while extraction was switched off."""

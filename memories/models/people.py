@@ -3,6 +3,7 @@
 from typing import Self
 
 from django.db import models
+from django.db.models import Q
 
 from memories.models.ids import new_id
 from memories.models.tenants import Tenant
@@ -44,6 +45,8 @@ class EndUser(models.Model):
             models.Index(fields=["tenant", "-created_at", "-id"], name="end_user_newest_idx"),
             # Serves the admin's list, last seen first.
             models.Index(fields=["-last_seen_at"], name="end_user_last_seen_idx"),
+            # Serves the sweep, which passes over the few people under restriction.
+            models.Index(fields=["id"], name="end_user_restricted_idx", condition=Q(restricted_at__isnull=False)),
         ]
 
     def __str__(self) -> str:

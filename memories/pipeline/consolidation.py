@@ -5,7 +5,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from memories import conf
-from memories.exceptions import LeaseLost, ModelError
+from memories.exceptions import LeaseLost, ModelError, PersonRestricted
 from memories.llm import client
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.memory_update import MemoryUpdate
@@ -96,16 +96,17 @@ class _Attempt:
         ended = ExtractionRun.objects.filter(pk=self.run.pk)
         ended.update(status=status, failure=failure, calls=self.calls, finished_at=self.run.finished_at)
 
-    def give_back(self, setback: Setback) -> None:
+    def give_back(self, setback: Setback, status: RunStatus = RunStatus.FAILED) -> None:
         """Postpone or park the batch. One transaction: the lease never ends before the run does."""
         with transaction.atomic():
             parked = debounce.postpone(self.claim, setback, now=self.now())
-            self.end(RunStatus.PARKED if parked else RunStatus.FAILED, setback.failure)
+            self.end(RunStatus.PARKED if parked else status, setback.failure)
 
 
 @contextmanager
 def _given_back_on_error(attempt: _Attempt) -> Iterator[None]:
-    """A lost lease ends the attempt; anything else, the task's own timeout too, postpones the batch and goes on up."""
+    """A lost lease ends the attempt, a restriction of the person postpones the batch until it is lifted; anything
+    else, the task's own timeout too, postpones it and goes on up."""
     failure = "internal_error"
     try:
         yield
@@ -113,11 +114,18 @@ def _given_back_on_error(attempt: _Attempt) -> Iterator[None]:
     except LeaseLost as lost:
         attempt.end(RunStatus.DISCARDED, lost.code)
         failure = ""
+    except PersonRestricted as restricted:
+        _give_back(attempt, Setback(restricted.code, counts=False), RunStatus.DISCARDED)
+        failure = ""
     finally:
         if failure:
-            if not attempt.calls:
-                endpoint.not_asked()
-            attempt.give_back(Setback(failure, batch_limit=attempt.claim.batch_limit))
+            _give_back(attempt, Setback(failure), RunStatus.FAILED)
+
+
+def _give_back(attempt: _Attempt, setback: Setback, status: RunStatus) -> None:
+    if not attempt.calls:
+        endpoint.not_asked()
+    attempt.give_back(replace(setback, batch_limit=attempt.claim.batch_limit), status)
 
 
 def _pass_over(attempt: _Attempt, batch: Batch) -> None:

@@ -14,7 +14,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from memories import conf
-from memories.exceptions import LeaseLost
+from memories.exceptions import LeaseLost, PersonRestricted
 from memories.models import EndUser, Role, Session, SessionQueue, Turn
 from memories.pipeline import endpoint, signals
 from memories.pipeline.feed import fed, is_final_reply
@@ -127,15 +127,18 @@ def claim(session_id: uuid.UUID) -> Claim | None:
 
 
 def renew(claim: Claim) -> None:
-    """Prolong the lease before a model call. Errors: LeaseLost."""
+    """Prolong the lease before a model call. Errors: LeaseLost, PersonRestricted."""
     lease = timedelta(seconds=claim.rules.lease_seconds)
     rows = SessionQueue.objects.filter(pk=claim.session.pk, lease_token=claim.token)
-    if not rows.update(lease_until=Now() + lease):
-        raise LeaseLost
+    if not rows.filter(session__end_user__restricted_at=None).update(lease_until=Now() + lease):
+        raise PersonRestricted if rows.exists() else LeaseLost
 
 
 def hold(claim: Claim) -> SessionQueue:
-    """Lock the queue row and the person for the commit. Errors: LeaseLost (taken over, or the person was erased)."""
+    """Lock the queue row and the person for the commit.
+
+    Errors: LeaseLost (taken over, or the person was erased), PersonRestricted.
+    """
     queue = SessionQueue.objects.select_for_update(of=("self",)).filter(pk=claim.session.pk).first()
     if queue is None or queue.lease_token != claim.token:
         raise LeaseLost
@@ -143,6 +146,8 @@ def hold(claim: Claim) -> SessionQueue:
     person = EndUser.objects.select_for_update(no_key=True).filter(pk=claim.session.end_user_id).first()
     if person is None or person.generation != claim.generation:
         raise LeaseLost
+    if person.restricted_at:
+        raise PersonRestricted
     return queue
 
 
