@@ -65,6 +65,15 @@ class RejectForm(FactForm):
         return f"{fact} is rejected, and is not suggested again."
 
 
+class ReconsiderForm(FactForm):
+    reason = LineField(required=False, max_length=2000, help_text="Optional; kept with the revision.")
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        given = {"fact_id": self.record.pk, "expected_version": self.cleaned_data["version"]}
+        fact = curation.reconsider_fact(**given, reason=self.cleaned_data["reason"], actor=actor, now=now)
+        return f"{fact} waits for review again, and may be suggested again."
+
+
 class ForgetForm(FactForm):
     reason = LineField(max_length=2000, help_text="Kept with the revision, for your colleagues.")
 

@@ -1,4 +1,4 @@
-"""Facts: the list, the page, and the verbs approve, reject, correct, forget and restore."""
+"""Facts: the list, the page, and the verbs approve, reject, reconsider, correct, forget and restore."""
 
 from typing import Any, ClassVar
 
@@ -7,7 +7,7 @@ from django.utils.safestring import SafeString
 
 from memories.admin import cells
 from memories.admin.columns import column
-from memories.admin.fact_forms import ApproveForm, CorrectForm, ForgetForm, RejectForm, RestoreForm
+from memories.admin.fact_forms import ApproveForm, CorrectForm, ForgetForm, ReconsiderForm, RejectForm, RestoreForm
 from memories.admin.fact_page import citations, fading, revisions
 from memories.admin.page import RecordPage, VerbForm
 from memories.admin.wording import KINDS
@@ -21,6 +21,7 @@ class FactPage(RecordPage):
     verbs: ClassVar[dict[str, type[VerbForm]]] = {
         "approve": ApproveForm,
         "reject": RejectForm,
+        "reconsider": ReconsiderForm,
         "correct": CorrectForm,
         "forget": ForgetForm,
         "restore": RestoreForm,

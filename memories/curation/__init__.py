@@ -1,17 +1,10 @@
 """Every change by a person is a named, audited verb here; admin, API and commands call the same ones."""
 
 from memories.curation.adding import FactDraft, add_fact
-from memories.curation.facts import (
-    approve_fact,
-    correct_fact,
-    delete_fact,
-    edit_fact,
-    forget_fact,
-    reject_fact,
-    restore_fact,
-)
+from memories.curation.facts import correct_fact, delete_fact, edit_fact, forget_fact, restore_fact
 from memories.curation.keys import authenticate_key, create_api_key, revoke_api_key
 from memories.curation.people import person_for_writing, save_tenant, update_person, write_profile_section
+from memories.curation.review import approve_fact, reconsider_fact, reject_fact
 from memories.curation.runs import retry_extraction
 from memories.curation.sessions import delete_session
 from memories.curation.throttles import Allowance, count_request
@@ -30,6 +23,7 @@ __all__ = [
     "edit_fact",
     "forget_fact",
     "person_for_writing",
+    "reconsider_fact",
     "reject_fact",
     "restore_fact",
     "retry_extraction",

@@ -1,18 +1,19 @@
 """What people and keys may do to a fact: each verb rechecks under a lock, writes a revision and an audit event."""
 
 import uuid
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
 from memories import audit
 from memories.audit import Actor
+from memories.curation.fact_changes import change_fact, check_allowed, lift_refusals, locked, refusals_of, refuse
+from memories.curation.review import UNAPPROVED
 from memories.curation.scrubbing import without_secrets
-from memories.exceptions import Conflict, DuplicateFact, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
+from memories.exceptions import Conflict, NotFound
 from memories.models import Fact, FactRefusal, FactRevision, Source, Status, Tenant, Trust
-from memories.models.folding import fold, refusal_of_key, refusal_of_text
+from memories.models.folding import fold, refusal_of_text
 from memories.pipeline.redaction import redact_text
 
 RESTORED_FIELDS = (
@@ -27,7 +28,6 @@ RESTORED_FIELDS = (
     "structured",
 )
 LIVE = (Status.ACTIVE, Status.PENDING)
-UNAPPROVED = (Status.PENDING, Status.REJECTED)
 
 
 def edit_fact(
@@ -55,7 +55,7 @@ def edit_fact(
         fact.say(fact.content)
         fact.stated_confidence = stated.get("confidence", fact.stated_confidence)
 
-    return _change(
+    return change_fact(
         fact_id, tenant, "edit", change, actor=actor, now=now, expected_version=expected_version, reason=reason
     )
 
@@ -77,7 +77,7 @@ def correct_fact(
     def change(fact: Fact) -> None:
         _must_be_live(fact)
         if fold(content) != fold(fact.content):
-            _refuse(fact, [(FactRefusal.Kind.TEXT, refusal_of_text(fact.content))], now=now)
+            refuse(fact, [(FactRefusal.Kind.TEXT, refusal_of_text(fact.content))], now=now)
         FactRefusal.objects.filter(end_user=fact.end_user, digest=refusal_of_text(content)).delete()
         fact.say(content)
         fact.category = category or fact.category
@@ -87,37 +87,8 @@ def correct_fact(
         fact.source, fact.trust, fact.confidence, fact.stated_confidence = Source.CORRECTED, Trust.OPERATOR, 1.0, 1.0
         fact.last_confirmed_at = now
 
-    return _change(
+    return change_fact(
         fact_id, tenant, "correct", change, actor=actor, now=now, expected_version=expected_version, reason=reason
-    )
-
-
-def approve_fact(
-    *, fact_id: uuid.UUID, actor: Actor, now: datetime, expected_version: int | None = None, reason: str = ""
-) -> Fact:
-    """An operator lets a suggestion be served; its trust stays. Errors: NotFound, PreconditionFailed, Conflict."""
-
-    def change(fact: Fact) -> None:
-        _must_be_pending(fact)
-        fact.status, fact.flags, fact.last_confirmed_at = Status.ACTIVE, [], now
-
-    return _change(
-        fact_id, None, "approve", change, actor=actor, now=now, expected_version=expected_version, reason=reason
-    )
-
-
-def reject_fact(
-    *, fact_id: uuid.UUID, actor: Actor, now: datetime, expected_version: int | None = None, reason: str = ""
-) -> Fact:
-    """An operator turns a suggestion down; its text and key are refused for good. Errors: as approve_fact()."""
-
-    def change(fact: Fact) -> None:
-        _must_be_pending(fact)
-        fact.status = Status.REJECTED
-        _refuse(fact, _refusals(fact), now=now)
-
-    return _change(
-        fact_id, None, "reject", change, actor=actor, now=now, expected_version=expected_version, reason=reason
     )
 
 
@@ -134,12 +105,12 @@ def forget_fact(
 
     def change(fact: Fact) -> None:
         fact.status, fact.trashed_at = Status.TRASHED, now
-        _refuse(fact, _refusals(fact), now=now)
+        refuse(fact, refusals_of(fact), now=now)
 
     with transaction.atomic():
-        if _locked(fact_id, tenant).status == Status.TRASHED:
+        if locked(fact_id, tenant).status == Status.TRASHED:
             return
-        _change(
+        change_fact(
             fact_id, tenant, "forget", change, actor=actor, now=now, expected_version=expected_version, reason=reason
         )
 
@@ -149,9 +120,9 @@ def delete_fact(
 ) -> None:
     """Delete a fact with its evidence and revisions: no text stays, the refusal does."""
     with transaction.atomic():
-        fact = _locked(fact_id, tenant)
-        _allowed(fact, actor=actor, expected_version=expected_version)
-        _refuse(fact, _refusals(fact), now=now)
+        fact = locked(fact_id, tenant)
+        check_allowed(fact, actor=actor, expected_version=expected_version)
+        refuse(fact, refusals_of(fact), now=now)
         audit.record(actor=actor, verb="delete", target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
         fact.delete()
 
@@ -175,82 +146,24 @@ def restore_fact(
     def change(fact: Fact) -> None:
         if version is None and fact.status != Status.TRASHED:
             raise Conflict(f"The fact is {fact.status}, not in the trash: name the version to go back to.")
-        _lift_refusals(fact)
+        lift_refusals(fact)
         was = _status_outside_trash(fact)
         if version is not None:
             _take_back(fact, version, actor=actor)
-            _lift_refusals(fact)
+            lift_refusals(fact)
             was = was if was in UNAPPROVED and not actor.is_operator else Status.ACTIVE
         fact.status, fact.trashed_at, fact.last_confirmed_at = was, None, now
         if was == Status.ACTIVE:
             fact.valid_to, fact.superseded_by = None, None
 
-    return _change(
+    return change_fact(
         fact_id, tenant, "restore", change, actor=actor, now=now, expected_version=expected_version, reason=reason
     )
-
-
-def _change(
-    fact_id: uuid.UUID,
-    tenant: Tenant | None,
-    verb: str,
-    change: Callable[[Fact], None],
-    *,
-    actor: Actor,
-    now: datetime,
-    expected_version: int | None,
-    reason: str,
-) -> Fact:
-    """The frame of every verb: lock, check, change, save, revise, record; all or nothing."""
-    try:
-        with transaction.atomic():
-            fact = _locked(fact_id, tenant)
-            _allowed(fact, actor=actor, expected_version=expected_version)
-            before = audit.snapshot(fact)
-            change(fact)
-            _save(fact, now=now)
-            audit.revise(fact=fact, verb=verb, actor=actor, before=before, reason=redact_text(reason)[0], now=now)
-            audit.record(actor=actor, verb=verb, target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
-    except IntegrityError as error:
-        # Only fact_text_once can fail here: the person has another live fact with this very text.
-        raise DuplicateFact from error
-    return fact
-
-
-def _locked(fact_id: uuid.UUID, tenant: Tenant | None) -> Fact:
-    facts = Fact.objects.select_for_update(of=("self",), no_key=True).select_related("tenant", "end_user")
-    if tenant is not None:
-        facts = facts.filter(tenant=tenant)
-    fact = facts.filter(pk=fact_id).first()
-    if fact is None:
-        raise NotFound
-    return fact
-
-
-def _allowed(fact: Fact, *, actor: Actor, expected_version: int | None) -> None:
-    if fact.end_user.restricted_at and not actor.is_operator:
-        raise PersonRestricted
-    if fact.binding and not actor.is_operator:
-        raise OperatorWord
-    if expected_version is not None and expected_version != fact.version:
-        raise PreconditionFailed
-
-
-def _save(fact: Fact, *, now: datetime) -> None:
-    fact.version += 1
-    fact.updated_at = now
-    fact.refresh_decay(now=now)
-    fact.save()
 
 
 def _must_be_live(fact: Fact) -> None:
     if fact.status not in LIVE:
         raise Conflict(f"The fact is {fact.status}: restore it first.")
-
-
-def _must_be_pending(fact: Fact) -> None:
-    if fact.status != Status.PENDING:
-        raise Conflict(f"The fact is {fact.status}: only a suggestion that waits can be approved or rejected.")
 
 
 def _status_outside_trash(fact: Fact) -> str:
@@ -259,25 +172,6 @@ def _status_outside_trash(fact: Fact) -> str:
         return fact.status
     trashed = FactRevision.objects.filter(fact=fact, before__has_key="status").first()
     return trashed.before["status"] if trashed else Status.ACTIVE
-
-
-def _refusals(fact: Fact) -> list[tuple[str, bytes]]:
-    """What stands for the fact's text and, when it has one, its key."""
-    text = (FactRefusal.Kind.TEXT, refusal_of_text(fact.content))
-    return [text, (FactRefusal.Kind.KEY, refusal_of_key(fact.category, fact.key))] if fact.key else [text]
-
-
-def _refuse(fact: Fact, refusals: list[tuple[str, bytes]], *, now: datetime) -> None:
-    rows = [
-        FactRefusal(end_user=fact.end_user, kind=kind, digest=digest, fact=fact, created_at=now)
-        for kind, digest in refusals
-    ]
-    FactRefusal.objects.bulk_create(rows, ignore_conflicts=True)
-
-
-def _lift_refusals(fact: Fact) -> None:
-    digests = [digest for _, digest in _refusals(fact)]
-    FactRefusal.objects.filter(end_user=fact.end_user, digest__in=digests).delete()
 
 
 def _take_back(fact: Fact, version: int, *, actor: Actor) -> None:

@@ -1,5 +1,6 @@
-"""Approve and reject: what becomes of a suggestion, and who may decide."""
+"""Approve, reject and reconsider: what becomes of a suggestion, and who may decide."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from memories import conf
-from memories.models import AuditEvent, Fact, FactRevision, Operator
+from memories.models import AuditEvent, Fact, FactRefusal, FactRevision, Operator
 from memories.pipeline import consolidation
 from tests import factories
 from tests.admin.pages import page_of, text_of
@@ -50,11 +51,68 @@ def test_rejected_it_is_not_suggested_again(admin: Client, suggestion: Fact) -> 
     assert [fact.status for fact in Fact.objects.all()] == ["rejected"]
 
 
-@pytest.mark.parametrize("verb", ["approve", "reject"])
+@pytest.mark.parametrize(("verb", "status"), [("reconsider", "pending"), ("approve", "active")])
+def test_a_rejection_is_taken_back(
+    admin: Client, administrator: Operator, suggestion: Fact, verb: str, status: str
+) -> None:
+    decide(admin, suggestion, "reject")
+    assert FactRefusal.objects.exists()
+    rejected = Fact.objects.get()
+    assert decide(admin, rejected, verb).status_code == 302
+    fact = Fact.objects.get()
+    assert (fact.status, fact.version, fact.binding) == (status, rejected.version + 1, False)
+    assert not FactRefusal.objects.exists()
+    revision = FactRevision.objects.get(fact=fact, verb=verb)
+    assert (revision.before["status"], revision.reason, revision.actor_id) == (
+        "rejected",
+        "She told me",
+        str(administrator.pk),
+    )
+    assert AuditEvent.objects.filter(object_id=fact.pk, verb=verb).count() == 1
+    # Said again it is known.
+    extract(fact.end_user, fact.raw)
+    assert [known.status for known in Fact.objects.all()] == [status]
+
+
+@pytest.mark.parametrize("verb", ["reconsider", "approve"])
+def test_a_rejection_is_not_taken_back_beside_the_same_text(admin: Client, suggestion: Fact, verb: str) -> None:
+    decide(admin, suggestion, "reject")
+    factories.fact(suggestion.end_user, suggestion.content)
+    rejected = Fact.objects.get(status="rejected")
+    assert decide(admin, rejected, verb).status_code == 409
+    assert FactRefusal.objects.exists()
+    Fact.objects.filter(status="active").delete()
+    assert decide(admin, rejected, verb).status_code == 302
+
+
+def test_a_rejection_is_taken_back_at_the_version_that_was_seen(admin: Client, suggestion: Fact) -> None:
+    decide(admin, suggestion, "reject")
+    assert decide(admin, Fact.objects.get(), "reconsider", version=7).status_code == 412
+    assert Fact.objects.get().status == "rejected"
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject", "reconsider"])
 def test_only_what_waits_is_decided(admin: Client, verb: str) -> None:
     fact = factories.fact(factories.end_user())
     assert decide(admin, fact, verb).status_code == 409
     assert Fact.objects.get().status == "active"
+
+
+def test_only_a_rejection_is_reconsidered(admin: Client, suggestion: Fact) -> None:
+    assert decide(admin, suggestion, "reconsider").status_code == 409
+    assert Fact.objects.get().status == "pending"
+
+
+def test_who_may_only_look_reconsiders_nothing(
+    admin: Client, staff_who_may: Callable[..., Client], suggestion: Fact
+) -> None:
+    decide(admin, suggestion, "reject")
+    looker, editor = staff_who_may("view_fact"), staff_who_may("view_fact", "change_fact")
+    rejected = Fact.objects.get()
+    assert "Reconsider this fact" not in text_of(looker.get(page_of(rejected)))
+    assert decide(looker, rejected, "reconsider").status_code == 403
+    assert "Reconsider this fact" in text_of(editor.get(page_of(rejected)))
+    assert decide(editor, rejected, "reconsider").status_code == 302
 
 
 @pytest.mark.parametrize("verb", ["approve", "reject"])

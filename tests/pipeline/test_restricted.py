@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from memories.exceptions import PersonRestricted
 from memories.models import EndUser, ExtractionRun, Fact, Session, SessionQueue
-from memories.pipeline import backlog, consolidation, debounce, endpoint, rearming
+from memories.pipeline import backlog, consolidation, debounce, endpoint, extraction, rearming
 from tests import factories
 from tests.database import PATIENCE, blocked, held, impatient
 from tests.factories import NOW
@@ -95,14 +95,14 @@ def test_restricted_before_the_call_the_model_is_not_asked(
     model: Model, person: EndUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = due(person)
-    gather = consolidation.extraction.gather
+    gather = extraction.gather
 
     def meanwhile(**given: Any) -> Any:
         restrict(person)
         return gather(**given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(consolidation.extraction, "gather", meanwhile)
+        patch.setattr(extraction, "gather", meanwhile)
         assert consolidate(session) is None
     assert model.prompts == []
     restrict(person, lift=True)
