@@ -9,6 +9,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from memories import curation
 from memories.admin.fields import LineField, TextField
 from memories.admin.page import VerbForm
+from memories.admin.wording import CUT_OUT
 from memories.audit import Actor
 from memories.models import Category, Fact
 
@@ -44,7 +45,8 @@ class CorrectForm(FactForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         said = {name: self.cleaned_data[name] for name in ("content", "category", "reason")}
         fact = curation.correct_fact(**self.target(), **said, actor=actor, now=now)
-        return f"{fact} is corrected: no job and no key changes it from now on."
+        cut = fact.content != said["content"]
+        return f"{fact} is corrected: no job and no key changes it from now on.{CUT_OUT if cut else ''}"
 
 
 class ApproveForm(FactForm):

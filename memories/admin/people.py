@@ -15,6 +15,7 @@ from memories.admin import cells
 from memories.admin.columns import column
 from memories.admin.fields import LineField, check_language, check_zone
 from memories.admin.page import RecordPage, VerbForm
+from memories.admin.wording import CUT_OUT
 from memories.audit import Actor
 from memories.models import EndUser, ExtractionRun, Fact, ProfileSection, Section, Session, Status
 
@@ -47,7 +48,8 @@ class PersonForm(VerbForm):
         if not changes:
             return "Nothing was changed."
         person = curation.update_person(end_user=self.record, changes=changes, actor=actor, now=now)
-        return f"{person} is saved."
+        cut = any(value != getattr(person, name) for name, value in changes.items())
+        return f"{person} is saved.{CUT_OUT if cut else ''}"
 
 
 class PersonPage(RecordPage):

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.contrib import messages
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -11,6 +12,7 @@ from memories.admin import cells
 from memories.admin.columns import column
 from memories.admin.fields import check_zone
 from memories.admin.page import Page, actor_of
+from memories.admin.wording import CUT_OUT
 from memories.models import Tenant
 
 # Field → label, what it is, and its range; the hub's own number joins it in the form.
@@ -75,4 +77,6 @@ class TenantPage(Page):
         return ("slug",) if obj else ()
 
     def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:
-        curation.save_tenant(tenant=obj, actor=actor_of(request), now=timezone.now())
+        saved = curation.save_tenant(tenant=obj, actor=actor_of(request), now=timezone.now())
+        if any(form.cleaned_data[name] != getattr(saved, name) for name in form.changed_data):
+            messages.warning(request, CUT_OUT.strip())

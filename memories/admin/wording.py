@@ -42,6 +42,8 @@ FAILURES = {error.code: str(error()) for error in _MODEL_ERRORS} | {
     exceptions.PersonRestricted.code: "The person is under restriction: extraction goes on once it is lifted.",
 }
 FAR = timedelta(days=30)
+# Said after a verb that found one in what was typed.
+CUT_OUT = " A secret was cut out of what you typed."
 
 
 def kind_of(state: str) -> str:

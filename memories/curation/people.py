@@ -7,9 +7,12 @@ from django.db import transaction
 
 from memories import audit
 from memories.audit import Actor
+from memories.curation.scrubbing import person_without_secrets
 from memories.exceptions import OperatorWord, PersonRestricted
 from memories.models import EndUser, ProfileSection, Tenant
 from memories.pipeline.redaction import redact_text
+
+_LONGEST_NAME = 200
 
 
 def person_for_writing(*, tenant: Tenant, user_id: str, now: datetime) -> EndUser:
@@ -24,7 +27,8 @@ def person_for_writing(*, tenant: Tenant, user_id: str, now: datetime) -> EndUse
 
 
 def update_person(*, end_user: EndUser, changes: dict[str, Any], actor: Actor, now: datetime) -> EndUser:
-    """Set the named fields of a person's record (never the ids). Errors: PersonRestricted for a key."""
+    """Set named fields of a person's record, never the ids, without secrets. Errors: PersonRestricted for a key."""
+    changes = person_without_secrets(changes)
     with transaction.atomic():
         people = EndUser.objects.select_for_update(of=("self",), no_key=True).select_related("tenant")
         person = people.get(pk=end_user.pk)
@@ -59,7 +63,9 @@ def write_profile_section(
 
 
 def save_tenant(*, tenant: Tenant, actor: Actor, now: datetime) -> Tenant:
-    """Save a tenant's settings, made or changed in a form; new guidance gets a new version."""
+    """Save a tenant's settings, made or changed in a form, without secrets; new guidance gets a new version."""
+    tenant.extraction_guidance = redact_text(tenant.extraction_guidance)[0]
+    tenant.name = redact_text(tenant.name)[0][:_LONGEST_NAME]
     with transaction.atomic():
         known = Tenant.objects.select_for_update().filter(pk=tenant.pk).first()
         if known is None:

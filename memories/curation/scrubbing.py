@@ -9,6 +9,19 @@ _TEXTS = {"content": None, "source_error": None, "key": 100, "value": 500}
 _LONGEST_TAG = 100
 
 
+_LONGEST_NAME = 255
+
+
+def person_without_secrets(changes: dict[str, Any]) -> dict[str, Any]:
+    """The named fields of a person's record, each secret in name and metadata replaced by its mark."""
+    scrubbed = dict(changes)
+    if changes.get("display_name"):
+        scrubbed["display_name"] = redact_text(changes["display_name"])[0][:_LONGEST_NAME]
+    if changes.get("metadata"):
+        scrubbed["metadata"] = redact_message(content="", metadata=changes["metadata"]).metadata
+    return scrubbed
+
+
 def without_secrets(fields: dict[str, Any]) -> dict[str, Any]:
     """The named fields of a fact, each secret in them replaced by its mark; JSON at any depth."""
     scrubbed = dict(fields)

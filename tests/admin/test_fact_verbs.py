@@ -11,6 +11,7 @@ from memories.models import AuditEvent, EndUser, Fact, FactRefusal, FactRevision
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import HOSTILE, page_of, shows_harmless, text_of
+from tests.curation.marks import places_of
 
 
 @pytest.fixture
@@ -19,8 +20,12 @@ def fact(db: None) -> Fact:
 
 
 def correct(client: Client, fact: Fact, **over: Any) -> Any:
+    return client.post(page_of(fact, "correct"), correction(fact, **over))
+
+
+def correction(fact: Fact, **over: Any) -> dict[str, Any]:
     form = {"version": fact.version, "content": "对青霉素过敏", "category": "constraint", "reason": "医生来信"}
-    return client.post(page_of(fact, "correct"), {**form, **over})
+    return {**form, **over}
 
 
 def forget(client: Client, fact: Fact, **over: Any) -> Any:
@@ -203,3 +208,11 @@ def test_a_wild_version_is_never_a_server_error(admin: Client, fact: Fact, numbe
 
 def fresh(fact: Fact) -> Fact:
     return Fact.objects.get(pk=fact.pk)
+
+
+@pytest.mark.parametrize("said", ["The password is Tr0ub4dor-9x", "Allergic to penicillin"])
+def test_a_secret_in_a_correction_is_cut_out_and_the_operator_told(admin: Client, fact: Fact, said: str) -> None:
+    page = text_of(admin.post(page_of(fact, "correct"), correction(fact, content=said, reason=said), follow=True))
+    assert ("A secret was cut out of what you typed." in page) == ("password" in said)
+    assert places_of("Tr0ub4dor-9x") == []
+    assert Fact.objects.get().content == said.replace("Tr0ub4dor-9x", "[redacted:password]")

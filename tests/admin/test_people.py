@@ -9,6 +9,7 @@ from django.test import Client
 from memories.models import AuditEvent, EndUser
 from tests import factories
 from tests.admin.pages import HOSTILE, LIST_BUDGET, PAGE_BUDGET, list_of, page_of, queries_of, shows_harmless, text_of
+from tests.curation.marks import places_of
 
 
 @pytest.fixture
@@ -164,3 +165,12 @@ def test_an_edit_needs_the_permission(person: EndUser, staff_who_may: Callable[.
     assert edit(staff_who_may("change_enduser"), person, display_name="Yes").status_code == 302
     person.refresh_from_db()
     assert person.display_name == "Yes"
+
+
+@pytest.mark.parametrize("name", ["密码是Tr0ub4dor-9x", "小明"])
+def test_a_secret_in_the_name_is_cut_out_and_the_operator_told(admin: Client, person: EndUser, name: str) -> None:
+    page = text_of(admin.post(page_of(person, "update"), {"display_name": name, "capture": "on"}, follow=True))
+    assert ("A secret was cut out of what you typed." in page) == ("密码" in name)
+    assert places_of("Tr0ub4dor-9x") == []
+    person.refresh_from_db()
+    assert person.display_name == ("密码是[redacted:password]" if "密码" in name else "小明")

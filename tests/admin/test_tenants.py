@@ -9,6 +9,7 @@ from django.test import Client
 from memories.models import AuditEvent, Tenant
 from tests import factories
 from tests.admin.pages import HOSTILE, LIST_BUDGET, list_of, page_of, queries_of, shows_harmless, text_of
+from tests.curation.marks import places_of
 
 NUMBERS = {"debounce_seconds": "", "max_wait_seconds": "", "lease_seconds": "", "max_attempts": ""}
 
@@ -65,6 +66,19 @@ def test_the_form_names_ranges_and_the_hubs_own_numbers(admin: Client) -> None:
     page = text_of(admin.get(f"{list_of(Tenant)}add/"))
     assert "1–300 s. Empty: the hub's own, 30." in page
     assert "1–20. Empty: the hub's own, 5." in page
+
+
+def test_a_secret_in_the_settings_is_cut_out_and_the_operator_told(admin: Client) -> None:
+    tenant = factories.tenant()
+    said = {"extraction_guidance": "Our password is Tr0ub4dor-9x.", "name": "密码是Tr0ub4dor-9x"}
+    page = text_of(admin.post(page_of(tenant), form(**said), follow=True))
+    assert places_of("Tr0ub4dor-9x") == []
+    assert "A secret was cut out of what you typed." in page
+    tenant.refresh_from_db()
+    assert tenant.extraction_guidance == "Our password is [redacted:password]."
+    harmless = text_of(admin.post(page_of(tenant), form(extraction_guidance="Remember what they eat."), follow=True))
+    assert "A secret was cut out" not in harmless
+    assert places_of("what they eat") == ["memories_tenant.extraction_guidance"]
 
 
 def test_djangos_log_holds_no_content(admin: Client) -> None:

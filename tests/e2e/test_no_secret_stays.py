@@ -1,0 +1,149 @@
+"""A secret posted through any operation, in any field that takes text, is in no column of any table afterwards."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from memories import conf
+from memories.models import SessionQueue, Tenant
+from memories.pipeline import consolidation
+from tests import factories
+from tests.api.calls import CALLS, Ids, populated
+from tests.api.client import BASE, HubClient, operations, schema
+from tests.curation.marks import places_of
+from tests.factories import NOW
+
+pytestmark = pytest.mark.django_db
+
+SECRET, HARMLESS = "Tr0ub4dor-9x", "Oosterpoort"
+SAYING_IT = {
+    SECRET: f"Please remember that my password is {SECRET}",
+    HARMLESS: f"Please remember that I live in {HARMLESS}",
+}
+# The caller's own names for things are compared as they stand, and so are kept as they stand.
+NAMES = {"user_id", "session_id", "agent_id", "external_id", "allowed_users", "allowed_roles"}
+# Words of a fixed form.
+FORMS = {"time_zone": "Europe/Amsterdam", "language": "nl", "if_revision": "r", "roles": ["r"]}
+WRITERS = ("postTurns", "postTurnsBulk", "addFact", "changeFact", "writeProfileSection", "changeUser")
+# They take no text, or keep none of it.
+OTHERS = {"getContext", "flushSession", "endSession", "restoreFact"}
+
+
+@pytest.fixture
+def tenant(db: None, settings: Settings) -> Tenant:
+    settings.MEMORYHUB_LLM = conf.LLM_RULES
+    return factories.tenant()
+
+
+def texts_of(given: dict[str, Any], word: str, name: str = "") -> Iterator[Any]:
+    """Values of this JSON schema that say `word` wherever they can; one for each of its forms."""
+    if "$ref" in given:
+        yield from texts_of(schema()["components"]["schemas"][given["$ref"].rsplit("/", 1)[1]], word, name)
+    elif name in FORMS:
+        yield FORMS[name]
+    elif "oneOf" in given:
+        for form in given["oneOf"]:
+            yield from texts_of(form, word, name)
+    elif "enum" in given:
+        yield given["enum"][0]
+    else:
+        kinds = given["type"] if isinstance(given["type"], list) else [given["type"]]
+        yield from _of_kind(kinds[0], given, word, name)
+
+
+def _of_kind(kind: str, given: dict[str, Any], word: str, name: str) -> Iterator[Any]:
+    saying = SAYING_IT[word]
+    if kind == "string":
+        yield (
+            "2027-03-03T09:12:00Z" if given.get("format") == "date-time" else f"own-{name}" if name in NAMES else saying
+        )
+    elif kind == "array":
+        items = list(texts_of(given["items"], word, name))
+        # Each message has its own external_id.
+        yield [{**item, "external_id": f"m{n}"} if name == "messages" else item for n, item in enumerate(items)]
+    elif kind == "object" and "properties" in given:
+        known = {field: list(texts_of(part, word, field)) for field, part in given["properties"].items()}
+        for n in range(max(map(len, known.values()))):
+            yield {field: values[min(n, len(values) - 1)] for field, values in known.items()}
+    elif kind == "object":
+        yield {"note": saying, "deep": [{"say": [saying]}], saying: 1, "password": word}
+    elif kind in ("integer", "number"):
+        yield given.get("default", given.get("maximum", 1))
+    elif kind == "boolean":
+        yield name in ("flush", "capture", "serve")
+
+
+def body_of(operation: str, word: str) -> dict[str, Any]:
+    method, path = operations()[operation]
+    wanted = schema()["paths"][path][method.lower()]["requestBody"]["content"]["application/json"]["schema"]
+    body: dict[str, Any] = next(texts_of(wanted, word))
+    return body
+
+
+def send(tenant: Tenant, operation: str, word: str, ids: Ids) -> Any:
+    """Call it with a body full of `word`, about the known person; its answer may be kept under a key."""
+    _, plaintext = factories.api_key(tenant)
+    method, template = operations()[operation]
+    call = CALLS[operation](ids)
+    body = body_of(operation, word)
+    if "user_id" in body:
+        body["user_id"] = ids.user_id
+    if "content" in body and isinstance(body["content"], list):
+        body["content"] = SAYING_IT[word]
+    for part in body.get("messages", []) + [m for c in body.get("conversations", []) for m in c["messages"]]:
+        if isinstance(part["content"], list):
+            part["content"] = [{"type": "text", "text": SAYING_IT[word]}, {"type": "other", "note": SAYING_IT[word]}]
+    path = template.removeprefix(BASE).format(**call.path)
+    headers = {"Idempotency-Key": "k"} if method == "POST" else {}
+    return HubClient(plaintext).call(method, path, body, query=call.query, headers=headers)
+
+
+def extract_all() -> None:
+    for session_id in list(SessionQueue.objects.due().values_list("pk", flat=True)):
+        consolidation.consolidate(session_id=session_id, now=NOW)
+
+
+def test_all_operations_with_a_body_are_here() -> None:
+    bodies = {
+        name
+        for name, (method, path) in operations().items()
+        if "requestBody" in schema()["paths"][path][method.lower()]
+    }
+    assert bodies == {*WRITERS, *OTHERS}
+
+
+@pytest.mark.parametrize("operation", WRITERS)
+def test_a_secret_is_nowhere(tenant: Tenant, operation: str) -> None:
+    response = send(tenant, operation, SECRET, populated(tenant))
+    assert response.status_code < 300, response.content
+    extract_all()
+    assert places_of(SECRET) == []
+    assert places_of("[redacted:password]")
+    # The caller sees what was cut.
+    assert "redact" in response.content.decode()
+    assert SECRET not in response.content.decode()
+
+
+@pytest.mark.parametrize("operation", WRITERS)
+def test_what_is_no_secret_is_found(tenant: Tenant, operation: str) -> None:
+    """The positive control: the same fields with a harmless word, which is kept in all of them."""
+    response = send(tenant, operation, HARMLESS, populated(tenant))
+    assert response.status_code < 300, response.content
+    extract_all()
+    kept = KEPT[operation]
+    assert kept <= set(places_of(HARMLESS))
+
+
+TURNS = {f"memories_turn.{name}" for name in ("content", "parts", "name", "tool_calls", "metadata")}
+FACTS = {f"memories_fact.{name}" for name in ("content", "structured", "value", "key", "tags")}
+REVISIONS = {"memories_factrevision.after"}
+KEPT = {
+    "postTurns": TURNS | {"memories_fact.content", "memories_fact.raw", "memories_factevidence.quote"} | REVISIONS,
+    "postTurnsBulk": TURNS | {"memories_fact.content"},
+    "addFact": FACTS | REVISIONS,
+    "changeFact": FACTS | REVISIONS,
+    "writeProfileSection": {"memories_profilesection.summary"},
+    "changeUser": {"memories_enduser.display_name", "memories_enduser.metadata"},
+}
