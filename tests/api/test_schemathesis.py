@@ -18,7 +18,8 @@ from tests.api.client import operations
 
 pytestmark = pytest.mark.django_db
 
-# With every scope at once most of the examples; with each alone enough to see that it is asked for.
+# With every scope at once most of the examples; with each alone enough to see that it is asked for. `--examples N`
+# makes N of both.
 EXAMPLES = 8
 EXAMPLES_OF_ONE_SCOPE = 2
 
@@ -72,9 +73,15 @@ def call_examples(operation: str, *, scopes: list[str], examples: int) -> set[in
     return found
 
 
+def wanted(config: pytest.Config, default: int) -> int:
+    """How many examples to make."""
+    examples: int | None = config.getoption("--examples")
+    return examples or default
+
+
 @pytest.mark.parametrize("operation", CALLS)
-def test_with_every_scope(operation: str) -> None:
-    found = call_examples(operation, scopes=list(Scope.values), examples=EXAMPLES)
+def test_with_every_scope(operation: str, pytestconfig: pytest.Config) -> None:
+    found = call_examples(operation, scopes=list(Scope.values), examples=wanted(pytestconfig, EXAMPLES))
     # 401 is the answer to a broken Authorization header, which is among the broken calls.
     assert found - {401}
     assert 403 not in found
@@ -90,8 +97,9 @@ def test_a_server_error_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("scope", Scope.values)
-def test_with_one_scope(scope: str) -> None:
+def test_with_one_scope(scope: str, pytestconfig: pytest.Config) -> None:
+    examples = wanted(pytestconfig, EXAMPLES_OF_ONE_SCOPE)
     found: set[int] = set()
     for operation in CALLS:
-        found |= call_examples(operation, scopes=[scope], examples=EXAMPLES_OF_ONE_SCOPE)
+        found |= call_examples(operation, scopes=[scope], examples=examples)
     assert 403 in found
