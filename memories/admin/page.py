@@ -75,6 +75,10 @@ class VerbForm(forms.Form):
         """Tell the operator why the verb was not carried out; nothing typed is lost."""
         self.add_error(None, LOOK_AGAIN if isinstance(error, PreconditionFailed) else error.detail)
 
+    def leads_to(self) -> str:
+        """The address to go on at once it is done."""
+        return url_of(self.record)
+
     def see(self, record: Any) -> None:
         """Take the record as it is now for the next attempt."""
         self.record = record
@@ -151,7 +155,7 @@ class RecordPage(Page):
                 status = error.status
             else:
                 messages.success(request, done)
-                return HttpResponseRedirect(url_of(record))
+                return HttpResponseRedirect(form.leads_to())
         record = self.find(request, object_id, may_change=True)
         form.see(record)
         return self.show(request, record, tried=form, status=status)

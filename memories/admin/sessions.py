@@ -1,4 +1,4 @@
-"""Sessions: the list, and the conversation turn by turn with what is still to be extracted."""
+"""Sessions: the list, and the conversation turn by turn with what is still to be extracted; they can be deleted."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from memories.admin import cells
 from memories.admin.columns import column
-from memories.admin.page import RecordPage
+from memories.admin.session_deletion import DeletablePage
 from memories.admin.template_tags import TURNS_SHOWN
 from memories.admin.wording import KINDS
 from memories.models import ExtractionRun, Session, SessionQueue, Turn
@@ -21,9 +21,9 @@ TURN_CLIP = 4_000
 RUNS_SHOWN = 5
 
 
-class SessionPage(RecordPage):
+class SessionPage(DeletablePage):
     page_template = "memories/session.html"
-    list_display = ("session", "person", "turn_count", "token_count", "state", "last_turn")
+    list_display = ("session", "person", "turn_count", "token_count", "state", "last_turn", "ended")
     list_filter = ("tenant",)
     list_select_related = ("end_user", "tenant", "queue")
     search_fields = ("external_id", "agent_id")
@@ -48,6 +48,10 @@ class SessionPage(RecordPage):
     def last_turn(self, session: Session) -> SafeString | str:
         return cells.moment(session.last_turn_at)
 
+    @column("Ended", ordering="ended_at")
+    def ended(self, session: Session) -> SafeString | str:
+        return cells.moment(session.ended_at)
+
     def gather(self, request: HttpRequest, record: Session) -> dict[str, Any]:
         queue = _queue(record)
         shown: dict[str, Any] = {
@@ -56,6 +60,7 @@ class SessionPage(RecordPage):
             "state": status_of(queue, now=timezone.now()),
             "page": Paginator(_turns(record), TURNS_SHOWN).get_page(request.GET.get("page")),
             "clip": TURN_CLIP,
+            "may_delete": self.may_delete(request),
         }
         if request.user.has_perm("memories.view_extractionrun"):
             shown["runs"] = ExtractionRun.objects.filter(session=record)[:RUNS_SHOWN]

@@ -6,7 +6,7 @@ from memories.curation.keys import authenticate_key, create_api_key, revoke_api_
 from memories.curation.people import person_for_writing, save_tenant, update_person, write_profile_section
 from memories.curation.review import approve_fact, reconsider_fact, reject_fact
 from memories.curation.runs import retry_extraction
-from memories.curation.sessions import delete_session
+from memories.curation.sessions import delete_session, facts_of_session
 from memories.curation.throttles import Allowance, count_request
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "delete_fact",
     "delete_session",
     "edit_fact",
+    "facts_of_session",
     "forget_fact",
     "person_for_writing",
     "reconsider_fact",

@@ -8,22 +8,32 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from memories import audit
 from memories.audit import Actor
-from memories.exceptions import NotFound, PersonRestricted
+from memories.exceptions import NotFound, PersonRestricted, PreconditionFailed
 from memories.models import EndUser, Fact, FactEvidence, Session, SessionQueue, Tenant
 
 # Said outright: a conversation may have confirmed such a fact, it does not rest on one.
 STATED = ("api", "operator", "import")
 
 
-def delete_session(*, session_id: uuid.UUID, tenant: Tenant | None, actor: Actor, now: datetime) -> None:
+def delete_session(
+    *,
+    session_id: uuid.UUID,
+    tenant: Tenant | None,
+    actor: Actor,
+    now: datetime,
+    expected_turns: int | None = None,
+) -> None:
     """Delete a session with its turns and the facts that rest on them alone; an operator's word stays.
 
-    An extraction in flight finds the session gone and writes nothing. Errors: NotFound, PersonRestricted for a key.
+    An extraction in flight finds the session gone and writes nothing. Errors: NotFound, PersonRestricted for a key,
+    PreconditionFailed when it has not the expected number of turns.
     """
     with transaction.atomic():
         session = _locked(session_id, tenant)
         if session.end_user.restricted_at and not actor.is_operator:
             raise PersonRestricted
+        if expected_turns is not None and expected_turns != session.turn_count:
+            raise PreconditionFailed
         counts = {"turns": session.turn_count, "facts": _delete_facts(session)}
         audit.record(
             actor=actor,
@@ -35,6 +45,13 @@ def delete_session(*, session_id: uuid.UUID, tenant: Tenant | None, actor: Actor
             counts=counts,
         )
         session.delete()
+
+
+def facts_of_session(session: Session) -> tuple[QuerySet[Fact], QuerySet[Fact]]:
+    """The facts that would go with the session, and those that rest on it and would stay, as it is now."""
+    here = _resting_on(session)
+    alone = _alone(here, session)
+    return alone, here.exclude(pk__in=alone.values("pk"))
 
 
 def _locked(session_id: uuid.UUID, tenant: Tenant | None) -> Session:
@@ -53,14 +70,25 @@ def _locked(session_id: uuid.UUID, tenant: Tenant | None) -> Session:
 
 def _delete_facts(session: Session) -> int:
     """Delete the facts that rest on this session alone, and its quotes on all others; how many facts went."""
-    cited = FactEvidence.objects.filter(fact=OuterRef("pk"))
-    here = Fact.objects.filter(Exists(cited.filter(session=session)), end_user=session.end_user_id)
-    _drop_quotes(here, cited.filter(session=session))
-    alone = here.filter(~Exists(cited.exclude(session=session)), binding=False).exclude(extractor__in=STATED)
+    here = _resting_on(session)
+    _drop_quotes(here, _cited().filter(session=session))
     # Locked, an operator who made one binding meanwhile is seen.
-    found = list(alone.select_for_update(of=("self",)).values_list("pk", flat=True))
+    found = list(_alone(here, session).select_for_update(of=("self",)).values_list("pk", flat=True))
     Fact.objects.filter(pk__in=found).delete()
     return len(found)
+
+
+def _cited() -> QuerySet[FactEvidence]:
+    return FactEvidence.objects.filter(fact=OuterRef("pk"))
+
+
+def _resting_on(session: Session) -> QuerySet[Fact]:
+    return Fact.objects.filter(Exists(_cited().filter(session=session)), end_user=session.end_user_id)
+
+
+def _alone(here: QuerySet[Fact], session: Session) -> QuerySet[Fact]:
+    elsewhere = Exists(_cited().exclude(session=session))
+    return here.filter(~elsewhere, binding=False).exclude(extractor__in=STATED)
 
 
 def _drop_quotes(facts: QuerySet[Fact], evidence: QuerySet[FactEvidence]) -> None:
