@@ -8,6 +8,8 @@ from django import forms
 from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
+from memories.pipeline import signal_phrases
+
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 
 
@@ -38,6 +40,28 @@ class LineField(forms.CharField):
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("widget", UnfoldAdminTextInputWidget)
         super().__init__(**kwargs)
+
+
+class PhrasesField(forms.CharField):
+    """A tenant's own signs, a phrase a line behind its kind."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(widget=UnfoldAdminTextareaWidget(attrs={"rows": 6}), required=False, **kwargs)
+
+    def prepare_value(self, value: Any) -> Any:
+        return signal_phrases.shown(value) if isinstance(value, dict) else value
+
+    def to_python(self, value: Any) -> Any:
+        try:
+            return signal_phrases.parse(super().to_python(value) or "")
+        except ValueError as error:
+            raise ValidationError(str(error), code="phrases") from error
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return super().has_changed(self.prepare_value(initial), data)
+
+    def run_validators(self, value: Any) -> None:
+        """A mapping has none of the validators of text; parse() judged it."""
 
 
 class TextField(forms.CharField):

@@ -10,10 +10,12 @@ from django.utils import timezone
 from memories import conf, curation
 from memories.admin import cells
 from memories.admin.columns import column
-from memories.admin.fields import check_zone
+from memories.admin.fields import PhrasesField, check_zone
 from memories.admin.page import Page, actor_of
 from memories.admin.wording import CUT_OUT
 from memories.models import Tenant
+from memories.pipeline.signal_phrases import LONGEST, MOST_PHRASES, SHORTEST
+from memories.pipeline.signals import KINDS
 
 # Field → label, what it is, and its range; the hub's own number joins it in the form.
 NUMBERS = {
@@ -25,6 +27,13 @@ NUMBERS = {
 
 
 class TenantForm(forms.ModelForm[Tenant]):
+    signal_phrases = PhrasesField(
+        label="Signs",
+        help_text="One a line, like “correction: back to square one” or “goal: our target is … this year”. Kinds: "
+        f"{', '.join(KINDS)}. A kind that is named here is found by these phrases alone, in any case; at most "
+        f"{MOST_PHRASES} of {SHORTEST} to {LONGEST} characters. Empty: the hub's own patterns.",
+    )
+
     class Meta:
         model = Tenant
         fields = "__all__"  # noqa: DJ007  (the page's fieldsets name them)
@@ -61,7 +70,7 @@ class TenantPage(Page):
     empty_hint = "A tenant is an application that uses the hub; its API keys and end users belong to it."
     fieldsets = (
         (None, {"fields": ("slug", "name", "time_zone", ("capture", "serve"))}),
-        ("What to remember", {"fields": ("extraction_guidance",)}),
+        ("What to remember", {"fields": ("extraction_guidance", "signal_phrases")}),
         (
             "When to extract",
             {"fields": (("debounce_seconds", "max_wait_seconds"), ("lease_seconds", "max_attempts"))},

@@ -10,7 +10,7 @@ from memories.audit import Actor
 from memories.curation.scrubbing import person_without_secrets
 from memories.exceptions import OperatorWord, PersonRestricted
 from memories.models import EndUser, ProfileSection, Tenant
-from memories.pipeline.redaction import redact_text
+from memories.pipeline.redaction import redact_message, redact_text
 
 _LONGEST_NAME = 200
 
@@ -65,6 +65,7 @@ def write_profile_section(
 def save_tenant(*, tenant: Tenant, actor: Actor, now: datetime) -> Tenant:
     """Save a tenant's settings, made or changed in a form, without secrets; new guidance gets a new version."""
     tenant.extraction_guidance = redact_text(tenant.extraction_guidance)[0]
+    tenant.signal_phrases = redact_message(content="", metadata=tenant.signal_phrases).metadata
     tenant.name = redact_text(tenant.name)[0][:_LONGEST_NAME]
     with transaction.atomic():
         known = Tenant.objects.select_for_update().filter(pk=tenant.pk).first()

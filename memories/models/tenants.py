@@ -19,6 +19,9 @@ class Tenant(models.Model):
     extraction_guidance = models.TextField(
         blank=True, max_length=4000, help_text="Your own words to the model on what to remember; sent with every call."
     )
+    signal_phrases = models.JSONField(
+        default=dict, blank=True, help_text="Kind of sign → phrases that stand for it, in place of the hub's patterns."
+    )
     guidance_version = models.PositiveIntegerField(default=1, editable=False)
     time_zone = models.CharField(max_length=64, default="UTC", help_text="For people without one of their own.")
     debounce_seconds = models.PositiveIntegerField(

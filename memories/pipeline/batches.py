@@ -8,11 +8,13 @@ from memories.llm import tokens
 from memories.llm.prompts.framing import Message, shorten
 from memories.pipeline.feed import FedTurn
 from memories.pipeline.gate import Evidence
+from memories.pipeline.signals import Patterns
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Turns `first_number`..`last_number` of a session: those to feed, and the messages of the call.
+    """Turns `first_number`..`last_number` of a session: those to feed, the messages of the call, and by which patterns
+    signs are found (None: the hub's own).
 
     Without fed turns there is nothing to ask: the watermark passes over the range.
     """
@@ -23,11 +25,13 @@ class Batch:
     tool_turns: dict[int, uuid.UUID] = field(default_factory=dict)
     shown_facts: tuple[uuid.UUID, ...] = ()
     messages: list[Message] = field(default_factory=list)
+    patterns: Patterns | None = None
 
     @property
     def evidence(self) -> Evidence:
         """What the gate may hold against candidates of this batch."""
-        return Evidence(fed={turn.number: turn for turn in self.turns}, tool_numbers=frozenset(self.tool_turns))
+        fed = {turn.number: turn for turn in self.turns}
+        return Evidence(fed=fed, tool_numbers=frozenset(self.tool_turns), patterns=self.patterns)
 
     @property
     def turn_ids(self) -> dict[int, uuid.UUID]:

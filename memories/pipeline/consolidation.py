@@ -141,7 +141,7 @@ def _extract(attempt: _Attempt, batch: Batch) -> None:
     if run.extractor == rules_extraction.EXTRACTOR:
         # A pause left over from a model that was taken away holds nobody back.
         endpoint.answered()
-        found = rules_extraction.extract(batch.turns)
+        found = rules_extraction.extract(batch.turns, batch.patterns)
         held = dict.fromkeys(found.suggested, rules_extraction.SUGGESTED)
         _commit(attempt, run, batch, MemoryUpdate(new_facts=found.new_facts), held=held)
     else:

@@ -15,8 +15,8 @@ from django.db.models.functions import Now
 
 from memories import conf
 from memories.exceptions import LeaseLost, PersonRestricted
-from memories.models import EndUser, Role, Session, SessionQueue, Turn
-from memories.pipeline import endpoint, signals
+from memories.models import EndUser, Role, Session, SessionQueue, Tenant, Turn
+from memories.pipeline import endpoint, signal_phrases, signals
 from memories.pipeline.feed import fed, is_final_reply
 from memories.pipeline.pending import Pending, due_time, pending_of
 from memories.pipeline.setbacks import Setback
@@ -72,9 +72,10 @@ def status_of(queue: SessionQueue | None, *, now: datetime) -> ExtractionStatus:
     return ExtractionStatus(state, due_at=queue.due_at, max_due_at=limit)
 
 
-def signals_of(turns: Iterable[Turn]) -> list[str]:
+def signals_of(turns: Iterable[Turn], tenant: Tenant) -> list[str]:
     """Kinds of signs in what the person says among the last fed of `turns`, which are those of one session in order."""
-    return signals.find([turn.text for turn in list(fed(turns))[-RECENT:] if turn.is_user])
+    said = [turn.text for turn in list(fed(turns))[-RECENT:] if turn.is_user]
+    return signals.find(said, signal_phrases.patterns_of(tenant.signal_phrases))
 
 
 def arm(
@@ -223,7 +224,7 @@ def _signals_left(session: Session, rest: Iterable[Turn]) -> list[str]:
     if not any(turn.role == Role.USER for turn in spoken):
         return []
     numbers = [turn.number for turn in spoken]
-    return signals_of(Turn.objects.filter(session=session, number__in=numbers).order_by("number"))
+    return signals_of(Turn.objects.filter(session=session, number__in=numbers).order_by("number"), session.tenant)
 
 
 def _claim(queue: SessionQueue, rules: conf.Rules) -> Claim:

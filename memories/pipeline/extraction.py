@@ -10,6 +10,7 @@ from memories.llm.prompts import memory_update
 from memories.llm.prompts.framing import Message
 from memories.llm.prompts.memory_update import KnownFact, TurnInput
 from memories.models import EndUser, Fact, ProfileSection, Role, Turn
+from memories.pipeline import signal_phrases
 from memories.pipeline.batches import Batch, bounded
 from memories.pipeline.debounce import Claim
 from memories.pipeline.feed import FedTurn, fed
@@ -37,6 +38,7 @@ def gather(*, claim: Claim, now: datetime) -> Batch:
         tool_turns=dict(_turns(claim).filter(number__range=(first, last), role=Role.TOOL).values_list("number", "pk")),
         shown_facts=tuple(fact.pk for fact in facts),
         messages=_messages(claim, turns, facts, now=now),
+        patterns=signal_phrases.patterns_of(claim.session.tenant.signal_phrases),
     )
 
 

@@ -18,6 +18,7 @@ from memories.pipeline import signals, suspicion, uploads
 from memories.pipeline.cleaning import clean
 from memories.pipeline.feed import FedTurn
 from memories.pipeline.redaction import redact_text
+from memories.pipeline.signals import Patterns
 
 LONGEST_CONTENT = 2_000
 LONGEST_KEY = 100
@@ -35,16 +36,20 @@ _SOURCES = {Trust.USER: Source.EXPLICIT, Trust.ASSISTANT: Source.SYSTEM, Trust.T
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a batch can testify to: the turns that were fed, by number, and the numbers of the tool turns between."""
+    """What a batch can testify to: the turns that were fed, by number, and the numbers of the tool turns between;
+    by which patterns signs are found (None: the hub's own)."""
 
     fed: Mapping[int, FedTurn]
     tool_numbers: frozenset[int]
+    patterns: Patterns | None = None
 
     @cached_property
     def decisive(self) -> frozenset[int]:
         """Numbers of the turns in which the person corrects or decides something."""
         users = [turn for turn in self.fed.values() if turn.is_user]
-        return frozenset(turn.number for turn in users if _DECISIVE.intersection(signals.find([turn.text])))
+        return frozenset(
+            turn.number for turn in users if _DECISIVE.intersection(signals.find([turn.text], self.patterns))
+        )
 
     def cited(self, numbers: Iterable[int]) -> list[int]:
         """Those of `numbers` that are turns of the batch, in order.

@@ -107,7 +107,7 @@ def store_turns(
     """
     conversation = Conversation(user_id, session_id, agent_id, messages, flush)
     # Read before the lock: that of a long text takes longer than storing it.
-    reading = _read(conversation)
+    reading = _read(conversation, tenant)
     with transaction.atomic():
         receipt = _store(tenant, conversation, reading)
         if receipt.session and receipt.accepted:
@@ -120,7 +120,7 @@ def store_conversations(*, tenant: Tenant, conversations: Sequence[Conversation]
 
     Errors, with the conversation's pointer: those of store_turns().
     """
-    readings = [_read(conversation) for conversation in conversations]
+    readings = [_read(conversation, tenant) for conversation in conversations]
     receipts: dict[int, Receipt] = {}
     with transaction.atomic():
         # In one order for everybody: two that name the same sessions wait for each other one way only.
@@ -134,11 +134,11 @@ def store_conversations(*, tenant: Tenant, conversations: Sequence[Conversation]
     return [receipts[index] for index in range(len(conversations))]
 
 
-def _read(conversation: Conversation) -> _Reading:
+def _read(conversation: Conversation, tenant: Tenant) -> _Reading:
     redacted = [_redacted(message) for message in conversation.messages]
     counted = [(message, tokens.count(message.content)) for message, _ in redacted]
     said = [_spoken(message) for message, _ in redacted]
-    return _Reading(counted, sum(count for _, count in redacted), debounce.signals_of(said))
+    return _Reading(counted, sum(count for _, count in redacted), debounce.signals_of(said, tenant))
 
 
 def _spoken(message: Message) -> Turn:

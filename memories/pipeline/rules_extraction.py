@@ -11,6 +11,7 @@ from typing import Any
 from memories.models.folding import fold
 from memories.pipeline import sentences, signals
 from memories.pipeline.feed import FedTurn
+from memories.pipeline.signals import Patterns
 
 EXTRACTOR = "rules-v1"
 SUGGESTED = "suggested_by_rules"
@@ -69,21 +70,25 @@ class _Statement:
     quote: str
 
 
-def extract(turns: Iterable[FedTurn]) -> Extracted:
-    """What the user turns among `turns` ask to remember, and what they suggest; each text once, requests first."""
+def extract(turns: Iterable[FedTurn], patterns: Patterns | None = None) -> Extracted:
+    """What the user turns among `turns` ask to remember, and what they suggest; each text once, requests first.
+
+    Suggestions are sentences with signs by `patterns`, the hub's own unless given.
+    """
     users = [turn for turn in turns if turn.is_user]
-    asked = [_candidate(turn, said, asked=True) for turn in users for said in _asked(turn.text)]
-    suggested = [_candidate(turn, said, asked=False) for turn in users for said in _suggested(turn.text)]
+    asked = [_candidate(turn, said, patterns, asked=True) for turn in users for said in _asked(turn.text)]
+    found = ((turn, said) for turn in users for said in _suggested(turn.text, patterns))
+    suggested = [_candidate(turn, said, patterns, asked=False) for turn, said in found]
     first = {fold(item["content"]): item for item in reversed([*asked, *suggested])}
     ours = [item for item in [*asked, *suggested] if first[fold(item["content"])] is item][:_MOST]
     wait = frozenset(place for place, item in enumerate(ours) if not any(item is other for other in asked))
     return Extracted(ours, wait)
 
 
-def _candidate(turn: FedTurn, said: _Statement, *, asked: bool) -> dict[str, Any]:
+def _candidate(turn: FedTurn, said: _Statement, patterns: Patterns | None, *, asked: bool) -> dict[str, Any]:
     return {
         "content": said.content,
-        "category": _category(said.content),
+        "category": _category(said.content, patterns),
         "confidence": _ASKED_CONFIDENCE if asked else _SUGGESTED_CONFIDENCE,
         "importance": _ASKED_IMPORTANCE if asked else _SUGGESTED_IMPORTANCE,
         "key": None,
@@ -98,12 +103,12 @@ def _candidate(turn: FedTurn, said: _Statement, *, asked: bool) -> dict[str, Any
     }
 
 
-def _category(content: str) -> str:
+def _category(content: str, patterns: Patterns | None) -> str:
     plain = content.translate(_APOSTROPHES)
     for name in ("constraint", "relationship"):
         if _CATEGORIES[name].search(plain):
             return name
-    kinds = {match.kind for match in signals.matches(plain)}
+    kinds = {match.kind for match in signals.matches(plain, patterns)}
     for name in _SUGGESTING:
         if name in kinds:
             return name
@@ -124,10 +129,10 @@ def _asked(text: str) -> Iterator[_Statement]:
             yield said
 
 
-def _suggested(text: str) -> Iterator[_Statement]:
+def _suggested(text: str, patterns: Patterns | None) -> Iterator[_Statement]:
     """Sentences with a sign of something lasting that are no request."""
     for sentence in _sentences(text):
-        kinds = {match.kind for match in signals.matches(sentence.own)}
+        kinds = {match.kind for match in signals.matches(sentence.own, patterns)}
         content = _trimmed(sentence.text)
         if kinds.isdisjoint(_SUGGESTING) or not 0 < len(content) <= _LONGEST_SUGGESTION or _MARK in content:
             continue

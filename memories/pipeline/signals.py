@@ -77,6 +77,11 @@ def matches(text: str, patterns: Patterns | None = None) -> list[SignalMatch]:
     return sorted(found, key=lambda match: (match.start, match.kind))
 
 
+def straight(text: str) -> str:
+    """`text` with the apostrophes that patterns are written with."""
+    return text.translate(_APOSTROPHES)
+
+
 def load(source: Path | Mapping[str, Any]) -> Patterns:
     """Patterns from a file or a mapping like data/signals.toml; ValueError or KeyError when it is none.
 

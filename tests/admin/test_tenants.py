@@ -16,7 +16,7 @@ NUMBERS = {"debounce_seconds": "", "max_wait_seconds": "", "lease_seconds": "", 
 
 def form(**over: Any) -> dict[str, Any]:
     given = {"slug": "acme-prod", "name": "Acme", "time_zone": "UTC", "capture": "on", "serve": "on"}
-    return {**given, "extraction_guidance": "", **NUMBERS, **over}
+    return {**given, "extraction_guidance": "", "signal_phrases": "", **NUMBERS, **over}
 
 
 def test_a_tenant_is_added(admin: Client) -> None:
@@ -66,6 +66,29 @@ def test_the_form_names_ranges_and_the_hubs_own_numbers(admin: Client) -> None:
     page = text_of(admin.get(f"{list_of(Tenant)}add/"))
     assert "1–300 s. Empty: the hub's own, 30." in page
     assert "1–20. Empty: the hub's own, 5." in page
+
+
+def test_own_signs_are_kept_and_shown_as_they_were_typed(admin: Client) -> None:
+    tenant = factories.tenant()
+    typed = "correction: 打回重做\r\ngoal: our target is … this year"
+    assert admin.post(page_of(tenant), form(signal_phrases=typed)).status_code == 302
+    tenant.refresh_from_db()
+    assert tenant.signal_phrases == {"correction": ["打回重做"], "goal": ["our target is … this year"]}
+    assert "correction: 打回重做\ngoal: our target is … this year</textarea>" in text_of(admin.get(page_of(tenant)))
+    page = text_of(admin.post(page_of(tenant), form(signal_phrases=typed), follow=True))
+    assert "A secret was cut out" not in page
+    assert admin.post(page_of(tenant), form()).status_code == 302
+    tenant.refresh_from_db()
+    assert tenant.signal_phrases == {}
+
+
+def test_signs_that_cannot_be_read_are_refused_and_kept_in_the_form(admin: Client) -> None:
+    tenant = factories.tenant(signal_phrases={"goal": ["our target"]})
+    page = text_of(admin.post(page_of(tenant), form(signal_phrases="mood: happy")))
+    assert "Line 1: begin with one of" in page
+    assert "mood: happy</textarea>" in page
+    tenant.refresh_from_db()
+    assert tenant.signal_phrases == {"goal": ["our target"]}
 
 
 def test_a_secret_in_the_settings_is_cut_out_and_the_operator_told(admin: Client) -> None:
