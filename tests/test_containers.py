@@ -1,6 +1,7 @@
 """docker-compose.yml and the Dockerfile: documented variables, no default secrets, probes, nothing run as root."""
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,27 @@ def test_migrations_run_once_and_before_the_rest() -> None:
     for service in ("web", "worker"):
         assert SERVICES[service]["depends_on"] == {"migrate": {"condition": "service_completed_successfully"}}
         assert SERVICES[service]["restart"] == "unless-stopped"
+
+
+@pytest.mark.parametrize("service", HUB)
+def test_the_hub_writes_to_its_data_alone(service: str) -> None:
+    given = SERVICES[service]
+    assert given["read_only"] is True
+    assert (given["tmpfs"], given["volumes"]) == (["/tmp"], ["home:/data"])
+    assert (given["cap_drop"], given["security_opt"]) == (["ALL"], ["no-new-privileges:true"])
+    # The positive control: the database needs its own rights and folders.
+    assert "read_only" not in SERVICES["postgres"]
+
+
+def test_the_image_carries_what_the_program_requires() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    locked = set(
+        re.findall(r"^([a-z0-9-]+)(?:\[[^]]*\])?==", (ROOT / "requirements.lock").read_text("utf-8"), re.MULTILINE)
+    )
+    wanted = {re.split(r"[^A-Za-z0-9-]", name)[0].lower() for name in project["dependencies"]}
+    assert {"numpy", "pystemmer"} <= wanted
+    assert wanted <= locked
+    assert "requests" not in wanted & locked
 
 
 @pytest.mark.parametrize(("service", "path"), [("web", "/healthz"), ("worker", "/readyz")])
