@@ -12,7 +12,7 @@ from django.utils import timezone
 from memories.admin import wording
 from memories.admin.segments import Segment, diff, highlight
 from memories.models import ActorKind, APIKey, Fact, FactEvidence, FactRevision, Operator, Session, Status, Turn
-from memories.scoring import decay_score
+from memories.scoring.decay import decay_score
 
 MOST_CITATIONS = 20
 MOST_REVISIONS = 20

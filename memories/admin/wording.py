@@ -7,7 +7,7 @@ from django.utils.dateformat import format as format_date
 
 from memories import exceptions
 from memories.models import Fact
-from memories.scoring import NEVER_FADES
+from memories.scoring.decay import NEVER_FADES
 
 # What a state looks like: the names are those of Unfold's labels.
 KINDS = {

@@ -15,7 +15,7 @@ from memories.models.ids import new_id
 from memories.models.people import EndUser
 from memories.models.runs import ExtractionRun
 from memories.models.tenants import Tenant
-from memories.scoring import decay_score, forget_at
+from memories.scoring.decay import decay_score, forget_at
 
 UNIT = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from memories import curation, scoring
+from memories import curation
 from memories.audit import Actor
 from memories.curation import FactDraft
 from memories.models import EndUser, ExtractionRun, Fact, FactEvidence, FactRefusal, ProfileSection
 from memories.pipeline import consolidation
 from memories.pipeline.fact_rows import Writer
 from memories.pipeline.gate import Accepted
+from memories.scoring import decay
 from tests import factories
 from tests.factories import COMMAND, NOW
 from tests.pipeline.model import Model, candidate
@@ -112,7 +113,7 @@ def test_forgetting_is_set_at_once(extract: Extractor, person: EndUser, category
     extract(candidate(category=category, importance=0.8))
     fact = only(person)
     assert fact.decay_score == 0.8
-    assert fact.forget_at == scoring.forget_at(
+    assert fact.forget_at == decay.forget_at(
         importance=0.8, last_reinforced=fact.last_confirmed_at, mentions=1, category=category, protected=False
     )
     assert (fact.forget_at is None) == (category == "constraint")
@@ -173,7 +174,7 @@ def test_same_text_reinforces(extract: Extractor, person: EndUser, text: str) ->
     assert fact.stated_confidence == 0.9
     assert (fact.mentions, fact.version) == (2, 2)
     assert LATER <= fact.last_confirmed_at < LATER + timedelta(minutes=1)
-    assert fact.forget_at == scoring.forget_at(
+    assert fact.forget_at == decay.forget_at(
         importance=0.5, last_reinforced=fact.last_confirmed_at, mentions=2, category="knowledge", protected=False
     )
     assert FactEvidence.objects.filter(fact=fact).count() == 2

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memories.models import Category
-from memories.scoring import FORGET_BELOW, NEVER_FADES, decay_score, forget_at, half_life
+from memories.scoring.decay import FORGET_BELOW, NEVER_FADES, decay_score, forget_at, half_life
 
 LAST = datetime(2026, 1, 1, tzinfo=UTC)
 importances = st.floats(0, 1)

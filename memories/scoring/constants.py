@@ -1,0 +1,41 @@
+"""The constants of the scoring, each with its reason; found by measuring (docs/retrieval.md); pure."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """What weighs how much. All are numbers without a unit unless said otherwise."""
+
+    # Vectors: how many of a person's vectors the frozen mean weighs as much as.
+    prior: float = 300.0
+    # The same for a model without frozen means: pulled towards zero, that is, not centred, while there are few.
+    prior_unknown: float = 50.0
+    # Words: how soon repeating a term stops to count (k1 of BM25).
+    saturation: float = 1.2
+    # How much length counts (b of BM25) and the length in tokens that counts neither way: fixed, not the
+    # average, so that a score does not depend on what else a person has said.
+    turn_slope: float = 0.5
+    turn_pivot: float = 20.0
+    window_slope: float = 0.75
+    window_pivot: float = 100.0
+    session_slope: float = 0.75
+    session_pivot: float = 300.0
+    # Turns before and after that are read with a turn: an answer often lacks the words of its question.
+    reach: int = 2
+    # Squared, so that one of many words found counts little and all of them found much.
+    lexical: float = 2.0
+    lexical_power: float = 2.0
+    window: float = 0.3
+    window_power: float = 1.5
+    session: float = 0.3
+    neighbour: float = 0.25
+    # Facts and episodes: the most that being sure, fresh or recent adds. A fact that answers scores 0.5 to 2.
+    confidence: float = 0.08
+    decay: float = 0.05
+    recency: float = 0.03
+    # Days.
+    recency_half_life_days: float = 30.0
+
+
+DEFAULT = Constants()

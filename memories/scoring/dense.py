@@ -1,0 +1,153 @@
+"""How near vectors are to a query once what they all share is taken away; pure.
+
+Statements of one person, and questions, each lie in a narrow cone. Centred by their means, unrelated texts come out
+near zero. The mean of a person with little to go by is held by a frozen mean of everyday statements (data/means.npz).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memories.scoring.constants import Constants
+from memories.scoring.language import Language
+
+Floats = NDArray[np.float32]
+MEANS = Path(__file__).parent / "data" / "means.npz"
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
+
+
+class Block(NamedTuple):
+    """The columns of one model in a vector that may be the concatenation of several, and the languages it knows."""
+
+    model: str
+    dimensions: int
+    languages: frozenset[Language] = frozenset(LANGUAGES)
+
+
+class Known(NamedTuple):
+    """What is known of a model beforehand."""
+
+    dimensions: int
+    languages: frozenset[Language] = frozenset(LANGUAGES)
+
+
+MODELS = {
+    "use-multilingual-3": Known(512),
+    "e5-small": Known(384),
+    "minilm": Known(384, frozenset({"en"})),
+}
+
+
+def blocks(model: str, dimensions: int) -> tuple[Block, ...]:
+    """The blocks of a model id, in order: `a+b` is the concatenation of a and b.
+
+    One model of a sum may be unknown and takes the columns that the others leave. ValueError if it does not add up.
+    """
+    names = model.split("+")
+    unknown = [name for name in names if name not in MODELS]
+    rest = dimensions - sum(MODELS[name].dimensions for name in names if name in MODELS)
+    if len(unknown) > 1 or (rest <= 0 if unknown else rest != 0):
+        raise ValueError(f"{model} has no {dimensions} dimensions")
+    return tuple(Block(name, *MODELS.get(name, Known(rest))) for name in names)
+
+
+class Means(NamedTuple):
+    """Frozen means of statements and of questions in one language as one model sees them; None: never made."""
+
+    statement: Floats
+    question: Floats
+
+
+@cache
+def _frozen() -> dict[str, Floats]:
+    with np.load(MEANS) as stored:
+        return {name: stored[name].astype(np.float32) for name in stored.files}
+
+
+def frozen(model: str, language: Language) -> Means | None:
+    """The means of a model; None for one that they were never made for."""
+    stored = _frozen()
+    key = f"{model}/{language}/"
+    if key + "statement" not in stored:
+        return None
+    return Means(stored[key + "statement"], stored[key + "question"])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vectors:
+    """The vectors of n units, centred: one matrix for each block, and by language what a query is moved by."""
+
+    blocks: tuple[Block, ...]
+    matrices: tuple[Floats, ...]
+    shifts: tuple[dict[Language, Floats], ...]
+    languages: NDArray[np.str_]
+    present: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls,
+        raw: Floats,
+        *,
+        present: NDArray[np.bool_],
+        languages: Sequence[Language],
+        blocks: Sequence[Block],
+        constants: Constants,
+    ) -> "Vectors":
+        """Centre raw vectors, float32[n, d]; rows that are not `present` are not read."""
+        spoken = np.array(languages, dtype="U2")
+        matrices, shifts, column = [], [], 0
+        for block in blocks:
+            part = raw[:, column : column + block.dimensions]
+            matrix, moved = _centred(part, present, spoken, block, constants)
+            matrices.append(matrix)
+            shifts.append(moved)
+            column += block.dimensions
+        return cls(tuple(blocks), tuple(matrices), tuple(shifts), spoken, present)
+
+    def nearness(self, vector: Floats, language: Language) -> Floats:
+        """Mean of the centred cosines over the blocks that know both languages; 0 where there is no vector."""
+        total = np.zeros(len(self.present), np.float32)
+        used = np.zeros(len(self.present), np.float32)
+        column = 0
+        for block, matrix, shift in zip(self.blocks, self.matrices, self.shifts, strict=True):
+            part = vector[column : column + block.dimensions]
+            column += block.dimensions
+            if language in block.languages:
+                total += matrix @ _unit((part - shift[language])[None, :])[0]
+                used += np.isin(self.languages, list(block.languages)) & self.present
+        return (total / np.maximum(used, 1)).astype(np.float32)
+
+
+def _centred(
+    part: Floats, present: NDArray[np.bool_], spoken: NDArray[np.str_], block: Block, constants: Constants
+) -> tuple[Floats, dict[Language, Floats]]:
+    """The unit vectors of one block around the mean of their language, and what a query of each is moved by."""
+    matrix = np.zeros((len(present), block.dimensions), np.float32)
+    shifts: dict[Language, Floats] = {}
+    for language in sorted(block.languages):
+        rows = np.flatnonzero(present & (spoken == language))
+        mean, shifts[language] = _means(part[rows], frozen(block.model, language), constants)
+        matrix[rows] = _unit(part[rows] - mean)
+    return matrix, shifts
+
+
+def _means(vectors: Floats, known: Means | None, constants: Constants) -> tuple[Floats, Floats]:
+    """The mean of a person's vectors, held by the frozen one; and the same as a question is moved: mu + (q0 − d0)."""
+    total = vectors.sum(axis=0, dtype=np.float32)
+    if known is None:
+        mean = total / (len(vectors) + constants.prior_unknown)
+        return mean, mean
+    mean = (total + constants.prior * known.statement) / (len(vectors) + constants.prior)
+    return mean.astype(np.float32), (mean + known.question - known.statement).astype(np.float32)
+
+
+def _unit(vectors: Floats) -> Floats:
+    """Each row at length 1; a row of zeros (a text that is exactly the mean) stays."""
+    norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    scaled: Floats = (vectors / np.maximum(norms, 1e-9)[:, None]).astype(np.float32)
+    return scaled

@@ -1,0 +1,145 @@
+"""The score of a person's units against a query, and their order; pure. The recipe is told in docs/retrieval.md."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memories.scoring import language, terms
+from memories.scoring.constants import DEFAULT, Constants
+from memories.scoring.dense import Block, Vectors
+from memories.scoring.language import Language
+from memories.scoring.lexical import Coverage, Layout, Postings, coverage
+
+Floats = NDArray[np.float32]
+# A query of this many words, or half as many characters of Chinese, in several sentences is looked at in parts.
+LONG_QUERY_WORDS = 60
+LAST_QUESTIONS = 3
+_SENTENCE = re.compile(r"[^.!?。！？\n]*[.!?。！？\n]+|[^.!?。！？\n]+$")
+_WORD = re.compile(r"[\u2e80-\u9fff]|[^\W\u2e80-\u9fff]+")
+_QUESTION = re.compile(r"[?？]\s*$")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """One text that is asked for: its distinct terms, its language, and its raw unit vector if there is one."""
+
+    terms: NDArray[np.uint32]
+    language: Language
+    vector: Floats | None = None
+
+    @classmethod
+    def of(cls, text: str, vector: Floats | None = None) -> "Query":
+        """From the text, and its vector as the model gave it."""
+        return cls(terms.count(text).ids, language.of(text), vector)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    """n units of one person with all that does not depend on the query, prepared once."""
+
+    layout: Layout
+    postings: Postings
+    vectors: Vectors | None
+    constants: Constants
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        sessions: NDArray[np.int32],
+        packed: Sequence[bytes],
+        vectors: Floats | None = None,
+        present: NDArray[np.bool_] | None = None,
+        languages: Sequence[Language] = (),
+        blocks: Sequence[Block] = (),
+        alone: bool = False,
+        constants: Constants = DEFAULT,
+    ) -> "Units":
+        """Units ordered by session and number.
+
+        `sessions`: one ordinal for each unit, equal for the units of a session, which stand together.
+        `packed`: terms.pack of each, b"" if not counted yet. `vectors`: raw unit vectors float32[n, d], of which
+        only the rows that are `present` (all, if None) are read; None: no unit has one; then `languages` and
+        `blocks` may be left out. `alone`: facts or episodes, which have no neighbours.
+        """
+        centred = None
+        if vectors is not None and blocks:
+            there = np.ones(len(packed), np.bool_) if present is None else present
+            centred = Vectors.of(vectors, present=there, languages=languages, blocks=blocks, constants=constants)
+        return cls(Layout.of(sessions, alone=alone), Postings.of(packed), centred, constants)
+
+    def __len__(self) -> int:
+        return len(self.layout.session)
+
+
+class Scores(NamedTuple):
+    """float32[n] each: the total and its parts. total = vector + lexical + context."""
+
+    total: Floats
+    vector: Floats
+    lexical: Floats
+    context: Floats
+
+
+def query_texts(text: str) -> list[str]:
+    """What to embed and score for a query: the whole; of a long rambling one also its last three questions."""
+    whole = text.strip()
+    sentences = [one.strip() for one in _SENTENCE.findall(whole)]
+    if len(sentences) < 2 or len(_WORD.findall(whole)) < LONG_QUERY_WORDS:
+        return [whole]
+    questions = [one for one in sentences if _QUESTION.search(one)]
+    return list(dict.fromkeys([whole, *questions[-LAST_QUESTIONS:]]))
+
+
+def score(units: Units, queries: Sequence[Query]) -> Scores:
+    """The scores of all units; of several queries the best for each unit. ValueError without a query."""
+    if not queries:
+        raise ValueError("Nothing is asked for")
+    each = [_score(units, query) for query in queries]
+    best = each[0]
+    for other in each[1:]:
+        better = other.total > best.total
+        best = Scores(*(np.where(better, new, old) for new, old in zip(other, best, strict=True)))
+    return best
+
+
+def _score(units: Units, query: Query) -> Scores:
+    c = units.constants
+    vector = np.zeros(len(units), np.float32)
+    if units.vectors is not None and query.vector is not None:
+        vector = units.vectors.nearness(query.vector, query.language)
+    covered = coverage(units.postings, units.layout, query.terms, c)
+    lexical = np.float32(c.lexical) * covered.turn**c.lexical_power
+    around = _context(vector + lexical, covered, units.layout, c)
+    return Scores(vector + lexical + around, vector, lexical, around)
+
+
+def _context(own: Floats, covered: Coverage, layout: Layout, c: Constants) -> Floats:
+    """What the neighbours, the window and the session add."""
+    best = np.zeros_like(own)
+    if len(own) > 1:
+        together = layout.together(1)
+        best[1:] = np.maximum(best[1:], own[:-1] * together)
+        best[:-1] = np.maximum(best[:-1], own[1:] * together)
+    added: Floats = c.neighbour * best + c.window * covered.window**c.window_power + c.session * covered.session
+    return added
+
+
+def best_first(total: Floats, limit: int) -> NDArray[np.int64]:
+    """Places of the highest scores, highest first; equal ones in the order of the units."""
+    if limit < len(total):
+        least = np.partition(total, len(total) - limit)[len(total) - limit] if limit > 0 else np.inf
+        some = np.flatnonzero(total >= least)
+    else:
+        some = np.arange(len(total))
+    return some[np.argsort(-total[some], kind="stable")][:limit]
+
+
+def best_turns(total: Floats, units: Units) -> NDArray[np.int64]:
+    """For each session, in the order of the units, the place of its best turn (the first of equals)."""
+    order = np.lexsort((np.arange(len(total)), -total, units.layout.session))
+    return order[units.layout.starts]

@@ -1,0 +1,146 @@
+"""The terms of a text: stems of words, characters and pairs of characters, as stable hashes with counts; pure.
+
+A turn keeps its terms packed beside it, written when it is captured, so that search by words never lags.
+"""
+
+import re
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import Stemmer
+from numpy.typing import NDArray
+
+# The first byte of what is packed. Raise it with every change of tokens or hashes: stored terms must then be recounted.
+VERSION = 1
+RECORD = np.dtype([("id", "<u4"), ("count", "<u2")])
+# As long as a record, so that many packed units can be read as one array.
+HEADER = np.dtype([("version", "u1"), ("spare", "u1"), ("length", "<u4")])
+_MOST = np.iinfo(np.uint16).max
+# Nobody searches for a word of this length; base64 and the like are one term each.
+LONGEST_WORD = 64
+
+_DATA = Path(__file__).parent / "data"
+_HAN = r"\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+# Kana, hangul, and the scripts of South East Asia that write no spaces.
+_RUNS = r"\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3041-\u30ff\u3131-\u318f\u31f0-\u31ff\uac00-\ud7a3"
+_EMOJI = r"\u2600-\u27bf\U0001f300-\U0001f3fa\U0001f400-\U0001faff"
+_LETTERS = rf"[^\W_{_HAN}{_RUNS}]"
+_TOKEN = re.compile(rf"\d+(?:[.,]\d+)+|{_LETTERS}+(?:'{_LETTERS}+)*|[{_HAN}]+|[{_RUNS}]+|[{_EMOJI}]")
+_ASCII_TOKEN = re.compile(r"\d+(?:[.,]\d+)+|[a-z0-9]+(?:'[a-z0-9]+)*")
+_HAN_RUN, _PLAIN_RUN = re.compile(rf"[{_HAN}]"), re.compile(rf"[{_RUNS}]")
+# Accents of Latin, Greek and Cyrillic letters; the marks of other scripts are part of their letters.
+_ACCENTS = re.compile(r"[\u0300-\u036f]")
+
+
+class TermCounts(NamedTuple):
+    """Distinct terms of one text: ids ascending, how often each, and the number of all tokens, repeats included."""
+
+    ids: NDArray[np.uint32]
+    counts: NDArray[np.uint16]
+    length: int
+
+
+def count(text: str) -> TermCounts:
+    """The terms of any text. Stop words are no terms and do not count in the length."""
+    counted = Counter(_hashes(text))
+    ids = np.fromiter(sorted(counted), np.uint32, len(counted))
+    counts = np.fromiter((min(counted[int(one)], _MOST) for one in ids), np.uint16, len(counted))
+    return TermCounts(ids, counts, counted.total())
+
+
+def pack(terms: TermCounts) -> bytes:
+    """Six bytes of version and length, then six for each term: id and count, little-endian, ids ascending."""
+    packed = np.empty(len(terms.ids), RECORD)
+    packed["id"], packed["count"] = terms.ids, terms.counts
+    return np.array([(VERSION, 0, terms.length)], HEADER).tobytes() + packed.tobytes()
+
+
+def unpack(packed: bytes) -> TermCounts:
+    """The opposite of `pack`. ValueError for another version or a length that cannot be."""
+    check(packed)
+    records = np.frombuffer(packed, RECORD, offset=HEADER.itemsize)
+    header = np.frombuffer(packed, HEADER, count=1)[0]
+    return TermCounts(records["id"].copy(), records["count"].copy(), int(header["length"]))
+
+
+def check(packed: bytes) -> None:
+    """ValueError unless the bytes were packed by this version."""
+    if not packed or packed[0] != VERSION or len(packed) % RECORD.itemsize:
+        raise ValueError(f"Not terms of version {VERSION}")
+
+
+def fold(text: str) -> str:
+    """What compares equal: compatible forms, case and Latin accents folded, typographic apostrophes made plain."""
+    if text.isascii():
+        return text.lower()
+    folded = unicodedata.normalize("NFKC", text.replace("\u2019", "'")).casefold()
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", folded)))
+
+
+def tokens(text: str) -> Iterator[str]:
+    """The terms of a text as strings, in its order, before they are hashed."""
+    folded = fold(text)
+    pattern = _ASCII_TOKEN if folded.isascii() else _TOKEN
+    for found in pattern.findall(folded):
+        if found[0] < "\u0e00":
+            yield from _of_word(found)
+        elif _HAN_RUN.match(found):
+            yield from _of_han(found)
+        elif _PLAIN_RUN.match(found):
+            yield from _pairs(found)
+        else:
+            yield from _of_word(found)
+
+
+def _hashes(text: str) -> Iterator[int]:
+    return map(_hash, tokens(text))
+
+
+@lru_cache(maxsize=65_536)
+def _hash(token: str) -> int:
+    """CRC-32 of the token's UTF-8: the same on every platform; two of a person's words rarely share one."""
+    return zlib.crc32(token.encode("utf-8", "surrogatepass"))
+
+
+@lru_cache(maxsize=65_536)
+def _of_word(word: str) -> tuple[str, ...]:
+    """The stem of a word; nothing for a stop word; a number without its thousands' commas."""
+    if word in _STOP_EN:
+        return ()
+    if word[0].isdigit() and "," in word:
+        return (word.replace(",", ""),)
+    return (_STEMMER.stemWord(word[:LONGEST_WORD]),)
+
+
+def _of_han(run: str) -> Iterator[str]:
+    """Single characters and pairs of neighbours, without function words."""
+    for one in run:
+        if one not in _STOP_ZH:
+            yield one
+    for start in range(len(run) - 1):
+        pair = run[start : start + 2]
+        if pair not in _STOP_ZH:
+            yield pair
+
+
+def _pairs(run: str) -> Iterator[str]:
+    """Pairs of neighbours: a single kana or syllable says too little, unless it stands alone."""
+    if len(run) == 1:
+        yield run
+    for start in range(len(run) - 1):
+        yield run[start : start + 2]
+
+
+def _words(name: str) -> frozenset[str]:
+    lines = (_DATA / name).read_text(encoding="utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+
+
+_STOP_EN, _STOP_ZH = _words("stop_words_en.txt"), _words("stop_words_zh.txt")
+_STEMMER = Stemmer.Stemmer("english")

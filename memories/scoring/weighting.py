@@ -1,0 +1,36 @@
+"""Facts and episodes: what is relevant comes first; how sure, fresh and recent it is settles what is near; pure.
+
+Each part lies in 0..1 and is added with a small weight. Two memories change places only when their relevance differs by
+less than the weights: a memory that covers the question is never overtaken by one that is merely fresh.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memories.scoring.constants import DEFAULT, Constants
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighed:
+    """float32[n] each: the total, and the parts before they are weighted, each 0..1."""
+
+    total: Floats
+    confidence: Floats
+    decay: Floats
+    recency: Floats
+
+
+def weigh(relevance: Floats, *, confidence: Floats, decay: Floats, age_days: Floats, c: Constants = DEFAULT) -> Weighed:
+    """relevance + Σ weight · part, with recency = 2^(−age / half-life); an age below zero counts as none.
+
+    `relevance`: the total of ranking.score. `confidence`: of a fact; the quality of an episode. `decay`: what
+    decay.decay_score gives now. `age_days`: since it was last confirmed or took place.
+    """
+    sure, fresh = np.clip(confidence, 0, 1), np.clip(decay, 0, 1)
+    recent = np.exp2(-np.maximum(age_days, 0) / c.recency_half_life_days).astype(np.float32)
+    total = relevance + c.confidence * sure + c.decay * fresh + c.recency * recent
+    return Weighed(total.astype(np.float32), sure, fresh, recent)
