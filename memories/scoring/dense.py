@@ -6,19 +6,16 @@ near zero. The mean of a person with little to go by is held by a frozen mean of
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memories.scoring.constants import Constants
-from memories.scoring.language import Language
+from memories.scoring.language import LANGUAGES, Language
+from memories.scoring.means import Means, frozen
 
 Floats = NDArray[np.float32]
-MEANS = Path(__file__).parent / "data" / "means.npz"
-LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
 
 class Block(NamedTuple):
@@ -54,28 +51,6 @@ def blocks(model: str, dimensions: int) -> tuple[Block, ...]:
     if len(unknown) > 1 or (rest <= 0 if unknown else rest != 0):
         raise ValueError(f"{model} has no {dimensions} dimensions")
     return tuple(Block(name, *MODELS.get(name, Known(rest))) for name in names)
-
-
-class Means(NamedTuple):
-    """Frozen means of statements and of questions in one language as one model sees them; None: never made."""
-
-    statement: Floats
-    question: Floats
-
-
-@cache
-def _frozen() -> dict[str, Floats]:
-    with np.load(MEANS) as stored:
-        return {name: stored[name].astype(np.float32) for name in stored.files}
-
-
-def frozen(model: str, language: Language) -> Means | None:
-    """The means of a model; None for one that they were never made for."""
-    stored = _frozen()
-    key = f"{model}/{language}/"
-    if key + "statement" not in stored:
-        return None
-    return Means(stored[key + "statement"], stored[key + "question"])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,6 +4,7 @@ import re
 from typing import Literal
 
 Language = Literal["zh", "en"]
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
 # Han, kana, bopomofo and hangul: scripts whose letters are syllables or words.
 _SYLLABLE = re.compile(r"[\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3041-\u318f\u31a0-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
