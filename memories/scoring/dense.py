@@ -55,13 +55,16 @@ def blocks(model: str, dimensions: int) -> tuple[Block, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
-    """The vectors of n units, centred: one matrix for each block, and by language what a query is moved by."""
+    """The vectors of n units, centred.
+
+    For each block a matrix of unit vectors, rows of zeros where there is none; by language what a query is moved by;
+    and 1 for the units that have a vector in a language the block knows, else 0.
+    """
 
     blocks: tuple[Block, ...]
     matrices: tuple[Floats, ...]
     shifts: tuple[dict[Language, Floats], ...]
-    languages: NDArray[np.str_]
-    present: NDArray[np.bool_]
+    known: tuple[Floats, ...]
 
     @classmethod
     def of(
@@ -75,26 +78,26 @@ class Vectors:
     ) -> "Vectors":
         """Centre raw vectors, float32[n, d]; rows that are not `present` are not read."""
         spoken = np.array(languages, dtype="U2")
-        matrices, shifts, column = [], [], 0
+        matrices, shifts, known, column = [], [], [], 0
         for block in blocks:
             part = raw[:, column : column + block.dimensions]
             matrix, moved = _centred(part, present, spoken, block, constants)
             matrices.append(matrix)
             shifts.append(moved)
+            known.append((np.isin(spoken, list(block.languages)) & present).astype(np.float32))
             column += block.dimensions
-        return cls(tuple(blocks), tuple(matrices), tuple(shifts), spoken, present)
+        return cls(tuple(blocks), tuple(matrices), tuple(shifts), tuple(known))
 
     def nearness(self, vector: Floats, language: Language) -> Floats:
         """Mean of the centred cosines over the blocks that know both languages; 0 where there is no vector."""
-        total = np.zeros(len(self.present), np.float32)
-        used = np.zeros(len(self.present), np.float32)
+        total, used = np.zeros((2, len(self.known[0])), np.float32)
         column = 0
-        for block, matrix, shift in zip(self.blocks, self.matrices, self.shifts, strict=True):
+        for block, matrix, shift, known in zip(self.blocks, self.matrices, self.shifts, self.known, strict=True):
             part = vector[column : column + block.dimensions]
             column += block.dimensions
             if language in block.languages:
                 total += matrix @ _unit((part - shift[language])[None, :])[0]
-                used += np.isin(self.languages, list(block.languages)) & self.present
+                used += known
         return (total / np.maximum(used, 1)).astype(np.float32)
 
 
@@ -106,8 +109,10 @@ def _centred(
     shifts: dict[Language, Floats] = {}
     for language in sorted(block.languages):
         rows = np.flatnonzero(present & (spoken == language))
-        mean, shifts[language] = _means(part[rows], frozen(block.model, language), constants)
-        matrix[rows] = _unit(part[rows] - mean)
+        some = part[rows].astype(np.float32)
+        mean, shifts[language] = _means(some, frozen(block.model, language), constants)
+        some -= mean
+        matrix[rows] = _unit(some)
     return matrix, shifts
 
 
@@ -122,7 +127,7 @@ def _means(vectors: Floats, known: Means | None, constants: Constants) -> tuple[
 
 
 def _unit(vectors: Floats) -> Floats:
-    """Each row at length 1; a row of zeros (a text that is exactly the mean) stays."""
+    """Each row brought to length 1, in place; a row of zeros (a text that is exactly the mean) stays."""
     norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    scaled: Floats = (vectors / np.maximum(norms, 1e-9)[:, None]).astype(np.float32)
-    return scaled
+    vectors /= np.maximum(norms, 1e-9)[:, None]
+    return vectors

@@ -4,6 +4,7 @@ A turn keeps its terms packed beside it, written when it is captured, so that se
 """
 
 import re
+import struct
 import unicodedata
 import zlib
 from collections import Counter
@@ -21,6 +22,7 @@ VERSION = 1
 RECORD = np.dtype([("id", "<u4"), ("count", "<u2")])
 # As long as a record, so that many packed units can be read as one array.
 HEADER = np.dtype([("version", "u1"), ("spare", "u1"), ("length", "<u4")])
+_HEADER = struct.Struct("<BBI")
 _MOST = np.iinfo(np.uint16).max
 # Nobody searches for a word of this length; base64 and the like are one term each.
 LONGEST_WORD = 64
@@ -48,17 +50,18 @@ class TermCounts(NamedTuple):
 
 def count(text: str) -> TermCounts:
     """The terms of any text. Stop words are no terms and do not count in the length."""
-    counted = Counter(_hashes(text))
-    ids = np.fromiter(sorted(counted), np.uint32, len(counted))
-    counts = np.fromiter((min(counted[int(one)], _MOST) for one in ids), np.uint16, len(counted))
-    return TermCounts(ids, counts, counted.total())
+    hashes = [_hash(token) for token in tokens(text)]
+    counted = Counter(hashes)
+    ids = sorted(counted)
+    counts = [min(counted[one], _MOST) for one in ids]
+    return TermCounts(np.array(ids, np.uint32), np.array(counts, np.uint16), len(hashes))
 
 
 def pack(terms: TermCounts) -> bytes:
     """Six bytes of version and length, then six for each term: id and count, little-endian, ids ascending."""
     packed = np.empty(len(terms.ids), RECORD)
     packed["id"], packed["count"] = terms.ids, terms.counts
-    return np.array([(VERSION, 0, terms.length)], HEADER).tobytes() + packed.tobytes()
+    return _HEADER.pack(VERSION, 0, terms.length) + packed.tobytes()
 
 
 def unpack(packed: bytes) -> TermCounts:
@@ -96,10 +99,6 @@ def tokens(text: str) -> Iterator[str]:
             yield from _pairs(found)
         else:
             yield from _of_word(found)
-
-
-def _hashes(text: str) -> Iterator[int]:
-    return map(_hash, tokens(text))
 
 
 @lru_cache(maxsize=65_536)
