@@ -6,7 +6,7 @@ COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile 
 	--allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help up test soak lint fix types audit lock clean
+.PHONY: help up test soak lint fix types audit lock eval clean
 
 help: ## Show these targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,11 @@ audit: .venv/dev ## Look the locked packages up among the known vulnerabilities 
 lock: .venv/dev ## Pin the newest versions that pyproject.toml allows.
 	$(COMPILE) --upgrade --output-file requirements.lock pyproject.toml
 	$(COMPILE) --upgrade --extra dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
+
+# The evaluation sets are no part of the project: each has a licence of its own.
+DATA ?= ../shared/data
+eval: .venv/dev ## Measure the retrieval on the sets in DATA=folder.
+	@$(BIN)/python -m tests.evals --data $(DATA) --json .eval.json
 
 clean: ## Remove what make and the tools made; the data in .memoryhub stays.
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis staticfiles

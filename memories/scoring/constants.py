@@ -8,7 +8,7 @@ class Constants:
     """What weighs how much. All are numbers without a unit unless said otherwise."""
 
     # Vectors: how many of a person's vectors the frozen mean weighs as much as.
-    prior: float = 300.0
+    prior: float = 200.0
     # The same for a model without frozen means: pulled towards zero, that is, not centred, while there are few.
     prior_unknown: float = 50.0
     # Words: how soon repeating a term stops to count (k1 of BM25).
@@ -23,12 +23,17 @@ class Constants:
     session_pivot: float = 300.0
     # Turns before and after that are read with a turn: an answer often lacks the words of its question.
     reach: int = 2
+    # What coverage stands in for nearness where a unit or the query has no vector, so that a turn that waits for its
+    # vector can still be found among those that have theirs.
+    unembedded: float = 0.8
     # Squared, so that one of many words found counts little and all of them found much.
     lexical: float = 2.0
     lexical_power: float = 2.0
     window: float = 0.3
     window_power: float = 1.5
-    session: float = 0.3
+    session: float = 0.5
+    # With few sessions it tells little to be in the right one: the weight grows with their logarithm up to here.
+    sessions_full: int = 20
     neighbour: float = 0.25
     # Facts and episodes: the most that being sure, fresh or recent adds. A fact that answers scores 0.5 to 2.
     confidence: float = 0.08

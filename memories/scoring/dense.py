@@ -88,8 +88,8 @@ class Vectors:
             column += block.dimensions
         return cls(tuple(blocks), tuple(matrices), tuple(shifts), tuple(known))
 
-    def nearness(self, vector: Floats, language: Language) -> Floats:
-        """Mean of the centred cosines over the blocks that know both languages; 0 where there is no vector."""
+    def nearness(self, vector: Floats, language: Language) -> tuple[Floats, NDArray[np.bool_]]:
+        """Mean of the centred cosines over the blocks that know both languages, and where there is one; 0 elsewhere."""
         total, used = np.zeros((2, len(self.known[0])), np.float32)
         column = 0
         for block, matrix, shift, known in zip(self.blocks, self.matrices, self.shifts, self.known, strict=True):
@@ -98,7 +98,7 @@ class Vectors:
             if language in block.languages:
                 total += matrix @ _unit((part - shift[language])[None, :])[0]
                 used += known
-        return (total / np.maximum(used, 1)).astype(np.float32)
+        return (total / np.maximum(used, 1)).astype(np.float32), used > 0
 
 
 def _centred(
@@ -120,7 +120,7 @@ def _means(vectors: Floats, known: Means | None, constants: Constants) -> tuple[
     """The mean of a person's vectors, held by the frozen one; and the same as a question is moved: mu + (q0 − d0)."""
     total = vectors.sum(axis=0, dtype=np.float32)
     if known is None:
-        mean = total / (len(vectors) + constants.prior_unknown)
+        mean = total / max(len(vectors) + constants.prior_unknown, 1)
         return mean, mean
     mean = (total + constants.prior * known.statement) / (len(vectors) + constants.prior)
     return mean.astype(np.float32), (mean + known.question - known.statement).astype(np.float32)

@@ -109,11 +109,12 @@ def score(units: Units, queries: Sequence[Query]) -> Scores:
 
 def _score(units: Units, query: Query) -> Scores:
     c = units.constants
-    vector = np.zeros(len(units), np.float32)
+    vector, near = np.zeros(len(units), np.float32), np.zeros(len(units), np.bool_)
     if units.vectors is not None and query.vector is not None:
-        vector = units.vectors.nearness(query.vector, query.language)
+        vector, near = units.vectors.nearness(query.vector, query.language)
     covered = coverage(units.postings, units.layout, query.terms, c)
     lexical = np.float32(c.lexical) * covered.turn**c.lexical_power
+    lexical += np.where(near, np.float32(0), np.float32(c.unembedded) * covered.turn)
     around = _context(vector + lexical, covered, units.layout, c)
     return Scores(vector + lexical + around, vector, lexical, around)
 
