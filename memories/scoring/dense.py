@@ -76,7 +76,9 @@ class Vectors:
         blocks: Sequence[Block],
         constants: Constants,
     ) -> "Vectors":
-        """Centre raw vectors, float32[n, d]; rows that are not `present` are not read."""
+        """Centre raw vectors, float[n, d]; rows that are not `present` are not read. ValueError for another d."""
+        if raw.shape[1] != sum(block.dimensions for block in blocks):
+            raise ValueError(f"Vectors of {raw.shape[1]} dimensions do not fit {[block.model for block in blocks]}")
         spoken = np.array(languages, dtype="U2")
         matrices, shifts, known, column = [], [], [], 0
         for block in blocks:

@@ -15,7 +15,7 @@ from memories.scoring.language import Language
 from memories.scoring.lexical import Coverage, Layout, Postings, coverage
 
 Floats = NDArray[np.float32]
-# A query of this many words, or half as many characters of Chinese, in several sentences is looked at in parts.
+# A query of this many words (characters of Chinese count as words) in several sentences is looked at in parts.
 LONG_QUERY_WORDS = 60
 LAST_QUESTIONS = 3
 _SENTENCE = re.compile(r"[^.!?。！？\n]*[.!?。！？\n]+|[^.!?。！？\n]+$")
@@ -64,7 +64,8 @@ class Units:
         `sessions`: one ordinal for each unit, equal for the units of a session, which stand together.
         `packed`: terms.pack of each, b"" if not counted yet. `vectors`: raw unit vectors float32[n, d], of which
         only the rows that are `present` (all, if None) are read; None: no unit has one; then `languages` and
-        `blocks` may be left out. `alone`: facts or episodes, which have no neighbours.
+        `blocks` may be left out. `alone`: facts or episodes, which have no neighbours. ValueError if vectors do not
+        have the dimensions of the blocks, or for terms of another version.
         """
         centred = None
         if vectors is not None and blocks:

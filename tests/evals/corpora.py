@@ -116,7 +116,7 @@ def _integers(value: Any) -> set[int]:
 
 def _stories(data: Path) -> list[tuple[str, str, dict[str, Any]]]:
     folder = data / "memdaily_zh"
-    files = sorted(folder.glob("*_hybrid.json")) + sorted(folder.glob("*_roles.json"))
+    files = sorted([*folder.glob("*_hybrid.json"), *folder.glob("*_roles.json")])
     return [
         (f"{path.name}-{story['tid']}", path.name[3:].rsplit("_", 1)[0], story)
         for path in files

@@ -111,3 +111,17 @@ def test_freezing_keeps_the_means_of_other_models(tmp_path: Path) -> None:
 
 def _zeros(texts: object) -> means.Floats:
     return np.zeros((1, 3), np.float32)
+
+
+def test_vectors_of_another_model_are_refused() -> None:
+    with pytest.raises(ValueError, match="3 dimensions"):
+        vectors([[1, 0, 0]])
+
+
+def test_half_precision_is_read_as_it_comes_from_the_database() -> None:
+    raw = np.array([[0.6, 0.8]], np.float16)
+    there = np.array([True])
+    store = Vectors.of(raw, present=there, languages=["en"], blocks=PLAIN, constants=UNCENTRED)  # type: ignore[arg-type]
+    near, _ = store.nearness(floats([1, 0]), "en")
+    assert near.dtype == np.float32
+    assert near == pytest.approx([0.6], abs=1e-3)
