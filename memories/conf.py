@@ -7,6 +7,16 @@ from django.conf import settings
 
 LLM_OFF = "off"
 LLM_RULES = "rules"
+EMBEDDINGS_LOCAL = "local"
+EMBEDDINGS_OPENAI = "openai"
+# Vectors of hashed words, for tests.
+EMBEDDINGS_HASHED = "hashed"
+LOCAL_EMBEDDINGS = ("use-multilingual-3", "use-multilingual-3+e5-small")
+_EMBEDDING_MODELS = {
+    EMBEDDINGS_LOCAL: LOCAL_EMBEDDINGS[0],
+    EMBEDDINGS_OPENAI: "text-embedding-3-small",
+    EMBEDDINGS_HASHED: "hashed",
+}
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,21 @@ class LLMConfig:
     script: str
 
 
+@dataclass(frozen=True)
+class EmbeddingConfig:
+    """What makes vectors: mode is local or openai (hashed in tests); dimensions 0 are the model's own.
+
+    timeout: seconds for a whole call to an endpoint.
+    """
+
+    mode: str
+    model: str
+    dimensions: int
+    timeout: float
+    api_key: str
+    base_url: str
+
+
 def rules(tenant: Overrides) -> Rules:
     """The numbers that hold for this tenant."""
     own = {
@@ -106,3 +131,19 @@ def _llm_mode() -> str:
     endpoint = bool(settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL)
     wanted: str = settings.MEMORYHUB_LLM or ("openai" if endpoint else LLM_RULES)
     return wanted
+
+
+def embeddings() -> EmbeddingConfig:
+    """The embedding in force."""
+    mode: str = settings.MEMORYHUB_EMBEDDINGS
+    base_url: str = settings.MEMORYHUB_EMBEDDING_BASE_URL
+    # The key of one endpoint is never shown to another.
+    fallback = "" if base_url else settings.OPENAI_API_KEY
+    return EmbeddingConfig(
+        mode=mode,
+        model=settings.MEMORYHUB_EMBEDDING_MODEL or _EMBEDDING_MODELS[mode],
+        dimensions=settings.MEMORYHUB_EMBEDDING_DIMENSIONS,
+        timeout=settings.MEMORYHUB_EMBEDDING_TIMEOUT,
+        api_key=settings.MEMORYHUB_EMBEDDING_API_KEY or fallback,
+        base_url=base_url or settings.OPENAI_BASE_URL,
+    )

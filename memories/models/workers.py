@@ -7,10 +7,16 @@ from django.db import models
 from django.db.models.functions import Now
 
 
+class WorkerKind(models.TextChoices):
+    CLUSTER = "cluster"
+    EMBEDDER = "embedder"
+
+
 class WorkerHeartbeat(models.Model):
-    """One row per running worker cluster; written only once its tokenizer is loaded."""
+    """One row per running worker cluster and embedder; written only once its tokenizer or embedding is loaded."""
 
     name = models.CharField(primary_key=True, max_length=255, help_text="Host and process id.")
+    kind = models.CharField(max_length=8, choices=WorkerKind.choices, default=WorkerKind.CLUSTER)
     started_at = models.DateTimeField()
     beat_at = models.DateTimeField()
 

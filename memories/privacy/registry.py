@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from django.apps import apps
 from django.db import models
 from django.db.models import QuerySet
+from pgvector.django import HalfVectorField
 
 from memories.models import EndUser
 
@@ -48,11 +49,13 @@ STORES = (
         "memories.Fact",
         "end_user",
         ("content", "content_hash", "raw", "structured", "key", "value", "tags", "source_error", "agent_id",
-         "allowed_users", "allowed_roles"),
+         "allowed_users", "allowed_roles", "embedded_hash"),
     ),
     Store("memories.FactEvidence", "fact__end_user", ("quote",)),
     Store("memories.FactRevision", "fact__end_user", ("before", "after", "reason")),
     Store("memories.FactRefusal", "end_user", ("digest",)),
+    Store("memories.TurnVector", "end_user", ("language", "vector")),
+    Store("memories.FactVector", "end_user", ("language", "vector", "text_digest")),
     Store("memories.ProfileSection", "end_user", ("summary",)),
     Store("memories.ExtractionRun", "end_user", ()),
     Store("memories.IdempotencyRecord", "end_users", ("body", "key_digest", "request_digest")),
@@ -82,6 +85,7 @@ WAIVERS = (
     Waiver("memories.APIKey", "names an application's key, written by staff"),
     Waiver("memories.Operator", "staff, not people being remembered"),
     Waiver("memories.AuditEvent", _OUR_IDS),
+    Waiver("memories.EmbeddingSpace", "names a model; counts, times and codes"),
     Waiver("memories.EndpointState", "counts, times and the id of a session"),
     Waiver("memories.ThrottleCounter", "counts the requests of an application's key"),
     Waiver("memories.WorkerHeartbeat", "host names and process ids"),
@@ -103,6 +107,7 @@ _HOLDS_TEXT = (
     models.JSONField,
     models.BinaryField,
     models.FileField,
+    HalfVectorField,
     models.GenericIPAddressField,
 )
 

@@ -1,8 +1,7 @@
-"""Any OpenAI-compatible endpoint, by Chat Completions; the only module that imports openai."""
+"""Any OpenAI-compatible endpoint, by Chat Completions."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, cast
 
 import httpx2
@@ -22,13 +21,11 @@ from memories.exceptions import (
 )
 from memories.llm.answers import A, AnswerFormat, parse
 from memories.llm.backends import chat_completion
+from memories.llm.backends.openai_client import client_of as _client
 from memories.llm.backends.retry_after import seconds_to_wait
-from memories.llm.backends.transport import BoundedTransport, deadline
+from memories.llm.backends.transport import deadline
 from memories.llm.calls import Call, Completion
 from memories.llm.prompts.framing import Message
-
-# Endpoints of one's own often want no key, but the library does.
-_NO_KEY = "none"
 
 _FORMS = ("json_schema", "json_object", "text")
 # The first form of the request that an endpoint and model have not refused, for as long as the process lives.
@@ -114,23 +111,6 @@ def _post(config: LLMConfig, messages: Sequence[Message], response_format: Mappi
     except (httpx2.InvalidURL, ValueError):
         failure = ModelMisconfigured("OPENAI_BASE_URL or OPENAI_API_KEY cannot be used in a request; check both.")
     raise failure
-
-
-@lru_cache(maxsize=8)
-def _client(_process: int, base_url: str, api_key: str) -> openai.OpenAI:
-    """One client per process, endpoint and key: a forked child must not use its parent's sockets and locks."""
-    http_client = httpx2.Client(
-        transport=BoundedTransport(base_url),
-        headers={"Accept-Encoding": "identity"},
-        follow_redirects=False,
-    )
-    return openai.OpenAI(
-        api_key=api_key or _NO_KEY,
-        base_url=base_url or None,
-        # The session's row holds the only retry policy.
-        max_retries=0,
-        http_client=http_client,
-    )
 
 
 def _response_format(answer: AnswerFormat[A], form: str) -> Mapping[str, Any]:

@@ -1,0 +1,153 @@
+"""Texts to unit vectors: the one way to ask an embedding, whichever backend makes it."""
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from django.utils.module_loading import import_string
+
+from memories import conf
+from memories.exceptions import EmbeddingAnswerInvalid, EmbeddingMisconfigured
+
+Kind = Literal["passage", "query"]
+Vectors = npt.NDArray[np.float32]
+
+# Longer texts are found by their beginning; the measured recipe embeds as much (docs/decisions/0006).
+LONGEST_TEXT = 1_000
+BATCH = 64
+# Of queries, in each process: 4 MB of 512 dimensions.
+CACHED_QUERIES = 2_048
+
+USE = "use-multilingual-3"
+E5 = "e5-small"
+OPENAI_PREFIX = "openai:"
+HASHED = "hashed"
+
+# By dotted path, so that a process that never embeds never pays for importing numpy's models or openai.
+_LOCAL_BACKEND = "memories.llm.backends.local_embeddings"
+_OPENAI_BACKEND = "memories.llm.backends.openai_embeddings"
+_HASHED_BACKEND = "memories.llm.backends.hashed_embeddings"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive columns of a vector, of length 1 by themselves: one model's, which knows these languages."""
+
+    model: str
+    dimensions: int
+    languages: tuple[str, ...]
+
+
+def current_model() -> str:
+    """The id of the configured model: use-multilingual-3, use-multilingual-3+e5-small, openai:<name>[@<dimensions>]."""
+    config = conf.embeddings()
+    if config.mode == conf.EMBEDDINGS_OPENAI:
+        return f"{OPENAI_PREFIX}{config.model}" + (f"@{config.dimensions}" if config.dimensions else "")
+    return config.model
+
+
+def is_available(model: str) -> bool:
+    """Whether this environment can make vectors of the model: any local one, an endpoint's where one is configured."""
+    mode = conf.embeddings().mode
+    if model.startswith(OPENAI_PREFIX):
+        return mode == conf.EMBEDDINGS_OPENAI
+    return model in conf.LOCAL_EMBEDDINGS or (model == HASHED and mode == conf.EMBEDDINGS_HASHED)
+
+
+def embed(texts: Sequence[str], *, kind: Kind = "passage", model: str | None = None) -> Vectors:
+    """One vector of length 1 per text, float32 [len(texts), dimensions], of `model` (default: the configured one).
+
+    Texts are cut to 1,000 characters; a blank one gets the vector of nothing said. Queries and passages have forms
+    of their own where the model knows such. A sum of models gives their vectors side by side, each of length 1.
+    Raises subclasses of EmbeddingError and nothing else. Opens no transaction. Thread-safe.
+    """
+    name = model or current_model()
+    if not is_available(name):
+        raise EmbeddingMisconfigured(f"The embedding model {name} is not configured here.")
+    backend: Callable[[Sequence[str], Kind, str], Vectors] = import_string(f"{_backend(name)}.embed")
+    said = [prepared(text) for text in texts]
+    parts = [backend(said[start : start + BATCH], kind, name) for start in range(0, len(said), BATCH)]
+    return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.float32)
+
+
+def embed_query(text: str, *, model: str | None = None) -> npt.NDArray[np.float32]:
+    """The vector of one query, float32 [dimensions]; kept in this process by the hash of model and text."""
+    name = model or current_model()
+    key = hashlib.sha256(f"{name}\0{prepared(text)}".encode()).digest()
+    found = _queries.get(key)
+    if found is None:
+        found = embed([text], kind="query", model=name)[0]
+        found.setflags(write=False)
+        _queries.put(key, found)
+    return found
+
+
+def blocks(model: str, dimensions: int) -> tuple[Block, ...]:
+    """The columns of a vector of the model, whose whole has so many dimensions."""
+    if model in conf.LOCAL_EMBEDDINGS:
+        found: tuple[Block, ...] = import_string(f"{_LOCAL_BACKEND}.blocks")(model)
+        return found
+    return (Block(model, dimensions, ("en", "zh")),)
+
+
+def warm(model: str | None = None) -> None:
+    """Load the model now, so that no text waits for it; an endpoint's library when it is one."""
+    name = model or current_model()
+    load: Callable[[str], None] = import_string(f"{_backend(name)}.warm")
+    load(name)
+
+
+def prepared(text: str) -> str:
+    """What of a text is embedded: no NUL, no half of a surrogate pair, no blanks around it, 1,000 characters."""
+    return text.strip()[:LONGEST_TEXT].replace("\0", "").encode("utf-8", "replace").decode("utf-8")
+
+
+def checked(vectors: Vectors, *, count: int, dimensions: int | None = None) -> Vectors:
+    """The vectors, each of length 1. EmbeddingAnswerInvalid: too few, of another dimension, not finite, of length 0."""
+    if vectors.ndim != 2 or len(vectors) != count or vectors.shape[1] == 0:
+        raise EmbeddingAnswerInvalid("The embedding gave another number of vectors than texts.")
+    if dimensions and vectors.shape[1] != dimensions:
+        raise EmbeddingAnswerInvalid("The embedding gave vectors of another dimension than was asked for.")
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    if not np.isfinite(lengths).all() or (lengths < 1e-9).any():
+        raise EmbeddingAnswerInvalid("The embedding gave a vector that has no direction.")
+    return (vectors / lengths).astype(np.float32)
+
+
+def _backend(model: str) -> str:
+    if model.startswith(OPENAI_PREFIX):
+        return _OPENAI_BACKEND
+    return _HASHED_BACKEND if model == HASHED else _LOCAL_BACKEND
+
+
+class _Recent:
+    """The last vectors asked for, for all threads of the process."""
+
+    def __init__(self, size: int) -> None:
+        self._rows: OrderedDict[bytes, npt.NDArray[np.float32]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._size = size
+
+    def get(self, key: bytes) -> npt.NDArray[np.float32] | None:
+        with self._lock:
+            if key in self._rows:
+                self._rows.move_to_end(key)
+            return self._rows.get(key)
+
+    def put(self, key: bytes, vector: npt.NDArray[np.float32]) -> None:
+        with self._lock:
+            self._rows[key] = vector
+            if len(self._rows) > self._size:
+                self._rows.popitem(last=False)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._rows.clear()
+
+
+_queries = _Recent(CACHED_QUERIES)
