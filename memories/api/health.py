@@ -12,8 +12,9 @@ from django.views.decorators.http import require_safe
 
 from memories import conf
 from memories.exceptions import MemoryHubError
-from memories.models import WorkerHeartbeat
-from memories.pipeline import backlog
+from memories.llm import embeddings
+from memories.models import WorkerHeartbeat, WorkerKind
+from memories.pipeline import backlog, spaces
 
 HEARTBEAT = timedelta(seconds=15)
 OVERDUE_SECONDS = 60.0
@@ -32,8 +33,10 @@ def healthz(request: HttpRequest) -> JsonResponse:
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
     """200 when everything that work needs is there, else 503 with the reasons."""
+    embedding: dict[str, Any] = {}
     try:
         checks = _checks()
+        embedding = {} if checks["migrations"] else _embedding()
     except (OperationalError, InterfaceError):
         checks = {"database": "The database cannot be reached."}
     reasons = [reason for reason in checks.values() if reason]
@@ -42,6 +45,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
         "checks": {name: reason or "ok" for name, reason in checks.items()},
         "reasons": reasons,
         "llm": conf.llm().mode,
+        "embedding": embedding,
     }
     return JsonResponse(document, status=503 if reasons else 200)
 
@@ -50,7 +54,8 @@ def _checks() -> dict[str, str]:
     """Name of each check → why it fails, "" when it does not; later ones need the tables."""
     checks = {"database": "", "vector": _vector(), "migrations": _migrations()}
     if not checks["migrations"]:
-        checks |= {"worker": _worker(), "queue": _queue()}
+        checks |= {"worker": _worker(WorkerKind.CLUSTER), "queue": _queue()}
+        checks["embedding"] = _worker(WorkerKind.EMBEDDER)
     return checks
 
 
@@ -76,9 +81,22 @@ def _require_migrations() -> None:
         raise MigrationsMissing
 
 
-def _worker() -> str:
-    alive = WorkerHeartbeat.objects.filter(beat_at__gt=Now() - HEARTBEAT).exists()
-    return "" if alive else f"No worker has given a sign of life for {HEARTBEAT.seconds} s."
+def _worker(kind: WorkerKind) -> str:
+    """An embedder gives signs of life once its embedding is loaded."""
+    alive = WorkerHeartbeat.objects.filter(kind=kind, beat_at__gt=Now() - HEARTBEAT).exists()
+    name = "embedder" if kind == WorkerKind.EMBEDDER else "worker"
+    return "" if alive else f"No {name} has given a sign of life for {HEARTBEAT.seconds} s."
+
+
+def _embedding() -> dict[str, Any]:
+    """What makes vectors. An endpoint that fails is no reason to be unready: memories are found by their words."""
+    space, configured = spaces.serving(), embeddings.current_model()
+    told: dict[str, Any] = {"configured": configured, "serving": space.model if space else None}
+    if space:
+        told |= {"failure": space.failure, "refused": space.refused}
+    if space and space.model != configured:
+        told["note"] = "Another model is configured than serves: run manage.py reembed."
+    return told
 
 
 def _queue() -> str:

@@ -4,11 +4,15 @@ import logging
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Self
+
+from django.conf import settings
 
 LOOK_SECONDS = 0.1
 # A little more than the web server and the worker each allow themselves.
@@ -134,6 +138,39 @@ class Supervisor:
             time.sleep(LOOK_SECONDS)
         for child in self._children:
             child.kill()
+
+
+@contextmanager
+def beside(child: Child, *, grace: float) -> Iterator[None]:
+    """Keep a program running while the block lasts; then it has `grace` seconds to end."""
+    leash, held = os.pipe()
+    ended = threading.Event()
+
+    def keep() -> None:
+        while not ended.wait(LOOK_SECONDS):
+            child.look(now=time.monotonic(), leash=leash)
+
+    keeper = threading.Thread(target=keep, name=f"keep-{child.name}", daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        keeper.join()
+        child.terminate()
+        deadline = time.monotonic() + grace
+        while child.is_running() and time.monotonic() < deadline:
+            time.sleep(LOOK_SECONDS)
+        child.kill()
+        os.close(leash)
+        os.close(held)
+
+
+def own_command(*arguments: str) -> list[str]:
+    """The command line of one of manage.py's commands, as a child of ours."""
+    # This process ran the checks already; the child is spared importing the admin and the API for them.
+    options = ["--supervised", "--skip-checks"]
+    return [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments, *options]
 
 
 def pause_after(crashes: int) -> float:

@@ -1,5 +1,6 @@
 """The web server: gunicorn with threads, configured for a small machine and for logs without people in them."""
 
+import logging
 import os
 from importlib import import_module
 from typing import Any
@@ -10,7 +11,8 @@ from django.core.servers.basehttp import get_internal_wsgi_application
 from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
 
-from memories.llm import tokens
+from memories.exceptions import EmbeddingError
+from memories.llm import embeddings, tokens
 
 # Requests wait for the database most of their time: threads for that, a second process for a second core.
 # 4 × 8 threads hold at most 32 of the server's 100 connections.
@@ -18,6 +20,9 @@ PROCESSES = min(max(os.cpu_count() or 1, 2), 4)
 THREADS = 8
 GRACE_SECONDS = 8
 ACCESS_LOG_FORMAT = '%(t)s "%(m)s %(U)s" %(s)s %(B)s bytes %(M)s ms'
+
+
+logger = logging.getLogger(__name__)
 
 
 class QuietLogger(Logger):  # type: ignore[misc]
@@ -63,6 +68,15 @@ class WebServer(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Any:
         tokens.warm()
+        _load_embedding()
         # Else the first request of each process would load the API and the admin.
         import_module(settings.ROOT_URLCONF)
         return get_internal_wsgi_application()
+
+
+def _load_embedding() -> None:
+    """Once, for all processes to share: 120 MB of weights that are only read."""
+    try:
+        embeddings.warm()
+    except EmbeddingError as error:
+        logger.warning("Searches go by words alone: %s", error.detail)

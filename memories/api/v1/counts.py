@@ -5,6 +5,7 @@ from itertools import groupby
 from django.db.models import F, Q
 
 from memories.models import EndUser, Fact, Status, Turn
+from memories.pipeline import vectors
 from memories.pipeline.feed import fed
 
 
@@ -20,9 +21,9 @@ def counts_of(person: EndUser) -> dict[str, int]:
 
 
 def pending_of(person: EndUser) -> dict[str, int]:
-    """Turns beyond the watermark that extraction will be shown; 0 when nothing is left to do."""
+    """Turns beyond the watermark that extraction will be shown, and texts without a vector; 0 when nothing is left."""
     waiting = Q(session__queue__due_at__isnull=False) | Q(session__queue__parked_at__isnull=False)
     beyond = Turn.objects.filter(waiting, end_user=person, number__gt=F("session__queue__extracted_number"))
     turns = beyond.order_by("session", "number").defer("parts")
     fed_turns = sum(1 for _, own in groupby(turns, key=lambda turn: turn.session_id) for _ in fed(own))
-    return {"extraction": fed_turns, "embedding": 0}
+    return {"extraction": fed_turns, "embedding": vectors.pending_texts(person)}

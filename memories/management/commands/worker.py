@@ -8,11 +8,14 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from memories.llm import client, tokens
 from memories.management.cluster import GRACE_SECONDS, keep_cluster
-from memories.management.supervision import follow_parent
+from memories.management.supervision import Child, beside, follow_parent, own_command
+
+# Half a second is enough for a batch of the local model; an endpoint's call is made again.
+EMBEDDER_GRACE_SECONDS = 2.0
 
 
 class Command(BaseCommand):
-    help = "Do the background work: extraction and what else is due. SIGTERM and Ctrl-C end it."
+    help = "Do the background work: extraction, embedding and what else is due. SIGTERM and Ctrl-C end it."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--supervised", action="store_true", help=SUPPRESS)
@@ -24,4 +27,5 @@ class Command(BaseCommand):
         tokens.warm()
         client.warm()
         import_module("memories.tasks")
-        keep_cluster()
+        with beside(Child("embedder", own_command("embedder")), grace=EMBEDDER_GRACE_SECONDS):
+            keep_cluster()

@@ -1,0 +1,41 @@
+"""`manage.py reembed`: changes the embedding model while the hub serves."""
+
+import time
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from memories.exceptions import MemoryHubError
+from memories.llm import embeddings
+from memories.pipeline import reembedding
+
+# Searches that began in the old space end there.
+GRACE_SECONDS = 5.0
+
+
+class Command(BaseCommand):
+    help = "Embed everything with another model while the old vectors serve, switch, and remove the old ones."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--model", help="Default: the configured one.")
+
+    def handle(self, *, model: str | None, **_options: Any) -> None:
+        wanted = model or embeddings.current_model()
+        try:
+            with reembedding.alone():
+                self._reembed(wanted)
+        except MemoryHubError as error:
+            raise CommandError(error.detail) from error
+
+    def _reembed(self, model: str) -> None:
+        rebuild = reembedding.reembed(model=model, report=self._report)
+        if rebuild is None:
+            self.stdout.write(f"{model} serves already.")
+        else:
+            self.stdout.write(f"{model} serves: {rebuild.embedded} texts embedded, {len(rebuild.refused)} refused.")
+            time.sleep(GRACE_SECONDS)
+        self.stdout.write(f"{reembedding.clear_retired()} vectors of earlier models removed.")
+
+    def _report(self, embedded: int) -> None:
+        if embedded % 1_000 < embeddings.BATCH:
+            self.stdout.write(f"{embedded} texts embedded …")

@@ -1,0 +1,171 @@
+"""Change the embedding model while serving: fill a second space beside the first, switch at once, clear the first.
+
+The embedder goes on in the serving space meanwhile; what it adds is caught up with before the switch, and the last of
+it while the embedder waits.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef
+from django.db.models.functions import Now
+
+from memories.exceptions import EmbeddingError, EmbeddingMisconfigured, ReembedRunning, ReembedUnfinished
+from memories.llm import embeddings
+from memories.llm.embeddings import BATCH
+from memories.models import EmbeddingSpace, Fact, FactVector, Session, Turn, TurnVector
+from memories.pipeline import fact_vectors, spaces, turn_vectors
+from memories.pipeline.embedding import embed_each, quick_commit
+
+State = EmbeddingSpace.State
+SESSIONS_AT_ONCE = 200
+CLEARED_AT_ONCE = 5_000
+
+
+@dataclass
+class Rebuild:
+    """The space being filled, how many texts it took, and those that its model will never take."""
+
+    space: EmbeddingSpace
+    embedded: int = 0
+    refused: set[uuid.UUID] = field(default_factory=set)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """One process changes the model at a time. Errors: ReembedRunning."""
+    if not spaces.try_lock(spaces.REEMBEDDING):
+        raise ReembedRunning
+    try:
+        yield
+    finally:
+        spaces.unlock(spaces.REEMBEDDING)
+
+
+def reembed(*, model: str, report: Callable[[int], None] = lambda _: None) -> Rebuild | None:
+    """Fill a space of `model` and let it serve; None when it serves already. The caller holds alone().
+
+    Goes on where an earlier one was killed. `report` is told how many texts were embedded so far.
+    Errors: ReembedUnfinished, with the old space still serving.
+    """
+    if not embeddings.is_available(model):
+        raise EmbeddingMisconfigured(f"The embedding model {model} is not configured here.")
+    serving = EmbeddingSpace.objects.serving().first()
+    if serving and serving.model == model:
+        return None
+    try:
+        rebuild = Rebuild(_building(model))
+        _fill(rebuild, report)
+        with spaces.switching():
+            # What came meanwhile; the embedder waits.
+            _fill(rebuild, report)
+            _switch(rebuild)
+    except EmbeddingError as error:
+        raise ReembedUnfinished(f"{error.detail} What is done is kept: run the command again.") from error
+    return rebuild
+
+
+def clear_retired() -> int:
+    """Remove the vectors of spaces that serve no more, in batches; how many. The caller holds alone()."""
+    return sum(_clear(space) for space in EmbeddingSpace.objects.filter(state=State.RETIRED))
+
+
+def _building(model: str) -> EmbeddingSpace:
+    """The space to fill; what an earlier change to yet another model left is dropped."""
+    space = EmbeddingSpace.objects.building().first()
+    dimensions = embeddings.embed(["word"], model=model).shape[1]
+    if space and (space.model, space.dimensions) == (model, dimensions):
+        return space
+    EmbeddingSpace.objects.building().update(state=State.RETIRED)
+    clear_retired()
+    given = {"dimensions": dimensions, "state": State.BUILDING, "created_at": Now(), "refused": 0, "failures": 0}
+    return EmbeddingSpace.objects.update_or_create(model=model, defaults=given)[0]
+
+
+def _fill(rebuild: Rebuild, report: Callable[[int], None]) -> None:
+    """Embed every text that the serving space is done with and the new one lacks."""
+    for chunk in _chunks(Session.objects.filter(embedded_number__gt=0)):
+        _until_done(rebuild, lambda sessions=chunk: _missing_turns(rebuild, sessions), _put_turns, report)
+    for chunk in _chunks(Fact.objects.filter(embedded_hash=F("content_hash"))):
+        _until_done(rebuild, lambda facts=chunk: _missing_facts(rebuild, facts), _put_facts, report)
+
+
+def _chunks(rows: Any) -> Iterator[list[uuid.UUID]]:
+    """Ids in order, so that what is made meanwhile comes last."""
+    ids: list[uuid.UUID] = list(rows.order_by("pk").values_list("pk", flat=True)[:SESSIONS_AT_ONCE])
+    while ids:
+        yield ids
+        ids = list(rows.order_by("pk").filter(pk__gt=ids[-1]).values_list("pk", flat=True)[:SESSIONS_AT_ONCE])
+
+
+def _until_done(
+    rebuild: Rebuild,
+    missing: Callable[[], list[Any]],
+    put: Callable[[Rebuild, Sequence[Any]], int],
+    report: Callable[[int], None],
+) -> None:
+    while found := missing():
+        written = put(rebuild, found)
+        rebuild.embedded += written
+        report(rebuild.embedded)
+
+
+def _missing_turns(rebuild: Rebuild, sessions: Sequence[uuid.UUID]) -> list[Any]:
+    made = TurnVector.objects.filter(turn=OuterRef("pk"), space=rebuild.space)
+    turns = Turn.objects.filter(session__in=sessions, number__lte=F("session__embedded_number"))
+    rows = turn_vectors.with_text(turns.filter(~Exists(made)).exclude(pk__in=rebuild.refused))
+    return list(rows[:BATCH])
+
+
+def _put_turns(rebuild: Rebuild, turns: Sequence[Any]) -> int:
+    vectors = embed_each(rebuild.space, [turn_vectors.text_of(turn) for turn in turns])
+    rebuild.refused |= {key for key, vector in vectors.items() if vector is None}
+    with transaction.atomic():
+        quick_commit()
+        there = turn_vectors.present(turns)
+        rows = turn_vectors.rows_of(rebuild.space, [turn for turn in turns if turn.pk in there], vectors)
+        TurnVector.objects.bulk_create(rows, ignore_conflicts=True)
+    return len(rows)
+
+
+def _missing_facts(rebuild: Rebuild, facts: Sequence[uuid.UUID]) -> list[Fact]:
+    made = FactVector.objects.filter(fact=OuterRef("pk"), space=rebuild.space, text_digest=OuterRef("content_hash"))
+    rows = Fact.objects.filter(pk__in=facts, embedded_hash=F("content_hash"))
+    rows = rows.filter(~Exists(made)).exclude(pk__in=rebuild.refused)
+    return list(fact_vectors.with_text(rows)[:BATCH])
+
+
+def _put_facts(rebuild: Rebuild, facts: Sequence[Fact]) -> int:
+    vectors = embed_each(rebuild.space, [fact_vectors.text_of(fact) for fact in facts])
+    rebuild.refused |= {key for key, vector in vectors.items() if vector is None}
+    with transaction.atomic():
+        quick_commit()
+        same = fact_vectors.unchanged(facts)
+        fact_vectors.write(rebuild.space, same, vectors)
+    return len(same)
+
+
+@transaction.atomic
+def _switch(rebuild: Rebuild) -> None:
+    EmbeddingSpace.objects.serving().update(state=State.RETIRED)
+    ready = EmbeddingSpace.objects.filter(pk=rebuild.space.pk)
+    ready.update(state=State.SERVING, refused=len(rebuild.refused), failures=0, failure="", paused_until=None)
+
+
+def _clear(space: EmbeddingSpace) -> int:
+    total = 0
+    for model in (TurnVector, FactVector):
+        last: int | None = 0
+        while last is not None:
+            ids = list(
+                model.objects.filter(space=space, pk__gt=last)
+                .order_by("pk")
+                .values_list("pk", flat=True)[:CLEARED_AT_ONCE]
+            )
+            total += model.objects.filter(pk__in=ids).delete()[0]
+            last = ids[-1] if ids else None
+    return total

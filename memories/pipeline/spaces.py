@@ -1,0 +1,134 @@
+"""Which embedding space serves, how its endpoint is doing, and the vectors of queries in it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+import numpy.typing as npt
+from django.db import IntegrityError, connection, transaction
+from django.db.models.functions import Now
+
+from memories.exceptions import EmbeddingError, EmbeddingRefused
+from memories.llm import embeddings
+from memories.llm.embeddings import Block
+from memories.models import EmbeddingSpace
+
+State = EmbeddingSpace.State
+
+LONGEST_PAUSE_SECONDS = 30.0
+# The word of the endpoint itself counts for more, within reason.
+LONGEST_STATED_PAUSE_SECONDS = 300.0
+
+# Advisory locks of PostgreSQL, as (class, number): free at once when their holder dies.
+_CLASS = 0x6D68
+EMBEDDING = 1
+REEMBEDDING = 2
+SWITCHING = 3
+
+
+@dataclass(frozen=True)
+class QueryVector:
+    """A query in the serving space: compare it with vectors of this space alone."""
+
+    space: EmbeddingSpace
+    vector: npt.NDArray[np.float32]
+    blocks: tuple[Block, ...]
+
+
+def query_vector(text: str) -> QueryVector | None:
+    """The query in the serving space; None when words alone must do: nothing embedded yet, another model configured,
+    or an endpoint that fails or pauses."""
+    space = serving()
+    if space is None or not can_embed(space):
+        return None
+    try:
+        vector = embeddings.embed_query(text, model=space.model)
+    except EmbeddingError as error:
+        note_failure(space, error)
+        return None
+    return QueryVector(space, vector, embeddings.blocks(space.model, space.dimensions))
+
+
+def serving() -> EmbeddingSpace | None:
+    """The space that queries are asked in; None before the first text was embedded."""
+    return EmbeddingSpace.objects.serving().with_clock().first()
+
+
+def can_embed(space: EmbeddingSpace) -> bool:
+    """Whether its model may be asked now; `space` was read with_clock()."""
+    paused = space.paused_until is not None and space.paused_until > space.clock
+    return embeddings.is_available(space.model) and not paused
+
+
+def first_space() -> EmbeddingSpace:
+    """The serving space, made for the configured model when there is none. Errors: EmbeddingError."""
+    model = embeddings.current_model()
+    dimensions = embeddings.embed(["word"], model=model).shape[1]
+    given = {"dimensions": dimensions, "state": State.SERVING, "created_at": Now()}
+    try:
+        EmbeddingSpace.objects.update_or_create(model=model, defaults=given)
+    except IntegrityError:
+        # Another process, with another model, was first.
+        pass
+    return EmbeddingSpace.objects.serving().with_clock().get()
+
+
+def pause_after(failures: int) -> float:
+    """Seconds without calls after so many failures in a row: 1, 2, 4 … 30."""
+    return min(LONGEST_PAUSE_SECONDS, 2.0 ** min(failures - 1, 10))
+
+
+@transaction.atomic
+def note_failure(space: EmbeddingSpace, error: EmbeddingError) -> None:
+    """Nobody asks the endpoint for a while; a text that was refused says nothing about it."""
+    if isinstance(error, EmbeddingRefused):
+        return
+    row = EmbeddingSpace.objects.with_clock().select_for_update(no_key=True).get(pk=space.pk)
+    row.failures, row.failure = row.failures + 1, error.code
+    stated = min(error.retry_after or 0.0, LONGEST_STATED_PAUSE_SECONDS)
+    until = row.clock + timedelta(seconds=max(pause_after(row.failures), stated))
+    row.paused_until = max(until, row.paused_until or until)
+    row.save(update_fields=["failures", "failure", "paused_until"])
+
+
+def note_answer(space: EmbeddingSpace) -> None:
+    """It works."""
+    if space.failures:
+        EmbeddingSpace.objects.filter(pk=space.pk).update(failures=0, failure="", paused_until=None)
+
+
+def try_lock(number: int) -> bool:
+    """Take an advisory lock for as long as this connection lasts; False when another one has it."""
+    return _locked("pg_try_advisory_lock", number)
+
+
+def unlock(number: int) -> None:
+    """Give it back."""
+    _locked("pg_advisory_unlock", number)
+
+
+def may_write(space: EmbeddingSpace) -> bool:
+    """Whether vectors of the space may be written in this transaction: no switch is under way, and none was."""
+    if not _locked("pg_try_advisory_xact_lock_shared", SWITCHING):
+        return False
+    return EmbeddingSpace.objects.serving().filter(pk=space.pk).exists()
+
+
+@contextmanager
+def switching() -> Iterator[None]:
+    """Waits until nobody writes vectors of the serving space, and keeps it so."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s, %s)", [_CLASS, SWITCHING])
+    try:
+        yield
+    finally:
+        unlock(SWITCHING)
+
+
+def _locked(function: str, number: int) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {function}(%s, %s)", [_CLASS, number])  # noqa: S608 - one of the names above
+        (done,) = cursor.fetchone()
+    return bool(done)
