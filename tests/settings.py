@@ -20,5 +20,7 @@ from memoryhub.settings import *  # noqa: E402, F403
 
 # Tests that extract say how.
 MEMORYHUB_LLM = "off"
+# Cheap vectors; tests of the real ones say so.
+MEMORYHUB_EMBEDDINGS = "hashed"
 # The slow, safe hasher would cost every sign-in of the tests a second.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -81,7 +81,8 @@ def embed_query(text: str, *, model: str | None = None) -> npt.NDArray[np.float3
     key = hashlib.sha256(f"{name}\0{prepared(text)}".encode()).digest()
     found = _queries.get(key)
     if found is None:
-        found = embed([text], kind="query", model=name)[0]
+        rows = embed([text], kind="query", model=name)
+        found = np.array(rows[0], dtype=np.float32)
         found.setflags(write=False)
         _queries.put(key, found)
     return found

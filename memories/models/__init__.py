@@ -9,7 +9,6 @@ from memories.models.facts import (
     Category,
     Fact,
     FactEvidence,
-    FactRefusal,
     FactRevision,
     MemoryScope,
     MemoryType,
@@ -21,6 +20,7 @@ from memories.models.idempotency import IdempotencyRecord
 from memories.models.operators import Operator
 from memories.models.people import EndUser
 from memories.models.profile import ProfileSection, Section
+from memories.models.refusals import FactRefusal
 from memories.models.runs import ExtractionRun
 from memories.models.tenants import Tenant
 from memories.models.throttles import ThrottleCounter

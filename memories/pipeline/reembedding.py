@@ -89,9 +89,13 @@ def _building(model: str) -> EmbeddingSpace:
 def _fill(rebuild: Rebuild, report: Callable[[int], None]) -> None:
     """Embed every text that the serving space is done with and the new one lacks."""
     for chunk in _chunks(Session.objects.filter(embedded_number__gt=0)):
-        _until_done(rebuild, lambda sessions=chunk: _missing_turns(rebuild, sessions), _put_turns, report)
+        while turns := _missing_turns(rebuild, chunk):
+            rebuild.embedded += _put_turns(rebuild, turns)
+            report(rebuild.embedded)
     for chunk in _chunks(Fact.objects.filter(embedded_hash=F("content_hash"))):
-        _until_done(rebuild, lambda facts=chunk: _missing_facts(rebuild, facts), _put_facts, report)
+        while facts := _missing_facts(rebuild, chunk):
+            rebuild.embedded += _put_facts(rebuild, facts)
+            report(rebuild.embedded)
 
 
 def _chunks(rows: Any) -> Iterator[list[uuid.UUID]]:
@@ -100,18 +104,6 @@ def _chunks(rows: Any) -> Iterator[list[uuid.UUID]]:
     while ids:
         yield ids
         ids = list(rows.order_by("pk").filter(pk__gt=ids[-1]).values_list("pk", flat=True)[:SESSIONS_AT_ONCE])
-
-
-def _until_done(
-    rebuild: Rebuild,
-    missing: Callable[[], list[Any]],
-    put: Callable[[Rebuild, Sequence[Any]], int],
-    report: Callable[[int], None],
-) -> None:
-    while found := missing():
-        written = put(rebuild, found)
-        rebuild.embedded += written
-        report(rebuild.embedded)
 
 
 def _missing_turns(rebuild: Rebuild, sessions: Sequence[uuid.UUID]) -> list[Any]:

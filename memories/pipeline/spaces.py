@@ -1,7 +1,7 @@
 """Which embedding space serves, how its endpoint is doing, and the vectors of queries in it."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -67,11 +67,9 @@ def first_space() -> EmbeddingSpace:
     model = embeddings.current_model()
     dimensions = embeddings.embed(["word"], model=model).shape[1]
     given = {"dimensions": dimensions, "state": State.SERVING, "created_at": Now()}
-    try:
+    # Refused when another process, with another model, was first.
+    with suppress(IntegrityError):
         EmbeddingSpace.objects.update_or_create(model=model, defaults=given)
-    except IntegrityError:
-        # Another process, with another model, was first.
-        pass
     return EmbeddingSpace.objects.serving().with_clock().get()
 
 
@@ -129,6 +127,6 @@ def switching() -> Iterator[None]:
 
 def _locked(function: str, number: int) -> bool:
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {function}(%s, %s)", [_CLASS, number])  # noqa: S608 - one of the names above
+        cursor.execute(f"SELECT {function}(%s, %s)", [_CLASS, number])  # one of the names above
         (done,) = cursor.fetchone()
     return bool(done)

@@ -1,7 +1,7 @@
 """A batch of turns to vectors: gather, embed without a transaction, write in a short one that rechecks."""
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 

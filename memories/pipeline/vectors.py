@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Collection
+from typing import Any
 
 from django.db.models import Exists, F
 
@@ -18,15 +19,14 @@ def embed_some(*, passing_over: Collection[uuid.UUID] = ()) -> Round:
     pause and EmbeddingError is raised. `passing_over` are sessions to leave alone.
     """
     done = Round()
-    turns, facts = Exists(Session.objects.unembedded()), Exists(Fact.objects.unembedded())
-    space = EmbeddingSpace.objects.serving().with_clock().annotate(has_turns=turns, has_facts=facts).first()
+    space, has_turns, has_facts = _look()
     if space is None:
         _make_space(done)
-    elif (space.has_turns or space.has_facts) and spaces.can_embed(space):
+    elif (has_turns or has_facts) and spaces.can_embed(space):
         try:
-            if space.has_facts:
+            if has_facts:
                 fact_vectors.embed_facts(space, done)
-            if space.has_turns:
+            if has_turns:
                 turn_vectors.embed_turns(space, done, passing_over)
         except EmbeddingError as error:
             spaces.note_failure(space, error)
@@ -38,6 +38,13 @@ def pending_texts(person: EndUser) -> int:
     """How many of the person's texts have yet to get a vector in the serving space."""
     turns = Turn.objects.filter(end_user=person, number__gt=F("session__embedded_number")).searchable()
     return turns.count() + Fact.objects.of(person.tenant, person).unembedded().count()
+
+
+def _look() -> tuple[EmbeddingSpace | None, bool, bool]:
+    """The serving space, and whether turns and facts wait; in one statement."""
+    turns, facts = Exists(Session.objects.unembedded()), Exists(Fact.objects.unembedded())
+    row: Any = EmbeddingSpace.objects.serving().with_clock().annotate(has_turns=turns, has_facts=facts).first()
+    return (row, row.has_turns, row.has_facts) if row else (None, False, False)
 
 
 def _make_space(done: Round) -> None:

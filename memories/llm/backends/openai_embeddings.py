@@ -81,6 +81,7 @@ def _rows(body: bytes, *, count: int) -> Vectors:
         rows = [placed[index] for index in range(count)]
         if len(items or ()) != count:
             raise EmbeddingAnswerInvalid
-        return np.array(rows, dtype=np.float64).astype(np.float32)
+        with np.errstate(over="ignore"):
+            return np.array(rows, dtype=np.float64).astype(np.float32)
     except (ModelError, KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
         raise EmbeddingAnswerInvalid from None

@@ -53,8 +53,8 @@ class Command(BaseCommand):
             with connection.cursor() as cursor:
                 # Held until the connection is closed: two hubs on one database migrate one after the other.
                 cursor.execute("SELECT pg_advisory_lock(%s)", [PREPARATION_LOCK])
-            callown_command("migrate", interactive=False, verbosity=0)
-            callown_command("seed_demo", stdout=self.stdout)
+            call_command("migrate", interactive=False, verbosity=0)
+            call_command("seed_demo", stdout=self.stdout)
         except OperationalError as error:
             raise CommandError(f"The database cannot be used: {error}") from error
         finally:
