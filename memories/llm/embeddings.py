@@ -82,7 +82,7 @@ def embed_query(text: str, *, model: str | None = None) -> npt.NDArray[np.float3
     found = _queries.get(key)
     if found is None:
         rows = embed([text], kind="query", model=name)
-        found = np.array(rows[0], dtype=np.float32)
+        found = rows.reshape(-1)
         found.setflags(write=False)
         _queries.put(key, found)
     return found

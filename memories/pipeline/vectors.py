@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Collection
 from typing import Any
 
-from django.db.models import Exists, F
+from django.db.models import F, Subquery
 
 from memories.exceptions import EmbeddingError
 from memories.models import EmbeddingSpace, EndUser, Fact, Session, Turn
@@ -42,9 +42,11 @@ def pending_texts(person: EndUser) -> int:
 
 def _look() -> tuple[EmbeddingSpace | None, bool, bool]:
     """The serving space, and whether turns and facts wait; in one statement."""
-    turns, facts = Exists(Session.objects.unembedded()), Exists(Fact.objects.unembedded())
-    row: Any = EmbeddingSpace.objects.serving().with_clock().annotate(has_turns=turns, has_facts=facts).first()
-    return (row, row.has_turns, row.has_facts) if row else (None, False, False)
+    # In order, and so by the partial indexes: for EXISTS alone the planner would read whole tables to find nothing.
+    turns = Subquery(Session.objects.unembedded().order_by("-last_turn_at").values("pk")[:1])
+    facts = Subquery(Fact.objects.unembedded().order_by("-updated_at").values("pk")[:1])
+    row: Any = EmbeddingSpace.objects.serving().with_clock().annotate(a_session=turns, a_fact=facts).first()
+    return (row, bool(row.a_session), bool(row.a_fact)) if row else (None, False, False)
 
 
 def _make_space(done: Round) -> None:

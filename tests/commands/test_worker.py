@@ -21,7 +21,10 @@ def sentinel(stopped: Hub) -> int:
         if not embedded_postgres.is_running(stopped.home):
             return False
         with connect(stopped.home) as connection:
-            found[:] = [name for (name,) in connection.execute("SELECT name FROM memories_workerheartbeat WHERE kind = 'cluster'")]
+            found[:] = [
+                name
+                for (name,) in connection.execute("SELECT name FROM memories_workerheartbeat WHERE kind = 'cluster'")
+            ]
         return bool(found)
 
     wait_until(look, lambda: f"no sign of life:\n{stopped.text}")
