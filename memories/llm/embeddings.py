@@ -79,13 +79,13 @@ def embed_query(text: str, *, model: str | None = None) -> npt.NDArray[np.float3
     """The vector of one query, float32 [dimensions]; kept in this process by the hash of model and text."""
     name = model or current_model()
     key = hashlib.sha256(f"{name}\0{prepared(text)}".encode()).digest()
-    found = _queries.get(key)
-    if found is None:
-        rows = embed([text], kind="query", model=name)
-        found = rows.reshape(-1)
-        found.setflags(write=False)
-        _queries.put(key, found)
-    return found
+    kept = _queries.get(key)
+    if kept is not None:
+        return kept
+    vector: npt.NDArray[np.float32] = embed([text], kind="query", model=name)[0]
+    vector.setflags(write=False)
+    _queries.put(key, vector)
+    return vector
 
 
 def blocks(model: str, dimensions: int) -> tuple[Block, ...]:
@@ -117,7 +117,8 @@ def checked(vectors: Vectors, *, count: int, dimensions: int | None = None) -> V
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     if not np.isfinite(lengths).all() or (lengths < 1e-9).any():
         raise EmbeddingAnswerInvalid("The embedding gave a vector that has no direction.")
-    return (vectors / lengths).astype(np.float32)
+    units: Vectors = (vectors / lengths).astype(np.float32)
+    return units
 
 
 def _backend(model: str) -> str:

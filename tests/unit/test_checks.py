@@ -86,3 +86,23 @@ def test_deployed_under_http_with_a_short_key_much_is() -> None:
     done = check_deploy(MEMORYHUB_PUBLIC_URL="http://hub.example", MEMORYHUB_SECRET_KEY="short")
     assert done.returncode == 1
     assert {"memories.E004", "security.W012", "security.W008"} <= set(re.findall(r"\(([\w.]+)\)", done.stderr))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, []),
+        ({"MEMORYHUB_EMBEDDING_MODEL": "use-multilingual-3+e5-small"}, []),
+        ({"MEMORYHUB_EMBEDDING_MODEL": "text-embedding-3-small"}, ["memories.E006"]),
+        ({"MEMORYHUB_EMBEDDING_DIMENSIONS": 256}, ["memories.E008"]),
+        ({"MEMORYHUB_EMBEDDINGS": "openai"}, ["memories.E007"]),
+        ({"MEMORYHUB_EMBEDDINGS": "openai", "MEMORYHUB_EMBEDDING_BASE_URL": "http://127.0.0.1:1/v1"}, []),
+        ({"MEMORYHUB_EMBEDDINGS": "openai", "OPENAI_API_KEY": "k", "MEMORYHUB_EMBEDDING_DIMENSIONS": 256}, []),
+    ],
+)
+def test_embeddings_that_cannot_be_made(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], expected: list[str]
+) -> None:
+    for name, value in {"MEMORYHUB_EMBEDDINGS": "local", **given}.items():
+        monkeypatch.setattr(settings, name, value)
+    assert [message.id for message in run_checks() if (message.id or "") > "memories.E004"] == expected
