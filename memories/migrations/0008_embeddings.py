@@ -18,7 +18,7 @@ ALTER TABLE memories_factvector ALTER COLUMN vector SET STATISTICS 0;
 class Migration(migrations.Migration):
     """Vectors of turns and facts by space, how far each session and fact has them, and embedders' signs of life."""
 
-    dependencies = [("memories", "0005_throttle_counters")]
+    dependencies = [("memories", "0007_signal_phrases")]
     operations = [
         migrations.CreateModel(
             name='EmbeddingSpace',
