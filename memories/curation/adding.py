@@ -61,11 +61,11 @@ def _same_text(end_user: EndUser, draft: FactDraft) -> uuid.UUID | None:
 
 def _fact(end_user: EndUser, draft: FactDraft, *, actor: Actor, now: datetime) -> Fact:
     stated = asdict(draft) | {name: list(getattr(draft, name)) for name in ("tags", "allowed_users", "allowed_roles")}
+    del stated["content"]
     fact = Fact(
         tenant=end_user.tenant,
         end_user=end_user,
         **stated | {"key": fold(draft.key)},
-        content_hash=text_digest(draft.content),
         stated_confidence=draft.confidence,
         source=Source.CORRECTED if actor.is_operator else Source.EXPLICIT,
         trust=Trust.OPERATOR if actor.is_operator else Trust.USER,
@@ -77,5 +77,6 @@ def _fact(end_user: EndUser, draft: FactDraft, *, actor: Actor, now: datetime) -
         last_confirmed_at=now,
         valid_from=now,
     )
+    fact.say(draft.content)
     fact.refresh_decay(now=now)
     return fact

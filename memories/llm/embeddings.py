@@ -4,7 +4,6 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -32,15 +31,6 @@ HASHED = "hashed"
 _LOCAL_BACKEND = "memories.llm.backends.local_embeddings"
 _OPENAI_BACKEND = "memories.llm.backends.openai_embeddings"
 _HASHED_BACKEND = "memories.llm.backends.hashed_embeddings"
-
-
-@dataclass(frozen=True)
-class Block:
-    """Consecutive columns of a vector, of length 1 by themselves: one model's, which knows these languages."""
-
-    model: str
-    dimensions: int
-    languages: tuple[str, ...]
 
 
 def current_model() -> str:
@@ -86,14 +76,6 @@ def embed_query(text: str, *, model: str | None = None) -> npt.NDArray[np.float3
     vector.setflags(write=False)
     _queries.put(key, vector)
     return vector
-
-
-def blocks(model: str, dimensions: int) -> tuple[Block, ...]:
-    """The columns of a vector of the model, whose whole has so many dimensions."""
-    if model in conf.LOCAL_EMBEDDINGS:
-        found: tuple[Block, ...] = import_string(f"{_LOCAL_BACKEND}.blocks")(model)
-        return found
-    return (Block(model, dimensions, ("en", "zh")),)
 
 
 def warm(model: str | None = None) -> None:

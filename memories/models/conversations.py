@@ -168,6 +168,11 @@ class Turn(models.Model):
     metadata = models.JSONField(default=dict, blank=True)
     external_id = models.CharField(max_length=255, null=True, blank=True)
     token_count = models.PositiveIntegerField()
+    terms = models.BinaryField(
+        null=True,
+        editable=False,
+        help_text="Hashes of the words with their counts (scoring.terms); empty: not searched.",
+    )
     timestamp = models.DateTimeField(null=True, blank=True, help_text="The client's time; never decides the order.")
     created_at = models.DateTimeField()
 

@@ -15,6 +15,7 @@ from memories.models.ids import new_id
 from memories.models.people import EndUser
 from memories.models.runs import ExtractionRun
 from memories.models.tenants import Tenant
+from memories.scoring import terms
 from memories.scoring.decay import decay_score, forget_at
 
 UNIT = [MinValueValidator(0.0), MaxValueValidator(1.0)]
@@ -117,6 +118,7 @@ class Fact(models.Model):
     category = models.CharField(max_length=12, choices=Category.choices)
     content = models.TextField(max_length=2000)
     content_hash = models.BinaryField(max_length=32, editable=False, help_text="SHA-256 of the folded content.")
+    terms = models.BinaryField(null=True, editable=False, help_text="Hashes of the content's words with their counts.")
     raw = models.TextField(blank=True, help_text="The quote it rests on.")
     structured = models.JSONField(null=True, blank=True)
     key = models.CharField(max_length=100, blank=True, help_text="What it is about, e.g. home_city.")
@@ -206,9 +208,10 @@ class Fact(models.Model):
         return self.binding or self.pinned or self.locked
 
     def say(self, content: str) -> None:
-        """Take this text, with the hash that keeps it unique."""
+        """Take this text, with the hash that keeps it unique and the terms that it is found by."""
         self.content = content
         self.content_hash = text_digest(content)
+        self.terms = terms.pack(terms.count(content))
 
     def refresh_decay(self, *, now: datetime) -> None:
         """Set decay_score and forget_at from the base values; save with them."""

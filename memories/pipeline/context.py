@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -11,12 +12,17 @@ from django.db.models import F
 
 from memories import conf
 from memories.llm import tokens
-from memories.models import Category, EndUser, Fact, ProfileSection, Role, Section, Tenant, Turn
-from memories.pipeline.lines import FRAME, HEADINGS, Line, fact_line, profile_line, render, turn_line
+from memories.models import EndUser, Fact, FactQuerySet, ProfileSection, Role, Section, Tenant, Turn
+from memories.pipeline import recalled, told_facts
+from memories.pipeline.asking import Question, ask
+from memories.pipeline.lines import FRAME, HEADINGS, Line, profile_line, render, turn_line
+from memories.pipeline.serving import audience
+from memories.pipeline.told_facts import Told
 
-INCLUDABLE = ("profile", "facts", "unextracted")
+INCLUDABLE = ("profile", "facts", "turns", "unextracted")
 DEFAULT_INCLUDE = frozenset({"profile", "facts"})
-STANDING = (Category.PREFERENCE, Category.CONSTRAINT)
+# A question is answered with what was said about it, too.
+DEFAULT_WITH_QUERY = DEFAULT_INCLUDE | {"turns"}
 # The ranked facts stand between these two halves of the profile (rules.md, 9.3).
 BEFORE_FACTS = (Section.WORK_CONTEXT, Section.PERSONAL_CONTEXT, Section.TOP_OF_MIND)
 AFTER_FACTS = (Section.RECENT_MONTHS, Section.EARLIER_CONTEXT, Section.LONG_TERM_BACKGROUND)
@@ -25,10 +31,14 @@ UNEXTRACTED_TURNS = 50
 
 @dataclass(frozen=True)
 class ContextRequest:
-    """What is asked for; `max_tokens` 0..8,000 bounds the rendered block, `facts_limit` the ranked facts."""
+    """What is asked for; `max_tokens` 0..8,000 bounds the rendered block, `facts_limit` the ranked facts.
+
+    `query`: what the agent is about to answer; turns are recalled for a query alone.
+    """
 
     user_id: str
     agent_id: str = ""
+    query: str = ""
     max_tokens: int = 2000
     include: frozenset[str] = DEFAULT_INCLUDE
     tokenizer: str = "o200k_base"
@@ -57,79 +67,60 @@ class Context:
 
 def build(*, tenant: Tenant, request: ContextRequest, now: datetime) -> Context:
     """The person's context within the budget; unknown, restricted and switched-off people get an empty one."""
-    person = EndUser.objects.of(tenant).filter(external_id=request.user_id).first()
-    if person is None:
-        return _empty(request)
-    if person.restricted_at:
-        return _empty(request, restricted=True)
-    if not (tenant.serve and person.serve):
-        return _empty(request, serve=False)
-    lines, beyond_limit = _sequence(tenant, person, request, now=now)
+    meant = audience(tenant=tenant, user_id=request.user_id)
+    if meant.person is None:
+        return Context("", 0, request.max_tokens, request.tokenizer, restricted=meant.restricted, serve=meant.serve)
+    lines, beyond_limit = _sequence(meant.person, request, now=now)
     return _fill(lines, beyond_limit, request)
 
 
-def _empty(request: ContextRequest, *, restricted: bool = False, serve: bool = True) -> Context:
-    return Context("", 0, request.max_tokens, request.tokenizer, restricted=restricted, serve=serve)
-
-
-def _sequence(
-    tenant: Tenant, person: EndUser, request: ContextRequest, *, now: datetime
-) -> tuple[list[Line], list[Line]]:
+def _sequence(person: EndUser, request: ContextRequest, *, now: datetime) -> tuple[list[Line], list[uuid.UUID]]:
     """All lines in the order in which they claim room, and the facts that the limit leaves out."""
-    rules = conf.rules(tenant)
-    profile = _profile(tenant, person) if "profile" in request.include else {}
-    standing: list[Line] = []
-    ranked: list[Line] = []
-    if "facts" in request.include:
-        standing, ranked = _facts(tenant, person, request, rules, now=now)
-    turns = _unextracted(tenant, person) if "unextracted" in request.include else []
+    question = ask(request.query) if request.query else None
+    profile = _profile(person) if "profile" in request.include else {}
+    told = _facts(person, request, question, now=now) if "facts" in request.include else Told()
     before = [profile[section] for section in BEFORE_FACTS if section in profile]
     after = [profile[section] for section in AFTER_FACTS if section in profile]
-    return [*standing, *before, *ranked[: request.facts_limit], *after, *turns], ranked[request.facts_limit :]
+    turns = _turns(person, request, question, told.texts)
+    return [*told.standing, *before, *told.ranked, *after, *turns], told.beyond
 
 
-def _profile(tenant: Tenant, person: EndUser) -> dict[str, Line]:
-    rows = ProfileSection.objects.filter(tenant=tenant, end_user=person).values_list("section", "pk", "summary")
-    return {section: profile_line(row_id=pk, section=section, summary=summary) for section, pk, summary in rows}
+def _profile(person: EndUser) -> dict[str, Line]:
+    rows = ProfileSection.objects.filter(tenant=person.tenant, end_user=person)
+    summaries = rows.values_list("section", "pk", "summary")
+    return {section: profile_line(row_id=pk, section=section, summary=summary) for section, pk, summary in summaries}
 
 
-def _facts(
-    tenant: Tenant, person: EndUser, request: ContextRequest, rules: conf.Rules, *, now: datetime
-) -> tuple[list[Line], list[Line]]:
-    """Facts that are always served, then the others by confidence (ties: newest, then id)."""
-    facts = Fact.objects.of(tenant, person).active(now=now).filter(confidence__gte=rules.served_confidence)
+def _facts(person: EndUser, request: ContextRequest, question: Question | None, *, now: datetime) -> Told:
+    rules = conf.rules(person.tenant)
+    facts: FactQuerySet = Fact.objects.of(person.tenant, person).active(now=now)
+    facts = facts.filter(confidence__gte=rules.served_confidence)
     facts = facts.visible_to(user_id=request.user_id, agent_id=request.agent_id, roles=list(request.roles))
-    served = list(
-        facts.only("category", "confidence", "content", "source_error", "decay_score", "created_at").order_by(
-            "-confidence", "-created_at", "-id"
-        )
-    )
-    corrections = sorted(
-        (fact for fact in served if fact.category == Category.CORRECTION),
-        key=lambda fact: fact.created_at,
-        reverse=True,
-    )
-    instructions = [fact for fact in served if fact.category in STANDING]
-    first = corrections[: rules.context_corrections] + instructions[: rules.context_standing]
-    chosen = {fact.pk for fact in first}
-    ordered = first + [fact for fact in served if fact.pk not in chosen]
-    lines = [fact_line(fact, place=place) for place, fact in enumerate(ordered)]
-    return lines[: len(first)], lines[len(first) :]
+    return told_facts.tell(person, facts, question, limit=request.facts_limit, rules=rules, now=now)
 
 
-def _unextracted(tenant: Tenant, person: EndUser) -> list[Line]:
+def _turns(person: EndUser, request: ContextRequest, question: Question | None, said: Sequence[str]) -> list[Line]:
+    """Turns that extraction has not read, then those that are recalled for the question, none twice."""
+    unread = _unextracted(person) if "unextracted" in request.include else []
+    if question is None or "turns" not in request.include:
+        return unread
+    shown = {line.id for line in unread}
+    return unread + [line for line in recalled.lines(person, question, said=said) if line.id not in shown]
+
+
+def _unextracted(person: EndUser) -> list[Line]:
     """The newest turns beyond their session's watermark; the newest claim room first, the oldest is shown first."""
-    turns = Turn.objects.filter(tenant=tenant, end_user=person, number__gt=F("session__queue__extracted_number"))
+    turns = Turn.objects.filter(tenant=person.tenant, end_user=person, number__gt=F("session__queue__extracted_number"))
     turns = (
         turns.exclude(content="")
         .exclude(metadata__contains={"hide_from_ui": True})
         .filter(role__in=[Role.USER, Role.ASSISTANT])
     )
     newest = turns.order_by("-created_at", "session", "-number")[:UNEXTRACTED_TURNS]
-    return [turn_line(turn, place=-place) for place, turn in enumerate(newest)]
+    return [turn_line(turn) for turn in newest]
 
 
-def _fill(lines: Sequence[Line], beyond_limit: Sequence[Line], request: ContextRequest) -> Context:
+def _fill(lines: Sequence[Line], beyond_limit: Sequence[uuid.UUID], request: ContextRequest) -> Context:
     """The longest prefix whose rendered text fits; the first line that does not fit ends it."""
     costs = _affordable(lines, request)
     fitting, left_out = lines[: len(costs)], lines[len(costs) :]
@@ -140,7 +131,8 @@ def _fill(lines: Sequence[Line], beyond_limit: Sequence[Line], request: ContextR
         max_tokens=request.max_tokens,
         tokenizer=request.tokenizer,
         items=[_item(line, cost) for line, cost in zip(fitting, costs, strict=True)],
-        dropped=[_dropped(line, "budget") for line in left_out] + [_dropped(line, "limit") for line in beyond_limit],
+        dropped=[_dropped(line.kind, line.id, "budget") for line in left_out]
+        + [_dropped("fact", fact, "limit") for fact in beyond_limit],
     )
 
 
@@ -175,5 +167,5 @@ def _item(line: Line, count: int) -> dict[str, Any]:
     }
 
 
-def _dropped(line: Line, reason: str) -> dict[str, Any]:
-    return {"kind": line.kind, "id": str(line.id), "reason": reason}
+def _dropped(kind: str, row_id: uuid.UUID, reason: str) -> dict[str, Any]:
+    return {"kind": kind, "id": str(row_id), "reason": reason}

@@ -1,6 +1,5 @@
 """Texts of many people to vectors: no bad text takes the others with it, and none is blamed for a bad endpoint."""
 
-import re
 import uuid
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,8 +22,6 @@ Vectors = dict[uuid.UUID, Vector | None]
 CALLS_AT_ONCE = 4
 LOCK_PATIENCE = "2s"
 _HARMLESS = "word"
-_CJK = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
-_LETTER = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True)
@@ -67,12 +64,6 @@ def embed_each(space: EmbeddingSpace, texts: Sequence[Text]) -> Vectors:
     found = _embed(space, texts) if local else _embed_by_person(space, texts)
     spaces.note_answer(space)
     return found
-
-
-def language_of(text: str) -> str:
-    """zh when CJK letters prevail, else en."""
-    cjk = len(_CJK.findall(text))
-    return "zh" if cjk and 2 * cjk >= len(_LETTER.findall(text)) else "en"
 
 
 def storable(vector: Vector) -> HalfVector:

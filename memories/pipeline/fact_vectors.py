@@ -8,7 +8,8 @@ from django.db.models import F, QuerySet
 from memories.llm.embeddings import BATCH
 from memories.models import EmbeddingSpace, Fact, FactVector
 from memories.pipeline import spaces
-from memories.pipeline.embedding import Round, Text, Vectors, embed_each, language_of, quick_commit, storable
+from memories.pipeline.embedding import Round, Text, Vectors, embed_each, quick_commit, storable
+from memories.scoring import language
 
 
 def embed_facts(space: EmbeddingSpace, done: Round) -> None:
@@ -53,7 +54,7 @@ def write(space: EmbeddingSpace, facts: Sequence[Fact], vectors: Vectors) -> Non
             tenant_id=fact.tenant_id,
             end_user_id=fact.end_user_id,
             text_digest=fact.content_hash,
-            language=language_of(fact.content),
+            language=language.of(fact.content),
             vector=storable(vector),
         )
         for fact in facts

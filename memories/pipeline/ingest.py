@@ -17,6 +17,7 @@ from memories.models import EndUser, Session, SessionQueue, Tenant, Turn
 from memories.pipeline import debounce, redaction
 from memories.pipeline.closing import locked_queue
 from memories.pipeline.debounce import ExtractionStatus
+from memories.scoring import terms
 
 LAST_SEEN_STEP = timedelta(minutes=1)
 LONGEST_NAME = 255
@@ -243,7 +244,7 @@ def _known_turns(session: Session, external_ids: list[str]) -> dict[str | None, 
 
 
 def _turn(session: Session, message: Message, token_count: int, *, number: int, now: datetime) -> Turn:
-    return Turn(
+    turn = Turn(
         tenant_id=session.tenant_id,
         end_user_id=session.end_user_id,
         session=session,
@@ -259,6 +260,8 @@ def _turn(session: Session, message: Message, token_count: int, *, number: int, 
         timestamp=message.timestamp,
         created_at=now,
     )
+    turn.terms = terms.pack(terms.count(turn.content)) if turn.is_searchable else None
+    return turn
 
 
 def _append(queue: SessionQueue, new: Sequence[Turn], *, now: datetime, flush: bool, found: Sequence[str]) -> None:

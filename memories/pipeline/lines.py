@@ -3,8 +3,9 @@
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from memories.llm.prompts.framing import escape
+from memories.llm.prompts.framing import escape, shorten
 from memories.models import Category, Fact, Section, Turn
 
 OPENING = "<memory>"
@@ -34,7 +35,7 @@ class Line:
     id: uuid.UUID
     text: str
     heading: int
-    place: float
+    place: tuple[Any, ...]
     score: float | None = None
     score_parts: dict[str, float] | None = None
 
@@ -42,21 +43,21 @@ class Line:
 def profile_line(*, row_id: uuid.UUID, section: str, summary: str) -> Line:
     """`- Work: …` and its like (rules.md, 9.1)."""
     heading, place, label = PROFILE_LINES[section]
-    return Line("profile", row_id, f"- {label}: {one_line(summary)}", heading, place)
+    return Line("profile", row_id, f"- {label}: {one_line(summary)}", heading, (place,))
 
 
-def fact_line(fact: Fact, *, place: int) -> Line:
+def fact_line(fact: Fact, *, place: int, score: float, score_parts: dict[str, float]) -> Line:
     """`- [category | 0.95] content`, of a correction with what to avoid."""
     avoid = f" (avoid: {one_line(fact.source_error)})" if _has_error(fact) else ""
     text = f"- [{fact.category} | {fact.confidence:.2f}] {one_line(fact.content)}{avoid}"
-    parts = {"confidence": fact.confidence, "decay": fact.decay_score}
-    return Line("fact", fact.pk, text, FACTS, place, score=fact.confidence, score_parts=parts)
+    return Line("fact", fact.pk, text, FACTS, (place,), score=score, score_parts=score_parts)
 
 
-def turn_line(turn: Turn, *, place: int) -> Line:
-    """`- [2026-11-03] user: …`, shown in the order of the conversation."""
-    day = turn.created_at.date().isoformat()
-    return Line("turn", turn.pk, f"- [{day}] {turn.role}: {one_line(turn.content)}", TURNS, place)
+def turn_line(turn: Turn, *, score: float | None = None, score_parts: dict[str, float] | None = None) -> Line:
+    """`- [2026-11-03] user: …`, shown in the order in which turns came; a long one keeps its two ends."""
+    day = (turn.timestamp or turn.created_at).date().isoformat()
+    text = f"- [{day}] {turn.role}: {one_line(shorten(turn.content))}"
+    return Line("turn", turn.pk, text, TURNS, (turn.created_at, turn.session_id, turn.number), score, score_parts)
 
 
 def one_line(text: str) -> str:

@@ -2,17 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import timedelta
 
-import numpy as np
-import numpy.typing as npt
 from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
 from memories.exceptions import EmbeddingError, EmbeddingRefused
 from memories.llm import embeddings
-from memories.llm.embeddings import Block
 from memories.models import EmbeddingSpace
 
 State = EmbeddingSpace.State
@@ -26,29 +22,6 @@ _CLASS = 0x6D68
 EMBEDDING = 1
 REEMBEDDING = 2
 SWITCHING = 3
-
-
-@dataclass(frozen=True)
-class QueryVector:
-    """A query in the serving space: compare it with vectors of this space alone."""
-
-    space: EmbeddingSpace
-    vector: npt.NDArray[np.float32]
-    blocks: tuple[Block, ...]
-
-
-def query_vector(text: str) -> QueryVector | None:
-    """The query in the serving space; None when words alone must do: nothing embedded yet, another model configured,
-    or an endpoint that fails or pauses."""
-    space = serving()
-    if space is None or not can_embed(space):
-        return None
-    try:
-        vector = embeddings.embed_query(text, model=space.model)
-    except EmbeddingError as error:
-        note_failure(space, error)
-        return None
-    return QueryVector(space, vector, embeddings.blocks(space.model, space.dimensions))
 
 
 def serving() -> EmbeddingSpace | None:

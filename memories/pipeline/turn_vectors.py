@@ -14,7 +14,8 @@ from memories.llm.embeddings import BATCH, LONGEST_TEXT
 from memories.models import EmbeddingSpace, Session, Turn, TurnVector
 from memories.models.conversations import trimmed
 from memories.pipeline import spaces
-from memories.pipeline.embedding import Round, Text, Vectors, embed_each, language_of, quick_commit, storable
+from memories.pipeline.embedding import Round, Text, Vectors, embed_each, quick_commit, storable
+from memories.scoring import language
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def rows_of(space: EmbeddingSpace, turns: Sequence[Any], vectors: Vectors) -> li
             end_user_id=turn.end_user_id,
             session_id=turn.session_id,
             number=turn.number,
-            language=language_of(turn.text),
+            language=language.of(turn.text),
             vector=storable(vector),
         )
         for turn in turns

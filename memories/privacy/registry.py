@@ -43,12 +43,12 @@ STORES = (
     Store("memories.Session", "end_user", ("external_id", "agent_id")),
     Store("memories.SessionQueue", "session__end_user", ("signals",)),
     Store(
-        "memories.Turn", "end_user", ("content", "parts", "name", "tool_calls", "metadata", "external_id"),
+        "memories.Turn", "end_user", ("content", "parts", "name", "tool_calls", "metadata", "external_id", "terms"),
     ),
     Store(
         "memories.Fact",
         "end_user",
-        ("content", "content_hash", "raw", "structured", "key", "value", "tags", "source_error", "agent_id",
+        ("content", "content_hash", "terms", "raw", "structured", "key", "value", "tags", "source_error", "agent_id",
          "allowed_users", "allowed_roles", "embedded_hash"),
     ),
     Store("memories.FactEvidence", "fact__end_user", ("quote",)),

@@ -50,7 +50,10 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "flushSession": lambda ids: Call(body={"user_id": ids.user_id, "session_id": ids.session_id}),
     "endSession": lambda ids: Call(body={"user_id": ids.user_id, "session_id": ids.session_id}),
     "deleteSession": lambda ids: Call(path={"session_id": ids.session}),
-    "getContext": lambda ids: Call(body={"user_id": ids.user_id, "include": ["profile", "facts", "unextracted"]}),
+    "getContext": lambda ids: Call(
+        body={"user_id": ids.user_id, "query": SECRET, "include": ["profile", "facts", "turns", "unextracted"]}
+    ),
+    "search": lambda ids: Call(body={"user_id": ids.user_id, "query": SECRET, "kinds": ["fact", "turn", "session"]}),
     "listSessions": lambda ids: Call(query={"user_id": ids.user_id}),
     "getSession": lambda ids: Call(path={"session_id": ids.session}),
     "listTurns": lambda ids: Call(path={"session_id": ids.session}),

@@ -15,6 +15,7 @@ NEEDED = {
     "endSession": INGEST,
     "deleteSession": WRITE,
     "getContext": READ,
+    "search": READ,
     "listSessions": READ,
     "getSession": READ,
     "listTurns": READ,

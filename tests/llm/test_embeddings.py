@@ -10,6 +10,7 @@ from django.conf import LazySettings
 from memories.exceptions import EmbeddingAnswerInvalid, EmbeddingMisconfigured
 from memories.llm import embeddings
 from memories.llm.backends import local_embeddings
+from memories.scoring import dense
 
 USE = "use-multilingual-3"
 BOTH = "use-multilingual-3+e5-small"
@@ -36,7 +37,7 @@ def test_the_local_model_knows_what_belongs_together() -> None:
 def test_any_text_gets_unit_vectors(settings: LazySettings, model: str) -> None:
     settings.MEMORYHUB_EMBEDDINGS = "hashed" if model == "hashed" else "local"
     rows = embeddings.embed(HOSTILE, model=model)
-    parts = embeddings.blocks(model, rows.shape[1])
+    parts = dense.blocks(model, rows.shape[1])
     assert rows.dtype == np.float32
     assert rows.shape == (len(HOSTILE), sum(part.dimensions for part in parts))
     start = 0

@@ -438,7 +438,7 @@ def written_lines(draw: st.DrawFn) -> list[Line]:
     contents = draw(st.lists(texts, max_size=12))
     headings = st.integers(0, len(HEADINGS) - 1)
     return [
-        Line("fact", uuid.UUID(int=place), f"- {lines.one_line(content)}", draw(headings), place)
+        Line("fact", uuid.UUID(int=place), f"- {lines.one_line(content)}", draw(headings), (place,))
         for place, content in enumerate(contents)
     ]
 
@@ -498,15 +498,100 @@ class TestSameAgain:
 
 
 class TestCost:
-    def test_three_statements_however_much_there_is(self, person: EndUser) -> None:
+    def test_four_statements_however_much_there_is(self, person: EndUser) -> None:
         assert len(statements(lambda: build(person))) == 3
         TestBudget().fill(person)
-        assert len(statements(lambda: build(person))) == 3
+        assert len(statements(lambda: build(person))) == 4
 
     def test_unextracted_turns_take_one_more(self, person: EndUser) -> None:
         TestBudget().fill(person)
-        assert len(statements(lambda: build(person, include=frozenset({"profile", "facts", "unextracted"})))) == 4
+        assert len(statements(lambda: build(person, include=frozenset({"profile", "facts", "unextracted"})))) == 5
 
     def test_an_unknown_person_takes_one(self, person: EndUser) -> None:
         nobody = EndUser(tenant=person.tenant, external_id="unknown")
         assert len(statements(lambda: build(nobody))) == 1
+
+
+class TestQuestion:
+    """With a query: facts in its order, and the turns that it recalls."""
+
+    TALK = (
+        ("user", "We drove to the lake."),
+        ("assistant", "How was the lake?"),
+        ("user", "Cold. My quokka swam, though."),
+        ("assistant", "A swimming quokka!"),
+        ("user", "Then we had pancakes."),
+    )
+
+    def test_hits_and_neighbours_in_the_order_of_the_conversation(self, person: EndUser) -> None:
+        factories.session(person, self.TALK)
+        factories.session(person, [("user", "The stock market fell today.")])
+        recalled = [line.split(": ", 1)[1] for line in told(person, query="quokka?", include=frozenset({"turns"}))]
+        assert recalled == [text for _, text in self.TALK]
+
+    def test_the_best_hit_claims_room_first(self, person: EndUser) -> None:
+        factories.session(person, self.TALK)
+        items = build(person, query="quokka swam", include=frozenset({"turns"})).items
+        best = Turn.objects.get(number=3)
+        assert items[0]["id"] == str(best.pk)
+        assert items[0]["score"] > items[1]["score"]
+
+    def test_facts_in_the_order_of_the_question(self, person: EndUser) -> None:
+        factories.fact(person, "Plays the cello", confidence=0.99)
+        factories.fact(person, "Has a quokka", confidence=0.8)
+        assert facts_told(person) == ["Plays the cello", "Has a quokka"]
+        assert facts_told(person, query="the quokka") == ["Has a quokka", "Plays the cello"]
+
+    def test_standing_facts_are_served_whatever_is_asked(self, person: EndUser) -> None:
+        factories.fact(person, "Has a quokka")
+        factories.fact(person, "Answer in Dutch", category="preference")
+        assert facts_told(person, query="quokka", facts_limit=0) == ["Answer in Dutch"]
+
+    def test_nothing_is_told_twice(self, person: EndUser) -> None:
+        factories.session(person, [("user", "Please remember: I have a quokka."), ("assistant", "I have noted that.")])
+        include = frozenset({"facts", "turns", "unextracted"})
+        assert sum("quokka" in line for line in told(person, query="quokka", include=include)) == 1
+        factories.fact(person, "I have a quokka")
+        include = frozenset({"facts", "turns"})
+        assert [line for line in told(person, query="quokka", include=include) if "quokka" in line] == [
+            "- [knowledge | 0.90] I have a quokka"
+        ]
+
+    def test_only_what_was_said_in_the_conversation_is_recalled(self, person: EndUser) -> None:
+        factories.session(person, [("tool", "quokka in a search result"), ("user", "a quokka"), ("system", "quokka!")])
+        recalled = told(person, query="quokka", include=frozenset({"turns"}))
+        assert [line.split("] ", 1)[1] for line in recalled] == ["user: a quokka"]
+
+    def test_what_has_nothing_to_do_with_the_question_is_not_recalled(self, person: EndUser) -> None:
+        factories.session(person, self.TALK)
+        assert told(person, query="quokka", include=frozenset({"turns"}))
+        assert not told(person, query="inflation forecast 2031", include=frozenset({"turns"}))
+
+    def test_day_of_the_callers_clock(self, person: EndUser) -> None:
+        factories.session(person, [("user", "a quokka")])
+        Turn.objects.update(timestamp=NOW - timedelta(days=300))
+        (line,) = told(person, query="quokka", include=frozenset({"turns"}))
+        assert line == f"- [{(NOW - timedelta(days=300)).date()}] user: a quokka"
+
+    def test_a_long_turn_keeps_its_two_ends(self, person: EndUser) -> None:
+        factories.session(person, [("user", "quokka " + "x" * 5_000 + " the end")])
+        (line,) = told(person, query="quokka", include=frozenset({"turns"}))
+        assert "user: quokka xx" in line
+        assert line.endswith("x the end")
+        assert "…[truncated]…" in line
+        assert len(line) < 1_100
+
+    @pytest.mark.parametrize("budget", [0, 1, 60, 100, 200, 8_000])
+    def test_never_above_the_budget(self, person: EndUser, budget: int) -> None:
+        factories.session(person, self.TALK)
+        factories.fact(person, "Has a quokka")
+        built = build(person, query="quokka", include=frozenset({"facts", "turns"}), max_tokens=budget)
+        assert tokens_of(built.memory) == built.token_count <= budget
+
+    def test_the_same_bytes_again_and_nothing_written(self, person: EndUser) -> None:
+        factories.session(person, self.TALK)
+        include = frozenset({"facts", "turns"})
+        first = build(person, query="quokka", include=include)
+        verbs = statements(lambda: build(person, query="quokka", include=include))
+        assert {one.split()[0] for one in verbs} == {"SELECT"}
+        assert build(person, query="quokka", include=include) == first

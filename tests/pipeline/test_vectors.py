@@ -16,6 +16,7 @@ from memories.llm import embeddings
 from memories.llm.backends import hashed_embeddings, openai_client
 from memories.models import EmbeddingSpace, EndUser, Fact, FactVector, Session, Turn, TurnVector
 from memories.pipeline import spaces, vectors
+from memories.pipeline.asking import ask
 from memories.pipeline.embedding import Round
 from tests import factories
 from tests.database import at_once, blocked, elsewhere, held, statements
@@ -159,7 +160,7 @@ def test_an_endpoint_that_fails_is_paused_and_caught_up_with(endpoint: Endpoint,
     assert failed.failure
     asked = len(endpoint.requests)
     assert vectors.embed_some() == Round()
-    assert spaces.query_vector("anything") is None
+    assert ask("anything").embedding_model is None
     assert len(endpoint.requests) == asked
     assert (numbers(session), vectors.pending_texts(person)) == ([], 2)
     endpoint.responds(sends_vectors())
@@ -168,7 +169,7 @@ def test_an_endpoint_that_fails_is_paused_and_caught_up_with(endpoint: Endpoint,
     assert (numbers(session), vectors.pending_texts(person)) == ([1, 2], 0)
     space = EmbeddingSpace.objects.get()
     assert (space.failures, space.failure, space.paused_until) == (0, "", None)
-    assert spaces.query_vector("anything") is not None
+    assert ask("anything").embedding_model is not None
 
 
 @pytest.mark.django_db
@@ -220,19 +221,19 @@ def test_words_alone_while_another_model_is_configured(settings: LazySettings, e
     settings.MEMORYHUB_EMBEDDINGS = "hashed"
     factories.session(person, [("user", "b")])
     assert embed_all() == 0
-    assert spaces.query_vector("a") is None
+    assert ask("a").embedding_model is None
     assert EmbeddingSpace.objects.count() == 1
 
 
 @pytest.mark.django_db
 def test_a_query_is_asked_in_the_serving_space() -> None:
-    assert spaces.query_vector("early") is None
+    assert ask("early").embedding_model is None
     factories.session(factories.end_user(), [("user", "tea")])
     embed_all()
-    asked = spaces.query_vector("tea")
-    assert asked
-    assert asked.space.model == "hashed"
-    assert asked.vector @ np.array(TurnVector.objects.get().vector) == pytest.approx(1, abs=1e-3)
+    asked = ask("tea")
+    assert asked.embedding_model == "hashed"
+    assert asked.queries[0].vector is not None
+    assert asked.queries[0].vector @ np.array(TurnVector.objects.get().vector) == pytest.approx(1, abs=1e-3)
 
 
 @pytest.fixture

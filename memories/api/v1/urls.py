@@ -7,6 +7,7 @@ from memories.api.v1.views.extractions import ExtractionRetryView, ExtractionsVi
 from memories.api.v1.views.facts import FactHistoryView, FactRestoreView, FactsView, FactView
 from memories.api.v1.views.people import PeopleView, PersonView
 from memories.api.v1.views.profile import ProfileSectionView, ProfileView
+from memories.api.v1.views.search import SearchView
 from memories.api.v1.views.sessions import EndView, FlushView, SessionsView, SessionTurnsView, SessionView
 from memories.api.v1.views.turns import BulkTurnsView, TurnsView
 
@@ -19,6 +20,7 @@ urlpatterns = [
     path("sessions/<uuid:session_id>", SessionView.as_view()),
     path("sessions/<uuid:session_id>/turns", SessionTurnsView.as_view()),
     path("context", ContextView.as_view()),
+    path("search", SearchView.as_view()),
     path("facts", FactsView.as_view()),
     path("facts/<uuid:fact_id>", FactView.as_view()),
     path("facts/<uuid:fact_id>/history", FactHistoryView.as_view()),

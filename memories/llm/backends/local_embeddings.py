@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from memories.exceptions import EmbeddingMisconfigured
-from memories.llm.embeddings import E5, USE, Block, Kind, Vectors, checked
+from memories.llm.embeddings import USE, Kind, Vectors, checked
+from memories.scoring.dense import MODELS
 
 # A model is loaded once, however many threads want it first.
 _loading = Lock()
-_LANGUAGES = ("en", "zh")
-_BLOCKS = {USE: Block(USE, 512, _LANGUAGES), E5: Block(E5, 384, _LANGUAGES)}
 
 
 def embed(texts: Sequence[str], kind: Kind, model: str) -> Vectors:
@@ -22,12 +21,7 @@ def embed(texts: Sequence[str], kind: Kind, model: str) -> Vectors:
     USE: 1.3 ms a text in batches, 2 ms a query, one core; e5: 10 to 40 ms. Both read their weights alone, so threads
     share them without a lock.
     """
-    return np.concatenate([_vectors(block.model, texts, kind) for block in blocks(model)], axis=1)
-
-
-def blocks(model: str) -> tuple[Block, ...]:
-    """The columns of a vector of the model."""
-    return tuple(_BLOCKS[name] for name in model.split("+"))
+    return np.concatenate([_vectors(name, texts, kind) for name in model.split("+")], axis=1)
 
 
 def warm(model: str) -> None:
@@ -40,7 +34,7 @@ def _vectors(name: str, texts: Sequence[str], kind: Kind) -> Vectors:
         loaded = _use() if name == USE else _e5()
     forms = {} if name == USE else {"is_query": kind == "query"}
     rows = loaded.encode(list(texts), **forms)
-    return checked(np.asarray(rows, dtype=np.float32), count=len(texts), dimensions=_BLOCKS[name].dimensions)
+    return checked(np.asarray(rows, dtype=np.float32), count=len(texts), dimensions=MODELS[name].dimensions)
 
 
 @cache

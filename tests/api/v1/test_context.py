@@ -102,13 +102,26 @@ def test_unknown_restricted_and_switched_off_people_get_an_empty_one(hub: Hub) -
 @pytest.mark.usefixtures("person")
 def test_what_comes_later_is_taken_and_means_nothing_yet(hub: Hub) -> None:
     plain = hub.client.post("/context", {"user_id": "u1"}).json()
-    asked = {"user_id": "u1", "query": "where?", "session_id": "s1"}
-    assert hub.client.post("/context", asked).json() == plain
+    assert hub.client.post("/context", {"user_id": "u1", "session_id": "s1"}).json() == plain
+
+
+def test_a_query_recalls_what_was_said(hub: Hub, person: EndUser) -> None:
+    factories.session(person, [("user", "My quokka is called Q."), ("assistant", "What a name!")], session_id="s1")
+    asked = {"user_id": "u1", "query": "What is the quokka called?"}
+    answer = hub.client.post("/context", asked).json()
+    assert "Recalled turns:" in answer["memory"]
+    assert "user: My quokka is called Q." in answer["memory"]
+    assert [item["kind"] for item in answer["items"]].count("turn") == 2
+    without = hub.client.post("/context", asked | {"include": ["facts"]}).json()
+    assert "quokka" not in without["memory"]
+    assert "quokka" not in hub.client.post("/context", {"user_id": "u1", "query": " "}).json()["memory"]
 
 
 BAD: list[tuple[dict[str, Any], str, str]] = [
     ({"user_id": None}, "/user_id", "null"),
     ({"user_id": "a\tb"}, "/user_id", "control"),
+    ({"query": "x" * 20_001}, "/query", "max_length"),
+    ({"query": 5}, "/query", "invalid"),
     ({"max_tokens": -1}, "/max_tokens", "min_value"),
     ({"max_tokens": 8001}, "/max_tokens", "max_value"),
     ({"max_tokens": 10**9}, "/max_tokens", "max_value"),
@@ -142,8 +155,8 @@ def test_bad_input_is_refused_with_its_place(hub: Hub, over: dict[str, Any], poi
 
 
 @pytest.mark.usefixtures("person")
-def test_costs_four_queries(hub: Hub, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+def test_costs_five_queries(hub: Hub, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     hub.client.post("/context", {"user_id": "u1"})
-    # Key, person, profile, facts.
-    with django_assert_num_queries(4):
+    # Key, person, profile, which facts, their texts.
+    with django_assert_num_queries(5):
         hub.client.post("/context", {"user_id": "u1"})

@@ -6,11 +6,12 @@ from rest_framework import serializers
 
 from memories.api.v1.serializers.fields import AgentId, Identifier, OneOf, Strict, Text, Whole, Words
 from memories.llm.tokens import DEFAULT_TOKENIZER, TOKENIZERS
-from memories.pipeline.context import DEFAULT_INCLUDE, INCLUDABLE, Context, ContextRequest
+from memories.pipeline.context import DEFAULT_INCLUDE, DEFAULT_WITH_QUERY, INCLUDABLE, Context, ContextRequest
 
 MAX_TOKENS = 8000
 DEFAULT_TOKENS = 2000
 MAX_FACTS = 500
+MAX_QUERY = 20_000
 
 
 class LimitsSerializer(Strict):
@@ -20,15 +21,25 @@ class LimitsSerializer(Strict):
 
 
 class ContextSerializer(Strict):
-    # Both come with the issues that give them a meaning; callers of the full contract work today.
-    tolerated = frozenset({"query", "session_id"})
+    # Comes with the working memory; callers of the full contract work today.
+    tolerated = frozenset({"session_id"})
 
     user_id = Identifier()
     agent_id = AgentId(help_text="Whose private facts are served besides the person's own.")
+    query = Text(
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        max_length=MAX_QUERY,
+        help_text="What the agent is about to answer: ranks the facts, and recalls turns.",
+    )
     max_tokens = Whole(min_value=0, max_value=MAX_TOKENS, default=DEFAULT_TOKENS)
     if_revision = Text(required=False, allow_null=True, max_length=64)
     include = serializers.ListField(
-        child=OneOf(INCLUDABLE), default=lambda: sorted(DEFAULT_INCLUDE), max_length=len(INCLUDABLE)
+        child=OneOf(INCLUDABLE),
+        required=False,
+        max_length=len(INCLUDABLE),
+        help_text="By default `profile` and `facts`, with a query also `turns`.",
     )
     tokenizer = OneOf(TOKENIZERS, default=DEFAULT_TOKENIZER)
     roles = Words(child=Text(max_length=100), default=list, help_text="Roles that the person has, for guarded facts.")
@@ -67,11 +78,14 @@ class ContextAnswerSerializer(serializers.Serializer[Any]):
 def context_request(given: dict[str, Any]) -> ContextRequest:
     """The pipeline's form of a validated body."""
     limits = given.get("limits") or {}
+    query = (given.get("query") or "").strip()
+    default = DEFAULT_WITH_QUERY if query else DEFAULT_INCLUDE
     return ContextRequest(
         user_id=given["user_id"],
         agent_id=given.get("agent_id") or "",
+        query=query,
         max_tokens=given["max_tokens"],
-        include=frozenset(given["include"]),
+        include=frozenset(given.get("include", default)),
         tokenizer=given["tokenizer"],
         roles=tuple(given["roles"]),
         facts_limit=limits.get("facts", ContextRequest.facts_limit),

@@ -1,0 +1,25 @@
+"""POST /search."""
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memories.api.endpoints import Endpoint
+from memories.api.schema import operation
+from memories.api.v1.serializers.search import FoundSerializer, SearchSerializer, found_answer, search_of
+from memories.models import Scope
+from memories.pipeline import retrieval
+
+
+class SearchView(Endpoint):
+    @operation(
+        "search",
+        "Find what a person said, and what is remembered of them",
+        description="Facts, turns and whole sessions, ranked by meaning and by words; without vectors by words alone.",
+        scope=Scope.READ,
+        request=SearchSerializer,
+        answers={200: FoundSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        given = self.body(SearchSerializer)
+        found = retrieval.search(tenant=self.tenant, search=search_of(given), now=self.now)
+        return Response(found_answer(found))

@@ -1,0 +1,51 @@
+"""What a search finds, and what it may be narrowed to."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+FACT, TURN, SESSION = "fact", "turn", "session"
+KINDS = (FACT, TURN, SESSION)
+
+
+@dataclass(frozen=True)
+class Filters:
+    """All that are given must hold; `until` is the first moment that is too late. `category` and `tags`: of facts."""
+
+    category: str | None = None
+    tags: Sequence[str] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A turn that a fact rests on."""
+
+    session_id: str
+    turn_number: int
+    quote: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One memory with its score, higher is better; ids other than `id` are the caller's own."""
+
+    kind: str
+    id: uuid.UUID
+    text: str
+    score: float
+    score_parts: dict[str, float]
+    created_at: datetime
+    external_id: str | None = None
+    session_id: str | None = None
+    agent_id: str | None = None
+    turn_numbers: list[int] = field(default_factory=list)
+    role: str | None = None
+    category: str | None = None
+    confidence: float | None = None
+    tags: list[str] = field(default_factory=list)
+    evidence: list[Evidence] = field(default_factory=list)

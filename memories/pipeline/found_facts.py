@@ -1,0 +1,180 @@
+"""Facts in the order in which they answer a question: by relevance, gently weighted by how good a fact is."""
+
+import uuid
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memories.models import EmbeddingSpace, EndUser, Fact, FactEvidence, FactQuerySet, FactVector
+from memories.pipeline import rows
+from memories.pipeline.asking import Question
+from memories.pipeline.findings import FACT, Evidence, Filters, Finding
+from memories.scoring import dense, ranking, weighting
+from memories.scoring.decay import decay_score
+from memories.scoring.ranking import Scores, Units
+from memories.scoring.weighting import Weighed
+
+DAY = timedelta(days=1)
+
+
+class Measured(NamedTuple):
+    """What a fact is ranked by; its text is read for the best only."""
+
+    id: uuid.UUID
+    category: str
+    created_at: datetime
+    confidence: float
+    importance: float
+    mentions: int
+    last_confirmed_at: datetime
+    last_recalled_at: datetime | None
+    forget_at: datetime | None
+    terms: bytes | None
+
+
+class Ranked(NamedTuple):
+    """One fact with its score, and what that consists of."""
+
+    fact: Measured
+    score: float
+    parts: dict[str, float]
+
+
+def measured(facts: FactQuerySet) -> list[Measured]:
+    """The facts, newest first."""
+    return [Measured(*row) for row in facts.order_by("-created_at", "-id").values_list(*Measured._fields)]
+
+
+def rank(person: EndUser, facts: Sequence[Measured], question: Question, *, now: datetime) -> list[Ranked]:
+    """All of the person's `facts`, best first; of equals the one that was given first."""
+    units = _units(person, facts, question.space)
+    scores = ranking.score(units, question.queries)
+    weighed = _weighed(scores.total, facts, now=now)
+    order = ranking.best_first(weighed.total, len(facts))
+    return [Ranked(facts[at], round(float(weighed.total[at]), 6), _parts(scores, weighed, at)) for at in order]
+
+
+def narrowed(facts: FactQuerySet, filters: Filters) -> FactQuerySet:
+    """Those of `facts` that the filters leave."""
+    given = {
+        "category": filters.category,
+        "tags__contains": list(filters.tags) or None,
+        "first_observed_at__gte": filters.since,
+        "first_observed_at__lt": filters.until,
+    }
+    facts = facts.filter(**{name: value for name, value in given.items() if value is not None})
+    if filters.session_id is not None:
+        resting = FactEvidence.objects.filter(session__external_id=filters.session_id).values("fact")
+        facts = facts.filter(pk__in=resting)
+    return facts
+
+
+def shown(person: EndUser, ranked: Sequence[Ranked]) -> list[Finding]:
+    """The facts with their text and evidence as they are stored, in the given order."""
+    ids = [one.fact.id for one in ranked]
+    stored = Fact.objects.of(person.tenant, person).filter(pk__in=ids).in_bulk() if ids else {}
+    evidence = _evidence(ids)
+    return [
+        _finding(one, stored[one.fact.id], evidence.get(one.fact.id, [])) for one in ranked if one.fact.id in stored
+    ]
+
+
+def decayed(fact: Measured, *, now: datetime) -> float:
+    """What is left of its importance, 0..1 (rules.md, 7.1)."""
+    if fact.forget_at is None:
+        return fact.importance
+    last = max(fact.last_confirmed_at, fact.last_recalled_at or fact.last_confirmed_at)
+    return decay_score(importance=fact.importance, last_reinforced=last, mentions=fact.mentions, now=now)
+
+
+def _units(person: EndUser, facts: Sequence[Measured], space: EmbeddingSpace | None) -> Units:
+    vectors, languages = None, np.zeros(len(facts), "U2")
+    if space:
+        vectors = np.zeros((len(facts), space.dimensions), np.float32)
+        _fill(vectors, languages, facts, _vectors(person, space))
+    return Units.of(
+        sessions=np.arange(len(facts), dtype=np.int32),
+        packed=[fact.terms or b"" for fact in facts],
+        vectors=vectors,
+        present=languages != "",
+        languages=languages.tolist(),
+        blocks=dense.blocks(space.model, space.dimensions) if space else (),
+        alone=True,
+    )
+
+
+def _vectors(person: EndUser, space: EmbeddingSpace) -> list[tuple[uuid.UUID, str, bytes]]:
+    """(fact, language, vector) of the person's facts; a vector of an earlier text is none."""
+    statement = f"""
+        SELECT vector.fact_id, vector.language, halfvec_send(vector.vector)
+        FROM {FactVector._meta.db_table} vector
+        JOIN {Fact._meta.db_table} fact ON fact.id = vector.fact_id AND fact.content_hash = vector.text_digest
+        WHERE vector.tenant_id = %s AND vector.end_user_id = %s AND vector.space_id = %s
+          AND fact.status = 'active'"""  # noqa: S608 - the tables' names are ours
+    return rows.fetched(statement, [person.tenant_id, person.pk, space.pk])
+
+
+def _fill(
+    vectors: NDArray[np.float32],
+    languages: NDArray[np.str_],
+    facts: Sequence[Measured],
+    stored: Sequence[tuple[uuid.UUID, str, bytes]],
+) -> None:
+    place = {fact.id: at for at, fact in enumerate(facts)}
+    there = [row for row in stored if row[0] in place]
+    if there:
+        places = [place[row[0]] for row in there]
+        vectors[places] = rows.vectors([row[2] for row in there])
+        languages[places] = [row[1] for row in there]
+
+
+def _weighed(relevance: NDArray[np.float32], facts: Sequence[Measured], *, now: datetime) -> Weighed:
+    ages = [(now - fact.last_confirmed_at) // DAY for fact in facts]
+    return weighting.weigh(
+        relevance,
+        confidence=np.array([fact.confidence for fact in facts], np.float32),
+        decay=np.array([decayed(fact, now=now) for fact in facts], np.float32),
+        age_days=np.array(ages, np.float32),
+    )
+
+
+def _parts(scores: Scores, weighed: Weighed, at: int) -> dict[str, float]:
+    parts = {
+        "vector": scores.vector[at],
+        "lexical": scores.lexical[at],
+        "confidence": weighed.confidence[at],
+        "decay": weighed.decay[at],
+        "recency": weighed.recency[at],
+    }
+    return {name: round(float(value), 6) for name, value in parts.items()}
+
+
+def _evidence(facts: Sequence[uuid.UUID]) -> dict[uuid.UUID, list[Evidence]]:
+    found: dict[uuid.UUID, list[Evidence]] = {}
+    for row in FactEvidence.objects.filter(fact__in=facts).select_related("session"):
+        found.setdefault(row.fact_id, []).append(Evidence(row.session.external_id, row.turn_number, row.quote))
+    return found
+
+
+def _finding(ranked: Ranked, fact: Fact, evidence: list[Evidence]) -> Finding:
+    sessions = {one.session_id for one in evidence}
+    # One session can be named; evidence of several is told below.
+    session = sessions.pop() if len(sessions) == 1 else None
+    return Finding(
+        kind=FACT,
+        id=fact.pk,
+        text=fact.content,
+        score=ranked.score,
+        score_parts=ranked.parts,
+        created_at=fact.first_observed_at,
+        session_id=session,
+        agent_id=fact.agent_id or None,
+        turn_numbers=[one.turn_number for one in evidence] if session else [],
+        category=fact.category,
+        confidence=fact.confidence,
+        tags=fact.tags,
+        evidence=evidence,
+    )

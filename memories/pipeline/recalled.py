@@ -1,0 +1,61 @@
+"""Turns that a context recalls for a question: the best hits, each with the turns beside it, as lines."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from memories.models import EndUser, Role, Turn
+from memories.models.folding import fold
+from memories.pipeline import found_turns
+from memories.pipeline.asking import Question
+from memories.pipeline.findings import Filters
+from memories.pipeline.found_turns import Ranking
+from memories.pipeline.lines import Line, turn_line
+from memories.pipeline.stores import ROLES, open_store
+
+HITS = 10
+# Below this a turn has next to nothing to do with the question. Of turns that answer a question of LoCoMo all lie above
+# it, of the best ten for a question about somebody else one in nine does.
+FLOOR = 0.3
+# What tools and systems say is searched, not recalled: nobody vouches for it.
+RECALLED_ROLES = (Role.USER, Role.ASSISTANT)
+# A turn says again what a fact says when the fact's words make up so much of it.
+SAME_SHARE = 0.4
+
+
+def lines(person: EndUser, question: Question, *, said: Sequence[str]) -> list[Line]:
+    """The best hits, best first, each before its neighbours; without what `said` (texts of facts) says already."""
+    store = open_store(person, question.space)
+    ranked = found_turns.rank(person, store, question, Filters())
+    hits = [place for place in _speakers(ranked).best(HITS) if ranked.scores.total[place] >= FLOOR]
+    places = list(dict.fromkeys(near for hit in hits for near in _with_neighbours(ranked, hit)))
+    stored = found_turns.read(ranked, places)
+    known = [fold(text) for text in said]
+    told = [place for place in places if place in stored and stored[place].role in RECALLED_ROLES]
+    return [_line(ranked, place, stored[place]) for place in told if not _says_again(stored[place], known)]
+
+
+def _speakers(ranked: Ranking) -> Ranking:
+    """Only what people and assistants said can be a hit."""
+    codes = [ROLES.index(role) for role in RECALLED_ROLES]
+    return replace(ranked, allowed=ranked.allowed & np.isin(ranked.store.roles, codes))
+
+
+def _with_neighbours(ranked: Ranking, hit: int) -> Iterator[int]:
+    """The hit, then the turns before and after it in its session."""
+    yield hit
+    places = ranked.store.places
+    for near in (hit - 1, hit + 1):
+        if 0 <= near < len(places) and places[near] == places[hit]:
+            yield near
+
+
+def _line(ranked: Ranking, place: int, turn: Turn) -> Line:
+    return turn_line(turn, score=ranked.score(place), score_parts=ranked.parts(place))
+
+
+def _says_again(turn: Turn, known: Iterable[str]) -> bool:
+    """Whether a fact that is told anyway says most of it."""
+    text = fold(turn.content)
+    return any(one in text and len(one) >= SAME_SHARE * len(text) for one in known)

@@ -1,0 +1,98 @@
+"""Search over one person's memories: facts, turns and whole sessions, by meaning and by words (docs/retrieval.md)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import chain, zip_longest
+
+from memories import conf
+from memories.models import EndUser, Fact, FactQuerySet, Tenant
+from memories.pipeline import found_facts, found_turns
+from memories.pipeline.asking import Question, ask
+from memories.pipeline.findings import FACT, KINDS, SESSION, TURN, Filters, Finding
+from memories.pipeline.serving import audience
+from memories.pipeline.stores import open_store
+
+__all__ = ["FACT", "KINDS", "SESSION", "TURN", "Explanation", "Filters", "Finding", "Found", "Search", "search"]
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is looked for among one person's memories; `limit` 1..100 bounds the results of all kinds together."""
+
+    user_id: str
+    query: str
+    kinds: Sequence[str] = (FACT, TURN)
+    limit: int = 20
+    filters: Filters = field(default_factory=Filters)
+    roles: tuple[str, ...] = ()
+    explain: bool = False
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How the query was read, and how many memories of each kind it was compared with."""
+
+    terms: list[str]
+    language: str
+    embedding_model: str | None
+    searched: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best first."""
+
+    results: list[Finding] = field(default_factory=list)
+    explanation: Explanation | None = None
+    restricted: bool = False
+    serve: bool = True
+
+
+def search(*, tenant: Tenant, search: Search, now: datetime) -> Found:
+    """The person's memories that answer the query best; nothing of unknown, restricted and switched-off people.
+
+    Reads only: about seven statements, whatever is stored. Works without vectors, by words alone.
+    """
+    meant = audience(tenant=tenant, user_id=search.user_id)
+    if meant.person is None:
+        return Found(restricted=meant.restricted, serve=meant.serve)
+    question = ask(search.query)
+    found, searched = _by_kind(meant.person, question, search, now=now)
+    explanation = Explanation(question.terms, question.language, question.embedding_model, searched)
+    return Found(_merged(found, search.limit), explanation if search.explain else None)
+
+
+def _by_kind(
+    person: EndUser, question: Question, search: Search, *, now: datetime
+) -> tuple[list[list[Finding]], dict[str, int]]:
+    """The best of each kind, and how many there were to choose from."""
+    found: dict[str, list[Finding]] = {}
+    searched: dict[str, int] = {}
+    if FACT in search.kinds:
+        facts = found_facts.rank(person, found_facts.measured(_facts(person, search, now=now)), question, now=now)
+        found[FACT], searched[FACT] = found_facts.shown(person, facts[: search.limit]), len(facts)
+    if TURN in search.kinds or SESSION in search.kinds:
+        store = open_store(person, question.space)
+        ranked = found_turns.rank(person, store, question, search.filters)
+        searched[TURN], searched[SESSION] = len(store), len(store.stretches)
+        if TURN in search.kinds:
+            found[TURN] = found_turns.turns(ranked, limit=search.limit)
+        if SESSION in search.kinds:
+            found[SESSION] = found_turns.sessions(ranked, limit=search.limit)
+    return [found[kind] for kind in search.kinds], {kind: searched[kind] for kind in search.kinds}
+
+
+def _facts(person: EndUser, search: Search, *, now: datetime) -> FactQuerySet:
+    """Facts that may be served to who asks (rules.md, 8.2), as far as the filters leave them."""
+    rules = conf.rules(person.tenant)
+    facts = Fact.objects.of(person.tenant, person).active(now=now).filter(confidence__gte=rules.served_confidence)
+    agent = search.filters.agent_id or ""
+    visible = facts.visible_to(user_id=search.user_id, agent_id=agent, roles=list(search.roles))
+    return found_facts.narrowed(visible, search.filters)
+
+
+def _merged(found: Sequence[Sequence[Finding]], limit: int) -> list[Finding]:
+    """Kinds are scored apart: each gives its best in turn until there are enough; the higher score is shown first."""
+    in_turn = [one for one in chain.from_iterable(zip_longest(*found)) if one is not None]
+    return sorted(in_turn[:limit], key=lambda one: -one.score)

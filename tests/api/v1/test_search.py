@@ -1,0 +1,154 @@
+"""POST /search."""
+
+from typing import Any
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from memories.models import EndUser
+from tests import factories
+from tests.api.conftest import Hub
+from tests.vectors import embed_all
+
+
+@pytest.fixture
+def person(hub: Hub) -> EndUser:
+    person = factories.end_user(hub.tenant, external_id="u1")
+    talk = [("user", "My quokka is called Q."), ("assistant", "What a name!"), ("user", "我的猫叫豆豆")]
+    session = factories.session(person, talk, session_id="s1", agent_id="vet")
+    fact = factories.fact(person, "Has a quokka called Q", tags=["pets"])
+    factories.evidence(fact, session.turns.get(number=1), "My quokka")
+    return person
+
+
+def results(hub: Hub, query: str, **over: Any) -> list[dict[str, Any]]:
+    answer = hub.client.post("/search", {"user_id": "u1", "query": query, **over})
+    assert answer.status_code == 200
+    found: list[dict[str, Any]] = answer.json()["results"]
+    return found
+
+
+@pytest.mark.usefixtures("person")
+def test_facts_and_turns_by_default_best_first(hub: Hub) -> None:
+    found = results(hub, "quokka")
+    assert {one["kind"] for one in found[:2]} == {"fact", "turn"}
+    assert all("quokka" in one["text"] for one in found[:2])
+    assert len(found) == 4
+    scores = [one["score"] for one in found]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_turn(hub: Hub, person: EndUser) -> None:
+    turn = person.turns.get(number=1)
+    turn.external_id = "m-1"
+    turn.save()
+    (found,) = results(hub, "quokka", kinds=["turn"], limit=1)
+    assert found | {"score": 0, "score_parts": {}} == {
+        "kind": "turn",
+        "id": str(turn.pk),
+        "external_id": "m-1",
+        "text": "My quokka is called Q.",
+        "score": 0,
+        "score_parts": {},
+        "session_id": "s1",
+        "agent_id": "vet",
+        "turn_numbers": [1],
+        "role": "user",
+        "category": None,
+        "confidence": None,
+        "tags": [],
+        "evidence": [],
+        "created_at": turn.created_at.isoformat().replace("+00:00", "Z"),
+    }
+
+
+@pytest.mark.usefixtures("person")
+def test_a_fact_with_its_evidence(hub: Hub) -> None:
+    (found,) = results(hub, "quokka", kinds=["fact"])
+    assert (found["category"], found["confidence"], found["tags"], found["role"]) == ("knowledge", 0.9, ["pets"], None)
+    assert found["evidence"] == [{"session_id": "s1", "turn_number": 1, "quote": "My quokka"}]
+    assert found["turn_numbers"] == [1]
+
+
+@pytest.mark.usefixtures("person")
+def test_a_session(hub: Hub) -> None:
+    (found,) = results(hub, "豆豆", kinds=["session"])
+    assert (found["kind"], found["session_id"], found["text"], found["turn_numbers"]) == (
+        "session",
+        "s1",
+        "我的猫叫豆豆",
+        [3],
+    )
+
+
+@pytest.mark.usefixtures("person")
+def test_filters(hub: Hub) -> None:
+    assert len(results(hub, "quokka", kinds=["turn"], filters={"agent_id": "VET", "session_id": "s1"})) == 3
+    assert results(hub, "quokka", kinds=["turn"], filters={"since": "2099-01-01T00:00:00Z"}) == []
+    assert len(results(hub, "quokka", kinds=["fact"], filters={"tags": ["pets"], "category": "knowledge"})) == 1
+    assert results(hub, "quokka", kinds=["fact"], filters={"tags": ["pets"], "category": "goal"}) == []
+
+
+def test_explained(hub: Hub, person: EndUser) -> None:
+    asked = {"user_id": "u1", "query": "the quokka's name", "explain": True}
+    explained = hub.client.post("/search", asked).json()["explain"]
+    assert explained == {
+        "terms": ["quokka", "name"],
+        "language": "en",
+        "embedding_model": None,
+        "searched": {"fact": 1, "turn": 3},
+    }
+    embed_all(person)
+    assert hub.client.post("/search", asked).json()["explain"]["embedding_model"] == "use-multilingual-3"
+
+
+def test_an_unknown_a_restricted_and_a_switched_off_person(hub: Hub, person: EndUser) -> None:
+    asked = {"user_id": "nobody", "query": "quokka"}
+    assert hub.client.post("/search", asked).json() == {"results": []}
+    asked = {"user_id": "u1", "query": "quokka"}
+    EndUser.objects.update(serve=False)
+    assert hub.client.post("/search", asked).json() == {"results": [], "serve": False}
+    EndUser.objects.update(serve=True, restricted_at=factories.NOW)
+    assert hub.client.post("/search", asked).json() == {"results": [], "restricted": True}
+
+
+BAD: list[tuple[dict[str, Any], str, str]] = [
+    ({"user_id": None}, "/user_id", "null"),
+    ({"query": ""}, "/query", "blank"),
+    ({"query": "x" * 20_001}, "/query", "max_length"),
+    ({"query": ["x"]}, "/query", "invalid"),
+    ({"kinds": []}, "/kinds", "min_length"),
+    ({"kinds": ["episode"]}, "/kinds/0", "invalid_choice"),
+    ({"kinds": "turn"}, "/kinds", "not_a_list"),
+    ({"limit": 0}, "/limit", "min_value"),
+    ({"limit": 101}, "/limit", "max_value"),
+    ({"limit": "5"}, "/limit", "invalid"),
+    ({"filters": {"colour": "red"}}, "/filters/colour", "unknown_field"),
+    ({"filters": {"since": "yesterday"}}, "/filters/since", "invalid"),
+    ({"filters": {"category": "pets"}}, "/filters/category", "invalid_choice"),
+    ({"explain": "yes"}, "/explain", "invalid"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "pointer", "code"), BAD)
+@pytest.mark.usefixtures("person")
+def test_bad_input(hub: Hub, wrong: dict[str, Any], pointer: str, code: str) -> None:
+    good = {"user_id": "u1", "query": "quokka"}
+    assert hub.client.post("/search", good).status_code == 200
+    answer = hub.client.post("/search", good | wrong)
+    assert answer.status_code == 400
+    assert [(error["pointer"], error["code"]) for error in answer.json()["errors"]] == [(pointer, code)]
+
+
+@pytest.mark.usefixtures("person")
+@pytest.mark.parametrize("query", ["?", "的", "\u202e", "🙂", "'; DROP TABLE", "%", "a" * 20_000, "？" * 500])
+def test_any_text_is_a_query(hub: Hub, query: str) -> None:
+    assert len(results(hub, query, kinds=["turn"])) == 3
+
+
+def test_costs_nine_queries(hub: Hub, person: EndUser, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    embed_all(person)
+    results(hub, "quokka")
+    # Key, person, space; which facts, their vectors, texts and evidence; how far the sessions are, the turns' texts.
+    with django_assert_num_queries(9):
+        results(hub, "cats")

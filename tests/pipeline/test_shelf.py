@@ -1,0 +1,59 @@
+"""The shelf: what is kept, what goes first, and that nothing dear is counted twice."""
+
+import pytest
+
+from memories.pipeline.shelf import Shelf
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Its only element is the time in seconds."""
+    now = [0.0]
+    monkeypatch.setattr("memories.pipeline.shelf.time.monotonic", lambda: now[0])
+    return now
+
+
+def words(capacity: int = 10) -> Shelf[str]:
+    return Shelf(capacity=capacity, idle_seconds=60, weigh=len)
+
+
+def test_what_was_put_last_is_there() -> None:
+    kept = words()
+    assert kept.get("a") is None
+    kept.put("a", "old")
+    kept.put("a", "new")
+    assert kept.get("a") == "new"
+
+
+def test_the_least_recently_used_goes_first() -> None:
+    kept = words()
+    for key in "abc":
+        kept.put(key, "xxx")
+    kept.get("a")
+    kept.put("d", "xxx")
+    assert [key for key in "abcd" if kept.get(key)] == ["a", "c", "d"]
+
+
+def test_replacing_makes_room() -> None:
+    kept = words()
+    for _ in range(20):
+        kept.put("a", "xxxxxxxxx")
+    kept.put("b", "x")
+    assert (kept.get("a"), kept.get("b")) == ("xxxxxxxxx", "x")
+
+
+def test_nothing_heavier_than_the_shelf() -> None:
+    kept = words()
+    kept.put("a", "x")
+    kept.put("b", "x" * 11)
+    assert (kept.get("a"), kept.get("b")) == ("x", None)
+
+
+def test_what_lies_idle_goes(clock: list[float]) -> None:
+    kept = words()
+    kept.put("a", "x")
+    kept.put("b", "x")
+    clock[0] = 59
+    assert kept.get("b") == "x"
+    clock[0] = 61
+    assert (kept.get("a"), kept.get("b")) == (None, "x")

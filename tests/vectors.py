@@ -1,0 +1,45 @@
+"""Vectors for tests, made at once instead of by an embedder."""
+
+from memories.llm import embeddings
+from memories.models import EmbeddingSpace, EndUser, Fact, FactVector, Session, Turn, TurnVector
+from memories.scoring import language
+from tests.factories import NOW
+
+
+def space(model: str = embeddings.USE, dimensions: int = 512) -> EmbeddingSpace:
+    """The space that serves."""
+    given = {"dimensions": dimensions, "state": EmbeddingSpace.State.SERVING, "created_at": NOW}
+    return EmbeddingSpace.objects.get_or_create(model=model, defaults=given)[0]
+
+
+def embed_all(person: EndUser, within: EmbeddingSpace | None = None) -> EmbeddingSpace:
+    """Give every searchable text of the person its vector, with the real local model."""
+    within = within or space()
+    for session in Session.objects.filter(end_user=person):
+        _embed_turns(session, within)
+        Session.objects.filter(pk=session.pk).update(embedded_number=session.turn_count)
+    for fact in Fact.objects.filter(end_user=person):
+        FactVector.objects.update_or_create(
+            fact=fact,
+            space=within,
+            defaults=_of(person, fact.content, within) | {"text_digest": fact.content_hash},
+        )
+        Fact.objects.filter(pk=fact.pk).update(embedded_hash=fact.content_hash)
+    return within
+
+
+def _embed_turns(session: Session, within: EmbeddingSpace) -> None:
+    for turn in Turn.objects.filter(session=session).after(session.embedded_number):
+        if turn.is_searchable:
+            given = _of(session.end_user, turn.content, within)
+            TurnVector.objects.create(turn=turn, session=session, number=turn.number, space=within, **given)
+
+
+def _of(person: EndUser, text: str, within: EmbeddingSpace) -> dict[str, object]:
+    vector = embeddings.embed([text], model=within.model)[0]
+    return {
+        "tenant_id": person.tenant_id,
+        "end_user": person,
+        "language": language.of(text),
+        "vector": vector,
+    }
