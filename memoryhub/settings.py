@@ -48,7 +48,7 @@ def _database() -> dict[str, Any]:
     url = env.text("DATABASE_URL")
     parts: dict[str, Any] = dict(conninfo_to_dict(url)) if url else dict(embedded_postgres.connection(HOME))
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "memoryhub.database",
         "NAME": parts.pop("dbname", "memoryhub"),
         "USER": parts.pop("user", ""),
         "PASSWORD": parts.pop("password", ""),
@@ -57,7 +57,8 @@ def _database() -> dict[str, Any]:
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
         # Values travel apart from statements, so neither pg_stat_activity nor the server's log holds them.
-        "OPTIONS": {**parts, "server_side_binding": True},
+        # What a connection sent five times is planned no more: planning a look-up takes longer than doing it.
+        "OPTIONS": {**parts, "server_side_binding": True, "prepare_threshold": 5},
         "TEST": {"NAME": "test_memoryhub"},
     }
 

@@ -25,6 +25,22 @@ from memories.pipeline.setbacks import Setback
 REWAKE = timedelta(seconds=1)
 # What pending_of() reads of a turn: a backlog's text stays in the database.
 COUNTED = ("number", "role", "tool_calls", "token_count", "created_at")
+# What arm() changes.
+ARMED = (
+    "due_at",
+    "first_pending_at",
+    "pending_rounds",
+    "pending_tokens",
+    "pending_user",
+    "pending_reply",
+    "round_open",
+    "signals",
+    "extracted_number",
+    "woken_at",
+    "attempts",
+    "parked_at",
+    "failure",
+)
 # Signs are looked for in the last turns that were said (rules.md, 1.4).
 RECENT = 6
 BACKOFF_BASE_SECONDS = 4.0
@@ -89,7 +105,7 @@ def arm(
 ) -> None:
     """Count new turns as pending, keep the signs `found` in them and move the due time; revives a parked batch.
 
-    The caller holds the row's lock.
+    The caller holds the row's lock, and saves what this changed: the fields in ARMED.
     """
     queue.signals = sorted({*queue.signals, *found})
     pending = Pending.of(queue).plus(turns)
@@ -102,7 +118,6 @@ def arm(
     queue.due_at = due if conf.llm().mode != conf.LLM_OFF else None
     # A wake-up already sent may come before the new time and find nothing: the next one must not wait for REWAKE.
     queue.woken_at = None
-    queue.save()
 
 
 def claim(session_id: uuid.UUID) -> Claim | None:

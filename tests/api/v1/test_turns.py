@@ -251,6 +251,6 @@ def test_a_post_to_a_known_session_costs_few_queries(
     client: HubClient, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     client.post("/turns", post())
-    # Key; savepoint, queue row, turns, session, queue row, release.
-    with django_assert_max_num_queries(7):
+    # Key; savepoint, queue row, turns, session with queue row, release.
+    with django_assert_max_num_queries(6):
         assert client.post("/turns", post()).status_code == 202

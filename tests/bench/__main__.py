@@ -1,0 +1,51 @@
+"""`python -m tests.bench [ROW …] [--size full|smoke] [--write FILE]`: measure, print the table, write the page."""
+
+import argparse
+import sys
+from datetime import date
+from pathlib import Path
+
+from tests.bench import report
+from tests.bench.figures import Figure
+from tests.bench.rows import ROWS
+from tests.bench.stage import SIZES, opened
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"{', '.join(ROWS)}; all when none is named")
+    parser.add_argument("--size", choices=SIZES, default="full", help="smoke: that it runs, not how fast")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the page, when all rows are measured")
+    given = parser.parse_args()
+    unknown = set(given.rows) - set(ROWS)
+    if unknown:
+        parser.error(f"There is no row {', '.join(sorted(unknown))}.")
+    figures: list[Figure] = []
+    with opened(SIZES[given.size]) as stage:
+        for name in given.rows or ROWS:
+            say(f"Measuring {name} …")
+            figures += ROWS[name](stage)
+        on = report.machine(_server_version())
+    say(report.table(figures))
+    say(f"{sum(figure.verdict != 'not met' for figure in figures)} of {len(figures)} met; {on}.")
+    if given.write and not given.rows:
+        given.write.write_text(report.page(figures, day=date.today(), on=on), encoding="utf-8")
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _server_version() -> str:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version")
+        version = str(cursor.fetchone()[0])
+    connection.close()
+    return version
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""`python -m tests.bench.floor host:port`: make the table and serve, with the hub's own gunicorn settings."""
+
+import os
+import sys
+from typing import Any
+
+import django
+from django.core.handlers.wsgi import WSGIHandler
+from django.db import connection
+
+os.environ["DJANGO_SETTINGS_MODULE"] = "tests.bench.floor.settings"
+django.setup()
+
+# Both read the settings as they are imported.
+from memories.management.web import WebServer  # noqa: E402
+from tests.bench.floor.models import Row  # noqa: E402
+
+
+class FloorServer(WebServer):
+    def load(self) -> Any:
+        return WSGIHandler()
+
+
+def main() -> None:
+    with connection.schema_editor() as editor:
+        editor.create_model(Row)
+    connection.close()
+    FloorServer(sys.argv[1]).run()
+
+
+main()

@@ -1,0 +1,71 @@
+"""The table, for the terminal and for docs/benchmarks.md."""
+
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from datetime import date
+from pathlib import Path
+
+from tests.bench.figures import Figure
+
+HEADINGS = ("figure", "measured", "floor", "ratio", "reach", "beyond", "verdict")
+PAGE = """# Benchmarks
+`make bench` measures, prints this table and writes this page. It starts a hub of its own as `manage.py up` does (without
+a model) and, on the same gunicorn settings and the same PostgreSQL, the floor: a bare Django REST framework view with one
+serializer and one INSERT, or 20 rows by an index. Clients are processes on the same machine, one open connection each.
+Where a floor is named, the ratio is judged, else the figure; each is the median of several turns, hub and floor by turns.
+`make bench ROWS="ingest context"` measures some rows.
+
+{day}, {machine}.
+
+{table}
+"""
+
+
+def machine(server_version: str) -> str:
+    """Kind of machine and versions; nothing that names it."""
+    return (
+        f"{os.cpu_count()} cores, {_processor()}, {platform.system()}, Python {platform.python_version()}, "
+        f"PostgreSQL {server_version}"
+    )
+
+
+def page(figures: Iterable[Figure], *, day: date, on: str) -> str:
+    return PAGE.format(day=day.isoformat(), machine=on, table=table(figures))
+
+
+def table(figures: Iterable[Figure]) -> str:
+    """The table in Markdown, columns aligned so that it reads in a terminal too."""
+    cells = [HEADINGS, *(_cells(figure) for figure in figures)]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(HEADINGS))]
+    ruled = [cells[0], ["-" * width for width in widths], *cells[1:]]
+    return "\n".join(_line(line, widths) for line in ruled)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return f"| {' | '.join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))} |"
+
+
+def _cells(figure: Figure) -> tuple[str, ...]:
+    target, unit = figure.target, figure.unit
+    return (
+        figure.what,
+        f"{_number(figure.measured)} {unit}",
+        "" if figure.floor is None else f"{_number(figure.floor)} {unit}",
+        "" if figure.ratio is None else f"{figure.ratio:.2f}",
+        target.shown(target.reach),
+        target.shown(target.beyond),
+        figure.verdict,
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def _processor() -> str:
+    """The model as Linux names it, elsewhere the architecture."""
+    known = Path("/proc/cpuinfo")
+    lines = known.read_text(encoding="utf-8").splitlines() if known.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.machine()
