@@ -6,7 +6,7 @@ COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile 
 	--allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help up test soak lint fix types audit lock eval clean
+.PHONY: help up test soak bench lint fix types audit lock eval clean
 
 help: ## Show these targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -20,6 +20,9 @@ test: .venv/dev .venv/browser ## Run all tests; what the caller's environment sa
 soak: .venv/dev ## Show the faults at their full size, each ROUNDS times (5), on a machine with nothing else to do.
 	@env $$(env | sed -nE 's/^((MEMORYHUB|OPENAI)_[A-Za-z0-9_]*|DATABASE_URL)=.*/-u \1/p') \
 		$(BIN)/python -m pytest tests/faults -m soak --rounds $(or $(ROUNDS),5)
+
+bench: .venv/dev ## Measure the hub beside its floors and write docs/benchmarks.md (ROWS="ingest context": some rows).
+	@$(BIN)/python -m tests.bench $(ROWS) --write docs/benchmarks.md
 
 lint: .venv/dev ## Check style, imports, types and migrations.
 	$(BIN)/python -m ruff check .

@@ -21,6 +21,7 @@ from django_q.models import OrmQ
 from django_q.signing import SignedPackage
 from django_q.tasks import async_task
 
+from memories import curation
 from memories.llm import tokens
 from memories.models import WorkerHeartbeat
 from memories.pipeline import debounce, rearming
@@ -141,8 +142,8 @@ def _call() -> tuple[int, str]:
 
 
 class Pulse(threading.Thread):
-    """Writes the cluster's sign of life while its pool takes work, and arms what came while extraction was switched
-    off; a thread, because a pusher whose workers are all busy waits for them."""
+    """Writes the cluster's sign of life while its pool takes work, arms what came while extraction was switched off, and
+    takes away what has outlived its use; a thread, because a pusher whose workers are all busy waits for them."""
 
     def __init__(self) -> None:
         super().__init__(name="pulse", daemon=True)
@@ -168,7 +169,7 @@ class Pulse(threading.Thread):
             connections.close_all()
 
     def beat(self) -> None:
-        """Note that the cluster lives, and drop the rows of those that ended long ago."""
+        """Note that the cluster lives; drop the rows of those that ended long ago, and answers kept for a day."""
         now = timezone.now()
         WorkerHeartbeat.objects.update_or_create(
             name=self._cluster,
@@ -176,3 +177,4 @@ class Pulse(threading.Thread):
             create_defaults={"beat_at": now, "started_at": self._started_at},
         )
         WorkerHeartbeat.objects.filter(beat_at__lt=now - FORGOTTEN_AFTER).delete()
+        curation.sweep_replays(now=now)

@@ -14,11 +14,13 @@ from django_q.models import OrmQ
 from django_q.signing import SignedPackage
 
 from memories import conf, schedules
-from memories.models import EndUser, Session, SessionQueue, WorkerHeartbeat
+from memories.models import EndUser, IdempotencyRecord, Session, SessionQueue, WorkerHeartbeat
 from memories.pipeline import debounce
 from memories.schedules import ROLL_CALL, TASK, Pulse, RollCall, SweepingBroker
 from tests import factories
 from tests.pipeline.model import install
+
+DAY = timedelta(days=1)
 
 SAID = (("user", "I live in Leiden"), ("assistant", "Noted"))
 
@@ -228,3 +230,12 @@ class TestRollCall:
         call.judge(anyone_idle=False, now=100.0)
         assert call.is_well(now=102.0)
         assert not call.is_well(now=104.0)
+
+
+@pytest.mark.django_db
+def test_each_beat_takes_away_answers_kept_for_a_day() -> None:
+    person = factories.end_user()
+    young, old = (factories.idempotency_record(person, created_at=timezone.now() - age) for age in (DAY / 2, DAY))
+    Pulse().beat()
+    assert IdempotencyRecord.objects.get() == young
+    assert old != young

@@ -1,17 +1,17 @@
 """Idempotency keys: a request that comes again gets the first answer, byte for byte, for a day.
 
-The record is inserted before the operation and committed with it: the unique index makes a parallel double wait for
-the first, and neither can be there without the other. An error rolls both back; the next attempt is a first one.
+A lock on the key, held to the end of the transaction, makes a parallel double wait for the first. The record is
+inserted after the operation and committed with it: neither can be there without the other. An error rolls both back;
+the next attempt is a first one.
 """
 
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from functools import wraps
 from hashlib import sha256
 from typing import Any
 
-from django.db import IntegrityError, OperationalError, connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.http import HttpResponse
 from psycopg.errors import LockNotAvailable
 from rest_framework.renderers import JSONRenderer
@@ -19,16 +19,34 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.api.endpoints import Endpoint
+from memories.curation.replays import LIFETIME
 from memories.exceptions import IdempotencyKeyBusy, IdempotencyKeyReused, InvalidInput
 from memories.models import IdempotencyRecord
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
-LIFETIME = timedelta(hours=24)
 PATIENCE_SECONDS = 10
-# More than one request adds, so that old records never pile up.
-SWEPT_AT_ONCE = 20
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
+# Patient for this lock alone: the operation waits for its own locks as it would without a key.
+_LOCK = """
+    WITH before AS MATERIALIZED (SELECT current_setting('lock_timeout') AS patience)
+    SELECT set_config('lock_timeout', %(patience)s, true),
+        pg_advisory_xact_lock(%(lock)s),
+        set_config('lock_timeout', before.patience, true)
+    FROM before
+"""
+# With the people it tells of, in one statement: whatever the operation locked stays locked meanwhile.
+_RECORD = """
+    WITH record AS (
+        INSERT INTO memories_idempotencyrecord
+            (api_key_id, endpoint, key_digest, request_digest, status, etag, body, fact_id, created_at)
+        VALUES (%(api_key_id)s, %(endpoint)s, %(key_digest)s, %(request_digest)s, %(status)s, %(etag)s, %(body)s,
+            %(fact_id)s, %(created_at)s)
+        RETURNING id
+    )
+    INSERT INTO memories_idempotencyrecord_end_users (idempotencyrecord_id, enduser_id)
+    SELECT record.id, unnest(%(people)s::uuid[]) FROM record
+"""
 
 
 def once(operation_id: str, view: Callable[..., Response]) -> Callable[..., HttpResponse]:
@@ -52,20 +70,12 @@ def once(operation_id: str, view: Callable[..., Response]) -> Callable[..., Http
             created_at=endpoint.now,
         )
         with transaction.atomic():
-            first = _claimed(record)
+            first = _first(record)
             if first is not None:
                 return _replayed(first, record)
             return _recorded(record, view(endpoint, request, **path), endpoint)
 
     return answer
-
-
-def sweep(*, now: datetime) -> None:
-    """Take away some records that are older than a day; inside the caller's transaction, never waiting for a lock."""
-    old = IdempotencyRecord.objects.filter(created_at__lte=now - LIFETIME).order_by("created_at")
-    found = list(old.select_for_update(skip_locked=True).values_list("pk", flat=True)[:SWEPT_AT_ONCE])
-    if found:
-        IdempotencyRecord.objects.filter(pk__in=found).delete()
 
 
 def _request_digest(request: Request) -> bytes:
@@ -75,53 +85,39 @@ def _request_digest(request: Request) -> bytes:
     return sha256(address.encode() + raw.body).digest()
 
 
-def _claimed(record: IdempotencyRecord) -> IdempotencyRecord | None:
-    """None when the record was inserted as the first with its key, else that first. Errors: IdempotencyKeyBusy."""
-    same = IdempotencyRecord.objects.filter(
+def _first(record: IdempotencyRecord) -> IdempotencyRecord | None:
+    """The record that is kept under the same key, if any; waits for whoever is at it. Errors: IdempotencyKeyBusy."""
+    _lock(record)
+    # A statement of its own: it sees what was committed during the wait.
+    first = IdempotencyRecord.objects.filter(
         api_key=record.api_key, endpoint=record.endpoint, key_digest=record.key_digest
-    )
-    forgotten = record.created_at - LIFETIME
-    _wait_at_most(f"'{PATIENCE_SECONDS}s'")
+    ).first()
+    if first is not None and first.created_at <= record.created_at - LIFETIME:
+        first.delete()
+        return None
+    return first
+
+
+def _lock(record: IdempotencyRecord) -> None:
+    """Until the transaction's end; two keys with the same 64 bits of their digests merely wait for each other."""
+    name = sha256(record.api_key_id.bytes + record.endpoint.encode() + record.key_digest).digest()
+    lock = int.from_bytes(name[:8], signed=True)
     try:
-        while not _inserted(record):
-            first = same.filter(created_at__gt=forgotten).first()
-            if first is not None:
-                return first
-            same.filter(created_at__lte=forgotten).delete()
+        with connection.cursor() as cursor:
+            cursor.execute(_LOCK, {"patience": f"{PATIENCE_SECONDS}s", "lock": lock})
     except OperationalError as error:
         if isinstance(error.__cause__, LockNotAvailable):
             raise IdempotencyKeyBusy from error
         raise
-    # The operation waits for its own locks as it would without a key.
-    _wait_at_most("DEFAULT")
-    return None
-
-
-def _inserted(record: IdempotencyRecord) -> bool:
-    """False when there is one with the same key; waits for a transaction that has written one and not ended yet."""
-    try:
-        with transaction.atomic():
-            record.save(force_insert=True)
-    except IntegrityError:
-        return False
-    return True
-
-
-def _wait_at_most(limit: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SET LOCAL lock_timeout TO {limit}")
 
 
 def _recorded(record: IdempotencyRecord, given: Response, endpoint: Endpoint) -> HttpResponse:
     record.status, record.etag = given.status_code, given.headers.get("ETag", "")
     record.body = JSONRenderer().render(given.data)
     record.fact_id = endpoint.told_fact
-    record.save(update_fields=["status", "etag", "body", "fact"])
-    told = IdempotencyRecord.end_users.through
-    told.objects.bulk_create(
-        [told(idempotencyrecord_id=record.pk, enduser_id=person) for person in sorted(endpoint.told_people)]
-    )
-    sweep(now=record.created_at)
+    values = {field.attname: getattr(record, field.attname) for field in record._meta.concrete_fields}
+    with connection.cursor() as cursor:
+        cursor.execute(_RECORD, {**values, "people": sorted(endpoint.told_people)})
     return _answer(record)
 
 

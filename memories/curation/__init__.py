@@ -4,6 +4,7 @@ from memories.curation.adding import FactDraft, add_fact
 from memories.curation.facts import correct_fact, delete_fact, edit_fact, forget_fact, restore_fact
 from memories.curation.keys import authenticate_key, create_api_key, revoke_api_key
 from memories.curation.people import person_for_writing, save_tenant, update_person, write_profile_section
+from memories.curation.replays import sweep_replays
 from memories.curation.review import approve_fact, reconsider_fact, reject_fact
 from memories.curation.runs import retry_extraction
 from memories.curation.sessions import delete_session, facts_of_session
@@ -30,6 +31,7 @@ __all__ = [
     "retry_extraction",
     "revoke_api_key",
     "save_tenant",
+    "sweep_replays",
     "update_person",
     "write_profile_section",
 ]

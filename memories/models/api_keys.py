@@ -1,11 +1,7 @@
 """API keys: a public prefix and the SHA-256 of the secret; the secret itself is shown once and never stored."""
 
-from datetime import datetime
-from typing import Self
-
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
 
 from memories.models.ids import new_id
 from memories.models.tenants import Tenant
@@ -16,11 +12,6 @@ class Scope(models.TextChoices):
     READ = "read", "Read: context, search, lists"
     WRITE = "write", "Write: facts and profile"
     PRIVACY = "privacy", "Privacy: requests and exports"
-
-
-class APIKeyQuerySet(models.QuerySet["APIKey"]):
-    def usable(self, *, now: datetime) -> Self:
-        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
 
 
 class APIKey(models.Model):
@@ -34,8 +25,6 @@ class APIKey(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="To the nearest five minutes.")
-
-    objects = APIKeyQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at"]

@@ -1,37 +1,36 @@
 """Sessions as their callers steer them: extracted now, or ended; and the one look-up that locks a session."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
-from django.db import connection, models, transaction
+from django.db import connection, transaction
 
 from memories import conf
 from memories.exceptions import NotFound, PersonRestricted
 from memories.models import EndUser, Session, SessionQueue, Tenant
+from memories.models.hand_written import assigned, columns_of, read, selected
 from memories.pipeline import debounce
 from memories.pipeline.debounce import ExtractionStatus
 
-_QUEUE = tuple(field.column for field in SessionQueue._meta.concrete_fields)
-_SESSION = tuple(field.column for field in Session._meta.concrete_fields)
+_QUEUE, _SESSION = columns_of(SessionQueue), columns_of(Session)
 _PERSON = ("id", "tenant_id", "external_id", "capture", "restricted_at", "last_seen_at")
-
-
-def _columns(alias: str, names: Sequence[str]) -> str:
-    return ", ".join(f"{alias}.{name}" for name in names)
-
 
 # By hand: every post begins with it, and Django takes longer to write it than PostgreSQL to answer it.
 # Both rows are locked: of a joined row that is not, whoever waited would see the counters from before the wait.
 _LOCK = f"""
-    SELECT {_columns("q", _QUEUE)}, {_columns("s", _SESSION)}, {_columns("p", _PERSON)}, statement_timestamp()
+    SELECT {selected("q", _QUEUE)}, {selected("s", _SESSION)}, {selected("p", _PERSON)}, statement_timestamp()
     FROM memories_enduser p
     JOIN memories_session s ON s.end_user_id = p.id
     JOIN memories_sessionqueue q ON q.session_id = s.id
     WHERE p.tenant_id = %(tenant)s AND p.external_id = %(user)s
         AND s.agent_id = %(agent)s AND s.external_id = %(session)s
     FOR NO KEY UPDATE OF q, s
+"""  # noqa: S608  (columns of our own models)
+_COUNTED = ("turn_count", "token_count", "last_turn_at", "ended_at")
+# One statement: whoever posts to the same session waits from the lock to the commit.
+_SAVE = f"""
+    WITH counted AS (UPDATE memories_session SET {assigned(_COUNTED)} WHERE id = %(id)s)
+    UPDATE memories_sessionqueue SET {assigned(debounce.ARMED)} WHERE session_id = %(id)s
 """  # noqa: S608  (columns of our own models)
 
 
@@ -55,26 +54,27 @@ def end_session(*, tenant: Tenant, user_id: str, session_id: str, agent_id: str)
 
 def locked_queue(tenant: Tenant, *, user_id: str, session_id: str, agent_id: str) -> SessionQueue | None:
     """The queue row of a known session, locked together with the session; inside the caller's transaction."""
-    named = {"tenant": tenant.pk, "user": user_id, "agent": agent_id, "session": session_id}
+    named: dict[str, Any] = {"tenant": tenant.pk, "user": user_id, "agent": agent_id, "session": session_id}
     with connection.cursor() as cursor:
         cursor.execute(_LOCK, named)
         row = cursor.fetchone()
     if row is None:
         return None
     values = iter(row)
-    queue, session, person = (
-        _read(model, names, islice(values, len(names)))
-        for model, names in ((SessionQueue, _QUEUE), (Session, _SESSION), (EndUser, _PERSON))
-    )
+    queue, session = read(SessionQueue, _QUEUE, values), read(Session, _SESSION, values)
+    person = read(EndUser, _PERSON, values)
     queue.clock = next(values)
     queue.session, session.end_user = session, person
     session.tenant = person.tenant = tenant
     return queue
 
 
-def _read(model: type[models.Model], names: Sequence[str], values: Iterable[Any]) -> Any:
-    """The row as its model; fields that are not named are read when somebody asks for them."""
-    return model.from_db(connection.alias, names, list(values))
+def save_locked(queue: SessionQueue) -> None:
+    """What ingest and arm() change of the queue row and its session, both locked by locked_queue()."""
+    counted = {name: getattr(queue.session, name) for name in _COUNTED}
+    armed = {name: getattr(queue, name) for name in debounce.ARMED}
+    with connection.cursor() as cursor:
+        cursor.execute(_SAVE, {"id": queue.pk, **counted, **armed})
 
 
 def _flush(tenant: Tenant, *, user_id: str, session_id: str, agent_id: str, end: bool) -> Standing:
@@ -87,7 +87,6 @@ def _flush(tenant: Tenant, *, user_id: str, session_id: str, agent_id: str, end:
             raise PersonRestricted
         if end and session.ended_at is None:
             session.ended_at = queue.clock
-            session.save(update_fields=["ended_at"])
         debounce.arm(queue, [], rules=conf.rules(tenant), now=queue.clock, flush=True)
-        queue.save()
+        save_locked(queue)
         return Standing(session, debounce.status_of(queue, now=queue.clock))

@@ -4,7 +4,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -62,7 +62,7 @@ class Context:
     @property
     def revision(self) -> str:
         """The same for the same answer: a hash of all that is in it."""
-        return hashlib.sha256(json.dumps(asdict(self), default=str, sort_keys=True).encode()).hexdigest()[:32]
+        return hashlib.sha256(json.dumps(vars(self), default=str, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def build(*, tenant: Tenant, request: ContextRequest, now: datetime) -> Context:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 
 from memories import conf
@@ -15,24 +15,12 @@ from memories.exceptions import ExternalIdReused, Fault, PersonRestricted
 from memories.llm import tokens
 from memories.models import EndUser, Session, SessionQueue, Tenant, Turn
 from memories.pipeline import debounce, redaction
-from memories.pipeline.closing import locked_queue
+from memories.pipeline.closing import locked_queue, save_locked
 from memories.pipeline.debounce import ExtractionStatus
 from memories.scoring import terms
 
 LAST_SEEN_STEP = timedelta(minutes=1)
 LONGEST_NAME = 255
-_COUNTED = ("turn_count", "token_count", "last_turn_at", "ended_at")
-
-
-def _assigned(names: Sequence[str]) -> str:
-    return ", ".join(f"{name} = %({name})s" for name in names)
-
-
-# One statement, by hand: whoever posts to the same session waits from the lock to the commit.
-_SAVE = f"""
-    WITH counted AS (UPDATE memories_session SET {_assigned(_COUNTED)} WHERE id = %(id)s)
-    UPDATE memories_sessionqueue SET {_assigned(debounce.ARMED)} WHERE session_id = %(id)s
-"""  # noqa: S608  (columns of our own models)
 
 
 @dataclass(frozen=True)
@@ -287,15 +275,7 @@ def _append(queue: SessionQueue, new: Sequence[Turn], *, now: datetime, flush: b
     if new or flush:
         found = found if new else []
         debounce.arm(queue, new, rules=conf.rules(session.tenant), now=now, flush=flush, found=found)
-        _save(queue)
-
-
-def _save(queue: SessionQueue) -> None:
-    """Both locked rows at once."""
-    counted = {name: getattr(queue.session, name) for name in _COUNTED}
-    armed = {name: getattr(queue, name) for name in debounce.ARMED}
-    with connection.cursor() as cursor:
-        cursor.execute(_SAVE, {"id": queue.pk, **counted, **armed})
+        save_locked(queue)
 
 
 def _note_all_seen(receipts: Iterable[Receipt]) -> None:

@@ -111,7 +111,8 @@ def _places(text: str) -> Iterator[_Place]:
     lower = text.lower()
     if len(lower) != len(text):
         lower = "".join(letter.lower() if letter.isascii() else letter for letter in text)
-    for head in _HEADS:
+    # Most texts hold none: that is found out first, at a tenth of the cost.
+    for head in [head for head in _HEADS if head in lower]:
         for start in places(lower, [head]):
             place = _place(text, lower, start + len(head))
             if place:

@@ -1,4 +1,4 @@
-"""`python -m tests.bench [ROW …] [--size full|smoke] [--write FILE]`: measure, print the table, write the page."""
+"""`python -m tests.bench [ROW …] [--size …] [--write FILE]`: measure, print the table, write the page."""
 
 import argparse
 import sys
@@ -14,7 +14,9 @@ from tests.bench.stage import SIZES, opened
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"{', '.join(ROWS)}; all when none is named")
-    parser.add_argument("--size", choices=SIZES, default="full", help="smoke: that it runs, not how fast")
+    parser.add_argument(
+        "--size", choices=SIZES, default="full", help="quick: while working on it; smoke: that it runs, not how fast"
+    )
     parser.add_argument("--write", type=Path, metavar="FILE", help="also write the page, when all rows are measured")
     given = parser.parse_args()
     unknown = set(given.rows) - set(ROWS)

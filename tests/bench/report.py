@@ -10,11 +10,11 @@ from tests.bench.figures import Figure
 
 HEADINGS = ("figure", "measured", "floor", "ratio", "reach", "beyond", "verdict")
 PAGE = """# Benchmarks
-`make bench` measures, prints this table and writes this page. It starts a hub of its own as `manage.py up` does (without
-a model) and, on the same gunicorn settings and the same PostgreSQL, the floor: a bare Django REST framework view with one
-serializer and one INSERT, or 20 rows by an index. Clients are processes on the same machine, one open connection each.
-Where a floor is named, the ratio is judged, else the figure; each is the median of several turns, hub and floor by turns.
-`make bench ROWS="ingest context"` measures some rows.
+`make bench` measures, prints this table and writes this page. It starts a hub of its own as `manage.py up` does
+(without a model) and, on the same gunicorn settings and the same PostgreSQL, the floor: a bare Django REST framework
+view with one serializer and one INSERT, or 20 rows by an index. Clients are processes on the same machine, one open
+connection each. Where a floor is named, the ratio is judged, else the figure; each is the median of several turns, hub
+and floor by turns. `make bench ROWS="ingest context"` measures some rows.
 
 {day}, {machine}.
 

@@ -1,4 +1,4 @@
-"""The rows of the table. Another one is a function that yields its figures, under `@row` with the name to call it by."""
+"""The rows of the table. Another one is a function that yields its figures, under `@row` with its name."""
 
 import statistics
 from collections.abc import Callable, Iterator
@@ -7,7 +7,6 @@ from typing import Any
 
 from tests.bench import load
 from tests.bench.figures import Figure, at_least, at_most
-from tests.bench.load import Measured
 from tests.bench.stage import Stage
 
 Row = Callable[[Stage], Iterator[Figure]]
@@ -109,7 +108,7 @@ def context(stage: Stage) -> Iterator[Figure]:
 
 
 def alternately(stage: Stage, floor: Callable[[int], float], hub: Callable[[int], float]) -> tuple[float, float]:
-    """The medians of both, measured in turns so that what else the machine does hits both; the first turn is warm-up."""
+    """The medians of both, by turns: what else the machine does hits both. The first turn is warm-up."""
     pairs = [(floor(turn), hub(turn)) for turn in range(stage.size.rounds + 1)][1:]
     return statistics.median(pair[0] for pair in pairs), statistics.median(pair[1] for pair in pairs)
 

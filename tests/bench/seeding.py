@@ -45,7 +45,7 @@ def _made(tenant: Tenant, count: int) -> list[str]:
 
 def _copied(model: type[models.Model], **instead: str) -> str:
     """INSERT … SELECT … of all columns, some of them by another expression; the rows are `t`."""
-    columns = [field.column for field in model._meta.concrete_fields]
+    columns = [str(field.column) for field in model._meta.concrete_fields]
     taken = ", ".join(instead.get(column, f't."{column}"') for column in columns)
     named = ", ".join(f'"{column}"' for column in columns)
     return f"INSERT INTO {model._meta.db_table} ({named}) SELECT {taken} FROM {model._meta.db_table} t"

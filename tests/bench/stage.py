@@ -33,7 +33,11 @@ class Size:
     people: int
 
 
-SIZES = {"full": Size(rounds=5, requests=100, people=2_000), "smoke": Size(rounds=1, requests=4, people=4)}
+SIZES = {
+    "full": Size(rounds=5, requests=100, people=2_000),
+    "quick": Size(rounds=3, requests=40, people=200),
+    "smoke": Size(rounds=1, requests=4, people=4),
+}
 
 
 @dataclass(frozen=True)

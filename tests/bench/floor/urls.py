@@ -25,7 +25,7 @@ class RowsView(APIView):
         return Response(serializer.data, status=201)
 
     def get(self, request: Request) -> Response:
-        rows = Row.objects.filter(owner=request.query_params["owner"]).order_by("-id")[:20]
+        rows = Row._default_manager.filter(owner=request.query_params["owner"]).order_by("-id")[:20]
         found: Any = RowSerializer(rows, many=True).data
         return Response(found)
 

@@ -1,0 +1,96 @@
+"""The bench runs, a slow hub does not pass, and a wrong answer is no measurement."""
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.bench import load, report, rows
+from tests.bench.figures import Figure, Target, at_least, at_most
+from tests.bench.load import Server
+from tests.bench.stage import ROOT, SIZES, Stage
+
+
+@contextmanager
+def answering(*, status: int = 200, seconds: float = 0.0) -> Iterator[Server]:
+    """A server that answers every request like that."""
+
+    class Answer(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            time.sleep(seconds)
+            self.send_response(status)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_arguments: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield Server(server.server_port)
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("target", "value", "verdict"),
+    [
+        (at_least(250, 450), 249.9, "not met"),
+        (at_least(250, 450), 250, "reach"),
+        (at_least(250, 450), 450, "beyond"),
+        (at_most(3, 2), 3.01, "not met"),
+        (at_most(3, 2), 3, "reach"),
+        (at_most(3, 2), 2, "beyond"),
+    ],
+)
+def test_a_figure_says_how_far_it_came(target: Target, value: float, verdict: str) -> None:
+    assert Figure("x", value, "ms", target).verdict == verdict
+    assert Figure("x", value * 10, "ms", target, floor=10).verdict == verdict
+
+
+@pytest.mark.parametrize(("seconds", "verdict"), [(0.5, "not met"), (0.0, "met")])
+def test_a_slow_hub_is_reported_as_not_met(seconds: float, verdict: str) -> None:
+    """Its floor takes 40 ms, so that even a busy machine makes a quick hub pass."""
+    with answering(seconds=seconds) as hub, answering(seconds=0.04) as floor:
+        [figure] = rows.ROWS["post"](Stage(hub, floor, SIZES["smoke"]))
+    assert (figure.verdict == "not met") is (verdict == "not met")
+    assert ("| not met" in report.table([figure])) is (verdict == "not met")
+
+
+def test_a_refusal_is_no_measurement() -> None:
+    with answering(status=503) as busy, pytest.raises(load.RefusedError, match="503"):
+        load.run(busy, [[busy.request("POST", "/", {})]])
+    with answering() as well:
+        assert len(load.run(well, [[well.request("POST", "/", {})] * 3] * 2).milliseconds) == 6
+
+
+def test_the_page_names_the_kind_of_machine_and_the_day() -> None:
+    page = report.page([Figure("x", 1, "ms", at_most(3, 2))], day=date(2026, 11, 3), on=report.machine("18.6"))
+    assert "2026-11-03" in page
+    assert "PostgreSQL 18.6" in page
+
+
+def test_the_bench_runs(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    command = [sys.executable, "-m", "tests.bench", "--size", "smoke", "--write", str(page)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    told = page.read_text(encoding="utf-8")
+    assert told.count("\n| ") >= 2 + len(rows.ROWS)
+    assert str(ROOT) not in told
+
+
+def test_an_unknown_row_is_refused() -> None:
+    command = [sys.executable, "-m", "tests.bench", "nonsense"]
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60, check=False).returncode == 2
