@@ -142,8 +142,8 @@ def _call() -> tuple[int, str]:
 
 
 class Pulse(threading.Thread):
-    """Writes the cluster's sign of life while its pool takes work, arms what came while extraction was switched off, and
-    takes away what has outlived its use; a thread, because a pusher whose workers are all busy waits for them."""
+    """Writes the cluster's sign of life while its pool takes work, arms what came while extraction was
+    switched off, and takes away what has outlived its use; a thread, because a busy pool makes the pusher wait."""
 
     def __init__(self) -> None:
         super().__init__(name="pulse", daemon=True)
