@@ -21,10 +21,10 @@ from django_q.models import OrmQ
 from django_q.signing import SignedPackage
 from django_q.tasks import async_task
 
-from memories import curation
+from memories import conf, curation
 from memories.llm import tokens
 from memories.models import WorkerHeartbeat
-from memories.pipeline import debounce, rearming
+from memories.pipeline import debounce, endpoint, rearming
 
 SWEEP_SECONDS = 0.5
 # While more is due than was woken, the next sweep comes sooner.
@@ -35,6 +35,7 @@ BEAT_SECONDS = 5.0
 UNWELL_PAUSE_SECONDS = 0.5
 FORGOTTEN_AFTER = timedelta(hours=1)
 TASK = "memories.tasks.consolidate_session"
+ASK_TASK = "memories.tasks.ask_endpoint"
 ROLL_CALL = "memories.schedules.answer_roll_call"
 ROLL_CALL_SECONDS = 3.0
 # An idle process answers within milliseconds.
@@ -165,6 +166,8 @@ class Pulse(threading.Thread):
             close_old_connections()
             self.beat()
             rearming.rearm()
+            if endpoint.turn_to_ask(lease=timedelta(seconds=conf.hub_rules().lease_seconds)):
+                async_task(ASK_TASK)
         except (DatabaseError, InterfaceError):
             connections.close_all()
 

@@ -7,7 +7,7 @@ import uuid
 from django.utils import timezone
 
 from memories.models import ExtractionRun
-from memories.pipeline import consolidation
+from memories.pipeline import consolidation, endpoint
 
 logger = logging.getLogger(__name__)
 
@@ -22,3 +22,8 @@ def consolidate_session(session_id: str) -> int:
         logger.error("Session %s: %s at %s:%s", session_id, type(error).__name__, place.name, place.lineno)
         return 0
     return int(run is not None and run.status == ExtractionRun.Status.COMMITTED)
+
+
+def ask_endpoint() -> int:
+    """Find out whether the model's endpoint is back after an outage; 1 when it is. What was parked then goes on."""
+    return int(endpoint.ask())

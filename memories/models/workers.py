@@ -40,8 +40,9 @@ class EndpointState(models.Model):
     """At most one row: failures of the model's endpoint that were not about one batch, and the pause after them."""
 
     failures = models.PositiveIntegerField(default=0, help_text="Of different sessions, since it last answered.")
-    last_session = models.UUIDField(null=True, help_text="The session that failed last.")
+    last_session = models.UUIDField(null=True, help_text="The session that failed last; none: several did.")
     until = models.DateTimeField(null=True, help_text="Nobody asks before; then one batch finds out.")
+    confirmed = models.BooleanField(default=False, help_text="It failed at a question that holds nobody's words, too.")
     stated_until = models.DateTimeField(null=True, help_text="What the endpoint itself asked for (Retry-After).")
 
     clock: datetime  # only on rows read with_clock()

@@ -53,8 +53,8 @@ class _Attempt:
     begun_at: datetime
     run: ExtractionRun | None = None
     calls: int = 0
-    # Found out in this very attempt: what fails afterwards is the batch.
-    endpoint_answers: bool = False
+    # In this very attempt: once is enough.
+    endpoint_asked: bool = False
     _begun: float = field(default_factory=time.monotonic)
 
     def now(self) -> datetime:
@@ -151,9 +151,9 @@ def _extract(attempt: _Attempt, batch: Batch) -> None:
 def _ask(attempt: _Attempt, run: ExtractionRun, batch: Batch) -> None:
     try:
         if endpoint.is_down():
+            attempt.endpoint_asked = True
             client.check(before_call=attempt.before_call)
             endpoint.answered()
-            attempt.endpoint_answers = True
         completion = client.complete(
             messages=batch.messages,
             answer=memory_update.ANSWER,
@@ -172,36 +172,33 @@ def _ask(attempt: _Attempt, run: ExtractionRun, batch: Batch) -> None:
 
 
 def _note_failure(attempt: _Attempt, error: ModelError) -> bool:
-    """True when the endpoint is down as a whole."""
+    """True when the endpoint fails others too: then the failure does not count against the batch."""
     if not error.endpoint_wide:
         endpoint.answered()
         return False
     down = endpoint.failed(attempt.claim.session.pk, retry_after=error.retry_after)
-    return down or (_asks_whose_fault(attempt, error) and _fails_at_anything(attempt))
+    if not down and _would_park(attempt, error):
+        _ask_whose_fault(attempt)
+    return down
 
 
-def _asks_whose_fault(attempt: _Attempt, error: ModelError) -> bool:
-    """Whether the failure is worth a call to learn if the endpoint answers at all.
+def _would_park(attempt: _Attempt, error: ModelError) -> bool:
+    return not error.retryable or attempt.claim.attempt >= attempt.claim.rules.max_attempts
 
-    Not the first one, unless the batch would be parked for it: it may pass by itself. The second one even if the
-    endpoint asked for a wait, or the back-off of a person alone would outlast the outage. Never beyond the calls of
-    an attempt.
+
+def _ask_whose_fault(attempt: _Attempt) -> None:
+    """Ask the endpoint something that has nothing to do with the batch, if the attempt has a call left.
+
+    Fails it at that too, the batch goes on by itself once it answers again.
     """
-    claim = attempt.claim
-    if attempt.endpoint_answers or attempt.calls >= claim.rules.max_model_calls:
-        return False
-    would_park = not error.retryable or claim.attempt >= claim.rules.max_attempts
-    return would_park or claim.attempt > 1
-
-
-def _fails_at_anything(attempt: _Attempt) -> bool:
-    """Ask the endpoint something that has nothing to do with the batch; True when it fails at that too."""
+    if attempt.endpoint_asked or attempt.calls >= attempt.claim.rules.max_model_calls:
+        return
     try:
         client.check(before_call=attempt.before_call)
     except ModelError as error:
-        return endpoint.failed(attempt.claim.session.pk, retry_after=error.retry_after, surely=True)
-    endpoint.answered()
-    return False
+        endpoint.failed(attempt.claim.session.pk, retry_after=error.retry_after, surely=True)
+    else:
+        endpoint.answered()
 
 
 def _commit(

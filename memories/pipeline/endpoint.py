@@ -1,11 +1,11 @@
 """The model's endpoint as a whole: while it is down, one batch at a time asks whether it is back.
 
 A failed call alone does not tell whose fault it was: the same timeout comes from an outage and from a text that the
-model chokes on. Two things do. Different sessions in a row point at the endpoint, at no cost. Where few people talk
-there are none: then the endpoint is asked a question of our own, without anybody's words (`client.check`). When it
-fails at that too it is down: nobody's attempts count and nothing is parked, however long it lasts. When it answers,
-the batch is what fails, and its attempts are bounded as ever. While it is down that question, not the batch, finds
-out whether it is back: a batch that fails by itself cannot hold an endpoint closed that answers everybody else.
+model chokes on. Different sessions in a row point at the endpoint: then nobody's attempts count, and a question of our
+own, without anybody's words (`client.check`), finds out whether it is back; a batch that fails by itself cannot hold an
+endpoint closed that answers everybody else. Where one session fails alone its attempts are bounded as ever. Before it
+is parked the endpoint is asked that question: if it fails at that too, what was parked for such a failure goes on by
+itself as soon as it answers.
 """
 
 import logging
@@ -13,11 +13,15 @@ import uuid
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
-from memories.models import EndpointState
+from memories.exceptions import ModelError, ModelMisconfigured, ModelRateLimited, ModelTimeout, ModelUnavailable
+from memories.llm import client
+from memories.models import EndpointState, SessionQueue
 
+# What a batch is parked for that may have been the endpoint's fault.
+OUTAGES = [error.code for error in (ModelUnavailable, ModelTimeout, ModelRateLimited, ModelMisconfigured)]
 # So many failures of different sessions with no answer between them: it is not about one batch.
 FAILURES_TO_OPEN = 3
 LONGEST_PAUSE_SECONDS = 30.0
@@ -62,10 +66,38 @@ def is_down() -> bool:
     return EndpointState.objects.filter(failures__gte=FAILURES_TO_OPEN).exists()
 
 
+@transaction.atomic
 def answered() -> None:
-    """It works, whatever it said: everybody may ask, once a wait that it asked for is over."""
-    state = EndpointState.objects.exclude(failures=0, until=None)
-    state.update(failures=0, last_session=None, until=None)
+    """It works, whatever it said: everybody may ask, once a wait that it asked for is over.
+
+    What was parked during an outage goes on; after failures of batches alone it stays: they would take turns for ever.
+    """
+    back = {"failures": 0, "last_session": None, "until": None, "confirmed": False}
+    if EndpointState.objects.filter(confirmed=True).update(**back):
+        fresh = {"parked_at": None, "attempts": 0, "failure": "", "due_at": Now(), "woken_at": None}
+        _parked_by_outages().update(**fresh)
+    else:
+        EndpointState.objects.exclude(failures=0, until=None).update(**back)
+
+
+def turn_to_ask(*, lease: timedelta) -> bool:
+    """Whether somebody should ask() now: it is down, its pause is over, and nobody else would find out.
+
+    True keeps all others waiting for `lease`. One cheap statement while it is not down.
+    """
+    confirmed = EndpointState.objects.filter(confirmed=True).exists()
+    return confirmed and client.is_configured() and _parked_by_outages().exists() and admit(lease=lease)
+
+
+def ask() -> bool:
+    """Find out whether it is back, without anybody's words; at most one call."""
+    try:
+        client.check()
+    except ModelError as error:
+        failed(None, retry_after=error.retry_after, surely=True)
+        return False
+    answered()
+    return True
 
 
 def not_asked() -> None:
@@ -74,18 +106,18 @@ def not_asked() -> None:
 
 
 @transaction.atomic
-def failed(session_id: uuid.UUID, *, retry_after: float | None, surely: bool = False) -> bool:
-    """Count a failure that need not be about the batch; True when the endpoint is down as a whole.
+def failed(session_id: uuid.UUID | None, *, retry_after: float | None, surely: bool = False) -> bool:
+    """Count a failure that need not be about the batch; True when it is not: others fail as well.
 
-    `surely`: it failed at a question that has nothing to do with any batch.
+    `surely`: it failed at a question that has nothing to do with any batch; None: of nobody's batch.
     """
     EndpointState.objects.get_or_create(pk=_ONLY)
     state = EndpointState.objects.with_clock().select_for_update().get(pk=_ONLY)
-    if state.failures >= FAILURES_TO_OPEN or state.last_session != session_id:
-        state.failures, state.last_session = state.failures + 1, session_id
-    if surely and state.failures < FAILURES_TO_OPEN:
-        state.failures = FAILURES_TO_OPEN
-    if state.failures == FAILURES_TO_OPEN:
+    was_down = state.failures >= FAILURES_TO_OPEN
+    state.confirmed = state.confirmed or surely
+    _count(state, session_id, surely=surely)
+    down = state.failures >= FAILURES_TO_OPEN
+    if down and not was_down:
         logger.warning("The model's endpoint fails as a whole: batches wait, and one at a time asks whether it is back")
     if retry_after:
         stated = timedelta(seconds=min(retry_after, LONGEST_STATED_PAUSE_SECONDS))
@@ -93,4 +125,23 @@ def failed(session_id: uuid.UUID, *, retry_after: float | None, surely: bool = F
     pause = pause_after(state.failures)
     state.until = state.clock + timedelta(seconds=pause) if pause else state.stated_until
     state.save()
-    return state.failures >= FAILURES_TO_OPEN
+    return down and state.last_session != session_id
+
+
+def _count(state: EndpointState, session_id: uuid.UUID | None, *, surely: bool) -> None:
+    """While it is down `last_session` is the only one that failed, None when there are several."""
+    if state.failures >= FAILURES_TO_OPEN:
+        state.failures += 1
+        if session_id not in (None, state.last_session):
+            state.last_session = None
+        return
+    if state.last_session != session_id:
+        state.failures, state.last_session = state.failures + 1, session_id
+    if state.failures >= FAILURES_TO_OPEN:
+        state.last_session = None
+    elif surely:
+        state.failures = FAILURES_TO_OPEN
+
+
+def _parked_by_outages() -> QuerySet[SessionQueue]:
+    return SessionQueue.objects.filter(parked_at__isnull=False, failure__in=OUTAGES)
