@@ -1,6 +1,8 @@
 """For the few statements written by hand, where each request would else pay for Django writing the same one again."""
 
+import json
 from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -10,7 +12,7 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 def columns_of(model: type[models.Model]) -> tuple[str, ...]:
-    """The names of all columns of a model whose fields are stored as they are read."""
+    """The names of all columns of a model."""
     return tuple(str(field.column) for field in model._meta.concrete_fields)
 
 
@@ -26,4 +28,14 @@ def assigned(names: Sequence[str]) -> str:
 
 def read(model: type[Row], names: Sequence[str], values: Iterable[Any]) -> Row:
     """The next `values` as a row; fields that are not named are read when somebody asks for them."""
-    return model.from_db(connection.alias, names, list(islice(values, len(names))))
+    given = list(islice(values, len(names)))
+    for place in _documents(model, tuple(names)):
+        given[place] = given[place] and json.loads(given[place])
+    return model.from_db(connection.alias, names, given)
+
+
+@cache
+def _documents(model: type[models.Model], names: tuple[str, ...]) -> list[int]:
+    """Places of the columns that Django has the driver hand over as JSON text."""
+    fields = {field.column: field for field in model._meta.concrete_fields}
+    return [place for place, name in enumerate(names) if isinstance(fields[name], models.JSONField)]

@@ -66,6 +66,16 @@ def test_a_key_opens_its_tenant_with_its_scopes(tenant: Tenant) -> None:
     assert found != other
 
 
+def test_what_a_tenant_keeps_as_json_comes_as_it_was_set() -> None:
+    phrases = {"goal": ["our target is"]}
+    _, plaintext = make(factories.tenant(signal_phrases=phrases))
+    _, plain = make(factories.tenant())
+    for one, expected in ((plaintext, phrases), (plain, {})):
+        found = authenticate(one)
+        assert found
+        assert found.tenant.signal_phrases == expected
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
