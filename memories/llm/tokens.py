@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from functools import cache
+from hashlib import blake2b
 
 import tiktoken
 
@@ -12,6 +13,9 @@ TOKENIZERS = (DEFAULT_TOKENIZER, "cl100k_base")
 # tiktoken panics, with something that is no Exception, on a million blanks in a row; a message may hold them.
 _BLANKS_AT_ONCE = 250_000
 _BLANKS = re.compile(r"\s+")
+# About 10 MB when full; then it begins anew.
+_MOST_KNOWN = 65_536
+_known: dict[tuple[str, bytes], int] = {}
 
 
 def warm() -> None:
@@ -27,6 +31,17 @@ def count(text: str, encoding: str = DEFAULT_TOKENIZER) -> int:
     """
     encoder = _encoder(encoding)
     return sum(len(encoder.encode_ordinary(part)) for part in _parts(text))
+
+
+def count_once(text: str, encoding: str = DEFAULT_TOKENIZER) -> int:
+    """The same, remembered: for lines that are told again and again. Kept is a digest, not the text."""
+    key = (encoding, blake2b(text.encode(), digest_size=16).digest())
+    found = _known.get(key)
+    if found is None:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        found = _known[key] = count(text, encoding)
+    return found
 
 
 def _parts(text: str) -> Iterator[str]:

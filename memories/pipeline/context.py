@@ -12,10 +12,11 @@ from django.db.models import F
 
 from memories import conf
 from memories.llm import tokens
-from memories.models import EndUser, Fact, FactQuerySet, ProfileSection, Role, Section, Tenant, Turn
-from memories.pipeline import recalled, told_facts
+from memories.models import EndUser, Role, Section, Tenant, Turn
+from memories.pipeline import recalled, rows, told_facts
 from memories.pipeline.asking import Question, ask
 from memories.pipeline.lines import FRAME, HEADINGS, Line, profile_line, render, turn_line
+from memories.pipeline.served_facts import Asker
 from memories.pipeline.serving import audience
 from memories.pipeline.told_facts import Told
 
@@ -27,6 +28,7 @@ DEFAULT_WITH_QUERY = DEFAULT_INCLUDE | {"turns"}
 BEFORE_FACTS = (Section.WORK_CONTEXT, Section.PERSONAL_CONTEXT, Section.TOP_OF_MIND)
 AFTER_FACTS = (Section.RECENT_MONTHS, Section.EARLIER_CONTEXT, Section.LONG_TERM_BACKGROUND)
 UNEXTRACTED_TURNS = 50
+_PROFILE = "SELECT section, id, summary FROM memories_profilesection WHERE tenant_id = %s AND end_user_id = %s"
 
 
 @dataclass(frozen=True)
@@ -86,17 +88,14 @@ def _sequence(person: EndUser, request: ContextRequest, *, now: datetime) -> tup
 
 
 def _profile(person: EndUser) -> dict[str, Line]:
-    rows = ProfileSection.objects.filter(tenant=person.tenant, end_user=person)
-    summaries = rows.values_list("section", "pk", "summary")
-    return {section: profile_line(row_id=pk, section=section, summary=summary) for section, pk, summary in summaries}
+    found = rows.fetched(_PROFILE, [person.tenant_id, person.pk])
+    return {section: profile_line(row_id=pk, section=section, summary=summary) for section, pk, summary in found}
 
 
 def _facts(person: EndUser, request: ContextRequest, question: Question | None, *, now: datetime) -> Told:
     rules = conf.rules(person.tenant)
-    facts: FactQuerySet = Fact.objects.of(person.tenant, person).active(now=now)
-    facts = facts.filter(confidence__gte=rules.served_confidence)
-    facts = facts.visible_to(user_id=request.user_id, agent_id=request.agent_id, roles=list(request.roles))
-    return told_facts.tell(person, facts, question, limit=request.facts_limit, rules=rules, now=now)
+    asker = Asker(request.user_id, request.agent_id, request.roles)
+    return told_facts.tell(person, asker, question, limit=request.facts_limit, rules=rules, now=now)
 
 
 def _turns(person: EndUser, request: ContextRequest, question: Question | None, said: Sequence[str]) -> list[Line]:
@@ -122,12 +121,11 @@ def _unextracted(person: EndUser) -> list[Line]:
 
 def _fill(lines: Sequence[Line], beyond_limit: Sequence[uuid.UUID], request: ContextRequest) -> Context:
     """The longest prefix whose rendered text fits; the first line that does not fit ends it."""
-    costs = _affordable(lines, request)
+    costs, spent = _affordable(lines, request)
     fitting, left_out = lines[: len(costs)], lines[len(costs) :]
-    memory = render(fitting)
     return Context(
-        memory=memory,
-        token_count=tokens.count(memory, request.tokenizer),
+        memory=render(fitting),
+        token_count=spent,
         max_tokens=request.max_tokens,
         tokenizer=request.tokenizer,
         items=[_item(line, cost) for line, cost in zip(fitting, costs, strict=True)],
@@ -136,25 +134,26 @@ def _fill(lines: Sequence[Line], beyond_limit: Sequence[uuid.UUID], request: Con
     )
 
 
-def _affordable(lines: Sequence[Line], request: ContextRequest) -> list[int]:
-    """Tokens of each line that fits, with its line break.
+def _affordable(lines: Sequence[Line], request: ContextRequest) -> tuple[list[int], int]:
+    """Tokens of each line that fits, with its line break; and of the rendered text, 0 for none.
 
     In both encodings a token never goes on behind a line break that `-`, `<` or a letter follows, so frame,
     headings and lines add up to the count of the rendered text. Lines beyond the budget are not even counted.
     """
     costs: list[int] = []
     shown: set[int] = set()
-    left = request.max_tokens - tokens.count(FRAME, request.tokenizer)
+    spent, total = 0, tokens.count_once(FRAME, request.tokenizer)
     for line in lines:
-        cost = tokens.count(line.text + "\n", request.tokenizer)
+        cost = tokens.count_once(line.text + "\n", request.tokenizer)
         if line.heading not in shown:
-            left -= tokens.count(HEADINGS[line.heading] + "\n", request.tokenizer)
+            total += tokens.count_once(HEADINGS[line.heading] + "\n", request.tokenizer)
             shown.add(line.heading)
-        left -= cost
-        if left < 0:
+        total += cost
+        if total > request.max_tokens:
             break
+        spent = total
         costs.append(cost)
-    return costs
+    return costs, spent
 
 
 def _item(line: Line, count: int) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from memories.llm.prompts.framing import escape, shorten
-from memories.models import Category, Fact, Section, Turn
+from memories.models import Category, Section, Turn
 
 OPENING = "<memory>"
 CLOSING = "</memory>"
@@ -40,17 +40,28 @@ class Line:
     score_parts: dict[str, float] | None = None
 
 
+class FactText(NamedTuple):
+    """What a line tells of a fact."""
+
+    id: uuid.UUID
+    category: str
+    confidence: float
+    content: str
+    source_error: str
+
+
 def profile_line(*, row_id: uuid.UUID, section: str, summary: str) -> Line:
     """`- Work: …` and its like (rules.md, 9.1)."""
     heading, place, label = PROFILE_LINES[section]
     return Line("profile", row_id, f"- {label}: {one_line(summary)}", heading, (place,))
 
 
-def fact_line(fact: Fact, *, place: int, score: float, score_parts: dict[str, float]) -> Line:
+def fact_line(fact: FactText, *, place: int, score: float, score_parts: dict[str, float]) -> Line:
     """`- [category | 0.95] content`, of a correction with what to avoid."""
-    avoid = f" (avoid: {one_line(fact.source_error)})" if _has_error(fact) else ""
+    has_error = fact.category == Category.CORRECTION and fact.source_error
+    avoid = f" (avoid: {one_line(fact.source_error)})" if has_error else ""
     text = f"- [{fact.category} | {fact.confidence:.2f}] {one_line(fact.content)}{avoid}"
-    return Line("fact", fact.pk, text, FACTS, (place,), score=score, score_parts=score_parts)
+    return Line("fact", fact.id, text, FACTS, (place,), score=score, score_parts=score_parts)
 
 
 def turn_line(turn: Turn, *, score: float | None = None, score_parts: dict[str, float] | None = None) -> Line:
@@ -74,7 +85,3 @@ def render(lines: Sequence[Line]) -> str:
         below = sorted((line for line in lines if line.heading == heading), key=lambda line: line.place)
         written += [title, *(line.text for line in below)] if below else []
     return "\n".join([*written, CLOSING])
-
-
-def _has_error(fact: Fact) -> bool:
-    return fact.category == Category.CORRECTION and bool(fact.source_error)

@@ -1,6 +1,6 @@
 """Reading many rows at once: in PostgreSQL's binary format, in which a vector is the numbers that it consists of."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from psycopg.pq import Format
 _HEADER = 2
 
 
-def fetched(statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+def fetched(statement: str, parameters: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """The rows of a query; bytea comes as bytes, without the detour through hexadecimal digits."""
     with connection.cursor() as cursor:
         cursor.cursor.format = Format.BINARY

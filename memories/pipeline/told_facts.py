@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from memories import conf
-from memories.models import Category, EndUser, Fact, FactQuerySet
-from memories.pipeline import found_facts
+from memories.models import Category, EndUser
+from memories.pipeline import found_facts, served_facts
 from memories.pipeline.asking import Question
 from memories.pipeline.found_facts import Measured, Ranked
 from memories.pipeline.lines import Line, fact_line
+from memories.pipeline.served_facts import Asker, Served, Written
 
 STANDING = (Category.PREFERENCE, Category.CONSTRAINT)
 
@@ -26,46 +27,47 @@ class Told:
 
 
 def tell(
-    person: EndUser, facts: FactQuerySet, question: Question | None, *, limit: int, rules: conf.Rules, now: datetime
+    person: EndUser, asker: Asker, question: Question | None, *, limit: int, rules: conf.Rules, now: datetime
 ) -> Told:
-    """Of the `facts` that may be served: standing ones, and `limit` others. Texts are read of these alone."""
-    measured = found_facts.measured(facts)
-    standing = _standing(measured, rules)
-    ordered = found_facts.rank(person, measured, question, now=now) if question else _by_confidence(measured, now=now)
-    scored = {one.fact.id: one for one in ordered}
-    first = {fact.id for fact in standing}
-    others = [one for one in ordered if one.fact.id not in first]
-    chosen = [*(scored[fact.id] for fact in standing), *others[:limit]]
-    texts = _texts(person, chosen)
-    lines = [_line(one, texts[one.fact.id], place) for place, one in enumerate(chosen) if one.fact.id in texts]
+    """Of the facts that may be served: standing ones, and `limit` others. Texts are read of these alone."""
+    ordered, standing = _answering(person, asker, question, rules=rules, now=now)
+    first = set(standing)
+    others = [fact for fact in ordered if fact not in first]
+    chosen = [*standing, *others[:limit]]
+    written = served_facts.written(person, chosen)
+    scored = [(written[fact], ordered[fact]) for fact in chosen if fact in written]
+    lines = [_line(one, ranked, place, now=now) for place, (one, ranked) in enumerate(scored)]
     number = sum(line.id in first for line in lines)
-    said = [fact.content for fact in texts.values()]
-    return Told(lines[:number], lines[number:], [one.fact.id for one in others[limit:]], said)
+    return Told(lines[:number], lines[number:], others[limit:], [one.text.content for one, _ in scored])
 
 
-def _standing(facts: Sequence[Measured], rules: conf.Rules) -> list[Measured]:
+def _answering(
+    person: EndUser, asker: Asker, question: Question | None, *, rules: conf.Rules, now: datetime
+) -> tuple[dict[uuid.UUID, Ranked | None], list[uuid.UUID]]:
+    """All facts by id in their order, with what the question gave them; and the ids of those that stand first."""
+    if question is None:
+        facts = served_facts.served(person, asker, rules=rules, now=now)
+        # Ties keep their order: newest first, then the higher id.
+        surest = sorted(facts, key=lambda fact: -fact.confidence)
+        return dict.fromkeys(fact.id for fact in surest), _standing(facts, rules)
+    measured = served_facts.measured(person, asker, rules=rules, now=now)
+    ranked = found_facts.rank(person, measured, question, now=now)
+    return {one.fact.id: one for one in ranked}, _standing(measured, rules)
+
+
+def _standing(facts: Sequence[Served | Measured], rules: conf.Rules) -> list[uuid.UUID]:
     """The newest corrections, then the surest preferences and constraints; `facts` are given newest first."""
     corrections = [fact for fact in facts if fact.category == Category.CORRECTION]
     instructions = [fact for fact in facts if fact.category in STANDING]
     instructions.sort(key=lambda fact: -fact.confidence)
-    return corrections[: rules.context_corrections] + instructions[: rules.context_standing]
+    first = corrections[: rules.context_corrections] + instructions[: rules.context_standing]
+    return [fact.id for fact in first]
 
 
-def _by_confidence(facts: Sequence[Measured], *, now: datetime) -> list[Ranked]:
-    """Ties keep their order: newest first, then the higher id."""
-    surest = sorted(facts, key=lambda fact: -fact.confidence)
-    return [
-        Ranked(fact, fact.confidence, {"confidence": fact.confidence, "decay": found_facts.decayed(fact, now=now)})
-        for fact in surest
-    ]
-
-
-def _texts(person: EndUser, chosen: Sequence[Ranked]) -> dict[uuid.UUID, Fact]:
-    if not chosen:
-        return {}
-    rows = Fact.objects.of(person.tenant, person).filter(pk__in=[one.fact.id for one in chosen])
-    return rows.only("category", "confidence", "content", "source_error").in_bulk()
-
-
-def _line(ranked: Ranked, fact: Fact, place: int) -> Line:
-    return fact_line(fact, place=place, score=ranked.score, score_parts=ranked.parts)
+def _line(written: Written, ranked: Ranked | None, place: int, *, now: datetime) -> Line:
+    """Without a question a fact is as good as it is sure."""
+    if ranked:
+        return fact_line(written.text, place=place, score=ranked.score, score_parts=ranked.parts)
+    sure = written.fact.confidence
+    parts = {"confidence": sure, "decay": found_facts.decayed(written.fact, now=now)}
+    return fact_line(written.text, place=place, score=sure, score_parts=parts)

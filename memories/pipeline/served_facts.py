@@ -1,0 +1,93 @@
+"""Which facts may be served to who asks, in a statement written by hand: it stands before every reply of an agent.
+
+FactQuerySet says the same for everybody else; tests hold the one against the other.
+"""
+
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from memories import conf
+from memories.models import EndUser
+from memories.pipeline import rows
+from memories.pipeline.found_facts import Measured
+from memories.pipeline.lines import FactText
+
+_WEIGHED = tuple(name for name in Measured._fields if name != "terms")
+_WORDED = tuple(name for name in FactText._fields if name not in _WEIGHED)
+# FactQuerySet's active() and visible_to().
+_SERVED = """
+    FROM memories_fact
+    WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND status = 'active'
+        AND (expires_at IS NULL OR expires_at > %(now)s) AND confidence >= %(least)s
+        AND (agent_id = '' OR agent_id = %(agent)s OR scope <> 'private')
+        AND (allowed_users = '{}' OR allowed_users @> ARRAY[%(user)s]::varchar[])
+        AND (allowed_roles = '{}' OR allowed_roles && %(roles)s::varchar[])
+    ORDER BY created_at DESC, id DESC
+"""
+_TEXTS = f"""
+    SELECT {", ".join(_WEIGHED)}, NULL::bytea, {", ".join(_WORDED)} FROM memories_fact
+    WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND id = ANY(%(ids)s)
+"""  # noqa: S608  (columns of our own models)
+
+
+class Asker(NamedTuple):
+    """For whom facts are told; an `agent_id` of "" means none."""
+
+    user_id: str
+    agent_id: str = ""
+    roles: Sequence[str] = ()
+
+
+class Served(NamedTuple):
+    """As much of a fact as puts it in its place without a question."""
+
+    id: uuid.UUID
+    category: str
+    confidence: float
+
+
+class Written(NamedTuple):
+    """A fact with its words, and what it is weighed by (without terms)."""
+
+    fact: Measured
+    text: FactText
+
+
+def served(person: EndUser, asker: Asker, *, rules: conf.Rules, now: datetime) -> list[Served]:
+    """All facts that may be served, newest first."""
+    return [Served(*row) for row in _read(Served._fields, person, asker, rules=rules, now=now)]
+
+
+def measured(person: EndUser, asker: Asker, *, rules: conf.Rules, now: datetime) -> list[Measured]:
+    """The same with all that a question ranks them by."""
+    return [Measured(*row) for row in _read(Measured._fields, person, asker, rules=rules, now=now)]
+
+
+def written(person: EndUser, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Written]:
+    """These facts of the person as they are stored now; one that was deleted meanwhile is not there."""
+    named = {"tenant": person.tenant_id, "person": person.pk, "ids": list(ids)}
+    facts = [_written(row) for row in rows.fetched(_TEXTS, named)] if ids else []
+    return {one.fact.id: one for one in facts}
+
+
+def _read(
+    names: Sequence[str], person: EndUser, asker: Asker, *, rules: conf.Rules, now: datetime
+) -> list[tuple[object, ...]]:
+    given = {
+        "tenant": person.tenant_id,
+        "person": person.pk,
+        "now": now,
+        "least": rules.served_confidence,
+        "agent": asker.agent_id,
+        "user": asker.user_id,
+        "roles": list(asker.roles),
+    }
+    return rows.fetched(f"SELECT {', '.join(names)} {_SERVED}", given)
+
+
+def _written(row: Sequence[object]) -> Written:
+    count = len(Measured._fields)
+    values = dict(zip((*Measured._fields, *_WORDED), row, strict=True))
+    return Written(Measured(*row[:count]), FactText(*(values[name] for name in FactText._fields)))
