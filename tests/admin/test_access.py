@@ -61,7 +61,9 @@ def test_a_record_is_refused_without_permission(staff: Client, admin: Client, re
 
 def test_nothing_is_deleted_by_a_raw_form(admin: Client, records: list[Any]) -> None:
     for record in records:
-        assert admin.post(page_of(record, "delete"), {"post": "yes"}).status_code == 403
+        # A session is deleted after a page that says what goes: a form without its fields is incomplete.
+        refused = 400 if isinstance(record, Session) else 403
+        assert admin.post(page_of(record, "delete"), {"post": "yes"}).status_code == refused
         assert type(record).objects.filter(pk=record.pk).exists()
 
 
