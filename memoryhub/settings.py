@@ -172,6 +172,7 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
         "MemoryKind": ["fact", "profile", "turn"],
+        "FoundKind": ["fact", "turn", "session"],
         "StatedScope": ["private", "share"],
     },
 }

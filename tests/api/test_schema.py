@@ -48,6 +48,7 @@ def test_only_what_is_built_appears() -> None:
         ("get", "/api/v1/sessions/{session_id}"),
         ("get", "/api/v1/sessions/{session_id}/turns"),
         ("post", "/api/v1/context"),
+        ("post", "/api/v1/search"),
         ("get", "/api/v1/facts"),
         ("post", "/api/v1/facts"),
         ("get", "/api/v1/facts/{fact_id}"),

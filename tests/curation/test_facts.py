@@ -200,6 +200,7 @@ class TestEdit:
         assert changed == {
             "content",
             "content_hash",
+            "terms",
             "tags",
             "importance",
             "pinned",
