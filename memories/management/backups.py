@@ -20,6 +20,8 @@ RESTORE = ("--no-owner", "--no-privileges", "--no-comments", "--file=-")
 SEAL = b"\nMEMORYHUB-SHA256:"
 SEAL_BYTES = len(SEAL) + 64
 CHUNK_BYTES = 1 << 20
+# What the database's client library knows nothing of.
+OPTIONS_OF_DJANGO = ("server_side_binding", "prepare_threshold")
 # Nothing of a failing row is quoted.
 PSQL = ("--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--set=VERBOSITY=terse", "--set=SHOW_CONTEXT=never")
 # Extensions stay: making one may take rights that the hub's account lacks.
@@ -161,7 +163,7 @@ def _conninfo() -> str:
     """How to reach the database, without the password: arguments can be read by everybody on the machine."""
     given = connection.settings_dict
     named = {"host": given["HOST"], "port": given["PORT"], "user": given["USER"], "dbname": given["NAME"]}
-    options = {name: value for name, value in given["OPTIONS"].items() if name != "server_side_binding"}
+    options = {name: value for name, value in given["OPTIONS"].items() if name not in OPTIONS_OF_DJANGO}
     return "--dbname=" + make_conninfo("", **{name: value for name, value in {**named, **options}.items() if value})
 
 

@@ -28,7 +28,7 @@ NAMES = {"user_id", "session_id", "agent_id", "external_id", "allowed_users", "a
 FORMS = {"time_zone": "Europe/Amsterdam", "language": "nl", "if_revision": "r", "roles": ["r"]}
 WRITERS = ("postTurns", "postTurnsBulk", "addFact", "changeFact", "writeProfileSection", "changeUser")
 # They take no text, or keep none of it.
-OTHERS = {"getContext", "flushSession", "endSession", "restoreFact"}
+OTHERS = {"getContext", "search", "flushSession", "endSession", "restoreFact"}
 
 
 @pytest.fixture
