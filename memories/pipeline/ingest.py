@@ -3,7 +3,7 @@ transaction."""
 
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,6 +17,7 @@ from memories.models import EndUser, Session, SessionQueue, Tenant, Turn
 from memories.pipeline import debounce, redaction
 from memories.pipeline.closing import locked_queue, save_locked
 from memories.pipeline.debounce import ExtractionStatus
+from memories.pipeline.turn_rows import insert
 from memories.scoring import terms
 
 LAST_SEEN_STEP = timedelta(minutes=1)
@@ -86,9 +87,9 @@ class Receipt:
 
 @dataclass(frozen=True)
 class _Reading:
-    """Messages without their secrets, each with its tokens; how many secrets were cut; the signs they give."""
+    """Turns without secrets, which await their session, number and time; how many secrets were cut; the signs."""
 
-    counted: list[tuple[Message, int]]
+    turns: list[Turn]
     redactions: int
     signals: list[str]
 
@@ -137,19 +138,12 @@ def store_conversations(*, tenant: Tenant, conversations: Sequence[Conversation]
 
 def _read(conversation: Conversation, tenant: Tenant) -> _Reading:
     redacted = [_redacted(message) for message in conversation.messages]
-    counted = [(message, tokens.count(message.content)) for message, _ in redacted]
-    said = [_spoken(message) for message, _ in redacted]
-    return _Reading(counted, sum(count for _, count in redacted), debounce.signals_of(said, tenant))
+    turns = [turn for turn, _ in redacted]
+    return _Reading(turns, sum(count for _, count in redacted), debounce.signals_of(turns, tenant))
 
 
-def _spoken(message: Message) -> Turn:
-    """As much of a turn as tells whether it is fed."""
-    given = {"content": message.content, "tool_calls": message.tool_calls, "metadata": message.metadata}
-    return Turn(role=message.role, **given)
-
-
-def _redacted(message: Message) -> tuple[Message, int]:
-    """The message without secrets, and how many it held."""
+def _redacted(message: Message) -> tuple[Turn, int]:
+    """The message without secrets as a turn, and how many it held."""
     clean = redaction.redact_message(
         content=message.content,
         parts=message.parts,
@@ -157,23 +151,27 @@ def _redacted(message: Message) -> tuple[Message, int]:
         metadata=message.metadata,
         name=message.name,
     )
-    redacted = replace(
-        message,
+    turn = Turn(
+        role=message.role,
         content=clean.content,
         parts=clean.parts,
         tool_calls=clean.tool_calls,
         metadata=clean.metadata,
         # A mark may be longer than the secret in whose place it stands.
         name=clean.name[:LONGEST_NAME],
+        external_id=message.external_id or None,
+        timestamp=message.timestamp,
+        token_count=tokens.count(clean.content),
     )
-    return redacted, clean.count
+    turn.terms = terms.pack(terms.count(turn.content)) if turn.is_searchable else None
+    return turn, clean.count
 
 
 def _store(tenant: Tenant, conversation: Conversation, reading: _Reading) -> Receipt:
     queue = _capturing_queue(tenant, *conversation.key)
     if queue is None:
         return Receipt(session=None, turns=[], extraction=ExtractionStatus("off"))
-    stored, new = _sort_out(queue.session, reading.counted, now=queue.clock)
+    stored, new = _sort_out(queue.session, reading.turns, now=queue.clock)
     _append(queue, new, now=queue.clock, flush=conversation.flush, found=reading.signals)
     status = debounce.status_of(queue, now=queue.clock)
     return Receipt(queue.session, stored, status, reading.redactions, reading.signals)
@@ -217,21 +215,20 @@ def _may_capture(person: EndUser) -> bool:
     return person.capture
 
 
-def _sort_out(
-    session: Session, counted: Sequence[tuple[Message, int]], *, now: datetime
-) -> tuple[list[StoredTurn], list[Turn]]:
-    """Number the new messages and recognise those that the session already has."""
-    known = _known_turns(session, [message.external_id for message, _ in counted if message.external_id])
+def _sort_out(session: Session, turns: Sequence[Turn], *, now: datetime) -> tuple[list[StoredTurn], list[Turn]]:
+    """Number the new turns and recognise those that the session already has."""
+    known = _known_turns(session, [turn.external_id for turn in turns if turn.external_id])
     stored: list[StoredTurn] = []
     new: list[Turn] = []
-    for message, count in counted:
-        turn = known.get(message.external_id or "")
+    for given in turns:
+        turn = known.get(given.external_id) if given.external_id else None
         duplicate = turn is not None
         if turn is None:
-            turn = _turn(session, message, count, number=session.turn_count + len(new) + 1, now=now)
+            turn = given
+            _place(turn, session, number=session.turn_count + len(new) + 1, now=now)
             new.append(turn)
-            known.update({message.external_id: turn} if message.external_id else {})
-        elif (turn.role, turn.content, turn.parts) != (message.role, message.content, message.parts):
+            known.update({turn.external_id: turn} if turn.external_id else {})
+        elif (turn.role, turn.content, turn.parts) != (given.role, given.content, given.parts):
             raise ExternalIdReused
         stored.append(StoredTurn(turn.pk, turn.number, turn.external_id, turn.token_count, duplicate))
     return stored, new
@@ -243,32 +240,16 @@ def _known_turns(session: Session, external_ids: list[str]) -> dict[str | None, 
     return {turn.external_id: turn for turn in Turn.objects.filter(session=session, external_id__in=external_ids)}
 
 
-def _turn(session: Session, message: Message, token_count: int, *, number: int, now: datetime) -> Turn:
-    turn = Turn(
-        tenant_id=session.tenant_id,
-        end_user_id=session.end_user_id,
-        session=session,
-        number=number,
-        role=message.role,
-        content=message.content,
-        parts=message.parts,
-        name=message.name,
-        tool_calls=message.tool_calls,
-        metadata=message.metadata,
-        external_id=message.external_id or None,
-        token_count=token_count,
-        timestamp=message.timestamp,
-        created_at=now,
-    )
-    turn.terms = terms.pack(terms.count(turn.content)) if turn.is_searchable else None
-    return turn
+def _place(turn: Turn, session: Session, *, number: int, now: datetime) -> None:
+    turn.tenant_id, turn.end_user_id, turn.session_id = session.tenant_id, session.end_user_id, session.pk
+    turn.number, turn.created_at = number, now
 
 
 def _append(queue: SessionQueue, new: Sequence[Turn], *, now: datetime, flush: bool, found: Sequence[str]) -> None:
     """Write the new turns with the counters; with nothing new a flush still moves the due time."""
     session = queue.session
     if new:
-        Turn.objects.bulk_create(new)
+        insert(new)
         session.turn_count += len(new)
         session.token_count += sum(turn.token_count for turn in new)
         session.last_turn_at, session.ended_at = now, None

@@ -37,6 +37,7 @@ def _format(entry: dict[str, Any]) -> _Format:
 
 DATA = tomllib.loads((Path(__file__).parent / "data" / "secrets.toml").read_text(encoding="utf-8"))
 _FORMATS = [_format(entry) for entry in DATA["format"]]
+_BY_MARKER = [(marker, place) for place, form in enumerate(_FORMATS) for marker in form.markers]
 
 _PEM = re.compile(
     r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
@@ -57,8 +58,9 @@ _NO_PASSWORD = re.compile(
 def find(text: str) -> Iterator[Span]:
     """Every secret that its form gives away; stretches may overlap, the more exact kind comes first."""
     yield from _private_keys(text)
-    for form in _FORMATS:
-        yield from _matches(form, text)
+    # At once for all: nearly every text has none of them.
+    for place in sorted({place for marker, place in _BY_MARKER if marker in text}):
+        yield from _matches(_FORMATS[place], text)
     yield from _in_addresses(text)
 
 
@@ -74,8 +76,6 @@ def places(text: str, words: Iterable[str]) -> list[int]:
 
 
 def _matches(form: _Format, text: str) -> Iterator[Span]:
-    if not any(marker in text for marker in form.markers):
-        return
     done = 0
     for place in places(text, form.markers):
         if place < done:

@@ -335,7 +335,7 @@ class TestCost:
 
     def test_five_hundred_turns_are_one_insert(self, tenant: Tenant) -> None:
         taken = statements(lambda: post(tenant, *[say()] * 500))
-        assert sum(statement.startswith('INSERT INTO "memories_turn"') for statement in taken) == 1
+        assert sum(statement.startswith("INSERT INTO memories_turn") for statement in taken) == 1
 
 
 @pytest.mark.django_db(transaction=True)
