@@ -27,7 +27,7 @@ from memories.models import Tenant
 
 @cache
 def _reader(expected: type[Serializer[Any]]) -> Serializer[Any]:
-    """One for all threads: reading leaves nothing behind in it, and to make its fields takes longer than to use them."""
+    """One for all threads: reading leaves nothing behind in it, and making its fields takes longer than that."""
     reader = expected()
     # Now, not in the first thread that reads.
     _ = reader.fields

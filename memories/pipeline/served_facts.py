@@ -6,7 +6,7 @@ FactQuerySet says the same for everybody else; tests hold the one against the ot
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memories import conf
 from memories.models import EndUser
@@ -74,7 +74,7 @@ def written(person: EndUser, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Writte
 
 def _read(
     names: Sequence[str], person: EndUser, asker: Asker, *, rules: conf.Rules, now: datetime
-) -> list[tuple[object, ...]]:
+) -> list[tuple[Any, ...]]:
     given = {
         "tenant": person.tenant_id,
         "person": person.pk,
@@ -87,7 +87,7 @@ def _read(
     return rows.fetched(f"SELECT {', '.join(names)} {_SERVED}", given)
 
 
-def _written(row: Sequence[object]) -> Written:
+def _written(row: Sequence[Any]) -> Written:
     count = len(Measured._fields)
     values = dict(zip((*Measured._fields, *_WORDED), row, strict=True))
     return Written(Measured(*row[:count]), FactText(*(values[name] for name in FactText._fields)))

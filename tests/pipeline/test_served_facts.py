@@ -1,0 +1,67 @@
+"""The statement written by hand serves the facts that FactQuerySet serves, in the same order."""
+
+from datetime import timedelta
+from itertools import product
+from typing import Any
+
+import pytest
+
+from memories import conf
+from memories.models import EndUser, Fact
+from memories.pipeline import served_facts
+from memories.pipeline.served_facts import Asker
+from tests import factories
+from tests.factories import NOW
+
+pytestmark = pytest.mark.django_db
+WAYS: dict[str, tuple[Any, ...]] = {
+    "agent_id": ("", "planner", "other"),
+    "scope": ("private", "share"),
+    "allowed_users": ([], ["u1"], ["u2", "u1"], ["u2"]),
+    "allowed_roles": ([], ["doctor"], ["nurse", "doctor"], ["nurse"]),
+}
+KEPT_BACK_OR_NOT: list[dict[str, Any]] = [
+    {"expires_at": NOW},
+    {"expires_at": NOW + timedelta(seconds=1)},
+    {"confidence": 0.6},
+    {"confidence": 0.59},
+    *({"status": status} for status in ("pending", "superseded", "rejected", "archived", "trashed")),
+]
+ASKERS = [
+    Asker(user, agent, roles)
+    for user, agent, roles in product(("u1", "u2"), ("", "planner"), ((), ("doctor",), ("clerk", "nurse")))
+]
+
+
+@pytest.fixture
+def person() -> EndUser:
+    """With a fact of every way to be guarded, and some that time, status or doubt keep back."""
+    person = factories.end_user(external_id="u1")
+    for number, way in enumerate(product(*WAYS.values())):
+        over = dict(zip(WAYS, way, strict=True))
+        factories.fact(person, f"Fact {number}", created_at=NOW - timedelta(seconds=number // 2), **over)
+    for number, kept in enumerate(KEPT_BACK_OR_NOT):
+        factories.fact(person, f"Another {number}", **kept)
+    factories.fact(factories.end_user(person.tenant, external_id="u2"), "Another's")
+    return person
+
+
+@pytest.mark.parametrize("asker", ASKERS)
+def test_both_serve_the_same(person: EndUser, asker: Asker) -> None:
+    rules = conf.rules(person.tenant)
+    facts = Fact.objects.of(person.tenant, person).active(now=NOW).filter(confidence__gte=rules.served_confidence)
+    seen = facts.visible_to(user_id=asker.user_id, agent_id=asker.agent_id, roles=list(asker.roles))
+    expected = list(seen.order_by("-created_at", "-id").values_list("id", flat=True))
+    assert 0 < len(expected) < Fact.objects.count()
+    for read in (served_facts.served, served_facts.measured):
+        assert [fact.id for fact in read(person, asker, rules=rules, now=NOW)] == expected
+
+
+def test_a_fact_is_written_with_what_it_is_weighed_by(person: EndUser) -> None:
+    fact = factories.fact(person, "Ships with DHL", category="correction", source_error="UPS", mentions=3)
+    other = Fact.objects.get(content="Another's")
+    written = served_facts.written(person, [fact.pk, other.pk])
+    assert list(written) == [fact.pk]
+    assert written[fact.pk].text == (fact.pk, "correction", fact.confidence, "Ships with DHL", "UPS")
+    for name in ("created_at", "importance", "mentions", "last_confirmed_at", "last_recalled_at", "forget_at"):
+        assert getattr(written[fact.pk].fact, name) == getattr(fact, name)
