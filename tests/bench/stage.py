@@ -26,17 +26,21 @@ PATIENCE_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Size:
-    """How much is measured: rounds, of which the median counts; requests of each client in one; people with facts."""
+    """How much is measured: rounds, of which the median counts; requests of each client in one; people with facts.
+
+    `shrink`: by what the memories of people who have many are divided.
+    """
 
     rounds: int
     requests: int
     people: int
+    shrink: int = 1
 
 
 SIZES = {
     "full": Size(rounds=5, requests=100, people=2_000),
-    "quick": Size(rounds=3, requests=40, people=200),
-    "smoke": Size(rounds=1, requests=4, people=4),
+    "quick": Size(rounds=3, requests=40, people=200, shrink=4),
+    "smoke": Size(rounds=1, requests=4, people=4, shrink=200),
 }
 
 
