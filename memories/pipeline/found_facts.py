@@ -40,12 +40,27 @@ class Ranked(NamedTuple):
 
     fact: Measured
     score: float
-    parts: dict[str, float]
+    scores: Scores
+    weighed: Weighed
+    at: int
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """Written out for the few that are shown."""
+        parts = {
+            "vector": self.scores.vector[self.at],
+            "lexical": self.scores.lexical[self.at],
+            "confidence": self.weighed.confidence[self.at],
+            "decay": self.weighed.decay[self.at],
+            "recency": self.weighed.recency[self.at],
+        }
+        return {name: round(float(value), 6) for name, value in parts.items()}
 
 
 def measured(facts: FactQuerySet) -> list[Measured]:
-    """The facts, newest first."""
-    return [Measured(*row) for row in facts.order_by("-created_at", "-id").values_list(*Measured._fields)]
+    """The facts, newest first; in the binary format, for reading thousands of dates as text takes long."""
+    statement, parameters = facts.order_by("-created_at", "-id").values_list(*Measured._fields).query.sql_with_params()
+    return [Measured(*row) for row in rows.fetched(statement, parameters)]
 
 
 def rank(person: EndUser, facts: Sequence[Measured], question: Question, *, now: datetime) -> list[Ranked]:
@@ -54,7 +69,7 @@ def rank(person: EndUser, facts: Sequence[Measured], question: Question, *, now:
     scores = ranking.score(units, question.queries)
     weighed = _weighed(scores.total, facts, now=now)
     order = ranking.best_first(weighed.total, len(facts))
-    return [Ranked(facts[at], round(float(weighed.total[at]), 6), _parts(scores, weighed, at)) for at in order]
+    return [Ranked(facts[at], round(float(weighed.total[at]), 6), scores, weighed, int(at)) for at in order]
 
 
 def narrowed(facts: FactQuerySet, filters: Filters) -> FactQuerySet:
@@ -139,17 +154,6 @@ def _weighed(relevance: NDArray[np.float32], facts: Sequence[Measured], *, now: 
         decay=np.array([decayed(fact, now=now) for fact in facts], np.float32),
         age_days=np.array(ages, np.float32),
     )
-
-
-def _parts(scores: Scores, weighed: Weighed, at: int) -> dict[str, float]:
-    parts = {
-        "vector": scores.vector[at],
-        "lexical": scores.lexical[at],
-        "confidence": weighed.confidence[at],
-        "decay": weighed.decay[at],
-        "recency": weighed.recency[at],
-    }
-    return {name: round(float(value), 6) for name, value in parts.items()}
 
 
 def _evidence(facts: Sequence[uuid.UUID]) -> dict[uuid.UUID, list[Evidence]]:

@@ -1,5 +1,6 @@
 """The stage: a hub as `manage.py up` starts it, in a home of its own, and the floor on the same database."""
 
+import json
 import os
 import shutil
 import signal
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,23 @@ def opened(size: Size) -> Iterator[Stage]:
         shutil.rmtree(home)
 
 
+@contextmanager
+def another(chosen: Mapping[str, str]) -> Iterator[Server]:
+    """A second hub with these settings, in a home and on a database of its own; the key is its demo's."""
+    home = Path(tempfile.mkdtemp(prefix="mh-bench-"))
+    home.chmod(0o711)
+    port = _free_port()
+    given = {"MEMORYHUB_HOME": str(home / "home"), "MEMORYHUB_PORT": str(port), **chosen}
+    process = _started(home, "manage.py", "up", environ=given)
+    try:
+        _wait_for(process, home, lambda: RUNNING in _log(home))
+        yield Server(port, json.loads((home / "home" / "demo.json").read_text(encoding="utf-8"))["api_key"])
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(PATIENCE_SECONDS)
+        shutil.rmtree(home)
+
+
 def _choose(home: Path, *, port: int) -> None:
     """Make this process and its children users of that home, whatever hub the caller's environment names."""
     for name in list(os.environ):
@@ -92,10 +110,15 @@ def _key() -> str:
     return factories.api_key(factories.tenant(slug="bench"))[1]
 
 
-def _started(home: Path, *arguments: str) -> "subprocess.Popen[bytes]":
+def _started(home: Path, *arguments: str, environ: Mapping[str, str] | None = None) -> "subprocess.Popen[bytes]":
     with (home / "log").open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, *arguments], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env={**os.environ, **(environ or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
         )
 
 
