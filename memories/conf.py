@@ -74,13 +74,14 @@ class LLMConfig:
 class EmbeddingConfig:
     """What makes vectors: mode is local or openai (hashed in tests); dimensions 0 are the model's own.
 
-    timeout: seconds for a whole call to an endpoint.
+    timeout: seconds for a whole call to an endpoint; query_timeout: for one that a request waits for.
     """
 
     mode: str
     model: str
     dimensions: int
     timeout: float
+    query_timeout: float
     api_key: str
     base_url: str
 
@@ -144,6 +145,7 @@ def embeddings() -> EmbeddingConfig:
         model=settings.MEMORYHUB_EMBEDDING_MODEL or _EMBEDDING_MODELS[mode],
         dimensions=settings.MEMORYHUB_EMBEDDING_DIMENSIONS,
         timeout=settings.MEMORYHUB_EMBEDDING_TIMEOUT,
+        query_timeout=min(settings.MEMORYHUB_EMBEDDING_TIMEOUT, settings.MEMORYHUB_EMBEDDING_QUERY_TIMEOUT),
         api_key=settings.MEMORYHUB_EMBEDDING_API_KEY or fallback,
         base_url=base_url or settings.OPENAI_BASE_URL,
     )

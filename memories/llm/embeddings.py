@@ -65,17 +65,33 @@ def embed(texts: Sequence[str], *, kind: Kind = "passage", model: str | None = N
     return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.float32)
 
 
-def embed_query(text: str, *, model: str | None = None) -> npt.NDArray[np.float32]:
+def embed_query(text: str, *, model: str | None = None) -> Vectors:
     """The vector of one query, float32 [dimensions]; kept in this process by the hash of model and text."""
-    name = model or current_model()
-    key = hashlib.sha256(f"{name}\0{prepared(text)}".encode()).digest()
-    kept = _queries.get(key)
-    if kept is not None:
-        return kept
-    vector: npt.NDArray[np.float32] = embed([text], kind="query", model=name)[0]
-    vector.setflags(write=False)
-    _queries.put(key, vector)
-    return vector
+    return embed_queries([text], model=model or current_model())[0]
+
+
+def embed_queries(texts: Sequence[str], *, model: str) -> list[Vectors]:
+    """The vectors of what one question is asked by, float32 [dimensions] each; one call for those not known yet."""
+    keys = [_key(text, model) for text in texts]
+    known = {key: _queries.get(key) for key in keys}
+    new = [(key, text) for key, text in zip(keys, texts, strict=True) if known[key] is None]
+    if new:
+        made = embed([text for _, text in new], kind="query", model=model)
+        for (key, _), vector in zip(new, made, strict=True):
+            vector.setflags(write=False)
+            _queries.put(key, vector)
+            known[key] = vector
+    return [vector for key in keys if (vector := known[key]) is not None]
+
+
+def known_queries(texts: Sequence[str], *, model: str) -> list[Vectors] | None:
+    """Their vectors if all of them are kept in this process, else None."""
+    known = [vector for text in texts if (vector := _queries.get(_key(text, model))) is not None]
+    return known if len(known) == len(texts) else None
+
+
+def _key(text: str, model: str) -> bytes:
+    return hashlib.sha256(f"{model}\0{prepared(text)}".encode()).digest()
 
 
 def warm(model: str | None = None) -> None:

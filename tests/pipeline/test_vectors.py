@@ -33,6 +33,8 @@ def endpoint(settings: LazySettings) -> Iterator[Endpoint]:
         settings.MEMORYHUB_EMBEDDINGS = "openai"
         settings.MEMORYHUB_EMBEDDING_BASE_URL = endpoint.url
         endpoint.responds(sends_vectors())
+        # What is kept is used during a pause.
+        embeddings._queries.clear()
         yield endpoint
     openai_client.client_of.cache_clear()
 

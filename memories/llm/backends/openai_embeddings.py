@@ -24,15 +24,12 @@ from memories.llm.backends.retry_after import seconds_to_wait
 from memories.llm.backends.transport import deadline
 from memories.llm.embeddings import OPENAI_PREFIX, Kind, Vectors, checked
 
-# A search that waits longer is better answered by words alone.
-LONGEST_QUERY_SECONDS = 5.0
-
 
 def embed(texts: Sequence[str], kind: Kind, model: str) -> Vectors:
     """Unit vectors of the endpoint's model, from one call bounded in total time and size. Errors: EmbeddingError."""
     name, _, dimensions = model.removeprefix(OPENAI_PREFIX).partition("@")
     config = conf.embeddings()
-    timeout = min(config.timeout, LONGEST_QUERY_SECONDS) if kind == "query" else config.timeout
+    timeout = config.query_timeout if kind == "query" else config.timeout
     # Endpoints refuse an empty text.
     asked: dict[str, Any] = {"model": name, "input": [text or " " for text in texts], "encoding_format": "float"}
     if dimensions:
