@@ -5,11 +5,13 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
+from django.utils.module_loading import import_string
 
 from memories import conf
 from memories.conf import LOCAL_EMBEDDINGS
 
 SECRET_KEY_LENGTH = 32
+RERANK_ENDPOINT = "memories.llm.backends.rerank_endpoint.rerank"
 
 
 @register()
@@ -68,6 +70,27 @@ def local_dimensions_are_fixed(**_: Any) -> list[CheckMessage]:
         return []
     hint = "Unset MEMORYHUB_EMBEDDING_DIMENSIONS, or set MEMORYHUB_EMBEDDINGS to openai."
     return [Error("The dimensions of a local embedding cannot be chosen.", hint=hint, id="memories.E008")]
+
+
+@register()
+def reranker_is_a_function(**_: Any) -> list[CheckMessage]:
+    """Found at the start, not by the first search."""
+    path = settings.MEMORYHUB_RERANKER
+    try:
+        if not path or callable(import_string(path)):
+            return []
+    except ImportError:
+        pass
+    hint = f"Set MEMORYHUB_RERANKER to the dotted path of a function, e.g. {RERANK_ENDPOINT}, or unset it."
+    return [Error(f"There is no reranker {path!r}.", hint=hint, id="memories.E009")]
+
+
+@register()
+def rerank_endpoint_has_an_address(**_: Any) -> list[CheckMessage]:
+    if settings.MEMORYHUB_RERANKER != RERANK_ENDPOINT or settings.MEMORYHUB_RERANK_URL.startswith(("http:", "https:")):
+        return []
+    hint = "Set MEMORYHUB_RERANK_URL to the whole address, e.g. http://127.0.0.1:8001/v1/rerank."
+    return [Error("The rerank endpoint has no address.", hint=hint, id="memories.E010")]
 
 
 @register()

@@ -86,6 +86,17 @@ class EmbeddingConfig:
     base_url: str
 
 
+@dataclass(frozen=True)
+class RerankConfig:
+    """What orders the best results anew: path names a function ("": none); seconds it may take; the endpoint's own."""
+
+    path: str
+    timeout: float
+    url: str
+    model: str
+    api_key: str
+
+
 def rules(tenant: Overrides) -> Rules:
     """The numbers that hold for this tenant."""
     own = {
@@ -148,4 +159,15 @@ def embeddings() -> EmbeddingConfig:
         query_timeout=min(settings.MEMORYHUB_EMBEDDING_TIMEOUT, settings.MEMORYHUB_EMBEDDING_QUERY_TIMEOUT),
         api_key=settings.MEMORYHUB_EMBEDDING_API_KEY or fallback,
         base_url=base_url or settings.OPENAI_BASE_URL,
+    )
+
+
+def reranking() -> RerankConfig:
+    """The reranker in force."""
+    return RerankConfig(
+        path=settings.MEMORYHUB_RERANKER,
+        timeout=settings.MEMORYHUB_RERANK_TIMEOUT,
+        url=settings.MEMORYHUB_RERANK_URL,
+        model=settings.MEMORYHUB_RERANK_MODEL,
+        api_key=settings.MEMORYHUB_RERANK_API_KEY,
     )

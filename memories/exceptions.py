@@ -28,6 +28,7 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 │   ├── EmbeddingAnswerInvalid     too few vectors, another dimension, not finite; retryable
 │   ├── EmbeddingRefused           these texts will never be taken
 │   └── EmbeddingMisconfigured     key, model or address refused, or the model is not installed
+├── RerankFailed                   the reranker raised, was too slow or gave no usable scores
 └── ReembedUnfinished              the texts could not all be embedded; to be run again
 """
 
@@ -251,6 +252,13 @@ class EmbeddingMisconfigured(EmbeddingError):
     """The embedding endpoint refused the key, the model's name or the address; check the settings."""
 
     code = "embedding_misconfigured"
+
+
+class RerankFailed(MemoryHubError):
+    """The reranker gave no usable scores."""
+
+    code = "rerank_failed"
+    retryable = True
 
 
 class ReembedRunning(Conflict):

@@ -53,8 +53,10 @@ def ask(text: str) -> Question:
     space = EmbeddingSpace.objects.serving().with_clock().first()
     texts = query_texts(text)
     vectors = _vectors(texts, space) if space else None
-    # Found by words alone: an answer now is worth more than a better one later.
-    return Question(text, [Query.of(*one) for one in zip(texts, vectors or [None] * len(texts), strict=True)], space)
+    if vectors is None:
+        # Found by words alone: an answer now is worth more than a better one later.
+        return Question(text, [Query.of(one) for one in texts], space)
+    return Question(text, [Query.of(*one) for one in zip(texts, vectors, strict=True)], space)
 
 
 def _vectors(texts: Sequence[str], space: EmbeddingSpace) -> list[embeddings.Vectors] | None:

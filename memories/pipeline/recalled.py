@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from memories.llm.reranking import Candidate
 from memories.models import EndUser, Role, Turn
 from memories.models.folding import fold
-from memories.pipeline import found_turns
+from memories.pipeline import found_turns, reranking
 from memories.pipeline.asking import Question
-from memories.pipeline.findings import Filters
+from memories.pipeline.findings import TURN, Filters
 from memories.pipeline.found_turns import Ranking
 from memories.pipeline.lines import Line, turn_line
 from memories.pipeline.stores import ROLES, open_store
@@ -28,12 +29,25 @@ def lines(person: EndUser, question: Question, *, said: Sequence[str]) -> list[L
     """The best hits, best first, each before its neighbours; without what `said` (texts of facts) says already."""
     store = open_store(person, question.space)
     ranked = found_turns.rank(person, store, question, Filters())
-    hits = [place for place in _speakers(ranked).best(HITS) if ranked.scores.total[place] >= FLOOR]
+    hits = [place for place in _speakers(ranked).best(reranking.reach(HITS)) if ranked.scores.total[place] >= FLOOR]
+    parts = _reranked(ranked, question.text, hits)
+    hits = list(parts)[:HITS]
     places = list(dict.fromkeys(near for hit in hits for near in _with_neighbours(ranked, hit)))
     stored = found_turns.read(ranked, places)
     known = [fold(text) for text in said]
     told = [place for place in places if place in stored and stored[place].role in RECALLED_ROLES]
-    return [_line(ranked, place, stored[place]) for place in told if not _says_again(stored[place], known)]
+    unsaid = [place for place in told if not _says_again(stored[place], known)]
+    return [_line(ranked, place, stored[place], parts.get(place, {})) for place in unsaid]
+
+
+def _reranked(ranked: Ranking, query: str, hits: Sequence[int]) -> dict[int, dict[str, float]]:
+    """The hits in the order of the reranker, if there is one, each with that part of its score."""
+    if reranking.reach(0):
+        stored = found_turns.read(ranked, hits)
+        hits = [place for place in hits if place in stored]
+        candidates = [Candidate(TURN, str(stored[at].pk), stored[at].content, ranked.score(at)) for at in hits]
+        return {hits[place]: part for place, part in reranking.order(query, candidates)}
+    return {place: {} for place in hits}
 
 
 def _speakers(ranked: Ranking) -> Ranking:
@@ -51,8 +65,8 @@ def _with_neighbours(ranked: Ranking, hit: int) -> Iterator[int]:
             yield near
 
 
-def _line(ranked: Ranking, place: int, turn: Turn) -> Line:
-    return turn_line(turn, score=ranked.score(place), score_parts=ranked.parts(place))
+def _line(ranked: Ranking, place: int, turn: Turn, part: dict[str, float]) -> Line:
+    return turn_line(turn, score=ranked.score(place), score_parts=ranked.parts(place) | part)
 
 
 def _says_again(turn: Turn, known: Iterable[str]) -> bool:

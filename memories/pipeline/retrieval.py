@@ -1,13 +1,14 @@
 """Search over one person's memories: facts, turns and whole sessions, by meaning and by words (docs/retrieval.md)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, zip_longest
 
 from memories import conf
+from memories.llm.reranking import Candidate
 from memories.models import EndUser, Fact, FactQuerySet, Tenant
-from memories.pipeline import found_facts, found_turns
+from memories.pipeline import found_facts, found_turns, reranking
 from memories.pipeline.asking import Question, ask
 from memories.pipeline.findings import FACT, KINDS, SESSION, TURN, Filters, Finding
 from memories.pipeline.serving import audience
@@ -58,9 +59,11 @@ def search(*, tenant: Tenant, search: Search, now: datetime) -> Found:
     if meant.person is None:
         return Found(restricted=meant.restricted, serve=meant.serve)
     question = ask(search.query)
-    found, searched = _by_kind(meant.person, question, search, now=now)
+    wide = replace(search, limit=reranking.reach(search.limit))
+    found, searched = _by_kind(meant.person, question, wide, now=now)
+    results = _reranked(search.query, _merged(found, wide.limit))[: search.limit]
     explanation = Explanation(question.terms, question.language, question.embedding_model, searched)
-    return Found(_merged(found, search.limit), explanation if search.explain else None)
+    return Found(results, explanation if search.explain else None)
 
 
 def _by_kind(
@@ -90,6 +93,12 @@ def _facts(person: EndUser, search: Search, *, now: datetime) -> FactQuerySet:
     agent = search.filters.agent_id or ""
     visible = facts.visible_to(user_id=search.user_id, agent_id=agent, roles=list(search.roles))
     return found_facts.narrowed(visible, search.filters)
+
+
+def _reranked(query: str, found: Sequence[Finding]) -> list[Finding]:
+    candidates = [Candidate(one.kind, str(one.id), one.text, one.score) for one in found]
+    placed = reranking.order(query, candidates)
+    return [replace(found[place], score_parts=found[place].score_parts | part) for place, part in placed]
 
 
 def _merged(found: Sequence[Sequence[Finding]], limit: int) -> list[Finding]:

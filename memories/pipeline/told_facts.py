@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from memories import conf
+from memories.llm.reranking import Candidate
 from memories.models import Category, EndUser
-from memories.pipeline import found_facts, served_facts
+from memories.pipeline import found_facts, reranking, served_facts
 from memories.pipeline.asking import Question
+from memories.pipeline.findings import FACT
 from memories.pipeline.found_facts import Measured, Ranked
 from memories.pipeline.lines import Line, fact_line
 from memories.pipeline.served_facts import Asker, Served, Written
@@ -33,6 +35,8 @@ def tell(
     ordered, standing = _answering(person, asker, question, rules=rules, now=now)
     first = set(standing)
     others = [fact for fact in ordered if fact not in first]
+    if question:
+        others = _reranked(person, question.text, ordered, others)
     chosen = [*standing, *others[:limit]]
     written = served_facts.written(person, chosen)
     scored = [(written[fact], ordered[fact]) for fact in chosen if fact in written]
@@ -71,3 +75,22 @@ def _line(written: Written, ranked: Ranked | None, place: int, *, now: datetime)
     sure = written.fact.confidence
     parts = {"confidence": sure, "decay": found_facts.decayed(written.fact, now=now)}
     return fact_line(written.text, place=place, score=sure, score_parts=parts)
+
+
+def _reranked(
+    person: EndUser, query: str, ordered: dict[uuid.UUID, Ranked | None], others: list[uuid.UUID]
+) -> list[uuid.UUID]:
+    """The best of `others` in the order of the reranker, if there is one: only then their texts are read.
+
+    What it gave them is added to their parts in `ordered`.
+    """
+    best = others[: reranking.reach(0)]
+    texts = served_facts.written(person, best)
+    found = [ranked for fact in best if fact in texts and (ranked := ordered[fact])]
+    candidates = [Candidate(FACT, str(one.fact.id), texts[one.fact.id].text.content, one.score) for one in found]
+    placed: list[uuid.UUID] = []
+    for place, part in reranking.order(query, candidates):
+        one = found[place]
+        ordered[one.fact.id] = one._replace(parts=one.parts | part)
+        placed.append(one.fact.id)
+    return [*placed, *others[len(best) :]]

@@ -11,6 +11,8 @@ import pytest
 from django.conf import settings
 from django.core.checks import Error, run_checks
 
+from memories.checks import RERANK_ENDPOINT
+
 OURS = "memories."
 SOUND = {
     "MEMORYHUB_LEASE_SECONDS": 120,
@@ -104,5 +106,26 @@ def test_embeddings_that_cannot_be_made(
     monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], expected: list[str]
 ) -> None:
     for name, value in {"MEMORYHUB_EMBEDDINGS": "local", **given}.items():
+        monkeypatch.setattr(settings, name, value)
+    assert [message.id for message in run_checks() if (message.id or "") > "memories.E004"] == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, []),
+        ({"MEMORYHUB_RERANKER": "memories.llm.reranking.Candidate"}, []),
+        ({"MEMORYHUB_RERANKER": "nothing.of.this.name"}, ["memories.E009"]),
+        ({"MEMORYHUB_RERANKER": "memories.llm.reranking.nothing"}, ["memories.E009"]),
+        ({"MEMORYHUB_RERANKER": "no path"}, ["memories.E009"]),
+        ({"MEMORYHUB_RERANKER": "memories.checks.SECRET_KEY_LENGTH"}, ["memories.E009"]),
+        ({"MEMORYHUB_RERANKER": RERANK_ENDPOINT}, ["memories.E010"]),
+        ({"MEMORYHUB_RERANKER": RERANK_ENDPOINT, "MEMORYHUB_RERANK_URL": "http://127.0.0.1:1/rerank"}, []),
+    ],
+)
+def test_a_reranker_that_is_not_there(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], expected: list[str]
+) -> None:
+    for name, value in given.items():
         monkeypatch.setattr(settings, name, value)
     assert [message.id for message in run_checks() if (message.id or "") > "memories.E004"] == expected
