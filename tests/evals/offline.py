@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from memories.scoring import dense, language, terms
+from memories.scoring import language, terms
 from memories.scoring.constants import DEFAULT, Constants
 from memories.scoring.ranking import Query, Units, best_first, best_turns, query_texts, score
 from tests.evals import metrics
 from tests.evals.corpora import Corpus
-from tests.evals.embedding import DIMENSIONS, MODEL, Embedding
+from tests.evals.embedding import Embedding
 
 LIMIT = 50
 
@@ -29,7 +29,7 @@ class Measured:
         p50, p95 = (round(float(one), 2) for one in np.percentile(waits, [50, 95]))
         return {
             "figures": metrics.by_category(self.rows),
-            "scoring_ms": {"p50": p50, "p95": p95, "most_units": self.most_units},
+            "ms": {"p50": p50, "p95": p95, "most_units": self.most_units},
         }
 
 
@@ -42,7 +42,7 @@ def units_of(corpus: Corpus, embedding: Embedding, constants: Constants = DEFAUL
         packed=[terms.pack(terms.count(text)) for text in texts],
         vectors=embedding.of(texts),
         languages=[language.of(text) for text in texts],
-        blocks=dense.blocks(MODEL, DIMENSIONS),
+        blocks=embedding.blocks,
         constants=constants,
     )
 
@@ -64,7 +64,7 @@ def measure(corpora: Iterable[Corpus], embedding: Embedding, constants: Constant
         measured.most_units = max(measured.most_units, len(units))
         asked = [question for question in corpus.questions if question.gold]
         texts = [query_texts(question.text) for question in asked]
-        vectors = iter(embedding.of([one for each in texts for one in each]))
+        vectors = iter(embedding.of([one for each in texts for one in each], "query"))
         for question, each in zip(asked, texts, strict=True):
             queries = [Query.of(one, next(vectors)) for one in each]
             start = time.perf_counter()
