@@ -39,6 +39,11 @@ def fill(hub: Hub, person: str, units: Iterable[Unit]) -> None:
     for session, told in groupby(units, key=lambda unit: unit.session):
         for messages in _batches([_message(unit) for unit in told]):
             hub.call("POST", "/turns", {"user_id": person, "session_id": session, "messages": messages})
+    wait_for_vectors(hub, person)
+
+
+def wait_for_vectors(hub: Hub, person: str) -> None:
+    """Until all that was posted of the person can be found by its meaning."""
     deadline = time.monotonic() + EMBEDDED_WITHIN_SECONDS
     while not _is_embedded(hub, person):
         if time.monotonic() > deadline:

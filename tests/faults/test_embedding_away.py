@@ -5,6 +5,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import pytest
 from django.conf import LazySettings
@@ -113,6 +114,11 @@ def _live(visitor: Visitor, seconds: float) -> None:
         time.sleep(0.05)
 
 
+def _search_on(visitor: Visitor, numbers: Iterator[int]) -> None:
+    """Another question each time: none has its vector from before."""
+    visitor.search(f"quux {next(numbers)}")
+
+
 def mixed(answers: Sequence[Answered]) -> list[Answered]:
     """Searches whose best turn is not the one that the model they name finds nearest."""
     return [one for one in answers if one.model not in NEAREST or not one.best.startswith(NEAREST[one.model])]
@@ -133,7 +139,7 @@ def test_another_model_under_load(
         wait_until(lambda: visitor.pending() == 0)
         searchers, writer = [Visitor(visitor.key) for _ in range(2)], Visitor(visitor.key)
         numbers = itertools.count()
-        load = [Background(lambda one=one: one.search(f"quux {next(numbers)}")) for one in searchers]
+        load = [Background(partial(_search_on, one, numbers)) for one in searchers]
         load.append(Background(lambda: writer.post(f"{'apple' if next(numbers) % 2 else 'pear'} new")))
         wait_until(lambda: all(one.answers for one in searchers))
         settings.MEMORYHUB_EMBEDDING_MODEL = "second"
