@@ -1,8 +1,9 @@
 """Facts in the order in which they answer a question: by relevance, gently weighted by how good a fact is."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +44,7 @@ class Ranked(NamedTuple):
     scores: Scores
     weighed: Weighed
     at: int
+    reranked: Mapping[str, float] = MappingProxyType({})
 
     @property
     def parts(self) -> dict[str, float]:
@@ -54,7 +56,7 @@ class Ranked(NamedTuple):
             "decay": self.weighed.decay[self.at],
             "recency": self.weighed.recency[self.at],
         }
-        return {name: round(float(value), 6) for name, value in parts.items()}
+        return {name: round(float(value), 6) for name, value in parts.items()} | dict(self.reranked)
 
 
 def measured(facts: FactQuerySet) -> list[Measured]:

@@ -91,6 +91,6 @@ def _reranked(
     placed: list[uuid.UUID] = []
     for place, part in reranking.order(query, candidates):
         one = found[place]
-        ordered[one.fact.id] = one._replace(parts=one.parts | part)
+        ordered[one.fact.id] = one._replace(reranked=part)
         placed.append(one.fact.id)
     return [*placed, *others[len(best) :]]
