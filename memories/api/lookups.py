@@ -2,10 +2,17 @@
 
 import uuid
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
 
 from memories.exceptions import NotFound
-from memories.models import EndUser, ExtractionRun, Fact, FactEvidence, Session, Tenant
+from memories.models import EmbeddingSpace, EndUser, ExtractionRun, Fact, FactEvidence, FactVector, Session, Tenant
+
+# The model that serves, once a fact's present text has its vector.
+_EMBEDDED_BY = Subquery(
+    FactVector.objects.filter(
+        fact=OuterRef("pk"), text_digest=OuterRef("content_hash"), space__state=EmbeddingSpace.State.SERVING
+    ).values("space__model")
+)
 
 
 def person(*, tenant: Tenant, user_id: str) -> EndUser:
@@ -48,7 +55,8 @@ def fact(*, tenant: Tenant, fact_id: uuid.UUID) -> Fact:
 def facts(tenant: Tenant) -> QuerySet[Fact]:
     """A tenant's facts with all that an answer shows of them."""
     evidence = Prefetch("evidence", queryset=FactEvidence.objects.select_related("session"))
-    return Fact.objects.filter(tenant=tenant).select_related("end_user").prefetch_related(evidence)
+    facts = Fact.objects.filter(tenant=tenant).annotate(embedding_model=_EMBEDDED_BY)
+    return facts.select_related("end_user").prefetch_related(evidence)
 
 
 def extraction(*, tenant: Tenant, run_id: uuid.UUID) -> ExtractionRun:

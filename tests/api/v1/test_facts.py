@@ -9,6 +9,7 @@ from pytest_django import DjangoAssertNumQueries
 from memories.models import EndUser, Fact
 from tests import factories
 from tests.api.conftest import Hub
+from tests.vectors import embed_all
 
 DOCUMENTED = {
     "id", "user_id", "agent_id", "type", "category", "content", "raw", "structured", "key", "value", "confidence",
@@ -178,3 +179,17 @@ def test_bad_input_is_refused_with_its_place(hub: Hub, body: dict[str, Any], poi
     assert answer.status_code == 400
     assert (pointer, code) in [(fault["pointer"], fault["code"]) for fault in answer.json()["errors"]]
     assert not EndUser.objects.exists()
+
+
+def test_names_the_model_of_its_vector_once_it_has_one(hub: Hub) -> None:
+    person = factories.end_user(hub.tenant, external_id="u1")
+    fact = factories.fact(person)
+
+    def model() -> str | None:
+        told: str | None = hub.client.get(f"/facts/{fact.pk}").json()["embedding_model"]
+        return told
+
+    assert model() is None
+    embed_all(person)
+    assert model() == "use-multilingual-3"
+    assert hub.client.call("PATCH", f"/facts/{fact.pk}", {"content": "Another text"}).json()["embedding_model"] is None

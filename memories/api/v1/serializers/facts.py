@@ -148,14 +148,11 @@ class FactSerializer(serializers.Serializer[Fact]):
     expires_at = serializers.DateTimeField(allow_null=True)
     decay_score = serializers.FloatField()
     forget_at = serializers.DateTimeField(allow_null=True, help_text="When it will have faded; null: never.")
-    embedding_model = serializers.SerializerMethodField()
+    embedding_model = serializers.CharField(allow_null=True, help_text="Null until its text has a vector.")
 
     @extend_schema_field(RelationSerializer(many=True))
     def get_relations(self, _fact: Fact) -> list[dict[str, Any]]:
         return []
-
-    def get_embedding_model(self, _fact: Fact) -> str | None:
-        return None
 
 
 class ActorSerializer(serializers.Serializer[Any]):
