@@ -7,7 +7,8 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.models import EndUser, Turn
+from memories.models import EndUser, Turn, hand_written
+from memories.pipeline import rows
 from memories.pipeline.asking import Question
 from memories.pipeline.findings import SESSION, TURN, Filters, Finding
 from memories.pipeline.stores import Store, Talk
@@ -15,7 +16,12 @@ from memories.scoring import ranking
 from memories.scoring.ranking import Scores
 
 # What a finding shows of a turn.
-SHOWN = ("session", "number", "role", "content", "external_id", "timestamp", "created_at")
+SHOWN = ("id", "session_id", "number", "role", "content", "external_id", "timestamp", "created_at")
+# By hand, as what stands before every reply of an agent.
+_READ = f"""
+    SELECT {", ".join(SHOWN)} FROM memories_turn
+    WHERE tenant_id = %s AND end_user_id = %s AND id = ANY(%s)
+"""  # noqa: S608  (columns of our own model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +82,9 @@ def sessions(ranked: Ranking, *, limit: int) -> list[Finding]:
 def read(ranked: Ranking, places: Sequence[int]) -> dict[int, Turn]:
     """Place → the turn, from the database; one that was deleted meanwhile is not there."""
     ids = ranked.store.ids
-    found = Turn.objects.filter(pk__in=[ids[place] for place in places], tenant_id=ranked.person.tenant_id)
-    stored = found.filter(end_user=ranked.person).only(*SHOWN).in_bulk() if places else {}
+    wanted = [ids[place] for place in places]
+    found = rows.fetched(_READ, [ranked.person.tenant_id, ranked.person.pk, wanted]) if wanted else []
+    stored = {row[0]: hand_written.read(Turn, SHOWN, row) for row in found}
     return {place: stored[ids[place]] for place in places if ids[place] in stored}
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.models import EmbeddingSpace, EndUser, Role, Session, Turn, TurnVector
+from memories.models import EmbeddingSpace, EndUser, Role, Turn, TurnVector
 from memories.pipeline import rows
 from memories.pipeline.shelf import Shelf
 from memories.scoring import dense
@@ -25,6 +25,11 @@ MEBIBYTE = 2**20
 CAPACITY = 384 * MEBIBYTE
 IDLE_SECONDS = 600.0
 ROLES = tuple(Role.values)
+# By hand, as what stands before every reply of an agent.
+_TALKS = """
+    SELECT id, external_id, agent_id, turn_count, embedded_number FROM memories_session
+    WHERE tenant_id = %s AND end_user_id = %s AND turn_count > 0 ORDER BY created_at, id
+"""
 
 
 @dataclass(frozen=True)
@@ -127,11 +132,7 @@ _shelf: Shelf[Store] = Shelf(capacity=CAPACITY, idle_seconds=IDLE_SECONDS, weigh
 
 
 def _talks(person: EndUser) -> list[Talk]:
-    sessions = Session.objects.filter(tenant_id=person.tenant_id, end_user=person, turn_count__gt=0)
-    found = sessions.order_by("created_at", "id").values_list(
-        "id", "external_id", "agent_id", "turn_count", "embedded_number"
-    )
-    return [Talk(*row) for row in found]
+    return [Talk(*row) for row in rows.fetched(_TALKS, [person.tenant_id, person.pk])]
 
 
 def _brought_up_to_date(
