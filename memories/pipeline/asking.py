@@ -9,7 +9,7 @@ from memories import conf
 from memories.exceptions import EmbeddingAnswerInvalid, EmbeddingError, EmbeddingRefused, EmbeddingTimeout
 from memories.llm import embeddings
 from memories.models import EmbeddingSpace
-from memories.pipeline import patience
+from memories.pipeline import patience, spaces
 from memories.scoring import language, terms
 from memories.scoring.language import Language
 from memories.scoring.ranking import Query, query_texts
@@ -50,7 +50,7 @@ def ask(text: str) -> Question:
 
     An endpoint costs MEMORYHUB_EMBEDDING_QUERY_TIMEOUT at most, and nothing while it is left alone after a failure.
     """
-    space = EmbeddingSpace.objects.serving().with_clock().first()
+    space = spaces.serving()
     texts = query_texts(text)
     vectors = _vectors(texts, space) if space else None
     if vectors is None:

@@ -20,6 +20,11 @@ class Filters:
     agent_id: str | None = None
     session_id: str | None = None
 
+    @property
+    def narrows_facts(self) -> bool:
+        """Whether a fact may be left out for more than the agent who asks."""
+        return any((self.category, self.tags, self.since, self.until)) or self.session_id is not None
+
 
 @dataclass(frozen=True)
 class Evidence:

@@ -9,31 +9,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.models import EmbeddingSpace, EndUser, Fact, FactEvidence, FactQuerySet, FactVector
-from memories.pipeline import rows
+from memories.models import EndUser, Fact, FactEvidence, FactQuerySet
+from memories.pipeline import fact_units, rows
 from memories.pipeline.asking import Question
+from memories.pipeline.fact_units import Measured
 from memories.pipeline.findings import FACT, Evidence, Filters, Finding
-from memories.scoring import dense, ranking, weighting
+from memories.scoring import ranking, weighting
 from memories.scoring.decay import decay_score
-from memories.scoring.ranking import Scores, Units
+from memories.scoring.ranking import Scores
 from memories.scoring.weighting import Weighed
 
 DAY = timedelta(days=1)
-
-
-class Measured(NamedTuple):
-    """What a fact is ranked by; its text is read for the best only."""
-
-    id: uuid.UUID
-    category: str
-    created_at: datetime
-    confidence: float
-    importance: float
-    mentions: int
-    last_confirmed_at: datetime
-    last_recalled_at: datetime | None
-    forget_at: datetime | None
-    terms: bytes | None
+# What a finding shows of a fact.
+SHOWN = ("content", "agent_id", "category", "confidence", "tags", "first_observed_at")
 
 
 class Ranked(NamedTuple):
@@ -67,7 +55,9 @@ def measured(facts: FactQuerySet) -> list[Measured]:
 
 def rank(person: EndUser, facts: Sequence[Measured], question: Question, *, now: datetime) -> list[Ranked]:
     """All of the person's `facts`, best first; of equals the one that was given first."""
-    units = _units(person, facts, question.space)
+    if not facts:
+        return []
+    units = fact_units.units(person, facts, question.space)
     scores = ranking.score(units, question.queries)
     weighed = _weighed(scores.total, facts, now=now)
     order = ranking.best_first(weighed.total, len(facts))
@@ -91,8 +81,10 @@ def narrowed(facts: FactQuerySet, filters: Filters) -> FactQuerySet:
 
 def shown(person: EndUser, ranked: Sequence[Ranked]) -> list[Finding]:
     """The facts with their text and evidence as they are stored, in the given order."""
+    if not ranked:
+        return []
     ids = [one.fact.id for one in ranked]
-    stored = Fact.objects.of(person.tenant, person).filter(pk__in=ids).in_bulk() if ids else {}
+    stored = Fact.objects.of(person.tenant, person).filter(pk__in=ids).only(*SHOWN).in_bulk()
     evidence = _evidence(ids)
     return [
         _finding(one, stored[one.fact.id], evidence.get(one.fact.id, [])) for one in ranked if one.fact.id in stored
@@ -105,47 +97,6 @@ def decayed(fact: Measured, *, now: datetime) -> float:
         return fact.importance
     last = max(fact.last_confirmed_at, fact.last_recalled_at or fact.last_confirmed_at)
     return decay_score(importance=fact.importance, last_reinforced=last, mentions=fact.mentions, now=now)
-
-
-def _units(person: EndUser, facts: Sequence[Measured], space: EmbeddingSpace | None) -> Units:
-    vectors, languages = None, np.zeros(len(facts), "U2")
-    if space:
-        vectors = np.zeros((len(facts), space.dimensions), np.float32)
-        _fill(vectors, languages, facts, _vectors(person, space))
-    return Units.of(
-        sessions=np.arange(len(facts), dtype=np.int32),
-        packed=[fact.terms or b"" for fact in facts],
-        vectors=vectors,
-        present=languages != "",
-        languages=languages.tolist(),
-        blocks=dense.blocks(space.model, space.dimensions) if space else (),
-        alone=True,
-    )
-
-
-def _vectors(person: EndUser, space: EmbeddingSpace) -> list[tuple[uuid.UUID, str, bytes]]:
-    """(fact, language, vector) of the person's facts; a vector of an earlier text is none."""
-    statement = f"""
-        SELECT vector.fact_id, vector.language, halfvec_send(vector.vector)
-        FROM {FactVector._meta.db_table} vector
-        JOIN {Fact._meta.db_table} fact ON fact.id = vector.fact_id AND fact.content_hash = vector.text_digest
-        WHERE vector.tenant_id = %s AND vector.end_user_id = %s AND vector.space_id = %s
-          AND fact.status = 'active'"""  # noqa: S608 - the tables' names are ours
-    return rows.fetched(statement, [person.tenant_id, person.pk, space.pk])
-
-
-def _fill(
-    vectors: NDArray[np.float32],
-    languages: NDArray[np.str_],
-    facts: Sequence[Measured],
-    stored: Sequence[tuple[uuid.UUID, str, bytes]],
-) -> None:
-    place = {fact.id: at for at, fact in enumerate(facts)}
-    there = [row for row in stored if row[0] in place]
-    if there:
-        places = [place[row[0]] for row in there]
-        vectors[places] = rows.vectors([row[2] for row in there])
-        languages[places] = [row[1] for row in there]
 
 
 def _weighed(relevance: NDArray[np.float32], facts: Sequence[Measured], *, now: datetime) -> Weighed:

@@ -7,10 +7,12 @@ from itertools import chain, zip_longest
 
 from memories import conf
 from memories.llm.reranking import Candidate
-from memories.models import EndUser, Fact, FactQuerySet, Tenant
-from memories.pipeline import found_facts, found_turns, reranking
+from memories.models import EndUser, Fact, Tenant
+from memories.pipeline import found_facts, found_turns, reranking, served_facts
 from memories.pipeline.asking import Question, ask
+from memories.pipeline.fact_units import Measured
 from memories.pipeline.findings import FACT, KINDS, SESSION, TURN, Filters, Finding
+from memories.pipeline.served_facts import Asker
 from memories.pipeline.serving import audience
 from memories.pipeline.stores import open_store
 
@@ -73,7 +75,7 @@ def _by_kind(
     found: dict[str, list[Finding]] = {}
     searched: dict[str, int] = {}
     if FACT in search.kinds:
-        facts = found_facts.rank(person, found_facts.measured(_facts(person, search, now=now)), question, now=now)
+        facts = found_facts.rank(person, _facts(person, search, now=now), question, now=now)
         found[FACT], searched[FACT] = found_facts.shown(person, facts[: search.limit]), len(facts)
     if TURN in search.kinds or SESSION in search.kinds:
         store = open_store(person, question.space)
@@ -86,19 +88,25 @@ def _by_kind(
     return [found[kind] for kind in search.kinds], {kind: searched[kind] for kind in search.kinds}
 
 
-def _facts(person: EndUser, search: Search, *, now: datetime) -> FactQuerySet:
+def _facts(person: EndUser, search: Search, *, now: datetime) -> list[Measured]:
     """Facts that may be served to who asks (rules.md, 8.2), as far as the filters leave them."""
     rules = conf.rules(person.tenant)
+    asker = Asker(search.user_id, search.filters.agent_id or "", search.roles)
+    if not search.filters.narrows_facts:
+        return served_facts.measured(person, asker, rules=rules, now=now)
     facts = Fact.objects.of(person.tenant, person).active(now=now).filter(confidence__gte=rules.served_confidence)
-    agent = search.filters.agent_id or ""
-    visible = facts.visible_to(user_id=search.user_id, agent_id=agent, roles=list(search.roles))
-    return found_facts.narrowed(visible, search.filters)
+    visible = facts.visible_to(user_id=asker.user_id, agent_id=asker.agent_id, roles=list(asker.roles))
+    return found_facts.measured(found_facts.narrowed(visible, search.filters))
 
 
 def _reranked(query: str, found: Sequence[Finding]) -> list[Finding]:
     candidates = [Candidate(one.kind, str(one.id), one.text, one.score) for one in found]
     placed = reranking.order(query, candidates)
-    return [replace(found[place], score_parts=found[place].score_parts | part) for place, part in placed]
+    return [_with_part(found[place], part) for place, part in placed]
+
+
+def _with_part(finding: Finding, part: dict[str, float]) -> Finding:
+    return replace(finding, score_parts=finding.score_parts | part) if part else finding
 
 
 def _merged(found: Sequence[Sequence[Finding]], limit: int) -> list[Finding]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from memories import conf
 from memories.models import EndUser
 from memories.pipeline import rows
-from memories.pipeline.found_facts import Measured
+from memories.pipeline.fact_units import Measured
 from memories.pipeline.lines import FactText
 
 _WEIGHED = tuple(name for name in Measured._fields if name != "terms")

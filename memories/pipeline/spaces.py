@@ -9,9 +9,15 @@ from django.db.models.functions import Now
 
 from memories.exceptions import EmbeddingError, EmbeddingRefused
 from memories.llm import embeddings
-from memories.models import EmbeddingSpace
+from memories.models import EmbeddingSpace, hand_written
 
 State = EmbeddingSpace.State
+_COLUMNS = hand_written.columns_of(EmbeddingSpace)
+# By hand, as what stands before every reply of an agent.
+_SERVING = f"""
+    SELECT {hand_written.selected("s", _COLUMNS)}, statement_timestamp() FROM memories_embeddingspace s
+    WHERE s.state = 'serving'
+"""  # noqa: S608  (columns of our own model)
 
 LONGEST_PAUSE_SECONDS = 30.0
 # The word of the endpoint itself counts for more, within reason.
@@ -26,7 +32,14 @@ SWITCHING = 3
 
 def serving() -> EmbeddingSpace | None:
     """The space that queries are asked in; None before the first text was embedded."""
-    return EmbeddingSpace.objects.serving().with_clock().first()
+    with connection.cursor() as cursor:
+        cursor.execute(_SERVING)
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    space = hand_written.read(EmbeddingSpace, _COLUMNS, row)
+    space.clock = row[-1]
+    return space
 
 
 def can_embed(space: EmbeddingSpace) -> bool:

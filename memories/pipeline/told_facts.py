@@ -10,8 +10,9 @@ from memories.llm.reranking import Candidate
 from memories.models import Category, EndUser
 from memories.pipeline import found_facts, reranking, served_facts
 from memories.pipeline.asking import Question
+from memories.pipeline.fact_units import Measured
 from memories.pipeline.findings import FACT
-from memories.pipeline.found_facts import Measured, Ranked
+from memories.pipeline.found_facts import Ranked
 from memories.pipeline.lines import Line, fact_line
 from memories.pipeline.served_facts import Asker, Served, Written
 

@@ -244,7 +244,7 @@ class TestCost:
         factories.fact(person, "Ana runs a bakery")
         embed_all(person)
         once, again = cost(), cost()
-        assert again == once - 2  # the turns and vectors are kept
+        assert again == once - 3  # the turns, their vectors and those of facts are kept
         for number in range(3):
             factories.session(person, TALK, session_id=f"more-{number}")
             factories.fact(person, f"Fact {number}")

@@ -1,5 +1,6 @@
 """`manage.py embedder`: what `manage.py worker` runs beside its cluster; alone, one more that stands by."""
 
+import os
 from argparse import SUPPRESS
 from typing import Any
 
@@ -10,6 +11,7 @@ from memories.management.supervision import follow_parent
 
 # A call to an endpoint that is cut off here is made again by the next embedder.
 PATIENCE_SECONDS = 5.0
+NICENESS = 10
 
 
 class Command(BaseCommand):
@@ -21,4 +23,6 @@ class Command(BaseCommand):
     def handle(self, *, supervised: bool, **_options: Any) -> None:
         if supervised:
             follow_parent(patience=PATIENCE_SECONDS)
+        # Whoever posts or asks goes first: vectors can wait a moment for a core.
+        os.nice(NICENESS)
         Embedder().run()
