@@ -1,4 +1,4 @@
-"""The model's endpoint away while 200 sessions are due: nobody is parked, and there is no stampede when it is back."""
+"""The model's endpoint away while 200 sessions are due: all go on by themselves, without a stampede."""
 
 import time
 from collections import Counter
@@ -71,7 +71,8 @@ def test_an_outage(port: int, settings: Settings, note: Note, name: str, outage:
         time.sleep(AWAY_SECONDS)
     crowd.look()
     assert crowd.done == []
-    assert not SessionQueue.objects.filter(parked_at__isnull=False).exists()
+    # A wrong key parks the batch that found out; it goes on with the others.
+    assert SessionQueue.objects.filter(parked_at__isnull=False).count() == (name == "401")
     away = sum(ExtractionRun.objects.values_list("calls", flat=True))
     assert 2 <= away <= MOST_CALLS_AWAY
     parrot = Parrot(seconds=0.05)
@@ -88,4 +89,5 @@ def test_an_outage(port: int, settings: Settings, note: Note, name: str, outage:
     assert parrot.most_at_once <= CLUSTERS * POOL
     # One finds out, the others wait for its answer.
     assert all(later - parrot.arrivals[0] >= parrot.seconds for later in parrot.arrivals[1:])
-    assert set(ExtractionRun.objects.filter(status="committed").values_list("attempt", flat=True)) <= {1, 2}
+    if size > 1:
+        assert set(ExtractionRun.objects.filter(status="committed").values_list("attempt", flat=True)) <= {1, 2}
