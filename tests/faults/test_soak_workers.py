@@ -90,8 +90,9 @@ def test_a_batch_that_kills_its_worker_each_time(parrot: Parrot, settings: Setti
 
 
 def test_four_clusters_take_each_batch_once(parrot: Parrot, settings: Settings, note: Note) -> None:
-    crowd = Crowd(settings, 200, "cat")
+    # Before: the clusters arm by themselves what was stored without a model.
     parrot.batches.clear()
+    crowd = Crowd(settings, 200, "cat")
     seconds = work_off(crowd)
     note("200 sessions, four clusters", seconds, f"{sum(parrot.batches.values())} calls")
     assert crowd.wrong() == {}
