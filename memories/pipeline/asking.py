@@ -63,8 +63,8 @@ def _vectors(texts: Sequence[str], space: EmbeddingSpace) -> list[embeddings.Vec
     known = embeddings.known_queries(texts, model=space.model)
     if known and _fit(known, space):
         return known
-    if space.paused_until and space.paused_until > space.clock:
-        # The embedders found the endpoint down: nobody who asks needs to wait to find the same.
+    if not spaces.can_embed(space):
+        # Of another model than is configured, or found down by the embedders: nobody needs to wait to find the same.
         return None
     ticket = _pauses[space.pk].enter()
     if ticket is None:

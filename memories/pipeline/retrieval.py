@@ -64,8 +64,11 @@ def search(*, tenant: Tenant, search: Search, now: datetime) -> Found:
     wide = replace(search, limit=reranking.reach(search.limit))
     found, searched = _by_kind(meant.person, question, wide, now=now)
     results = _reranked(search.query, _merged(found, wide.limit))[: search.limit]
-    explanation = Explanation(question.terms, question.language, question.embedding_model, searched)
-    return Found(results, explanation if search.explain else None)
+    return Found(results, _explanation(question, searched) if search.explain else None)
+
+
+def _explanation(question: Question, searched: dict[str, int]) -> Explanation:
+    return Explanation(question.terms, question.language, question.embedding_model, searched)
 
 
 def _by_kind(
