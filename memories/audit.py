@@ -9,9 +9,11 @@ from memories.models import ActorKind, AuditEvent, ExtractionRun, Fact, FactRevi
 
 # What a revision keeps and a restore brings back: the statement itself and what decides whether it is served.
 REVISED_FIELDS = (
-    "content", "category", "key", "value", "confidence", "importance", "tags", "source", "source_error", "trust",
-    "structured", "status", "pinned", "locked", "binding", "scope", "agent_id", "allowed_users", "allowed_roles",
+    "content", "category", "key", "value", "confidence", "stated_confidence", "importance", "tags", "raw", "source",
+    "source_error", "trust", "structured", "status", "flags", "pinned", "locked", "binding", "scope", "agent_id",
+    "allowed_users", "allowed_roles", "mentions",
 )  # fmt: skip
+REVISED_MOMENTS = ("last_confirmed_at", "valid_to", "expires_at", "trashed_at")
 
 
 @dataclass(frozen=True)
@@ -61,13 +63,39 @@ def record(
 
 
 def snapshot(fact: Fact) -> dict[str, Any]:
-    """The revised fields of a fact as they are now, with its expiry as ISO-8601 text."""
+    """The revised fields of a fact as they are now; moments as ISO-8601 text, its successor as the id's text."""
     state = {name: getattr(fact, name) for name in REVISED_FIELDS}
-    return {**state, "expires_at": fact.expires_at.isoformat() if fact.expires_at else None}
+    moments = {name: getattr(fact, name) for name in REVISED_MOMENTS}
+    told = {name: moment.isoformat() if moment else None for name, moment in moments.items()}
+    return {**state, **told, "superseded_by": str(fact.superseded_by_id) if fact.superseded_by_id else None}
 
 
-def revise(*, fact: Fact, verb: str, actor: Actor, before: dict[str, Any], reason: str, now: datetime) -> FactRevision:
-    """Write the revision of the fact's present version; `before` is its snapshot prior to the change ({} when new)."""
+def put_back(fact: Fact, state: dict[str, Any]) -> None:
+    """Give the fact the fields of a snapshot, or of a part of one, again; the inverse of snapshot()."""
+    for name, value in state.items():
+        if name in REVISED_MOMENTS:
+            setattr(fact, name, datetime.fromisoformat(value) if value else None)
+        elif name == "superseded_by":
+            fact.superseded_by_id = uuid.UUID(value) if value else None
+        else:
+            setattr(fact, name, value)
+    fact.say(fact.content)
+
+
+def revise(
+    *,
+    fact: Fact,
+    verb: str,
+    actor: Actor,
+    before: dict[str, Any],
+    reason: str,
+    now: datetime,
+    change_set: uuid.UUID | None = None,
+) -> FactRevision:
+    """Write the revision of the fact's present version; `before` is its snapshot prior to the change ({} when new).
+
+    `change_set` is shared by the revisions of one decision.
+    """
     after = snapshot(fact)
     return FactRevision.objects.create(
         fact=fact,
@@ -78,5 +106,6 @@ def revise(*, fact: Fact, verb: str, actor: Actor, before: dict[str, Any], reaso
         before={name: value for name, value in before.items() if after[name] != value},
         after=after,
         reason=reason,
+        change_set=change_set,
         created_at=now,
     )

@@ -16,7 +16,9 @@ from memories.models import (
     FactEvidence,
     IdempotencyRecord,
     Operator,
+    ProfileRevision,
     ProfileSection,
+    ReviewItem,
     Scope,
     Session,
     Tenant,
@@ -112,6 +114,19 @@ def profile_section(
     return ProfileSection.objects.create(
         tenant=person.tenant, end_user=person, section=section, summary=summary, **given
     )
+
+
+def profile_revision(person: EndUser, after: str = "Runs a bakery.", **over: Any) -> ProfileRevision:
+    """Of a version that was written, unless `version` is None."""
+    given = {"section": "work_context", "version": 1, "verb": "write", "actor_kind": ActorKind.RUN, **over}
+    return ProfileRevision.objects.create(end_user=person, after=after, **{"created_at": NOW, **given})
+
+
+def review_item(of: Fact | None, **over: Any) -> ReviewItem:
+    """An open question about a suggestion, or about `known`."""
+    about = of or over["known"]
+    given = {"kind": "quarantined", "reason": "assistant_trust", "created_at": NOW, **over}
+    return ReviewItem.objects.create(tenant=about.tenant, end_user=about.end_user, fact=of, **given)
 
 
 def operator(**over: Any) -> Operator:

@@ -70,7 +70,7 @@ class TenantPage(Page):
     empty_hint = "A tenant is an application that uses the hub; its API keys and end users belong to it."
     fieldsets = (
         (None, {"fields": ("slug", "name", "time_zone", ("capture", "serve"))}),
-        ("What to remember", {"fields": ("extraction_guidance", "signal_phrases")}),
+        ("What to remember", {"fields": ("extraction_guidance", "trust_assistant", "signal_phrases")}),
         (
             "When to extract",
             {"fields": (("debounce_seconds", "max_wait_seconds"), ("lease_seconds", "max_attempts"))},

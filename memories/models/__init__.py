@@ -1,16 +1,15 @@
 """Tables and their query vocabulary; one module per subject."""
 
+from memories.models.actors import ActorKind
 from memories.models.api_keys import APIKey, Scope
 from memories.models.audit import AuditEvent
 from memories.models.conversations import Role, Session, SessionQueue, Turn
 from memories.models.embeddings import EmbeddingSpace, FactVector, TurnVector
+from memories.models.evidence import FactEvidence, FactRelation, RelationType
 from memories.models.facts import (
-    ActorKind,
     Category,
     Fact,
-    FactEvidence,
     FactQuerySet,
-    FactRevision,
     MemoryScope,
     MemoryType,
     Source,
@@ -22,6 +21,8 @@ from memories.models.operators import Operator
 from memories.models.people import EndUser
 from memories.models.profile import ProfileSection, Section
 from memories.models.refusals import FactRefusal
+from memories.models.review import ReviewItem
+from memories.models.revisions import FactRevision, ProfileRevision
 from memories.models.runs import ExtractionRun
 from memories.models.tenants import Tenant
 from memories.models.throttles import ThrottleCounter
@@ -40,13 +41,17 @@ __all__ = [
     "FactEvidence",
     "FactQuerySet",
     "FactRefusal",
+    "FactRelation",
     "FactRevision",
     "FactVector",
     "IdempotencyRecord",
     "MemoryScope",
     "MemoryType",
     "Operator",
+    "ProfileRevision",
     "ProfileSection",
+    "RelationType",
+    "ReviewItem",
     "Role",
     "Scope",
     "Section",

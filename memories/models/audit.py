@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from memories.models.facts import ActorKind
+from memories.models.actors import ActorKind
 
 
 class AuditEvent(models.Model):

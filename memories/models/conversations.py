@@ -174,6 +174,8 @@ class Turn(models.Model):
         help_text="Hashes of the words with their counts (scoring.terms); empty: not searched.",
     )
     timestamp = models.DateTimeField(null=True, blank=True, help_text="The client's time; never decides the order.")
+    # No foreign key: its check would cost every post, and keys are revoked, not deleted.
+    key_id = models.UUIDField(null=True, editable=False, help_text="Of the API key that posted it.")
     created_at = models.DateTimeField()
 
     objects = TurnQuerySet.as_manager()

@@ -9,7 +9,6 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
-from memories.models.conversations import Session, Turn
 from memories.models.folding import text_digest
 from memories.models.ids import new_id
 from memories.models.people import EndUser
@@ -225,58 +224,3 @@ class Fact(models.Model):
         )
         faded = decay_score(importance=self.importance, last_reinforced=last, mentions=self.mentions, now=now)
         self.decay_score = self.importance if self.forget_at is None else faded
-
-
-class FactEvidence(models.Model):
-    """A turn that a fact rests on."""
-
-    id = models.BigAutoField(primary_key=True)
-    fact = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="evidence", db_index=False)
-    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="+")
-    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="+")
-    turn_number = models.PositiveIntegerField()
-    quote = models.TextField(blank=True)
-    created_at = models.DateTimeField()
-
-    class Meta:
-        ordering = ["created_at", "turn_number"]
-        verbose_name_plural = "fact evidence"
-        constraints = [
-            # Serves reading a fact's evidence; the same turn is cited once.
-            models.UniqueConstraint(fields=["fact", "turn"], name="evidence_once"),
-        ]
-
-    def __str__(self) -> str:
-        return f"Evidence {self.pk}"
-
-
-class ActorKind(models.TextChoices):
-    RUN = "run"
-    OPERATOR = "operator"
-    KEY = "key"
-    COMMAND = "command"
-
-
-class FactRevision(models.Model):
-    """One version of a fact: what changed, who or what changed it, and why."""
-
-    id = models.BigAutoField(primary_key=True)
-    fact = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="revisions", db_index=False)
-    version = models.PositiveIntegerField()
-    verb = models.CharField(max_length=20)
-    actor_kind = models.CharField(max_length=8, choices=ActorKind.choices)
-    actor_id = models.CharField(max_length=36, blank=True)
-    before = models.JSONField(default=dict, help_text="The changed fields as they were.")
-    after = models.JSONField(default=dict, help_text="The whole state after the change.")
-    reason = models.TextField(blank=True, max_length=2000)
-    created_at = models.DateTimeField()
-
-    class Meta:
-        ordering = ["-version"]
-        constraints = [
-            # Serves a fact's history, and makes two changes of one version impossible.
-            models.UniqueConstraint(fields=["fact", "version"], name="revision_once"),
-        ]
-
-    def __str__(self) -> str:
-        return f"Revision {self.version} of fact {self.fact_id}"

@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from memories.models.facts import ActorKind
+from memories.models.actors import ActorKind
 from memories.models.ids import new_id
 from memories.models.people import EndUser
 from memories.models.runs import ExtractionRun

@@ -16,6 +16,9 @@ class Tenant(models.Model):
     name = models.CharField(max_length=200, blank=True)
     capture = models.BooleanField(default=True, help_text="Off: posted turns are answered 202 and not stored.")
     serve = models.BooleanField(default=True, help_text="Off: contexts are empty.")
+    trust_assistant = models.BooleanField(
+        default=False, help_text="On: what only the assistant said is served without review; people's words stay above."
+    )
     extraction_guidance = models.TextField(
         blank=True, max_length=4000, help_text="Your own words to the model on what to remember; sent with every call."
     )

@@ -102,14 +102,17 @@ def store_turns(
     agent_id: str,
     messages: Sequence[Message],
     flush: bool = False,
+    key_id: uuid.UUID | None = None,
 ) -> Receipt:
     """Store messages in order and arm the session; person and session are made on first sight.
+
+    `key_id` is of the API key that posted them.
 
     Errors, with nothing stored: PersonRestricted; ExternalIdReused when an external_id comes with other content.
     """
     conversation = Conversation(user_id, session_id, agent_id, messages, flush)
     # Read before the lock: that of a long text takes longer than storing it.
-    reading = _read(conversation, tenant)
+    reading = _read(conversation, tenant, key_id)
     with transaction.atomic():
         receipt = _store(tenant, conversation, reading)
         if receipt.session and receipt.accepted:
@@ -117,12 +120,14 @@ def store_turns(
         return receipt
 
 
-def store_conversations(*, tenant: Tenant, conversations: Sequence[Conversation]) -> list[Receipt]:
+def store_conversations(
+    *, tenant: Tenant, conversations: Sequence[Conversation], key_id: uuid.UUID | None = None
+) -> list[Receipt]:
     """Store them all, or none; the receipts are in the given order.
 
     Errors, with the conversation's pointer: those of store_turns().
     """
-    readings = [_read(conversation, tenant) for conversation in conversations]
+    readings = [_read(conversation, tenant, key_id) for conversation in conversations]
     receipts: dict[int, Receipt] = {}
     with transaction.atomic():
         # In one order for everybody: two that name the same sessions wait for each other one way only.
@@ -136,9 +141,11 @@ def store_conversations(*, tenant: Tenant, conversations: Sequence[Conversation]
     return [receipts[index] for index in range(len(conversations))]
 
 
-def _read(conversation: Conversation, tenant: Tenant) -> _Reading:
+def _read(conversation: Conversation, tenant: Tenant, key_id: uuid.UUID | None) -> _Reading:
     redacted = [_redacted(message) for message in conversation.messages]
     turns = [turn for turn, _ in redacted]
+    for turn in turns:
+        turn.key_id = key_id
     return _Reading(turns, sum(count for _, count in redacted), debounce.signals_of(turns, tenant))
 
 

@@ -424,7 +424,8 @@ class TestRestore:
         assert (restored.status, restored.trashed_at, restored.last_confirmed_at) == ("active", None, LATER)
         assert refused_digests(person) == set()
         revision = FactRevision.objects.get(version=3)
-        assert (revision.verb, revision.reason, revision.after) == ("restore", "Not a joke", before)
+        confirmed = {"last_confirmed_at": LATER.isoformat()}
+        assert (revision.verb, revision.reason, revision.after) == ("restore", "Not a joke", before | confirmed)
 
     def test_only_its_own_refusals_are_lifted(self, fact: Fact, person: EndUser) -> None:
         forget(factories.fact(person, "Likes tea", key="drink"))

@@ -179,7 +179,9 @@ def test_same_text_reinforces(extract: Extractor, person: EndUser, text: str) ->
     )
     assert FactEvidence.objects.filter(fact=fact).count() == 2
     revision = fact.revisions.get(version=2)
-    assert (revision.verb, revision.actor_id, revision.before) == ("reinforce", str(run.pk), {"confidence": 0.9})
+    assert (revision.verb, revision.actor_id) == ("reinforce", str(run.pk))
+    assert {name: revision.before[name] for name in ("confidence", "mentions")} == {"confidence": 0.9, "mentions": 1}
+    assert set(revision.before) == {"confidence", "mentions", "last_confirmed_at"}
 
 
 def test_reinforced_confidence_ends_at_one(extract: Extractor, person: EndUser) -> None:

@@ -23,7 +23,7 @@ def person() -> EndUser:
 
 def post(person: EndUser, *said: tuple[str, str], flush: bool = False, **over: Any) -> Receipt:
     messages = [Message(role, text, **over) for role, text in said]
-    given = {"user_id": person.external_id, "session_id": "s1", "agent_id": ""}
+    given: dict[str, Any] = {"user_id": person.external_id, "session_id": "s1", "agent_id": ""}
     return ingest.store_turns(tenant=person.tenant, messages=messages, flush=flush, **given)
 
 

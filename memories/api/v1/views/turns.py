@@ -37,6 +37,7 @@ class TurnsView(Endpoint):
             agent_id=given.get("agent_id") or "",
             messages=given["messages"],
             flush=given["flush"],
+            key_id=self.caller.key.pk,
         )
         if receipt.session:
             self.told_people.add(receipt.session.end_user_id)
@@ -56,7 +57,7 @@ class BulkTurnsView(Endpoint):
     )
     def post(self, request: Request) -> Response:
         given = self.body(BulkSerializer)["conversations"]
-        receipts = ingest.store_conversations(tenant=self.tenant, conversations=given)
+        receipts = ingest.store_conversations(tenant=self.tenant, conversations=given, key_id=self.caller.key.pk)
         self.told_people.update(receipt.session.end_user_id for receipt in receipts if receipt.session)
         told = zip(receipts, given, strict=True)
         return Response({"results": [receipt_answer(one, user_id=of.user_id) for one, of in told]}, status=202)

@@ -1,0 +1,10 @@
+"""Who or what changes something."""
+
+from django.db import models
+
+
+class ActorKind(models.TextChoices):
+    RUN = "run"
+    OPERATOR = "operator"
+    KEY = "key"
+    COMMAND = "command"

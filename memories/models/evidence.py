@@ -1,0 +1,59 @@
+"""What a fact rests on, and how it stands to other facts."""
+
+from django.db import models
+
+from memories.models.conversations import Session, Turn
+from memories.models.facts import Fact
+
+
+class FactEvidence(models.Model):
+    """A turn that a fact rests on."""
+
+    id = models.BigAutoField(primary_key=True)
+    fact = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="evidence", db_index=False)
+    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="+")
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="+")
+    turn_number = models.PositiveIntegerField()
+    quote = models.TextField(blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["created_at", "turn_number"]
+        verbose_name_plural = "fact evidence"
+        constraints = [
+            # Serves reading a fact's evidence; the same turn is cited once.
+            models.UniqueConstraint(fields=["fact", "turn"], name="evidence_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Evidence {self.pk}"
+
+
+class RelationType(models.TextChoices):
+    """How a fact stands to another one; that it supersedes one is told by `Fact.superseded_by`."""
+
+    RELATED_TO = "related_to"
+    SUPERSEDES = "supersedes"
+    CONTRADICTS = "contradicts"
+    DERIVED_FROM = "derived_from"
+
+
+class FactRelation(models.Model):
+    """A fact's relation to another fact of the same person; never `supersedes`."""
+
+    id = models.BigAutoField(primary_key=True)
+    fact = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="relations", db_index=False)
+    target = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="+")
+    type = models.CharField(max_length=12, choices=RelationType.choices)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            # Serves reading a fact's relations; each is told once.
+            models.UniqueConstraint(fields=["fact", "target", "type"], name="relation_once"),
+            models.CheckConstraint(condition=~models.Q(fact=models.F("target")), name="relation_to_another"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Relation {self.pk}"

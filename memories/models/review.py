@@ -1,0 +1,103 @@
+"""What a person should decide: each item names what is proposed and what it stands against."""
+
+from typing import Self
+
+from django.db import models
+from django.db.models import Q
+
+from memories.models.facts import Fact
+from memories.models.ids import new_id
+from memories.models.people import EndUser
+from memories.models.revisions import ProfileRevision
+from memories.models.runs import ExtractionRun
+from memories.models.tenants import Tenant
+
+
+class ReviewQuerySet(models.QuerySet["ReviewItem"]):
+    def waiting(self) -> Self:
+        """Items that nobody has decided."""
+        return self.filter(state=ReviewItem.State.OPEN)
+
+
+class ReviewItem(models.Model):
+    class Kind(models.TextChoices):
+        QUARANTINED = "quarantined"
+        CONFLICT = "conflict"
+        DUPLICATE = "possible_duplicate", "Possible duplicate"
+        FLAGGED = "flagged"
+        HELD = "held"
+
+    class Reason(models.TextChoices):
+        """Why a person has to decide it; each belongs to one kind."""
+
+        # Quarantined: the assistant or a tool said it, or simple rules found it.
+        ASSISTANT_TRUST = "assistant_trust", "Only the assistant said it"
+        TOOL_TRUST = "tool_trust", "Only a tool said it"
+        SUGGESTED = "suggested", "Found by simple rules"
+        # Conflict.
+        LESS_SURE = "less_sure", "Less sure than what is known"
+        OUTRANKED = "outranked", "Contradicts what somebody of more trust said"
+        OPERATORS_WORD = "operators_word", "Contradicts an operator's word"
+        REFUSED_BEFORE = "refused_before", "Said again after it was refused"
+        NEAR_REFUSED = "near_refused", "Close to what was refused"
+        REMOVAL = "removal", "No longer true, says a source of less trust"
+        # Possible duplicate: no model was there to judge.
+        NOT_JUDGED = "not_judged", "Close to what is known"
+        # Flagged and held.
+        INSTRUCTIONS = "instructions", "Speaks to a model"
+        POSSIBLE_SECRET = "possible_secret", "May hold a secret"
+
+    class State(models.TextChoices):
+        OPEN = "open"
+        APPROVED = "approved"
+        REJECTED = "rejected"
+        KEPT_BOTH = "kept_both", "Kept both"
+        MERGED = "merged"
+        # Decided by something else: the person said it, or somebody changed the fact itself.
+        SETTLED = "settled"
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="review_items", db_index=False)
+    kind = models.CharField(max_length=18, choices=Kind.choices)
+    reason = models.CharField(max_length=20, choices=Reason.choices)
+    fact = models.ForeignKey(
+        Fact, null=True, on_delete=models.CASCADE, related_name="review_items", help_text="What is proposed."
+    )
+    known = models.ForeignKey(
+        Fact, null=True, on_delete=models.CASCADE, related_name="+", help_text="What it stands against."
+    )
+    proposed_section = models.ForeignKey(
+        ProfileRevision, null=True, on_delete=models.CASCADE, related_name="+", help_text="Of the profile, instead."
+    )
+    extraction = models.ForeignKey(ExtractionRun, null=True, on_delete=models.SET_NULL, related_name="+")
+    state = models.CharField(max_length=9, choices=State.choices, default=State.OPEN)
+    version = models.PositiveIntegerField(default=1)
+    change_set = models.UUIDField(null=True, editable=False, help_text="The revisions that the decision made.")
+    decided_by = models.CharField(max_length=36, blank=True, help_text="Id of the operator.")
+    note = models.TextField(blank=True, max_length=2000, help_text="Why it was decided so.")
+    created_at = models.DateTimeField()
+    decided_at = models.DateTimeField(null=True)
+
+    objects = ReviewQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["created_at", "id"]
+        constraints = [
+            # The same question waits once, also when two batches raise it. Serves finding a fact's open items, too.
+            models.UniqueConstraint(
+                fields=["fact", "known", "kind"],
+                name="review_open_once",
+                condition=Q(state="open", proposed_section=None),
+                nulls_distinct=False,
+            ),
+        ]
+        indexes = [
+            # Serves the list of what waits, the oldest first.
+            models.Index(fields=["tenant", "created_at"], name="review_waiting_idx", condition=Q(state="open")),
+            # Serves the list of all and a person's items.
+            models.Index(fields=["end_user", "-created_at"], name="review_of_end_user_idx"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Review item {self.id} ({self.kind})"

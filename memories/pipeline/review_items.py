@@ -1,0 +1,74 @@
+"""Questions for a person: opened where a rule forbids a job to decide, closed when something else has decided it."""
+
+import uuid
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import F, Q
+
+from memories.models import ExtractionRun, Fact, ProfileRevision, ReviewItem, Status
+
+Kind, Reason = ReviewItem.Kind, ReviewItem.Reason
+KIND_OF: dict[str, ReviewItem.Kind] = {
+    Reason.ASSISTANT_TRUST: Kind.QUARANTINED,
+    Reason.TOOL_TRUST: Kind.QUARANTINED,
+    Reason.SUGGESTED: Kind.QUARANTINED,
+    Reason.LESS_SURE: Kind.CONFLICT,
+    Reason.OUTRANKED: Kind.CONFLICT,
+    Reason.OPERATORS_WORD: Kind.CONFLICT,
+    Reason.REFUSED_BEFORE: Kind.CONFLICT,
+    Reason.NEAR_REFUSED: Kind.CONFLICT,
+    Reason.REMOVAL: Kind.CONFLICT,
+    Reason.NOT_JUDGED: Kind.DUPLICATE,
+    Reason.INSTRUCTIONS: Kind.FLAGGED,
+    Reason.POSSIBLE_SECRET: Kind.HELD,
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be decided: whether `fact` holds, beside or instead of `known`; without a `fact`, whether `known`
+    still does. One of the two is given, or the proposed text of a section."""
+
+    reason: ReviewItem.Reason
+    fact: Fact | None = None
+    known: Fact | None = None
+    proposed_section: ProfileRevision | None = None
+
+
+def ask(question: Question, *, run: ExtractionRun | None, now: datetime) -> None:
+    """Open an item, unless the same one waits already; inside the caller's transaction."""
+    about = question.fact or question.known or question.proposed_section
+    if about is None:
+        raise TypeError("a question is about a fact or a section")
+    person = about.end_user
+    item = ReviewItem(
+        tenant_id=person.tenant_id,
+        end_user=person,
+        kind=KIND_OF[question.reason],
+        reason=question.reason,
+        fact=question.fact,
+        known=question.known,
+        proposed_section=question.proposed_section,
+        extraction=run,
+        created_at=now,
+    )
+    # Two batches may raise the same question: review_open_once lets one row stand.
+    ReviewItem.objects.bulk_create([item], ignore_conflicts=True)
+
+
+def settle(facts: Collection[uuid.UUID], *, now: datetime) -> int:
+    """Close the items of these facts that have no question left; how many.
+
+    A proposal is settled once it is neither pending nor, where it was stored beside what it resembles, active; what it
+    stands against, once that is not active any more.
+    """
+    gone = ~Q(fact=None) & ~Q(fact__status__in=[Status.ACTIVE, Status.PENDING])
+    served = Q(fact__status=Status.ACTIVE) & ~Q(kind=Kind.DUPLICATE)
+    alone = ~Q(known=None) & ~Q(known__status=Status.ACTIVE) & ~Q(fact__status=Status.PENDING)
+    items = ReviewItem.objects.waiting().filter(Q(fact__in=facts) | Q(known__in=facts))
+    settled = items.filter(gone | served | alone).values("pk")
+    return ReviewItem.objects.filter(pk__in=settled).update(
+        state=ReviewItem.State.SETTLED, decided_at=now, version=F("version") + 1
+    )
