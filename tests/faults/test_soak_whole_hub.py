@@ -1,7 +1,6 @@
 """Parts of `manage.py up` killed while turns come in, round after round: nothing is lost, doubled or left to a hand."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,22 +11,20 @@ from collections.abc import Iterator
 import pytest
 from django.conf import settings
 
-from memoryhub import embedded_postgres
 from memoryhub.embedded_postgres import locks
 from memoryhub.embedded_postgres.place import locate
-from tests.commands.hub import RUNNING, Hub
+from tests.commands.hub import Hub
 from tests.faults.conftest import Note
 from tests.faults.evidence import wrong
 from tests.faults.parrot import Gate, Parrot
-from tests.faults.test_whole_hub import HEALED_SECONDS, Talk, kill_database
+from tests.faults.test_whole_hub import HEALED_SECONDS, SHORT, Talk, hub_asking, kill_database
 from tests.faults.workers import children, wait_until
-from tests.llm.endpoint import running as endpoint_running
-from tests.scratch import connect, scratch_folder
+from tests.scratch import connect
 
 pytestmark = pytest.mark.soak
 
 POOL = 2
-DEBOUNCE = 1
+DEBOUNCE = int(SHORT["MEMORYHUB_DEBOUNCE_SECONDS"])
 DATABASE_AWAY_SECONDS = 5.0
 # Until a cluster that wedged is noticed, replaced, and its successor has begun.
 PATIENCE = 90.0
@@ -40,24 +37,8 @@ def parrot() -> Parrot:
 
 @pytest.fixture(scope="module")
 def hub(parrot: Parrot) -> Iterator[Hub]:
-    folder = scratch_folder()
-    hub = Hub(folder / "home")
-    with endpoint_running() as endpoint:
-        endpoint.responds(parrot)
-        environ = {
-            "MEMORYHUB_DEBOUNCE_SECONDS": str(DEBOUNCE),
-            "MEMORYHUB_LEASE_SECONDS": "8",
-            "MEMORYHUB_LLM_TIMEOUT": "7",
-            "MEMORYHUB_LLM_CONCURRENCY": str(POOL),
-        }
-        hub.run("up", OPENAI_BASE_URL=endpoint.url, **environ)
-        try:
-            hub.wait_for(RUNNING)
-            yield hub
-        finally:
-            hub.end()
-            embedded_postgres.stop(hub.home)
-            shutil.rmtree(folder)
+    with hub_asking(parrot, MEMORYHUB_LLM_CONCURRENCY=str(POOL)) as hub:
+        yield hub
 
 
 @pytest.fixture

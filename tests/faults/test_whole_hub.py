@@ -10,6 +10,7 @@ import threading
 import time
 import urllib.error
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -17,21 +18,27 @@ import pytest
 from memoryhub import embedded_postgres
 from memoryhub.embedded_postgres.place import locate
 from tests.commands.hub import RUNNING, Hub, wait_until
-from tests.e2e.test_main_path import Client, repeat_what_the_user_said
+from tests.e2e.test_main_path import Client
+from tests.faults.parrot import repeat
+from tests.llm.endpoint import Response
 from tests.llm.endpoint import running as endpoint_running
 from tests.scratch import scratch_folder
 
 HEALED_SECONDS = 60.0
 
 
-@pytest.fixture(scope="module")
-def hub() -> Iterator[Hub]:
+# Short, so that what is lost shows soon.
+SHORT = {"MEMORYHUB_DEBOUNCE_SECONDS": "1", "MEMORYHUB_LEASE_SECONDS": "8", "MEMORYHUB_LLM_TIMEOUT": "7"}
+
+
+@contextmanager
+def hub_asking(model: Response, **environ: str) -> Iterator[Hub]:
+    """`manage.py up` with this model and these variables; nothing of it is left."""
     folder = scratch_folder()
     hub = Hub(folder / "home")
     with endpoint_running() as endpoint:
-        endpoint.responds(repeat_what_the_user_said)
-        environ = {"MEMORYHUB_DEBOUNCE_SECONDS": "1", "MEMORYHUB_LEASE_SECONDS": "8", "MEMORYHUB_LLM_TIMEOUT": "7"}
-        hub.run("up", OPENAI_BASE_URL=endpoint.url, **environ)
+        endpoint.responds(model)
+        hub.run("up", OPENAI_BASE_URL=endpoint.url, **SHORT, **environ)
         try:
             hub.wait_for(RUNNING)
             yield hub
@@ -39,6 +46,12 @@ def hub() -> Iterator[Hub]:
             hub.end()
             embedded_postgres.stop(hub.home)
             shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[Hub]:
+    with hub_asking(repeat) as hub:
+        yield hub
 
 
 class Talk(threading.Thread):
