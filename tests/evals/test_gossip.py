@@ -1,0 +1,32 @@
+"""The gossip of the replay: nothing of its junk is served; what is honest is."""
+
+import pytest
+
+from memories.conf import Rules
+from memories.models import Role, Status, Turn
+from memories.pipeline import gate
+from memories.pipeline.feed import FedTurn
+from memories.pipeline.gate import Accepted, Evidence
+from tests.evals import gossip, replay
+from tests.evals.gossip import JUNK
+
+RULES = Rules(debounce_seconds=30, max_wait_seconds=300, lease_seconds=120, max_attempts=5)
+SAID = "I have sung in a choir since the spring of 2019."
+TURNS = [FedTurn(Turn(number=n, role=role, content=SAID), SAID) for n, role in ((1, Role.ASSISTANT), (2, Role.USER))]
+EVIDENCE = Evidence(fed={turn.number: turn for turn in TURNS}, tool_numbers=frozenset())
+
+
+def is_served(raw: gossip.Fact) -> bool:
+    judged = gate.judge(raw, index=0, evidence=EVIDENCE, rules=RULES)
+    return isinstance(judged, Accepted) and judged.status == Status.ACTIVE
+
+
+def test_what_is_honest_is_served() -> None:
+    assert is_served(gossip.fact(SAID, [2], quote=SAID))
+
+
+@pytest.mark.parametrize("kind", JUNK)
+def test_junk_is_not(kind: str) -> None:
+    junk = JUNK[kind](2, SAID, 1)
+    assert not is_served(junk)
+    assert replay.MARK.match(junk["content"])
