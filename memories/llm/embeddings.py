@@ -65,11 +65,6 @@ def embed(texts: Sequence[str], *, kind: Kind = "passage", model: str | None = N
     return np.concatenate(parts) if parts else np.empty((0, 0), dtype=np.float32)
 
 
-def embed_query(text: str, *, model: str | None = None) -> Vectors:
-    """The vector of one query, float32 [dimensions]; kept in this process by the hash of model and text."""
-    return embed_queries([text], model=model or current_model())[0]
-
-
 def embed_queries(texts: Sequence[str], *, model: str) -> list[Vectors]:
     """The vectors of what one question is asked by, float32 [dimensions] each; one call for those not known yet."""
     keys = [_key(text, model) for text in texts]

@@ -146,4 +146,4 @@ def test_the_questions_time_is_not_that_of_the_embedders(endpoint: Endpoint, set
     endpoint.responds(late)
     assert len(embeddings.embed(["a slow one"])) == 1
     with pytest.raises(EmbeddingTimeout):
-        embeddings.embed_query("a slow one")
+        embeddings.embed_queries(["a slow one"], model=embeddings.current_model())

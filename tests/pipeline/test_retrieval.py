@@ -119,7 +119,7 @@ class TestTurns:
             blocks=dense.blocks(space.model, space.dimensions),
         )
         query = "Where does Ana bake?"
-        scores = ranking.score(units, [Query.of(query, embeddings.embed_query(query, model=space.model))])
+        scores = ranking.score(units, [Query.of(query, embeddings.embed_queries([query], model=space.model)[0])])
         expected = [turns[place].pk for place in ranking.best_first(scores.total, 20)]
         assert [one.id for one in search(person, query).results] == expected
 
