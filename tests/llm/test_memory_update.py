@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.framing import Message
 from memories.llm.prompts.memory_update import CandidateFact, KnownFact, MemoryUpdate, TurnInput
+from memories.llm.prompts.memory_update_text import INSTRUCTIONS
 
 AT = datetime(2026, 11, 3, 9, 12, tzinfo=UTC)
 
@@ -88,7 +89,7 @@ def test_the_instructions_do_not_change_from_call_to_call() -> None:
 
 def test_guidance_follows_the_instructions() -> None:
     system = build(guidance="Never store health data.\n不要记录健康信息。")[0]["content"]
-    assert system.startswith(memory_update.INSTRUCTIONS)
+    assert system.startswith(INSTRUCTIONS)
     assert system.endswith("adds:\nNever store health data.\n不要记录健康信息。")
 
 
