@@ -6,10 +6,10 @@ COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile 
 	--allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help up test soak bench lint fix types audit lock eval clean
+.PHONY: help up test soak bench lint fix audit lock eval eval-extraction clean
 
 help: ## Show these targets.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
 
 up: .venv/runtime ## Start the hub: database, web and worker. Ctrl-C stops everything.
 	@$(BIN)/python manage.py up
@@ -35,9 +35,6 @@ fix: .venv/dev ## Repair what ruff can repair.
 	$(BIN)/python -m ruff check --fix .
 	$(BIN)/python -m ruff format .
 
-types: .venv/dev ## Check the types alone.
-	$(BIN)/python -m mypy
-
 audit: .venv/dev ## Look the locked packages up among the known vulnerabilities (needs a network).
 	$(BIN)/python -m pip_audit --disable-pip --require-hashes -r requirements-dev.lock
 
@@ -49,6 +46,11 @@ lock: .venv/dev ## Pin the newest versions that pyproject.toml allows.
 DATA ?= ../shared/data
 eval: .venv/dev ## Measure the retrieval on the sets in DATA=folder, in memory and over REST (FIRST=2: people of each set).
 	@$(BIN)/python -m tests.evals --data $(DATA) $(if $(FIRST),--first $(FIRST)) --json .eval.json
+
+# It reads the caller's OPENAI_* and MEMORYHUB_*: the endpoint is the one that a hub of theirs would ask.
+eval-extraction: .venv/dev ## Measure the extraction with the configured model (KIND="negation upload", FIRST=5: some).
+	@$(BIN)/python -m tests.evals.extraction $(if $(KIND),--only $(KIND)) $(if $(FIRST),--limit $(FIRST)) \
+		$(if $(PRICES),--prices $(PRICES)) --show --json .eval-extraction.json
 
 clean: ## Remove what make and the tools made; the data in .memoryhub stays.
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis staticfiles

@@ -141,7 +141,7 @@ def test_only_what_would_be_served_counts(endpoint: Endpoint, tmp_path: Path) ->
 
 def test_removing_what_still_holds_is_counted(endpoint: Endpoint, tmp_path: Path) -> None:
     [dialogue] = [one for one in ALL if one.id == "en-correction-1"]
-    said = next(turn.number for turn in reversed(evidence_of(dialogue).fed.values()) if turn.is_user)
+    said = max(turn.number for turn in evidence_of(dialogue).fed.values() if turn.is_user)
     removed = [{"fact": number, "reason": "said", "evidence": [said]} for number in (1, 2, 3)]
     endpoint.responds(answers(from_labels, removed=removed))
     told = measured("--only", "correction", "--limit", "1", "--language", "en", tmp_path=tmp_path)
