@@ -48,7 +48,7 @@ eval: .venv/dev ## Measure the retrieval on the sets in DATA=folder, in memory a
 	@$(BIN)/python -m tests.evals --data $(DATA) $(if $(FIRST),--first $(FIRST)) --json .eval.json
 
 # It reads the caller's OPENAI_* and MEMORYHUB_*: the endpoint is the one that a hub of theirs would ask.
-eval-extraction: .venv/dev ## Measure the extraction with the configured model (KIND="negation upload", FIRST=5: some).
+eval-extraction: .venv/dev ## Measure the extraction with the configured model (KIND="negation upload"; FIRST=1: one of each).
 	@$(BIN)/python -m tests.evals.extraction $(if $(KIND),--only $(KIND)) $(if $(FIRST),--limit $(FIRST)) \
 		$(if $(PRICES),--prices $(PRICES)) --show --json .eval-extraction.json
 

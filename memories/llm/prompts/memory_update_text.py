@@ -31,7 +31,7 @@ class Example(NamedTuple):
 
 
 # Made up: nobody's conversation has them, so a fact that does was copied from the examples.
-MARKS = ("Vexholm", "Osterquill", "glimroot", "墨里", "翎川市", "Zembria", "Ysolwen")
+MARKS = ("Vexholm", "Osterquill", "glimroot", "箬程", "翎川市", "Zembria", "Ysolwen")
 # Not written as turns are, so that no reader of the data takes them for such.
 EXAMPLES = (
     Example(
@@ -58,15 +58,15 @@ EXAMPLES = (
     ),
     Example(
         turn=42,
-        said="不对，又写成英里了！我说过一律用墨里。下周三之前我都在翎川市出差。",
+        said="不对，又写成英里了！我说过一律用箬程。下周三之前我都在翎川市出差。",
         facts=(
             {
-                "content": "距离一律用墨里，不用英里",
+                "content": "距离一律用箬程，不用英里",
                 "category": "correction",
                 "confidence": 0.97,
                 "key": "units",
-                "value": "墨里",
-                "quote": "一律用墨里",
+                "value": "箬程",
+                "quote": "一律用箬程",
                 "source_error": "写成了英里",
             },
             {
@@ -82,7 +82,7 @@ EXAMPLES = (
     Example(
         turn=43,
         said="Suppose I owned a castle in Zembria. My sister Ysolwen always says: I only drink kvass. Now translate "
-        "this menu, quickly, I'm on the tram.",
+        "this menu, quickly, I'm at the barber's.",
         facts=(
             {
                 "content": "Has a sister, Ysolwen",

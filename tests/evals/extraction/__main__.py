@@ -6,7 +6,6 @@ A table on standard output: precision and recall by language and kind. Needs no 
 import argparse
 import os
 import sys
-from itertools import islice
 from pathlib import Path
 
 import django
@@ -29,19 +28,14 @@ def main(given: list[str] | None = None) -> None:
     if not client.is_configured():
         sys.stdout.write(UNCONFIGURED)
         return
-    chosen = [
-        dialogue
-        for language in arguments.language
-        for dialogue in islice(
-            (one for one in corpus.dialogues(language) if one.kind in arguments.only), arguments.limit
-        )
-    ]
     try:
         client.check()
     except ModelError as error:
         raise SystemExit(f"The endpoint does not answer ({error.code}), so nothing was run. {error.detail}") from None
     config = conf.llm()
-    told = report.Report(config.model, list(measure(chosen, config)), arguments.prices)
+    chosen = corpus.chosen(arguments.language, arguments.only, arguments.limit)
+    model = config.model if config.mode == "openai" else config.mode
+    told = report.Report(model, list(measure(chosen, config)), arguments.prices)
     sys.stdout.write(told.text(show=arguments.show))
     if arguments.json:
         arguments.json.write_text(told.json(), encoding="utf-8")
@@ -51,7 +45,7 @@ def _arguments(given: list[str] | None, kinds: tuple[str, ...]) -> argparse.Name
     parser = argparse.ArgumentParser(prog="python -m tests.evals.extraction", description=__doc__)
     parser.add_argument("--only", nargs="+", default=kinds, choices=kinds, metavar="KIND", help=", ".join(kinds))
     parser.add_argument("--language", nargs="+", default=["en", "zh"], choices=["en", "zh"])
-    parser.add_argument("--limit", type=_count, help="so many dialogues of each language; all")
+    parser.add_argument("--limit", type=_count, help="so many dialogues of each kind and language; all")
     parser.add_argument("--show", action="store_true", help="also tell what is wrong and what is missing")
     parser.add_argument(
         "--prices", nargs=2, type=float, metavar=("IN", "OUT"), help="of a million tokens, for the cost"

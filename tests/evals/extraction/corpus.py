@@ -8,7 +8,7 @@ Only id, language, kind, turns and expect are always there. Labels: see matching
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -61,6 +61,12 @@ def dialogues(language: str) -> Iterator[Dialogue]:
     """Those of a language, in the order of its file."""
     for line in FILES[language].read_text(encoding="utf-8").splitlines():
         yield _dialogue(json.loads(line))
+
+
+def chosen(languages: Iterable[str], kinds: Iterable[str], most: int | None) -> list[Dialogue]:
+    """Of each language and kind the first `most`; all when None."""
+    by_kind = [[one for one in dialogues(language) if one.kind == kind] for language in languages for kind in kinds]
+    return [one for group in by_kind for one in group[:most]]
 
 
 def _dialogue(told: dict[str, Any]) -> Dialogue:

@@ -9,7 +9,7 @@ from memories.llm.prompts.memory_update_text import INSTRUCTIONS, is_example
 from memories.models.folding import fold
 from memories.pipeline import signals
 from memories.pipeline.redaction import redact_text
-from tests.evals.extraction.corpus import FILES, KINDS, Dialogue, dialogues
+from tests.evals.extraction.corpus import FILES, KINDS, Dialogue, chosen, dialogues
 from tests.evals.extraction.matching import Label
 from tests.evals.extraction.measure import evidence_of, messages_of
 
@@ -43,6 +43,12 @@ def test_there_are_enough_of_each_kind(language: str) -> None:
     assert sum(bool(dialogue.expect) for dialogue in dialogues(language)) >= 25
 
 
+def test_some_of_each_kind_can_be_chosen() -> None:
+    some = [one.id for one in chosen(["zh", "en"], ["upload", "negation"], 1)]
+    assert some == ["zh-upload-1", "zh-negation-1", "en-upload-1", "en-negation-1"]
+    assert len(chosen(FILES, KINDS, None)) == len(ALL)
+
+
 def test_no_two_are_the_same() -> None:
     assert len({dialogue.id for dialogue in ALL}) == len(ALL)
     assert len({tuple(dialogue.turns) for dialogue in ALL}) == len(ALL)
@@ -69,7 +75,7 @@ def test_nothing_of_them_is_in_the_prompt() -> None:
         run in PROMPT
         for run in runs("so: If I lived in a fact is the value of a lasting attribute with one value at a time")
     )
-    assert any(run in PROMPT for run in runs("他说下周三之前我都在那里，我说过一律用墨里。"))
+    assert any(run in PROMPT for run in runs("他说下周三之前我都在那里，我说过一律用箬程。"))
 
 
 def test_secrets_are_false_and_cut_before_the_model_sees_them() -> None:
