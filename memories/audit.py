@@ -1,11 +1,21 @@
-"""Who did something: the actor of a change, the content-free trail that it leaves, and the revisions of facts."""
+"""Who did something: the actor of a change, the content-free trail that it leaves, revisions of facts and profiles."""
 
 import uuid
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from memories.models import ActorKind, AuditEvent, ExtractionRun, Fact, FactRevision, Operator, Tenant
+from memories.models import (
+    ActorKind,
+    AuditEvent,
+    ExtractionRun,
+    Fact,
+    FactRevision,
+    Operator,
+    ProfileRevision,
+    ProfileSection,
+    Tenant,
+)
 
 # What a revision keeps and a restore brings back: the statement itself and what decides whether it is served.
 REVISED_FIELDS = (
@@ -105,6 +115,37 @@ def revise(
         actor_id=actor.id,
         before={name: value for name, value in before.items() if after[name] != value},
         after=after,
+        reason=reason,
+        change_set=change_set,
+        created_at=now,
+    )
+
+
+def revise_section(
+    *,
+    row: ProfileSection,
+    verb: str,
+    actor: Actor,
+    before: ProfileSection,
+    now: datetime,
+    reason: str = "",
+    change_set: uuid.UUID | None = None,
+) -> ProfileRevision:
+    """Write the revision of a section's present version; `before` is the section as it was, empty when it is new.
+
+    The run that `row` rests on is its evidence. `change_set` as in revise().
+    """
+    return ProfileRevision.objects.create(
+        end_user=row.end_user,
+        section=row.section,
+        version=row.version,
+        verb=verb,
+        actor_kind=actor.kind,
+        actor_id=actor.id,
+        before=before.summary,
+        after=row.summary,
+        binding_before=before.binding,
+        extraction=row.extraction,
         reason=reason,
         change_set=change_set,
         created_at=now,

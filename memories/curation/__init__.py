@@ -3,7 +3,15 @@
 from memories.curation.adding import FactDraft, add_fact
 from memories.curation.facts import correct_fact, delete_fact, edit_fact, forget_fact, restore_fact
 from memories.curation.keys import authenticate_key, create_api_key, revoke_api_key
-from memories.curation.people import person_for_writing, save_tenant, update_person, write_profile_section
+from memories.curation.people import person_for_writing, save_tenant, update_person
+from memories.curation.profile import (
+    drop_proposed_section,
+    release_profile_section,
+    restore_profile_section,
+    take_proposed_section,
+    undo_profile_change,
+    write_profile_section,
+)
 from memories.curation.replays import sweep_replays
 from memories.curation.review import approve_fact, reconsider_fact, reject_fact
 from memories.curation.runs import retry_extraction
@@ -21,17 +29,22 @@ __all__ = [
     "create_api_key",
     "delete_fact",
     "delete_session",
+    "drop_proposed_section",
     "edit_fact",
     "facts_of_session",
     "forget_fact",
     "person_for_writing",
     "reconsider_fact",
     "reject_fact",
+    "release_profile_section",
     "restore_fact",
+    "restore_profile_section",
     "retry_extraction",
     "revoke_api_key",
     "save_tenant",
     "sweep_replays",
+    "take_proposed_section",
+    "undo_profile_change",
     "update_person",
     "write_profile_section",
 ]

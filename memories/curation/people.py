@@ -1,4 +1,4 @@
-"""What staff and keys may do to a person's record and profile, and to a tenant's settings."""
+"""What staff and keys may do to a person's record, and to a tenant's settings."""
 
 from datetime import datetime
 from typing import Any
@@ -8,8 +8,8 @@ from django.db import transaction
 from memories import audit
 from memories.audit import Actor
 from memories.curation.scrubbing import person_without_secrets
-from memories.exceptions import OperatorWord, PersonRestricted
-from memories.models import EndUser, ProfileSection, Tenant
+from memories.exceptions import PersonRestricted
+from memories.models import EndUser, Tenant
 from memories.pipeline.redaction import redact_message, redact_text
 
 _LONGEST_NAME = 200
@@ -41,27 +41,6 @@ def update_person(*, end_user: EndUser, changes: dict[str, Any], actor: Actor, n
     return person
 
 
-def write_profile_section(
-    *, end_user: EndUser, section: str, summary: str, actor: Actor, now: datetime
-) -> ProfileSection | None:
-    """Write one section of the profile, without secrets; an empty one is removed. Errors: OperatorWord for a key."""
-    summary = redact_text(summary)[0]
-    with transaction.atomic():
-        # The person's row serialises the first writers of a section, which has no row to lock yet.
-        EndUser.objects.select_for_update(no_key=True).get(pk=end_user.pk)
-        known = ProfileSection.objects.filter(end_user=end_user, section=section).first()
-        if known and known.binding and not actor.is_operator:
-            raise OperatorWord
-        if summary:
-            row = _write(known, end_user, section, summary, actor=actor, now=now)
-            _record(row, "write", actor=actor, now=now)
-            return row
-        if known:
-            _record(known, "delete", actor=actor, now=now)
-            known.delete()
-        return None
-
-
 def save_tenant(*, tenant: Tenant, actor: Actor, now: datetime) -> Tenant:
     """Save a tenant's settings, made or changed in a form, without secrets; new guidance gets a new version."""
     tenant.extraction_guidance = redact_text(tenant.extraction_guidance)[0]
@@ -78,19 +57,3 @@ def save_tenant(*, tenant: Tenant, actor: Actor, now: datetime) -> Tenant:
         verb = "update" if known else "add"
         audit.record(actor=actor, verb=verb, target=tenant, object_id=tenant.pk, tenant=tenant, now=now)
     return tenant
-
-
-def _write(
-    known: ProfileSection | None, end_user: EndUser, section: str, summary: str, *, actor: Actor, now: datetime
-) -> ProfileSection:
-    row = known or ProfileSection(tenant=end_user.tenant, end_user=end_user, section=section, version=0)
-    row.summary, row.binding, row.actor_kind = summary, actor.is_operator, actor.kind
-    row.extraction, row.prompt_version = None, ""
-    row.version += 1
-    row.updated_at = now
-    row.save()
-    return row
-
-
-def _record(row: ProfileSection, verb: str, *, actor: Actor, now: datetime) -> None:
-    audit.record(actor=actor, verb=verb, target=row, object_id=row.pk, tenant=row.tenant, now=now)

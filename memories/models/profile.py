@@ -1,5 +1,7 @@
 """The profile: six running summaries of a person."""
 
+from typing import Self
+
 from django.db import models
 
 from memories.models.actors import ActorKind
@@ -18,6 +20,12 @@ class Section(models.TextChoices):
     LONG_TERM_BACKGROUND = "long_term_background", "Background"
 
 
+class ProfileSectionQuerySet(models.QuerySet["ProfileSection"]):
+    def written(self) -> Self:
+        """Sections that say something; an emptied one stays as a row, so that its versions and its owner do."""
+        return self.exclude(summary="")
+
+
 class ProfileSection(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
@@ -30,6 +38,8 @@ class ProfileSection(models.Model):
     prompt_version = models.CharField(max_length=40, blank=True)
     version = models.PositiveIntegerField(default=1)
     updated_at = models.DateTimeField()
+
+    objects = ProfileSectionQuerySet.as_manager()
 
     class Meta:
         ordering = ["end_user", "section"]

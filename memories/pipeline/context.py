@@ -28,7 +28,10 @@ DEFAULT_WITH_QUERY = DEFAULT_INCLUDE | {"turns"}
 BEFORE_FACTS = (Section.WORK_CONTEXT, Section.PERSONAL_CONTEXT, Section.TOP_OF_MIND)
 AFTER_FACTS = (Section.RECENT_MONTHS, Section.EARLIER_CONTEXT, Section.LONG_TERM_BACKGROUND)
 UNEXTRACTED_TURNS = 50
-_PROFILE = "SELECT section, id, summary FROM memories_profilesection WHERE tenant_id = %s AND end_user_id = %s"
+_PROFILE = """
+    SELECT section, id, summary FROM memories_profilesection
+    WHERE tenant_id = %s AND end_user_id = %s AND summary <> ''
+"""
 
 
 @dataclass(frozen=True)

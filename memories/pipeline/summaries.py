@@ -1,19 +1,29 @@
-"""The profile: sections that a model's answer rewrites, unless an operator wrote them."""
+"""The profile: sections that a model's answer rewrites, unless an operator wrote them.
+
+Each rewriting is a revision; its run, with the range of turns that it read, is the evidence.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
+from copy import copy
 from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
 
+from memories import audit
+from memories.audit import Actor
 from memories.llm.prompts import memory_update
-from memories.models import ActorKind, ExtractionRun, ProfileSection, Section
-from memories.pipeline import uploads
+from memories.models import ActorKind, ExtractionRun, ProfileRevision, ProfileSection, ReviewItem, Section
+from memories.models.folding import fold
+from memories.pipeline import review_items, suspicion, uploads
 from memories.pipeline.cleaning import clean_lines
 from memories.pipeline.redaction import redact_text
+from memories.pipeline.review_items import Question
 
 LONGEST_SUMMARY = 4_000
+# Of a section, the newest proposals that a further one is compared with.
+_COMPARED = 50
 
 
 def rewrite(*, run: ExtractionRun, answer: Mapping[str, Any], now: datetime) -> Counter[str]:
@@ -26,14 +36,25 @@ def rewrite(*, run: ExtractionRun, answer: Mapping[str, Any], now: datetime) -> 
     known = {row.section: row for row in ProfileSection.objects.select_for_update().filter(end_user=run.end_user)}
     for section, summary in wanted.items():
         row = known.get(section) or _blank(run, section)
-        if not summary or summary == row.summary:
-            continue
-        if row.binding or len(summary) > LONGEST_SUMMARY:
-            counts["operator_section" if row.binding else "profile_too_long"] += 1
-            continue
-        _write(row, summary, run=run, now=now)
-        counts["profile_sections"] += 1
+        if summary and fold(summary) != fold(row.summary):
+            counts[_take(row, summary, run=run, now=now)] += 1
     return counts
+
+
+def _take(row: ProfileSection, summary: str, *, run: ExtractionRun, now: datetime) -> str:
+    """Write, propose or refuse the text; returns what was done, as the run counts it."""
+    if row.binding:
+        return "operator_section"
+    if len(summary) > LONGEST_SUMMARY:
+        return "profile_too_long"
+    flags = suspicion.flags(summary, "", "")
+    if not flags:
+        _write(row, summary, run=run, now=now)
+        return "profile_sections"
+    if _is_proposed(row, summary):
+        return "profile_proposed_before"
+    _propose(row, summary, flags, run=run, now=now)
+    return "profile_held"
 
 
 def _summary(item: Any) -> str:
@@ -53,8 +74,34 @@ def _blank(run: ExtractionRun, section: str) -> ProfileSection:
 
 
 def _write(row: ProfileSection, summary: str, *, run: ExtractionRun, now: datetime) -> None:
+    before = copy(row)
     row.summary, row.actor_kind = summary, ActorKind.RUN
     row.extraction, row.prompt_version = run, run.prompt_version
     row.version += 1
     row.updated_at = now
     row.save()
+    audit.revise_section(row=row, verb="extract", actor=Actor.run(run), before=before, now=now)
+
+
+def _is_proposed(row: ProfileSection, summary: str) -> bool:
+    """Whether the same text waits already, or was turned down."""
+    proposed = ProfileRevision.objects.filter(end_user=row.end_user, section=row.section, version=None)
+    return fold(summary) in map(fold, proposed.values_list("after", flat=True)[:_COMPARED])
+
+
+def _propose(row: ProfileSection, summary: str, flags: tuple[str, ...], *, run: ExtractionRun, now: datetime) -> None:
+    """Keep the text for a person to decide; what the section says stays."""
+    proposal = ProfileRevision.objects.create(
+        end_user=row.end_user,
+        section=row.section,
+        version=None,
+        verb="extract",
+        actor_kind=ActorKind.RUN,
+        actor_id=str(run.pk),
+        before=row.summary,
+        after=summary,
+        extraction=run,
+        created_at=now,
+    )
+    worst = suspicion.INSTRUCTIONS if suspicion.INSTRUCTIONS in flags else flags[0]
+    review_items.ask(Question(ReviewItem.Reason(worst), proposed_section=proposal), run=run, now=now)

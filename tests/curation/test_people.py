@@ -1,4 +1,4 @@
-"""A person's record and profile, and a tenant's settings."""
+"""A person's record, and a tenant's settings."""
 
 from datetime import timedelta
 from typing import Any
@@ -7,10 +7,9 @@ import pytest
 
 from memories import curation
 from memories.audit import Actor
-from memories.exceptions import OperatorWord, PersonRestricted
-from memories.models import ActorKind, AuditEvent, EndUser, ProfileSection, Tenant
+from memories.exceptions import PersonRestricted
+from memories.models import ActorKind, AuditEvent, EndUser, Tenant
 from tests import factories
-from tests.database import PATIENCE, at_once, blocked, held
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
@@ -22,10 +21,6 @@ STAFF = Actor(kind=ActorKind.OPERATOR, id="7", request_id="r-2")
 @pytest.fixture
 def person() -> EndUser:
     return factories.end_user()
-
-
-def write(person: EndUser, summary: str, *, actor: Actor = KEY, section: str = "work_context") -> ProfileSection | None:
-    return curation.write_profile_section(end_user=person, section=section, summary=summary, actor=actor, now=LATER)
 
 
 def events() -> list[tuple[str, str, str]]:
@@ -70,74 +65,6 @@ class TestPerson:
         assert (EndUser.objects.get().display_name, events()) == ("", [])
         self.update(person, actor=STAFF, display_name="Anna")
         assert EndUser.objects.get().display_name == "Anna"
-
-
-class TestProfile:
-    def test_a_section_is_written_and_written_again(self, person: EndUser) -> None:
-        first = write(person, "开面包店")
-        second = write(person, "Runs two bakeries.")
-        assert first
-        assert second
-        assert first.pk == second.pk
-        row = ProfileSection.objects.get()
-        assert (row.summary, row.version, row.updated_at) == ("Runs two bakeries.", 2, LATER)
-        assert (row.tenant, row.end_user, row.section) == (person.tenant, person, "work_context")
-        assert (row.actor_kind, row.binding, row.extraction) == ("key", False, None)
-        assert events() == [("write", "ProfileSection", "key")] * 2
-        assert "baker" not in str(list(AuditEvent.objects.values_list()))
-
-    def test_a_job_no_longer_answers_for_what_a_person_wrote(self, person: EndUser) -> None:
-        run = factories.run(factories.session(person))
-        factories.profile_section(person, extraction=run, prompt_version="p1")
-        row = write(person, "Runs two bakeries.")
-        assert row
-        assert (row.extraction, row.prompt_version, row.actor_kind) == (None, "", "key")
-
-    def test_an_empty_summary_removes_it(self, person: EndUser) -> None:
-        write(person, "Runs a bakery.")
-        write(person, "Opening a shop.", section="top_of_mind")
-        assert write(person, "") is None
-        assert list(ProfileSection.objects.values_list("section", flat=True)) == ["top_of_mind"]
-        assert events()[-1] == ("delete", "ProfileSection", "key")
-
-    def test_removing_nothing_does_nothing(self, person: EndUser) -> None:
-        assert write(person, "") is None
-        assert events() == []
-
-    def test_an_operators_word_binds_keys(self, person: EndUser) -> None:
-        row = write(person, "Runs a bakery.", actor=STAFF)
-        assert row
-        assert (row.binding, row.actor_kind) == (True, "operator")
-        for summary in ("Runs nothing.", ""):
-            with pytest.raises(OperatorWord):
-                write(person, summary)
-        assert ProfileSection.objects.get().summary == "Runs a bakery."
-        assert events() == [("write", "ProfileSection", "operator")]
-        assert write(person, "Other section.", section="top_of_mind")
-        assert write(person, "", actor=STAFF) is None
-
-    def test_an_operator_takes_a_section_over(self, person: EndUser) -> None:
-        write(person, "Runs a bakery.")
-        row = write(person, "Runs two bakeries.", actor=STAFF)
-        assert row
-        assert (row.binding, row.version) == (True, 2)
-
-    @pytest.mark.django_db(transaction=True)
-    def test_first_writers_at_once_make_one_section(self) -> None:
-        person = factories.end_user()
-        outcomes = at_once(6, lambda writer: write(person, f"Summary {writer}"))
-        assert all(isinstance(outcome, ProfileSection) for outcome in outcomes)
-        assert ProfileSection.objects.get().version == 6
-        assert len(events()) == 6
-
-    @pytest.mark.django_db(transaction=True)
-    def test_a_key_that_waited_for_an_operator_is_refused(self) -> None:
-        person = factories.end_user()
-        with held(lambda: write(person, "Runs a bakery.", actor=STAFF)):
-            late = blocked(lambda: write(person, "Runs nothing."))
-        with pytest.raises(OperatorWord):
-            late.result(PATIENCE)
-        assert ProfileSection.objects.get().summary == "Runs a bakery."
 
 
 class TestTenant:

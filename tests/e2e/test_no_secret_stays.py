@@ -144,6 +144,6 @@ KEPT = {
     "postTurnsBulk": TURNS | {"memories_fact.content"},
     "addFact": FACTS | REVISIONS,
     "changeFact": FACTS | REVISIONS,
-    "writeProfileSection": {"memories_profilesection.summary"},
+    "writeProfileSection": {"memories_profilesection.summary", "memories_profilerevision.after"},
     "changeUser": {"memories_enduser.display_name", "memories_enduser.metadata"},
 }

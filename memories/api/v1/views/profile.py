@@ -49,4 +49,4 @@ class ProfileSectionView(Endpoint):
 
 
 def _sections(person: EndUser) -> list[ProfileSection]:
-    return list(ProfileSection.objects.filter(tenant=person.tenant, end_user=person))
+    return list(ProfileSection.objects.written().filter(tenant=person.tenant, end_user=person))
