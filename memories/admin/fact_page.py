@@ -10,20 +10,14 @@ from django.db.models.functions import Left
 from django.utils import timezone
 
 from memories.admin import wording
+from memories.admin.authors import ANONYMOUS, names_of
 from memories.admin.segments import Segment, diff, highlight
-from memories.models import ActorKind, APIKey, Fact, FactEvidence, FactRevision, Operator, Session, Status, Turn
+from memories.models import Fact, FactEvidence, FactRevision, Session, Status, Turn
 from memories.scoring.decay import decay_score
 
 MOST_CITATIONS = 20
 MOST_REVISIONS = 20
 NEIGHBOUR_CLIP = 600
-# Actors without a name of their own, or whose row is gone.
-ANONYMOUS: dict[str, str] = {
-    ActorKind.RUN: "an extraction",
-    ActorKind.KEY: "an application",
-    ActorKind.OPERATOR: "an operator",
-    ActorKind.COMMAND: "a command",
-}
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,7 @@ def citations(fact: Fact) -> list[Citation]:
 def revisions(fact: Fact) -> list[Change]:
     """Newest first, each with what it changed; three queries."""
     rows = list(FactRevision.objects.filter(fact=fact).order_by("-version")[:MOST_REVISIONS])
-    actors = _actors(rows)
+    actors = names_of(rows)
     return [
         Change(
             revision=row,
@@ -105,14 +99,6 @@ def _neighbours(rows: Iterable[FactEvidence]) -> dict[tuple[uuid.UUID, int], Tur
         wanted |= Q(session=row.session_id, number__in=[row.turn.number - 1, row.turn.number + 1])
     turns = Turn.objects.filter(wanted).annotate(start=Left("content", NEIGHBOUR_CLIP)).defer("content", "parts")
     return {(turn.session_id, turn.number): turn for turn in turns}
-
-
-def _actors(rows: Iterable[FactRevision]) -> dict[str, str]:
-    """Names for the ids of operators and keys."""
-    ids = {kind: {row.actor_id for row in rows if row.actor_kind == kind and row.actor_id} for kind in ActorKind}
-    operators = Operator.objects.filter(pk__in=ids[ActorKind.OPERATOR])
-    keys = APIKey.objects.filter(pk__in=ids[ActorKind.KEY])
-    return {str(operator.pk): operator.username for operator in operators} | {str(key.pk): str(key) for key in keys}
 
 
 def _changes_of_text(revision: FactRevision) -> list[Segment]:

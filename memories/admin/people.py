@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from django import forms
-from django.db.models import Count, IntegerField, Model, OuterRef, QuerySet, Subquery
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
@@ -14,10 +14,11 @@ from memories import curation
 from memories.admin import cells
 from memories.admin.columns import column
 from memories.admin.fields import LineField, check_language, check_zone
-from memories.admin.page import RecordPage, VerbForm
+from memories.admin.page import VerbForm
+from memories.admin.profile_page import ProfilePages, sections
 from memories.admin.wording import CUT_OUT
 from memories.audit import Actor
-from memories.models import EndUser, ExtractionRun, Fact, ProfileSection, Section, Session, Status
+from memories.models import EndUser, ExtractionRun, Fact, Session, Status
 
 SHOWN = 10
 FACTS_SHOWN = 25
@@ -52,9 +53,9 @@ class PersonForm(VerbForm):
         return f"{person} is saved.{CUT_OUT if cut else ''}"
 
 
-class PersonPage(RecordPage):
+class PersonPage(ProfilePages):
     page_template = "memories/person.html"
-    verbs: ClassVar[dict[str, type[VerbForm]]] = {"update": PersonForm}
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {"update": PersonForm, **ProfilePages.verbs}
     list_display = ("person", "tenant", "facts_active", "sessions_held", "seen")
     list_filter = ("tenant",)
     list_select_related = ("tenant",)
@@ -105,12 +106,12 @@ def _count(rows: QuerySet[Any]) -> Coalesce:
 
 def _memory(person: EndUser) -> dict[str, Any]:
     """The profile in its fixed order, the active facts, and the number of facts of each status."""
-    written: dict[str, Model] = {row.section: row for row in ProfileSection.objects.filter(end_user=person)}
+    profile = sections(person)
     counts = Fact.objects.filter(end_user=person).order_by().values("status").annotate(number=Count("pk"))
     active = Fact.objects.filter(end_user=person, status=Status.ACTIVE)
     return {
-        "profile": [{"label": section.label, "row": written.get(section)} for section in Section],
-        "profile_written": bool(written),
+        "profile": profile,
+        "profile_written": any(section.row for section in profile),
         "facts": active.order_by("-created_at", "-id")[:FACTS_SHOWN],
         "fact_counts": {row["status"]: row["number"] for row in counts},
     }

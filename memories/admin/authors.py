@@ -1,0 +1,22 @@
+"""Who made a revision, as operators read it."""
+
+from collections.abc import Iterable
+
+from memories.models import ActorKind, APIKey, FactRevision, Operator, ProfileRevision
+
+# Actors without a name of their own, or whose row is gone.
+ANONYMOUS: dict[str, str] = {
+    ActorKind.RUN: "an extraction",
+    ActorKind.KEY: "an application",
+    ActorKind.OPERATOR: "an operator",
+    ActorKind.COMMAND: "a command",
+}
+
+
+def names_of(rows: Iterable[FactRevision | ProfileRevision]) -> dict[str, str]:
+    """Names for the ids of operators and keys; two queries."""
+    made = list(rows)
+    ids = {kind: {row.actor_id for row in made if row.actor_kind == kind and row.actor_id} for kind in ActorKind}
+    operators = Operator.objects.filter(pk__in=ids[ActorKind.OPERATOR])
+    keys = APIKey.objects.filter(pk__in=ids[ActorKind.KEY])
+    return {str(operator.pk): operator.username for operator in operators} | {str(key.pk): str(key) for key in keys}
