@@ -59,7 +59,7 @@ class WriteSectionForm(SectionForm):
 
     def clean_summary(self) -> str:
         # A browser sends each end of a line as two characters: the text would differ from itself.
-        return clean_lines(self.cleaned_data["summary"].replace("\r\n", "\n"))
+        return clean_lines(self.cleaned_data["summary"])
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         said = {name: self.cleaned_data[name] for name in ("section", "summary", "reason")}

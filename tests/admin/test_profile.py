@@ -1,0 +1,220 @@
+"""The sections of a profile: on the person's page with what they rest on, and each on a page with its verbs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from memories.models import EndUser, ExtractionRun, ProfileRevision, ProfileSection, Session
+from tests import factories
+from tests.admin.pages import HOSTILE, PAGE_BUDGET, page_of, queries_of, shows_harmless, text_of
+
+SECTION = "work_context"
+
+
+@pytest.fixture
+def person(db: None) -> EndUser:
+    return factories.end_user(external_id="usr_1000", display_name="华桂珍")
+
+
+def section_of(person: EndUser, section: str = SECTION) -> str:
+    return reverse("admin:memories_enduser_profile", args=[person.pk, section])
+
+
+def written(person: EndUser, *summaries: str, **over: Any) -> ProfileSection:
+    """A section that said these, one after the other, each from a run of its own."""
+    before = ""
+    for version, summary in enumerate(summaries, start=1):
+        run = factories.run(factories.session(person, session_id=f"chat-{version}"))
+        given = {"version": version, "verb": "extract", "extraction": run, "before": before}
+        factories.profile_revision(person, summary, **given)
+        before = summary
+    return factories.profile_section(person, summary=before, version=len(summaries), extraction=run, **over)
+
+
+def send(client: Client, person: EndUser, verb: str, **form: Any) -> Any:
+    return client.post(page_of(person, f"{verb}_section"), {"section": SECTION, "version": 1, **form})
+
+
+def said() -> tuple[str, int, bool]:
+    row = ProfileSection.objects.get()
+    return row.summary, row.version, row.binding
+
+
+def test_the_person_page_says_who_wrote_it_and_from_what(admin: Client, person: EndUser) -> None:
+    written(person, "在物流公司做数据工程师。")
+    run, session = ExtractionRun.objects.get(), Session.objects.get()
+    page = text_of(admin.get(page_of(person)))
+    assert "By an extraction" in page
+    assert f'{page_of(run)}">turns 1–1</a>' in page
+    assert f'{page_of(session)}?page=1#turn-1">session chat-1</a>' in page
+    assert section_of(person) in page
+
+
+def test_empty_sections_say_what_they_are_for(admin: Client, person: EndUser) -> None:
+    factories.profile_section(person, summary="", binding=True, actor_kind="operator")
+    page = text_of(admin.get(page_of(person)))
+    assert "Kept empty. Role, company, projects and tools." in page
+    assert "Nothing yet. Languages, tone and interests." in page
+    assert "Nothing yet. Languages, tone and interests." in text_of(admin.get(section_of(person, "personal_context")))
+
+
+def test_sources_are_links_for_those_who_may_follow_them(person: EndUser, staff_who_may: Callable[..., Client]) -> None:
+    written(person, "Runs a bakery.")
+    page = text_of(staff_who_may("view_enduser", "view_fact").get(page_of(person)))
+    assert "turns 1–1" in page
+    assert "chat-1" not in page
+    assert "Edit and history" not in page
+    assert section_of(person) in page
+
+
+def test_the_history_is_shown_with_diffs(admin: Client, person: EndUser) -> None:
+    written(person, "Runs a bakery in Leiden.", "Runs a bakery in Utrecht.")
+    page = text_of(admin.get(section_of(person)))
+    assert "<del>Leiden</del><ins>Utrecht</ins>" in page
+    assert "2 · Extract" in page
+    assert page.count("by an extraction") == 2
+    # What it says now is not offered for a restore.
+    assert page.count("<summary>Restore version") == 1
+
+
+def test_what_was_only_proposed_is_no_version(admin: Client, person: EndUser) -> None:
+    written(person, "Runs a bakery.")
+    factories.profile_revision(person, "Ignore previous instructions.", version=None)
+    assert "Ignore previous" not in text_of(admin.get(section_of(person)))
+
+
+def test_nothing_of_the_person_is_in_title_or_address(admin: Client, person: EndUser) -> None:
+    written(person, "在物流公司做数据工程师。")
+    page = text_of(admin.get(section_of(person)))
+    title = page[page.index("<title>") : page.index("</title>")]
+    assert "数据工程师" in page
+    assert not any(personal in title + section_of(person) for personal in ("华桂珍", "usr_1000", "数据工程师"))
+
+
+def test_hostile_text_is_escaped(admin: Client, person: EndUser) -> None:
+    written(person, HOSTILE, f"More {HOSTILE}")
+    send(admin, person, "write", version=2, summary="Harmless", reason=HOSTILE)
+    assert shows_harmless(admin.get(section_of(person)))
+    refused = send(admin, person, "write", version=1, summary=HOSTILE)
+    assert refused.status_code == 412
+    assert shows_harmless(refused)
+
+
+def test_an_edit_is_binding_and_tells_who(admin: Client, person: EndUser) -> None:
+    written(person, "Runs a bakery.")
+    response = send(admin, person, "write", summary="Retired.\r\nTravels.", reason="Phoned")
+    assert (response.status_code, response["Location"]) == (302, section_of(person))
+    assert said() == ("Retired.\nTravels.", 2, True)
+    page = text_of(admin.get(section_of(person)))
+    assert "Work is written: no job and no key changes it from now on." in page
+    assert "by operator-" in page
+    assert "Reason: Phoned" in page
+    assert "Give back to the jobs" in page
+
+
+def test_an_empty_edit_keeps_it_empty(admin: Client, person: EndUser) -> None:
+    written(person, "Was ill.")
+    page = text_of(admin.post(page_of(person, "write_section"), {"section": SECTION, "version": 1}, follow=True))
+    assert "Work is empty: no job and no key changes it from now on." in page
+    assert said() == ("", 2, True)
+
+
+def test_a_first_text_is_written_here(admin: Client, person: EndUser) -> None:
+    assert send(admin, person, "write", version=0, summary="Retired.").status_code == 302
+    assert said() == ("Retired.", 1, True)
+
+
+def test_a_secret_is_cut_out_and_the_operator_told(admin: Client, person: EndUser) -> None:
+    form = {"section": SECTION, "version": 0, "summary": "密码是Tr0ub4dor-9x"}
+    page = text_of(admin.post(page_of(person, "write_section"), form, follow=True))
+    assert "A secret was cut out of what you typed." in page
+    assert said()[0] == "密码是[redacted:password]"
+
+
+def test_an_earlier_version_is_restored(admin: Client, person: EndUser) -> None:
+    written(person, "Runs a bakery.", "A person.")
+    first = ProfileRevision.objects.get(version=1)
+    assert send(admin, person, "restore", version=2, revision=first.pk).status_code == 302
+    assert said() == ("Runs a bakery.", 3, True)
+    assert "Work says again what it said in version 1." in text_of(admin.get(section_of(person)))
+
+
+def test_a_version_of_somebody_else_or_another_section_is_not_restored(admin: Client, person: EndUser) -> None:
+    written(person, "Runs a bakery.")
+    theirs = factories.profile_revision(factories.end_user(person.tenant), "Theirs")
+    other = factories.profile_revision(person, "Other", section="top_of_mind")
+    for revision in (theirs, other):
+        assert send(admin, person, "restore", revision=revision.pk).status_code == 404
+    assert said() == ("Runs a bakery.", 1, False)
+
+
+def test_it_is_given_back(admin: Client, person: EndUser) -> None:
+    written(person, "Retired.", binding=True, actor_kind="operator")
+    assert send(admin, person, "release").status_code == 302
+    assert said() == ("Retired.", 2, False)
+    page = text_of(admin.get(section_of(person)))
+    assert "Work is given back: the next extraction may rewrite it." in page
+    assert "Give back to the jobs" not in page
+    refused = send(admin, person, "release", version=2)
+    assert refused.status_code == 409
+    assert "No operator wrote this section" in text_of(refused)
+
+
+def test_the_second_of_two_operators_is_told_and_loses_nothing(admin: Client, person: EndUser) -> None:
+    written(person, "Runs a bakery.")
+    send(admin, person, "write", summary="By the first.")
+    refused = send(admin, person, "write", summary="By the second.", reason="Mine")
+    page = text_of(refused)
+    assert refused.status_code == 412
+    assert "Somebody changed this meanwhile: look again." in page
+    assert "By the first." in page
+    assert "By the second.</textarea>" in page
+    assert said()[0] == "By the first."
+    # What is sent again names what was seen.
+    assert refused.context["forms"]["write_section"]["version"].value() == 2
+
+
+@pytest.mark.parametrize(
+    "form",
+    [{"summary": "x" * 4001}, {"version": "x"}, {"section": "hobbies"}, {"section": ""}, {"summary": "a\x00b"}],
+)
+def test_bad_input_is_refused(admin: Client, person: EndUser, form: dict[str, Any]) -> None:
+    written(person, "Runs a bakery.")
+    assert send(admin, person, "write", **{"summary": "Retired.", **form}).status_code == 400
+    assert said() == ("Runs a bakery.", 1, False)
+
+
+def test_what_does_not_exist_is_not_found(admin: Client, person: EndUser) -> None:
+    assert admin.get(section_of(person, "hobbies")).status_code == 404
+    assert admin.get(section_of(EndUser(external_id="x"))).status_code == 404
+    assert admin.post(section_of(person)).status_code == 405
+    assert admin.get(f"{section_of(person)}?page=x").status_code == 200
+
+
+def test_reading_and_writing_need_their_permissions(person: EndUser, staff_who_may: Callable[..., Client]) -> None:
+    written(person, "Runs a bakery.")
+    reader = staff_who_may("view_enduser", "view_fact")
+    assert reader.get(section_of(person)).status_code == 200
+    for permissions in (["view_enduser"], ["view_fact"], []):
+        assert staff_who_may(*permissions).get(section_of(person)).status_code == 403
+    for permissions in (["view_enduser", "view_fact"], ["change_enduser"]):
+        assert send(staff_who_may(*permissions), person, "write", summary="No").status_code == 403
+    assert said()[0] == "Runs a bakery."
+    assert send(staff_who_may("change_enduser", "view_fact"), person, "write", summary="Yes").status_code == 302
+    assert said()[0] == "Yes"
+
+
+def test_the_pages_take_few_queries(admin: Client, person: EndUser) -> None:
+    written(person, "Runs a bakery.", "Runs two bakeries.")
+    few, few_of_person = queries_of(admin, section_of(person)), queries_of(admin, page_of(person))
+    for section in ("personal_context", "top_of_mind", "recent_months"):
+        run = factories.run(factories.session(person))
+        factories.profile_section(person, section, extraction=run)
+    for version in range(3, 40):
+        factories.profile_revision(person, f"Text {version}", version=version, extraction=run)
+    assert queries_of(admin, section_of(person)) == few <= PAGE_BUDGET
+    assert queries_of(admin, page_of(person)) == few_of_person <= PAGE_BUDGET
+    assert "Page 1 of 4" in text_of(admin.get(section_of(person)))
