@@ -81,7 +81,7 @@ def _person(tenant: Tenant, *, now: datetime) -> EndUser:
         last_seen_at=now - timedelta(days=min(talk.days_ago for talk in CONVERSATIONS)),
     )
     for section, summary in PROFILE.items():
-        ProfileSection.objects.create(
+        row = ProfileSection.objects.create(
             tenant=tenant,
             end_user=person,
             section=section,
@@ -90,6 +90,8 @@ def _person(tenant: Tenant, *, now: datetime) -> EndUser:
             prompt_version=PROMPT_VERSION,
             updated_at=person.last_seen_at,
         )
+        run = Actor(kind=ActorKind.RUN)
+        audit.revise_section(row=row, verb="extract", actor=run, before=ProfileSection(), now=row.updated_at)
     return person
 
 

@@ -24,6 +24,8 @@ class Batch:
     turns: tuple[FedTurn, ...] = ()
     tool_turns: dict[int, uuid.UUID] = field(default_factory=dict)
     shown_facts: tuple[uuid.UUID, ...] = ()
+    # Versions of the sections that the model is shown; a missing one is of version 0.
+    shown_profile: dict[str, int] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
     patterns: Patterns | None = None
 

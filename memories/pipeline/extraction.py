@@ -31,13 +31,15 @@ def gather(*, claim: Claim, now: datetime) -> Batch:
     if not any(turn.is_user for turn in turns):
         return Batch(first_number=first, last_number=last)
     facts = _known_facts(claim, now=now)
+    profile = _profile(claim)
     return Batch(
         first_number=first,
         last_number=last,
         turns=turns,
         tool_turns=dict(_turns(claim).filter(number__range=(first, last), role=Role.TOOL).values_list("number", "pk")),
         shown_facts=tuple(fact.pk for fact in facts),
-        messages=_messages(claim, turns, facts, now=now),
+        shown_profile={row.section: row.version for row in profile},
+        messages=_messages(claim, turns, facts, profile, now=now),
         patterns=signal_phrases.patterns_of(claim.session.tenant.signal_phrases),
     )
 
@@ -72,9 +74,19 @@ def _known_facts(claim: Claim, *, now: datetime) -> list[Fact]:
     return list(facts.order_by("-binding", "-last_confirmed_at", "-pk")[: claim.rules.known_facts])
 
 
-def _messages(claim: Claim, turns: Iterable[FedTurn], facts: Iterable[Fact], *, now: datetime) -> list[Message]:
+def _profile(claim: Claim) -> list[ProfileSection]:
+    return list(ProfileSection.objects.filter(tenant=claim.session.tenant, end_user=claim.session.end_user))
+
+
+def _messages(
+    claim: Claim,
+    turns: Iterable[FedTurn],
+    facts: Iterable[Fact],
+    profile: Iterable[ProfileSection],
+    *,
+    now: datetime,
+) -> list[Message]:
     tenant, person = claim.session.tenant, claim.session.end_user
-    sections = ProfileSection.objects.filter(tenant=tenant, end_user=person)
     zone = _zone(person)
     return memory_update.build(
         turns=[TurnInput(number=turn.number, role=turn.turn.role, text=turn.text, at=turn.at) for turn in turns],
@@ -82,7 +94,7 @@ def _messages(claim: Claim, turns: Iterable[FedTurn], facts: Iterable[Fact], *, 
             KnownFact(number=number, content=fact.content, category=fact.category, key=fact.key, binding=fact.binding)
             for number, fact in enumerate(facts, start=1)
         ],
-        sections=dict(sections.values_list("section", "summary")),
+        sections={row.section: row.summary for row in profile},
         today=now.astimezone(zone).date(),
         time_zone=zone.key,
         signals=claim.signals,

@@ -31,7 +31,7 @@ def apply(*, run: ExtractionRun, batch: Batch, answer: MemoryUpdate, admitted: A
     desk = _Desk(Writer(run, batch.turn_ids, now), known.recall(run, admitted.candidates))
     desk.take(admitted.candidates)
     references = _references(answer, batch, stored=desk.stored)
-    sections = summaries.rewrite(run=run, answer=answer.profile, now=now)
+    sections = summaries.rewrite(run=run, answer=answer.profile, shown=batch.shown_profile, now=now)
     refusals = admitted.refusals + desk.refusals + references.refusals
     return Outcome(desk.done + references.done + sections, refusals)
 

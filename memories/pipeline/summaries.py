@@ -26,9 +26,10 @@ LONGEST_SUMMARY = 4_000
 _COMPARED = 50
 
 
-def rewrite(*, run: ExtractionRun, answer: Mapping[str, Any], now: datetime) -> Counter[str]:
+def rewrite(*, run: ExtractionRun, answer: Mapping[str, Any], shown: Mapping[str, int], now: datetime) -> Counter[str]:
     """Write the sections that `answer` wants changed; returns counts of what was done and refused.
 
+    `shown` are the versions that the model was shown, missing ones 0: what somebody wrote since is not overwritten.
     The caller's transaction holds the person's row, which also keeps two first writers of a section apart.
     """
     counts: Counter[str] = Counter()
@@ -37,14 +38,17 @@ def rewrite(*, run: ExtractionRun, answer: Mapping[str, Any], now: datetime) -> 
     for section, summary in wanted.items():
         row = known.get(section) or _blank(run, section)
         if summary and fold(summary) != fold(row.summary):
-            counts[_take(row, summary, run=run, now=now)] += 1
+            is_stale = row.version != shown.get(section, 0)
+            counts[_take(row, summary, is_stale=is_stale, run=run, now=now)] += 1
     return counts
 
 
-def _take(row: ProfileSection, summary: str, *, run: ExtractionRun, now: datetime) -> str:
+def _take(row: ProfileSection, summary: str, *, is_stale: bool, run: ExtractionRun, now: datetime) -> str:
     """Write, propose or refuse the text; returns what was done, as the run counts it."""
     if row.binding:
         return "operator_section"
+    if is_stale:
+        return "profile_changed_meanwhile"
     if len(summary) > LONGEST_SUMMARY:
         return "profile_too_long"
     flags = suspicion.flags(summary, "", "")

@@ -61,10 +61,12 @@ def world(operator: Operator) -> list[str]:
     run = factories.run(session, status="parked", failure="model_timeout", refusals={"low_confidence": 2})
     fact = factories.fact(person, f"对花生过敏 {TRAP}", extraction=run, structured={"a": TRAP}, value=TRAP, tags=[TRAP])
     factories.evidence(fact, session.turns.get(number=2), "我对花生过敏")
-    factories.profile_section(person, summary=f"在物流公司工作 {TRAP}")
+    factories.profile_section(person, summary=f"在物流公司工作 {TRAP}", extraction=run)
+    factories.profile_revision(person, f"在物流公司工作 {TRAP}", before=TRAP, extraction=run, reason=TRAP)
     key, _ = factories.api_key(tenant, name=TRAP)
     records: list[Model] = [person, fact, session, run, key, tenant, operator]
-    return [reverse("admin:index"), *map(list_of, LISTS), *map(page_of, records), f"{list_of(APIKey)}add/"]
+    section = reverse("admin:memories_enduser_profile", args=[person.pk, "work_context"])
+    return [reverse("admin:index"), *map(list_of, LISTS), *map(page_of, records), f"{list_of(APIKey)}add/", section]
 
 
 def fits(page: Page) -> bool:

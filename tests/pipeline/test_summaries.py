@@ -8,7 +8,7 @@ import pytest
 
 from memories import curation
 from memories.audit import Actor
-from memories.models import EndUser, ExtractionRun, ProfileRevision, ProfileSection, ReviewItem
+from memories.models import ActorKind, EndUser, ExtractionRun, ProfileRevision, ProfileSection, ReviewItem
 from memories.pipeline import consolidation
 from tests import factories
 from tests.database import PATIENCE, blocked, held, statements
@@ -53,8 +53,8 @@ def extract(model: Model, person: EndUser) -> Callable[..., ExtractionRun]:
 
 
 def write(person: EndUser, summary: str, **over: Any) -> ProfileSection | None:
-    actor = Actor.operator(factories.operator())
-    given = {"end_user": person, "section": SECTION, "summary": summary, "actor": actor, "now": LATER, **over}
+    given = {"end_user": person, "section": SECTION, "summary": summary, "now": LATER, **over}
+    given.setdefault("actor", Actor.operator(factories.operator()))
     return curation.write_profile_section(**given)
 
 
@@ -200,6 +200,23 @@ class TestOperatorsWord:
         model.answers.append(answer)
         assert consolidate(person).outcome == {"operator_section": 1, "profile_sections": 1}
         assert said() == "Retired."
+
+    @pytest.mark.parametrize("known", ["", "Bakes cakes."], ids=["nothing", "a text"])
+    def test_what_an_application_wrote_meanwhile_is_not_overwritten(
+        self, model: Model, person: EndUser, known: str
+    ) -> None:
+        def answer() -> dict[str, Any]:
+            write(person, "Retired.", actor=Actor(kind=ActorKind.KEY))
+            return profile("Bakes bread.", "Speaks Dutch.")
+
+        if known:
+            factories.profile_section(person, summary=known, version=7)
+        model.answers += [answer, profile("Retired baker.")]
+        assert consolidate(person).outcome == {"profile_changed_meanwhile": 1, "profile_sections": 1}
+        assert said() == "Retired."
+        # The next batch was shown it.
+        assert consolidate(person).outcome == {"profile_sections": 1}
+        assert said() == "Retired baker."
 
     @pytest.mark.django_db(transaction=True)
     def test_of_two_first_writers_the_operators_text_stays(self, model: Model) -> None:
