@@ -15,7 +15,7 @@ from memories.admin.authors import ANONYMOUS, names_of
 from memories.admin.page import RecordPage, VerbForm
 from memories.admin.profile_forms import ReleaseSectionForm, RestoreSectionForm, SectionForm, WriteSectionForm
 from memories.admin.segments import Segment, diff
-from memories.models import EndUser, ProfileRevision, ProfileSection, Section
+from memories.models import EndUser, ProfileRevision, ProfileSection, ReviewItem, Section
 
 REVISIONS_SHOWN = 10
 PURPOSES: dict[str, str] = {
@@ -98,7 +98,8 @@ class ProfilePages(RecordPage):
                 form.look_at(section, about.row)
         leaf = _versions(person, section, request.GET.get("page"))
         page.template_name = "memories/person_section.html"
-        page.context_data = {**shown, "section": about, "page": leaf, "changes": _changes(leaf, about.row)}
+        about_history = {"page": leaf, "changes": _changes(leaf, about.row), "waiting": _waiting(person, section)}
+        page.context_data = {**shown, "section": about, **about_history}
         return page
 
     def get_urls(self) -> list[URLPattern]:
@@ -122,6 +123,11 @@ def _versions(person: EndUser, section: str, number: str | None) -> Leaf[Profile
     rows = ProfileRevision.objects.filter(end_user=person, section=section).exclude(version=None)
     rows = rows.select_related("extraction").order_by("-version", "-id")
     return Paginator(rows, REVISIONS_SHOWN).get_page(number)
+
+
+def _waiting(person: EndUser, section: str) -> int:
+    """How many proposed texts a person is to decide."""
+    return ReviewItem.objects.waiting().filter(end_user=person, proposed_section__section=section).count()
 
 
 def _changes(leaf: Leaf[ProfileRevision], row: ProfileSection | None) -> list[Change]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from io import StringIO
 
 import pytest
@@ -9,6 +10,9 @@ from django.core.management import call_command
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 from pytest_django import DjangoDbBlocker
+
+from memories.models import ProfileRevision
+from tests import factories
 
 ALIAS = "scratch"
 NAME = "test_memoryhub_migrations"
@@ -84,3 +88,23 @@ def test_the_numbers_of_migrations_leave_no_gap() -> None:
     graph = MigrationLoader(None).graph
     names = sorted(name for app, name in graph.nodes if app == "memories")
     assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))
+
+
+@pytest.mark.django_db
+def test_each_section_gets_its_first_revision_once() -> None:
+    person = factories.end_user()
+    run = factories.run(factories.session(person))
+    factories.profile_section(person, "work_context", "Bakes bread.", version=3, extraction=run)
+    factories.profile_section(person, "top_of_mind", "在开面包店。", actor_kind="operator", binding=True)
+    factories.profile_section(person, "recent_months", "Moved.")
+    factories.profile_revision(person, "Moved.", section="recent_months")
+    forward = import_module("memories.migrations.0012_profile_history").FORWARD
+    for _ in range(2):
+        with connections["default"].cursor() as cursor:
+            cursor.execute(forward)
+    made = ProfileRevision.objects.exclude(section="recent_months").order_by("-section")
+    assert list(made.values_list("end_user", "version", "verb", "actor_id", "before", "after", "extraction")) == [
+        (person.pk, 3, "extract", str(run.pk), "", "Bakes bread.", run.pk),
+        (person.pk, 1, "write", "", "", "在开面包店。", None),
+    ]
+    assert ProfileRevision.objects.count() == 3

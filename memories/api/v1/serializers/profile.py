@@ -15,7 +15,7 @@ class PersonQuery(Strict):
 
 class SummarySerializer(Strict):
     user_id = Identifier()
-    summary = CleanText(max_length=4000, allow_blank=True, help_text="An empty one removes the section.")
+    summary = CleanText(max_length=4000, allow_blank=True, help_text="An empty one empties the section.")
 
 
 class SectionSerializer(serializers.Serializer[Any]):

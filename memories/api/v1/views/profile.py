@@ -30,7 +30,7 @@ class ProfileSectionView(Endpoint):
     @operation(
         "writeProfileSection",
         "Write a section of a person's profile",
-        description="An empty summary removes the section; one that an operator wrote answers 409 `operator_word`.",
+        description="An empty summary empties the section; one that an operator wrote answers 409 `operator_word`.",
         scope=Scope.WRITE,
         request=SummarySerializer,
         parameters=[section_of_path()],
