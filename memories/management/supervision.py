@@ -18,9 +18,11 @@ LOOK_SECONDS = 0.1
 # A little more than the web server and the worker each allow themselves.
 GRACE_SECONDS = 12.0
 FIRST_PAUSE_SECONDS = 0.5
-LONGEST_PAUSE_SECONDS = 30.0
+# To notice that a cluster is wedged takes half a minute: with this pause it is replaced within one, also for the
+# tenth time in a row.
+LONGEST_PAUSE_SECONDS = 10.0
 # A child that ran this long is taken for healthy: its next crash counts as a first one.
-HEALTHY_SECONDS = 60.0
+HEALTHY_SECONDS = 30.0
 # Who wants to stop a hub: Ctrl-C, a service manager, a terminal that is closed.
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -174,7 +176,7 @@ def own_command(*arguments: str) -> list[str]:
 
 
 def pause_after(crashes: int) -> float:
-    """Seconds before a program that died `crashes` times in a row is started again: 0.5, 1, 2 … 30."""
+    """Seconds before a program that died `crashes` times in a row is started again: 0.5, 1, 2 … 10."""
     return min(FIRST_PAUSE_SECONDS * 2.0 ** (min(crashes, 10) - 1), LONGEST_PAUSE_SECONDS)
 
 

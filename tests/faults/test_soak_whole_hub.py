@@ -28,6 +28,8 @@ DEBOUNCE = int(SHORT["MEMORYHUB_DEBOUNCE_SECONDS"])
 DATABASE_AWAY_SECONDS = 5.0
 # Until a cluster that wedged is noticed, replaced, and its successor has begun.
 PATIENCE = 90.0
+# By sentinel, as they were when the cluster was new.
+_monitor_and_pusher: dict[int, list[int]] = {}
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +48,8 @@ def talk(hub: Hub, request: pytest.FixtureRequest) -> Iterator[Talk]:
     """A person who talks all the time until `end()`, once the hub is well."""
     talk = Talk(hub, request.node.name)
     wait_until(lambda: ready(talk), within=PATIENCE)
+    # Nobody has killed any of its parts yet.
+    sentinel(hub)
     yield talk
     if talk.is_alive():
         talk.end()
@@ -74,16 +78,17 @@ def sentinel(hub: Hub) -> int:
         return bool(found) and len(children(found[0])) >= POOL + 2
 
     wait_until(look, within=PATIENCE)
+    _monitor_and_pusher.setdefault(found[0], children(found[0])[POOL : POOL + 2])
     return found[0]
 
 
-def fresh_cluster(hub: Hub) -> int:
-    """The first process of a new cluster: its parts are in the order in which django-q makes them, while a pool
-    process that replaced another one comes after the monitor and the pusher."""
-    old = sentinel(hub)
-    os.kill(old, signal.SIGKILL)
-    wait_until(lambda: sentinel(hub) != old, within=PATIENCE)
-    return sentinel(hub)
+def parts(first: int) -> list[int]:
+    """Of the cluster with this sentinel: its pool, then its monitor and its pusher, at whose end the cluster ends.
+
+    django-q makes them in this order, but a pool process that replaced another one is younger than the two.
+    """
+    two = _monitor_and_pusher[first]
+    return [process for process in children(first) if process not in two] + two
 
 
 def told(hub: Hub, talk: Talk, fault: str, ended_at: float, note: Note, text: str = "") -> None:
@@ -128,8 +133,8 @@ def test_killed_at_work(hub: Hub, talk: Talk, parrot: Parrot, note: Note, round_
 
 @pytest.mark.parametrize("place", range(POOL + 2), ids=[*(f"pool-{n}" for n in range(POOL)), "monitor", "pusher"])
 def test_killed_while_idle(hub: Hub, talk: Talk, place: int, note: Note, round_number: int) -> None:
-    first = fresh_cluster(hub)
-    os.kill(children(first)[place], signal.SIGKILL)
+    first = sentinel(hub)
+    os.kill(parts(first)[place], signal.SIGKILL)
     ended_at = time.monotonic()
     talk.start()
     goes_on(talk)
@@ -141,9 +146,8 @@ def test_killed_while_idle(hub: Hub, talk: Talk, place: int, note: Note, round_n
 
 def test_wedged_while_idle(hub: Hub, talk: Talk, note: Note, round_number: int) -> None:
     """All that take work, so one of them with the queue's lock in hand; no work tells of it, /readyz does."""
-    first = fresh_cluster(hub)
-    wait_until(lambda: ready(talk), within=PATIENCE)
-    for process in children(first)[:POOL]:
+    first = sentinel(hub)
+    for process in parts(first)[:POOL]:
         os.kill(process, signal.SIGKILL)
     killed_at = time.monotonic()
     wait_until(lambda: unready(talk), within=HEALED_SECONDS)
