@@ -1,6 +1,7 @@
 """Every change by a person is a named, audited verb here; admin, API and commands call the same ones."""
 
 from memories.curation.adding import FactDraft, add_fact
+from memories.curation.deciding import Choice, Seen, choices_of
 from memories.curation.facts import correct_fact, delete_fact, edit_fact, forget_fact, restore_fact
 from memories.curation.keys import authenticate_key, create_api_key, revoke_api_key
 from memories.curation.people import person_for_writing, save_tenant, update_person
@@ -14,16 +15,22 @@ from memories.curation.profile import (
 )
 from memories.curation.replays import sweep_replays
 from memories.curation.review import approve_fact, reconsider_fact, reject_fact
+from memories.curation.review_decisions import approve_item, keep_both, merge_items, reject_item
 from memories.curation.runs import retry_extraction
 from memories.curation.sessions import delete_session, facts_of_session
 from memories.curation.throttles import Allowance, count_request
+from memories.curation.undo import may_undo, undo_decision
 
 __all__ = [
     "Allowance",
+    "Choice",
     "FactDraft",
+    "Seen",
     "add_fact",
     "approve_fact",
+    "approve_item",
     "authenticate_key",
+    "choices_of",
     "correct_fact",
     "count_request",
     "create_api_key",
@@ -33,9 +40,13 @@ __all__ = [
     "edit_fact",
     "facts_of_session",
     "forget_fact",
+    "keep_both",
+    "may_undo",
+    "merge_items",
     "person_for_writing",
     "reconsider_fact",
     "reject_fact",
+    "reject_item",
     "release_profile_section",
     "restore_fact",
     "restore_profile_section",
@@ -44,6 +55,7 @@ __all__ = [
     "save_tenant",
     "sweep_replays",
     "take_proposed_section",
+    "undo_decision",
     "undo_profile_change",
     "update_person",
     "write_profile_section",

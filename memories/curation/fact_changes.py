@@ -1,54 +1,72 @@
-"""The frame of every verb on a fact, and the refusals that some of them leave behind."""
+"""The frame of every verb on one fact, and what makes way for a fact that holds."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
+from django.db.models import Q
 
 from memories import audit
 from memories.audit import Actor
-from memories.exceptions import DuplicateFact, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
-from memories.models import Fact, FactRefusal, Tenant
-from memories.models.folding import refusal_of_key, refusal_of_text
-from memories.pipeline.redaction import redact_text
+from memories.curation import item_states
+from memories.curation.change_sets import ChangeSet
+from memories.exceptions import NotFound, OperatorWord, PersonRestricted, PreconditionFailed
+from memories.models import EndUser, Fact, ReviewItem, Status, Tenant
+from memories.models.folding import fold
+
+Change = Callable[[Fact, ChangeSet], None]
 
 
 def change_fact(
     fact_id: uuid.UUID,
     tenant: Tenant | None,
     verb: str,
-    change: Callable[[Fact], None],
+    change: Change,
     *,
     actor: Actor,
     now: datetime,
     expected_version: int | None,
     reason: str,
+    then: Change | None = None,
 ) -> Fact:
-    """The frame of every verb: lock, check, change, save, revise, record; all or nothing."""
-    try:
-        with transaction.atomic():
-            fact = locked(fact_id, tenant)
-            check_allowed(fact, actor=actor, expected_version=expected_version)
-            before = audit.snapshot(fact)
-            change(fact)
-            _save(fact, now=now)
-            audit.revise(fact=fact, verb=verb, actor=actor, before=before, reason=redact_text(reason)[0], now=now)
-            audit.record(actor=actor, verb=verb, target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
-    except IntegrityError as error:
-        # Only fact_text_once can fail here: the person has another live fact with this very text.
-        raise DuplicateFact from error
+    """The frame of every verb: lock, check, change, save, revise, `then` the rest, record; all or nothing."""
+    changes = ChangeSet(actor=actor, now=now, reason=reason)
+    with transaction.atomic():
+        fact = locked(fact_id, tenant)
+        check_allowed(fact, actor=actor, expected_version=expected_version)
+        was = fact.status
+        with changes.changing(fact, verb):
+            change(fact, changes)
+        if then:
+            then(fact, changes)
+        item_states.settle(changes)
+        if fact.status == Status.PENDING != was:
+            item_states.wait_again(fact, now=now)
+        audit.record(actor=actor, verb=verb, target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
     return fact
 
 
 def locked(fact_id: uuid.UUID, tenant: Tenant | None) -> Fact:
-    facts = Fact.objects.select_for_update(of=("self",), no_key=True).select_related("tenant", "end_user")
+    """The person, then the fact: whoever changes several facts holds the person first, so that none waits for another.
+
+    Errors: NotFound.
+    """
+    facts = Fact.objects.filter(pk=fact_id)
     if tenant is not None:
         facts = facts.filter(tenant=tenant)
-    fact = facts.filter(pk=fact_id).first()
+    lock_person(facts.values_list("end_user", flat=True).first())
+    fact = facts.select_for_update(of=("self",), no_key=True).select_related("tenant", "end_user").first()
     if fact is None:
         raise NotFound
     return fact
+
+
+def lock_person(person_id: uuid.UUID | None) -> None:
+    """Serialise with extraction's commits and other decisions about the person. Errors: NotFound."""
+    people = EndUser.objects.select_for_update(no_key=True).values("pk")
+    if person_id is None or not people.filter(pk=person_id):
+        raise NotFound
 
 
 def check_allowed(fact: Fact, *, actor: Actor, expected_version: int | None) -> None:
@@ -60,27 +78,36 @@ def check_allowed(fact: Fact, *, actor: Actor, expected_version: int | None) -> 
         raise PreconditionFailed
 
 
-def _save(fact: Fact, *, now: datetime) -> None:
-    fact.version += 1
-    fact.updated_at = now
-    fact.refresh_decay(now=now)
-    fact.save()
+def rivals_of(fact: Fact, *, now: datetime) -> list[uuid.UUID]:
+    """The other active facts that give the same (category, key) another value."""
+    if not (fact.key and fact.value):
+        return []
+    active = Fact.objects.of(fact.tenant, fact.end_user).active(now=now).exclude(Q(pk=fact.pk) | Q(value=""))
+    keyed = active.filter(agent_id=fact.agent_id, category=fact.category, key=fact.key)
+    return [pk for pk, value in keyed.values_list("pk", "value") if fold(value) != fold(fact.value)]
 
 
-def refusals_of(fact: Fact) -> list[tuple[str, bytes]]:
-    """What stands for the fact's text and, when it has one, its key."""
-    text = (FactRefusal.Kind.TEXT, refusal_of_text(fact.content))
-    return [text, (FactRefusal.Kind.KEY, refusal_of_key(fact.category, fact.key))] if fact.key else [text]
+def approve(fact: Fact, changes: ChangeSet, verb: str = "approve") -> None:
+    """A suggestion becomes active, with the trust that it has; nothing refuses it any more."""
+    changes.lift_refusals(fact)
+    with changes.changing(fact, verb):
+        make_active(fact, changes)
 
 
-def refuse(fact: Fact, refusals: list[tuple[str, bytes]], *, now: datetime) -> None:
-    rows = [
-        FactRefusal(end_user=fact.end_user, kind=kind, digest=digest, fact=fact, created_at=now)
-        for kind, digest in refusals
-    ]
-    FactRefusal.objects.bulk_create(rows, ignore_conflicts=True)
+def make_active(fact: Fact, changes: ChangeSet) -> None:
+    fact.status, fact.flags, fact.last_confirmed_at = Status.ACTIVE, [], changes.now
 
 
-def lift_refusals(fact: Fact) -> None:
-    digests = [digest for _, digest in refusals_of(fact)]
-    FactRefusal.objects.filter(end_user=fact.end_user, digest__in=digests).delete()
+def make_way(fact: Fact, changes: ChangeSet, *, instead_of: Collection[uuid.UUID] = ()) -> None:
+    """What gives the fact's key another value, or stands against it in a conflict, is superseded by it."""
+    conflicts = ReviewItem.objects.waiting().filter(fact=fact, kind=ReviewItem.Kind.CONFLICT).exclude(known=None)
+    against = [*rivals_of(fact, now=changes.now), *conflicts.values_list("known", flat=True), *instead_of]
+    for rival in lock_facts(against):
+        if rival.status == Status.ACTIVE:
+            changes.supersede(rival, by=fact)
+
+
+def lock_facts(ids: Collection[uuid.UUID | None]) -> Sequence[Fact]:
+    """Those of the facts that still are there, locked in one order; after lock_person()."""
+    facts = Fact.objects.select_for_update(of=("self",), no_key=True).select_related("tenant", "end_user")
+    return list(facts.filter(pk__in=[pk for pk in ids if pk]).order_by("pk"))

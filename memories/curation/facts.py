@@ -8,7 +8,9 @@ from django.db import transaction
 
 from memories import audit
 from memories.audit import Actor
-from memories.curation.fact_changes import change_fact, check_allowed, lift_refusals, locked, refusals_of, refuse
+from memories.curation import item_states
+from memories.curation.change_sets import LIVE, ChangeSet, refusals_against
+from memories.curation.fact_changes import change_fact, check_allowed, locked, make_way, rivals_of
 from memories.curation.review import UNAPPROVED
 from memories.curation.scrubbing import without_secrets
 from memories.exceptions import Conflict, NotFound
@@ -27,7 +29,6 @@ RESTORED_FIELDS = (
     "source_error",
     "structured",
 )
-LIVE = (Status.ACTIVE, Status.PENDING)
 
 
 def edit_fact(
@@ -46,7 +47,7 @@ def edit_fact(
     """
     stated = without_secrets(changes)
 
-    def change(fact: Fact) -> None:
+    def change(fact: Fact, _: ChangeSet) -> None:
         _must_be_live(fact)
         for name, value in stated.items():
             setattr(fact, name, value)
@@ -74,10 +75,10 @@ def correct_fact(
     """An operator sets a fact right; from now on no job and no key changes it, and no job says the old text again."""
     content = redact_text(content)[0]
 
-    def change(fact: Fact) -> None:
+    def change(fact: Fact, changes: ChangeSet) -> None:
         _must_be_live(fact)
         if fold(content) != fold(fact.content):
-            refuse(fact, [(FactRefusal.Kind.TEXT, refusal_of_text(fact.content))], now=now)
+            changes.refuse(fact, [(FactRefusal.Kind.TEXT, refusal_of_text(fact.content))])
         FactRefusal.objects.filter(end_user=fact.end_user, digest=refusal_of_text(content)).delete()
         fact.say(content)
         fact.category = category or fact.category
@@ -103,9 +104,9 @@ def forget_fact(
 ) -> None:
     """Move a fact to the trash and refuse its text and key for good (rules.md, 5.5). Already there: nothing happens."""
 
-    def change(fact: Fact) -> None:
+    def change(fact: Fact, changes: ChangeSet) -> None:
         fact.status, fact.trashed_at = Status.TRASHED, now
-        refuse(fact, refusals_of(fact), now=now)
+        changes.refuse(fact, refusals_against(fact))
 
     with transaction.atomic():
         if locked(fact_id, tenant).status == Status.TRASHED:
@@ -122,7 +123,8 @@ def delete_fact(
     with transaction.atomic():
         fact = locked(fact_id, tenant)
         check_allowed(fact, actor=actor, expected_version=expected_version)
-        refuse(fact, refusals_of(fact), now=now)
+        ChangeSet(actor=actor, now=now).refuse(fact, refusals_against(fact))
+        item_states.part([fact.pk])
         audit.record(actor=actor, verb="delete", target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
         fact.delete()
 
@@ -140,25 +142,42 @@ def restore_fact(
     """Bring a fact back from the trash as it was, or to what an earlier version said; its refusal is lifted.
 
     Errors: NotFound, Conflict, PreconditionFailed, OperatorWord, DuplicateFact. No key approves: in its hands a
-    fact that waits for review, or was rejected, stays so.
+    fact that waits for review, or was rejected, stays so, and what holds its key with another value by now stays too.
     """
 
-    def change(fact: Fact) -> None:
+    def change(fact: Fact, changes: ChangeSet) -> None:
         if version is None and fact.status != Status.TRASHED:
             raise Conflict(f"The fact is {fact.status}, not in the trash: name the version to go back to.")
-        lift_refusals(fact)
+        changes.lift_refusals(fact)
         was = _status_outside_trash(fact)
         if version is not None:
             _take_back(fact, version, actor=actor)
-            lift_refusals(fact)
+            changes.lift_refusals(fact)
             was = was if was in UNAPPROVED and not actor.is_operator else Status.ACTIVE
         fact.status, fact.trashed_at, fact.last_confirmed_at = was, None, now
         if was == Status.ACTIVE:
             fact.valid_to, fact.superseded_by = None, None
 
     return change_fact(
-        fact_id, tenant, "restore", change, actor=actor, now=now, expected_version=expected_version, reason=reason
+        fact_id,
+        tenant,
+        "restore",
+        change,
+        then=_take_place,
+        actor=actor,
+        now=now,
+        expected_version=expected_version,
+        reason=reason,
     )
+
+
+def _take_place(fact: Fact, changes: ChangeSet) -> None:
+    """No two values of one key are served: what holds it by now makes way for an operator's choice, not for a key's."""
+    if fact.status != Status.ACTIVE:
+        return
+    if not changes.actor.is_operator and rivals_of(fact, now=changes.now):
+        raise Conflict("Another active fact gives its key another value: only an operator can restore this one.")
+    make_way(fact, changes)
 
 
 def _must_be_live(fact: Fact) -> None:

@@ -4,9 +4,11 @@ import uuid
 from datetime import datetime
 
 from memories.audit import Actor
-from memories.curation.fact_changes import change_fact, lift_refusals, refusals_of, refuse
+from memories.curation import item_states
+from memories.curation.change_sets import ChangeSet, refusals_against
+from memories.curation.fact_changes import change_fact, make_active, make_way
 from memories.exceptions import Conflict
-from memories.models import Fact, Status
+from memories.models import Fact, ReviewItem, Status
 
 UNAPPROVED = (Status.PENDING, Status.REJECTED)
 
@@ -16,32 +18,57 @@ def approve_fact(
 ) -> Fact:
     """An operator lets a suggestion be served, also one turned down before; its trust stays.
 
+    What waits about it is decided with it, and what it stands against is superseded by it.
     Errors: NotFound, PreconditionFailed, Conflict, DuplicateFact (another live fact says the same).
     """
 
-    def change(fact: Fact) -> None:
+    def change(fact: Fact, changes: ChangeSet) -> None:
         _must_be(fact, *UNAPPROVED)
-        if fact.status == Status.REJECTED:
-            lift_refusals(fact)
-        fact.status, fact.flags, fact.last_confirmed_at = Status.ACTIVE, [], now
+        changes.lift_refusals(fact)
+        make_active(fact, changes)
+
+    def then(fact: Fact, changes: ChangeSet) -> None:
+        make_way(fact, changes)
+        item_states.close_all(fact, ReviewItem.State.APPROVED, changes)
 
     return change_fact(
-        fact_id, None, "approve", change, actor=actor, now=now, expected_version=expected_version, reason=reason
+        fact_id,
+        None,
+        "approve",
+        change,
+        then=then,
+        actor=actor,
+        now=now,
+        expected_version=expected_version,
+        reason=reason,
     )
 
 
 def reject_fact(
     *, fact_id: uuid.UUID, actor: Actor, now: datetime, expected_version: int | None = None, reason: str = ""
 ) -> Fact:
-    """An operator turns a suggestion down; its text and key are refused for good. Errors: as approve_fact()."""
+    """An operator turns a suggestion down; its text and key are refused for good, and what waits about it is decided.
 
-    def change(fact: Fact) -> None:
+    Errors: as approve_fact().
+    """
+
+    def change(fact: Fact, changes: ChangeSet) -> None:
         _must_be(fact, Status.PENDING)
-        fact.status = Status.REJECTED
-        refuse(fact, refusals_of(fact), now=now)
+        turn_down(fact, changes)
+
+    def then(fact: Fact, changes: ChangeSet) -> None:
+        item_states.close_all(fact, ReviewItem.State.REJECTED, changes)
 
     return change_fact(
-        fact_id, None, "reject", change, actor=actor, now=now, expected_version=expected_version, reason=reason
+        fact_id,
+        None,
+        "reject",
+        change,
+        then=then,
+        actor=actor,
+        now=now,
+        expected_version=expected_version,
+        reason=reason,
     )
 
 
@@ -50,14 +77,27 @@ def reconsider_fact(
 ) -> Fact:
     """An operator takes a rejection back: the suggestion waits again, nothing refuses it. Errors: as approve_fact()."""
 
-    def change(fact: Fact) -> None:
+    def change(fact: Fact, changes: ChangeSet) -> None:
         _must_be(fact, Status.REJECTED)
-        lift_refusals(fact)
+        changes.lift_refusals(fact)
         fact.status = Status.PENDING
 
     return change_fact(
-        fact_id, None, "reconsider", change, actor=actor, now=now, expected_version=expected_version, reason=reason
+        fact_id,
+        None,
+        "reconsider",
+        change,
+        actor=actor,
+        now=now,
+        expected_version=expected_version,
+        reason=reason,
     )
+
+
+def turn_down(fact: Fact, changes: ChangeSet) -> None:
+    """Reject it, and refuse what it says."""
+    fact.status = Status.REJECTED
+    changes.refuse(fact, refusals_against(fact))
 
 
 def _must_be(fact: Fact, *statuses: str) -> None:

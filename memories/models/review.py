@@ -74,6 +74,7 @@ class ReviewItem(models.Model):
     state = models.CharField(max_length=9, choices=State.choices, default=State.OPEN)
     version = models.PositiveIntegerField(default=1)
     change_set = models.UUIDField(null=True, editable=False, help_text="The revisions that the decision made.")
+    traces = models.JSONField(default=dict, editable=False, help_text="What an undo takes back besides revisions.")
     decided_by = models.CharField(max_length=36, blank=True, help_text="Id of the operator.")
     note = models.TextField(blank=True, max_length=2000, help_text="Why it was decided so.")
     created_at = models.DateTimeField()

@@ -58,8 +58,8 @@ def ask(question: Question, *, run: ExtractionRun | None, now: datetime) -> None
     ReviewItem.objects.bulk_create([item], ignore_conflicts=True)
 
 
-def settle(facts: Collection[uuid.UUID], *, now: datetime) -> int:
-    """Close the items of these facts that have no question left; how many.
+def settle(facts: Collection[uuid.UUID], *, now: datetime, change_set: uuid.UUID | None = None) -> int:
+    """Close the items of these facts that have no question left; how many. An undo of `change_set` opens them again.
 
     A proposal is settled once it is neither pending nor, where it was stored beside what it resembles, active; what it
     stands against, once that is not active any more.
@@ -70,5 +70,5 @@ def settle(facts: Collection[uuid.UUID], *, now: datetime) -> int:
     items = ReviewItem.objects.waiting().filter(Q(fact__in=facts) | Q(known__in=facts))
     settled = items.filter(gone | served | alone).values("pk")
     return ReviewItem.objects.filter(pk__in=settled).update(
-        state=ReviewItem.State.SETTLED, decided_at=now, version=F("version") + 1
+        state=ReviewItem.State.SETTLED, decided_at=now, change_set=change_set, version=F("version") + 1
     )

@@ -1,0 +1,96 @@
+"""The frame of every decision about a review item: who else may decide it, what was seen, and what fits it."""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from django.db import transaction
+
+from memories import audit
+from memories.audit import Actor
+from memories.curation import item_states
+from memories.curation.change_sets import LIVE, ChangeSet
+from memories.curation.fact_changes import lock_facts, lock_person
+from memories.exceptions import Conflict, NotFound, PreconditionFailed
+from memories.models import Fact, FactRevision, ReviewItem, Status
+
+
+class Choice(StrEnum):
+    """What can be decided; also the verb in the audit trail."""
+
+    APPROVE = "approve"
+    KEEP_BOTH = "keep_both"
+    MERGE = "merge"
+    REJECT = "reject"
+
+
+STATE_OF = {
+    Choice.APPROVE: ReviewItem.State.APPROVED,
+    Choice.KEEP_BOTH: ReviewItem.State.KEPT_BOTH,
+    Choice.MERGE: ReviewItem.State.MERGED,
+    Choice.REJECT: ReviewItem.State.REJECTED,
+}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The versions that whoever decides has looked at: of the item, and of its facts by their ids."""
+
+    item: int
+    facts: Mapping[uuid.UUID, int] = field(default_factory=dict)
+
+
+def choices_of(item: ReviewItem) -> tuple[Choice, ...]:
+    """What fits the item: two facts can be kept or merged only while both may be served."""
+    if item.state != ReviewItem.State.OPEN:
+        return ()
+    pair = item.fact and item.known and item.fact.status in LIVE and item.known.status == Status.ACTIVE
+    return tuple(Choice) if pair else (Choice.APPROVE, Choice.REJECT)
+
+
+@contextmanager
+def deciding(
+    item_id: uuid.UUID, choice: Choice, *, actor: Actor, now: datetime, reason: str, seen: Seen | None
+) -> Iterator[tuple[ReviewItem, ChangeSet]]:
+    """Lock and check the item, let the block decide it, close it and what it settles besides, and record it."""
+    changes = ChangeSet(actor=actor, now=now, reason=reason)
+    with transaction.atomic():
+        item, _ = locked_item(item_id)
+        _check(item, choice, seen)
+        yield item, changes
+        item_states.close(item, STATE_OF[choice], changes)
+        item_states.settle(changes)
+        audit.record(actor=actor, verb=choice, target=item, object_id=item.pk, tenant=item.tenant, now=now)
+
+
+def locked_item(item_id: uuid.UUID) -> tuple[ReviewItem, dict[uuid.UUID, Fact]]:
+    """The item, with its facts and those that its decision changed, by their ids.
+
+    The person first, the facts in one order, then the item: extraction's commits and the verbs on facts take their
+    locks in this order, too. Errors: NotFound.
+    """
+    found = ReviewItem.objects.filter(pk=item_id)
+    lock_person(found.values_list("end_user", flat=True).first())
+    # Nobody else decides it from here on: all of them hold the person.
+    about = found.values_list("fact", "known", "change_set").first() or (None, None, None)
+    changed = FactRevision.objects.filter(change_set=about[2]).exclude(change_set=None)
+    facts = {fact.pk: fact for fact in lock_facts([*about[:2], *changed.values_list("fact", flat=True)])}
+    rows = found.select_related("tenant", "end_user", "proposed_section")
+    item = rows.select_for_update(of=("self",), no_key=True).first()
+    if item is None:
+        raise NotFound
+    item.fact, item.known = (facts.get(pk) if pk else None for pk in (item.fact_id, item.known_id))
+    return item, facts
+
+
+def _check(item: ReviewItem, choice: Choice, seen: Seen | None) -> None:
+    if item.state != ReviewItem.State.OPEN:
+        raise Conflict(f"Somebody has decided this meanwhile: {item.get_state_display().lower()}.")
+    now_there = {fact.pk: fact.version for fact in (item.fact, item.known) if fact}
+    if seen and (seen.item != item.version or dict(seen.facts) != now_there):
+        raise PreconditionFailed
+    if choice not in choices_of(item):
+        raise Conflict("There are no two facts that both may hold: approve or reject what is proposed.")

@@ -1,0 +1,83 @@
+"""How review items follow their facts: closed by a decision, open again when it is taken back."""
+
+import uuid
+from collections.abc import Collection, Iterable
+from datetime import datetime
+
+from memories.curation.change_sets import ChangeSet
+from memories.models import Fact, ReviewItem, Status, Trust
+from memories.pipeline import review_items
+from memories.pipeline.review_items import Question
+
+State, Reason = ReviewItem.State, ReviewItem.Reason
+# A flag that says by itself why a fact waits; else its trust does.
+_REASON_OF_FLAG = {"instructions": Reason.INSTRUCTIONS, "possible_secret": Reason.POSSIBLE_SECRET}
+_REASON_OF_TRUST: dict[str, ReviewItem.Reason] = {
+    Trust.ASSISTANT: Reason.ASSISTANT_TRUST,
+    Trust.TOOL: Reason.TOOL_TRUST,
+}
+
+
+def close(item: ReviewItem, state: str, changes: ChangeSet) -> None:
+    """The item is decided, with what its undo goes by."""
+    for fact in (item.fact, item.known):
+        if fact:
+            # Untouched, it counts all the same: the decision was about it.
+            changes.versions.setdefault(str(fact.pk), fact.version)
+    item.state, item.decided_by, item.decided_at, item.note = state, changes.actor.id, changes.now, changes.reason
+    item.change_set, item.traces = changes.id, changes.traces
+    item.version += 1
+    item.save()
+
+
+def close_all(fact: Fact, state: str, changes: ChangeSet) -> None:
+    """Whatever waits about this suggestion is decided with it."""
+    waiting = ReviewItem.objects.waiting().filter(fact=fact).select_related("fact", "known")
+    for item in waiting.select_for_update(of=("self",)).order_by("pk"):
+        close(item, state, changes)
+
+
+def settle(changes: ChangeSet) -> None:
+    """Close the items that the decision has answered without being about them."""
+    touched = [uuid.UUID(pk) for pk in changes.versions]
+    review_items.settle(touched, now=changes.now, change_set=changes.id)
+
+
+def wait_again(fact: Fact, *, now: datetime) -> None:
+    """A suggestion that waits again is asked about again, as it was last."""
+    if ReviewItem.objects.waiting().filter(fact=fact).exists():
+        return
+    last = ReviewItem.objects.filter(fact=fact).order_by("-decided_at").first()
+    if last is None:
+        review_items.ask(Question(_why(fact), fact=fact), run=fact.extraction, now=now)
+        return
+    closed = ReviewItem.objects.filter(fact=fact, change_set=last.change_set) if last.change_set else [last]
+    reopen(closed)
+
+
+def reopen(items: Iterable[ReviewItem]) -> None:
+    """They wait again; one that has been asked anew meanwhile is left to that."""
+    for item in items:
+        same = ReviewItem.objects.waiting().filter(fact=item.fact_id, known=item.known_id, kind=item.kind)
+        asked_anew = item.proposed_section_id is None and same.exists()
+        item.state = State.SETTLED if asked_anew else State.OPEN
+        item.decided_by, item.decided_at, item.note = "", None, ""
+        item.change_set, item.traces = None, {}
+        item.version += 1
+        item.save()
+
+
+def part(facts: Collection[uuid.UUID]) -> None:
+    """Before these facts are deleted: a suggestion that stood against one of them waits by itself from now on."""
+    standing = ReviewItem.objects.waiting().filter(known__in=facts, fact__status=Status.PENDING)
+    for item in standing.exclude(fact__in=facts).select_for_update(of=("self",)).order_by("pk"):
+        alone = ReviewItem.objects.waiting().filter(fact=item.fact_id, known=None, kind=item.kind)
+        if not alone.exists():
+            item.known = None
+            item.version += 1
+            item.save()
+
+
+def _why(fact: Fact) -> ReviewItem.Reason:
+    flagged = [reason for flag, reason in _REASON_OF_FLAG.items() if flag in fact.flags]
+    return flagged[0] if flagged else _REASON_OF_TRUST.get(fact.trust, Reason.SUGGESTED)

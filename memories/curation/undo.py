@@ -1,0 +1,81 @@
+"""Taking a decision back: its facts are what they were, and what it closed waits again."""
+
+import uuid
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from memories import audit
+from memories.audit import Actor
+from memories.curation import item_states
+from memories.curation.change_sets import ChangeSet
+from memories.curation.deciding import locked_item
+from memories.exceptions import Conflict, PreconditionFailed
+from memories.models import Fact, FactEvidence, FactRefusal, FactRelation, FactRevision, ReviewItem
+
+State = ReviewItem.State
+DECIDED = (State.APPROVED, State.REJECTED, State.KEPT_BOTH, State.MERGED)
+
+
+def undo_decision(
+    *, item_id: uuid.UUID, actor: Actor, now: datetime, expected_version: int | None = None, reason: str = ""
+) -> ReviewItem:
+    """Take the whole decision back, as long as none of its facts has changed since.
+
+    Errors: NotFound, Conflict (nothing is decided, or a fact has changed since), PreconditionFailed, DuplicateFact.
+    """
+    changes = ChangeSet(actor=actor, now=now, reason=reason)
+    with transaction.atomic():
+        item, facts = locked_item(item_id)
+        _check(item, facts, expected_version)
+        # The last change first: of two facts with one text only one is live at a time.
+        for revision in FactRevision.objects.filter(change_set=item.change_set).order_by("-id"):
+            fact = facts[revision.fact_id]
+            with changes.changing(fact, "undo"):
+                audit.put_back(fact, revision.before)
+        _take_back(item)
+        closed = ReviewItem.objects.filter(change_set=item.change_set).select_for_update(of=("self",))
+        item_states.reopen(closed.order_by("pk"))
+        item_states.settle(changes)
+        audit.record(actor=actor, verb="undo", target=item, object_id=item.pk, tenant=item.tenant, now=now)
+    item.refresh_from_db()
+    return item
+
+
+def may_undo(item: ReviewItem) -> bool:
+    """Whether the item is decided by somebody, so that an undo can be tried."""
+    return item.state in DECIDED and item.change_set is not None
+
+
+def _check(item: ReviewItem, facts: dict[uuid.UUID, Fact], expected_version: int | None) -> None:
+    if not may_undo(item):
+        raise Conflict("There is nothing to undo: this waits for a decision, or was settled by something else.")
+    if expected_version is not None and expected_version != item.version:
+        raise PreconditionFailed
+    left_at: dict[str, int] = item.traces.get("versions", {})
+    if left_at != {pk: facts[uuid.UUID(pk)].version for pk in left_at if uuid.UUID(pk) in facts}:
+        raise Conflict("This cannot be undone any more: one of its facts has changed since.")
+    if item.proposed_section and item.state == State.APPROVED:
+        raise Conflict("A section of the profile is put back on the person's page.")
+
+
+def _take_back(item: ReviewItem) -> None:
+    """What the decision made besides revisions goes, and what it lifted is refused again."""
+    traces: dict[str, Any] = item.traces
+    FactRefusal.objects.filter(pk__in=traces.get("refused", [])).delete()
+    FactEvidence.objects.filter(pk__in=traces.get("evidence", [])).delete()
+    FactRelation.objects.filter(pk__in=traces.get("relations", [])).delete()
+    lifted = [_refusal(item, told) for told in traces.get("lifted", [])]
+    FactRefusal.objects.bulk_create(lifted, ignore_conflicts=True)
+
+
+def _refusal(item: ReviewItem, told: dict[str, Any]) -> FactRefusal:
+    of = Fact.objects.filter(pk=told["fact"]).first() if told["fact"] else None
+    return FactRefusal(
+        end_user=item.end_user,
+        kind=told["kind"],
+        digest=bytes.fromhex(told["digest"]),
+        fact=of,
+        created_at=datetime.fromisoformat(told["created_at"]),
+    )
