@@ -21,6 +21,11 @@ def statement(text: str) -> SafeString:
     return format_html('<span class="hub-statement">{}</span>', clipped)
 
 
+def wrapped(text: str) -> SafeString:
+    """A few words on as many lines as they need."""
+    return format_html('<span class="hub-words">{}</span>', text)
+
+
 def person(end_user: EndUser) -> SafeString:
     """The name, and the caller's id below it when there is a name."""
     below = end_user.external_id if end_user.display_name else ""

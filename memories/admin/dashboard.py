@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Min, Q, Sum
 
-from memories.models import EndUser, ExtractionRun, Fact, Operator, SessionQueue, Status, Tenant
+from memories.models import EndUser, ExtractionRun, Fact, Operator, ReviewItem, SessionQueue, Status, Tenant
 
 RUNS_SHOWN = 10
 WEEK = timedelta(days=7)
@@ -20,6 +20,7 @@ def overview(operator: Operator | AnonymousUser, *, now: datetime) -> dict[str, 
         "people": EndUser.objects.count(),
         "tenants": Tenant.objects.count(),
         "facts": _facts(now),
+        "review": ReviewItem.objects.waiting().aggregate(waiting=Count("pk"), oldest=Min("created_at")),
         "queue": _queue(now),
         "failed_today": ExtractionRun.objects.filter(status__in=FAILED, started_at__gte=now - DAY).count(),
     }
@@ -50,7 +51,6 @@ def _facts(now: datetime) -> dict[str, int]:
     return Fact.objects.aggregate(
         active=Count("pk", filter=active),
         this_week=Count("pk", filter=active & Q(created_at__gte=now - WEEK)),
-        pending=Count("pk", filter=Q(status=Status.PENDING)),
     )
 
 

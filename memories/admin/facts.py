@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar
 
+from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
@@ -11,7 +12,7 @@ from memories.admin.fact_forms import ApproveForm, CorrectForm, ForgetForm, Reco
 from memories.admin.fact_page import citations, fading, revisions
 from memories.admin.page import RecordPage, VerbForm
 from memories.admin.wording import KINDS
-from memories.models import Fact, Status
+from memories.models import Fact, ReviewItem, Status
 
 LIVE = (Status.ACTIVE, Status.PENDING)
 
@@ -67,4 +68,5 @@ class FactPage(RecordPage):
             "citations": citations(record),
             "revisions": revisions(record),
             "fading": fading(record),
+            "waiting": ReviewItem.objects.waiting().filter(Q(fact=record) | Q(known=record)),
         }

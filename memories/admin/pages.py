@@ -8,13 +8,15 @@ from memories.admin.keys import KeyPage
 from memories.admin.operators import OPERATOR_PAGES
 from memories.admin.page import Page
 from memories.admin.people import PersonPage
+from memories.admin.reviews import ReviewPage
 from memories.admin.runs import RunPage
 from memories.admin.sessions import SessionPage
 from memories.admin.tenants import TenantPage
 from memories.admin.trail import TrailPage
-from memories.models import APIKey, AuditEvent, EndUser, ExtractionRun, Fact, Session, Tenant
+from memories.models import APIKey, AuditEvent, EndUser, ExtractionRun, Fact, ReviewItem, Session, Tenant
 
 PAGES: tuple[tuple[type[Model], type[Page]], ...] = (
+    (ReviewItem, ReviewPage),
     (EndUser, PersonPage),
     (Fact, FactPage),
     (Session, SessionPage),

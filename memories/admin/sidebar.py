@@ -5,9 +5,11 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
+from memories.models import ReviewItem
+
 # Group → (title, icon, model); an empty model is the dashboard.
 MENU: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
-    ("", (("Dashboard", "dashboard", ""),)),
+    ("", (("Dashboard", "dashboard", ""), ("Review", "rule", "reviewitem"))),
     (
         "Memory",
         (
@@ -46,4 +48,6 @@ def _item(request: HttpRequest, title: str, icon: str, model: str) -> dict[str, 
     link = reverse(f"admin:{app}_{model}_changelist") if model else reverse("admin:index")
     # Unfold's own match finds the link anywhere in the path, and the dashboard's is the start of them all.
     active = request.path.startswith(link) if model else request.path == link
-    return {"title": title, "icon": icon, "link": link, "active": active}
+    item = {"title": title, "icon": icon, "link": link, "active": active}
+    waiting = ReviewItem.objects.waiting().count() if model == "reviewitem" else 0
+    return {**item, "badge": f"{waiting:,}", "badge_variant": "danger"} if waiting else item

@@ -45,6 +45,11 @@ def kind(state: str) -> str:
 
 
 @register.filter
+def verb(name: str) -> str:
+    return wording.verb_of(name)
+
+
+@register.filter
 def failure(code: str) -> str:
     return wording.explain_failure(code)
 

@@ -6,14 +6,14 @@ from django.db.models import CharField, Model, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Cast
 from django.http import HttpRequest
 
-from memories.admin import cells
+from memories.admin import cells, wording
 from memories.admin.columns import column
 from memories.admin.page import Page
 from memories.models import AuditEvent, Operator, Tenant
 
 
 class TrailPage(Page):
-    list_display = ("when", "verb", "object_shown", "actor", "tenant", "request_shown")
+    list_display = ("when", "done", "object_shown", "actor", "tenant", "request_shown")
     list_display_links = None
     list_filter = ("actor_kind",)
     search_fields = ("verb", "object_type", "object_id", "request_id")
@@ -33,6 +33,10 @@ class TrailPage(Page):
     @column("When")
     def when(self, event: AuditEvent) -> Any:
         return cells.moment(event.created_at)
+
+    @column("What")
+    def done(self, event: AuditEvent) -> str:
+        return wording.verb_of(event.verb)
 
     @column("Object")
     def object_shown(self, event: AuditEvent) -> Any:

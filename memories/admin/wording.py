@@ -51,6 +51,11 @@ def kind_of(state: str) -> str:
     return KINDS.get(state, "")
 
 
+def verb_of(name: str) -> str:
+    """The name of a verb as it is read: keep_both → Keep both."""
+    return name.replace("_", " ").capitalize()
+
+
 def explain_failure(code: str) -> str:
     """A sentence for the code of a failure; the code itself when we have no better."""
     return FAILURES.get(code, code)

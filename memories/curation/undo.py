@@ -34,6 +34,8 @@ def undo_decision(
             fact = facts[revision.fact_id]
             with changes.changing(fact, "undo"):
                 audit.put_back(fact, revision.before)
+        if item.proposed_section and item.state == State.APPROVED:
+            _undo_section(item, changes)
         _take_back(item)
         closed = ReviewItem.objects.filter(change_set=item.change_set).select_for_update(of=("self",))
         item_states.reopen(closed.order_by("pk"))
@@ -56,8 +58,6 @@ def _check(item: ReviewItem, facts: dict[uuid.UUID, Fact], expected_version: int
     left_at: dict[str, int] = item.traces.get("versions", {})
     if left_at != {pk: facts[uuid.UUID(pk)].version for pk in left_at if uuid.UUID(pk) in facts}:
         raise Conflict("This cannot be undone any more: one of its facts has changed since.")
-    if item.proposed_section and item.state == State.APPROVED:
-        raise Conflict("A section of the profile is put back on the person's page.")
 
 
 def _take_back(item: ReviewItem) -> None:
@@ -68,6 +68,12 @@ def _take_back(item: ReviewItem) -> None:
     FactRelation.objects.filter(pk__in=traces.get("relations", [])).delete()
     lifted = [_refusal(item, told) for told in traces.get("lifted", [])]
     FactRefusal.objects.bulk_create(lifted, ignore_conflicts=True)
+
+
+def _undo_section(item: ReviewItem, changes: ChangeSet) -> None:  # noqa: ARG001
+    """Put the section back to what it said before the decision."""
+    # WIRE: profile.undo_profile_change() for the ProfileRevision of item.change_set
+    raise Conflict("A section of the profile is put back on the person's page.")
 
 
 def _refusal(item: ReviewItem, told: dict[str, Any]) -> FactRefusal:

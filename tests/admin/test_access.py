@@ -12,11 +12,11 @@ from django.urls import reverse
 from django_q.models import Schedule
 
 from memories.admin.site import HubAdminSite
-from memories.models import APIKey, AuditEvent, EndUser, ExtractionRun, Fact, Operator, Session, Tenant
+from memories.models import APIKey, AuditEvent, EndUser, ExtractionRun, Fact, Operator, ReviewItem, Session, Tenant
 from tests import factories
 from tests.admin.pages import list_of, page_of, text_of
 
-MODELS = [EndUser, Fact, Session, ExtractionRun, APIKey, Tenant, AuditEvent, Operator, Group]
+MODELS = [ReviewItem, EndUser, Fact, Session, ExtractionRun, APIKey, Tenant, AuditEvent, Operator, Group]
 
 
 @pytest.fixture
@@ -25,7 +25,8 @@ def records(db: None) -> list[object]:
     person = factories.end_user()
     session = factories.session(person)
     key, _ = factories.api_key(person.tenant)
-    return [person, session, key, factories.fact(person), factories.run(session), person.tenant]
+    item = factories.review_item(factories.fact(person, "Likes tea", status="pending"))
+    return [person, session, key, factories.fact(person), item, factories.run(session), person.tenant]
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -68,7 +69,7 @@ def test_nothing_is_deleted_by_a_raw_form(admin: Client, records: list[Any]) -> 
 
 
 def test_facts_people_sessions_and_runs_are_not_added_by_a_raw_form(admin: Client) -> None:
-    for model in (Fact, EndUser, Session, ExtractionRun, AuditEvent):
+    for model in (Fact, EndUser, Session, ExtractionRun, ReviewItem, AuditEvent):
         assert admin.get(f"{list_of(model)}add/").status_code == 403
 
 
@@ -89,12 +90,14 @@ NONSENSE = [
     "tenant__id__exact=x",
     "end_user__id__exact=x",
     "status__exact=nothing",
+    "state=nothing",
+    "kind__exact=%00",
     "tenant__slug=x",
     "end_user__external_id=x",
 ]
 
 
-@pytest.mark.parametrize("model", [EndUser, Fact, Session, ExtractionRun, AuditEvent])
+@pytest.mark.parametrize("model", [ReviewItem, EndUser, Fact, Session, ExtractionRun, AuditEvent])
 @pytest.mark.parametrize("query", NONSENSE)
 def test_nonsense_in_an_address_is_never_a_server_error(
     admin: Client, records: list[Any], model: type[Model], query: str

@@ -17,7 +17,7 @@ INDEX = "admin:index"
 
 def figures(client: Client) -> dict[str, Any]:
     context = client.get(reverse(INDEX)).context
-    return {name: context[name] for name in ("people", "facts", "queue", "failed_today")}
+    return {name: context[name] for name in ("people", "facts", "review", "queue", "failed_today")}
 
 
 def test_it_counts_people_facts_queue_and_failures(admin: Client) -> None:
@@ -25,7 +25,10 @@ def test_it_counts_people_facts_queue_and_failures(admin: Client) -> None:
     person = factories.end_user()
     factories.fact(person, "Old")
     factories.fact(person, "New", now=now)
-    factories.fact(person, "Held", status="pending")
+    held = factories.fact(person, "Held", status="pending")
+    asked = factories.review_item(held, created_at=now - timedelta(days=3)).created_at
+    factories.review_item(held, kind="flagged", reason="instructions", created_at=now)
+    factories.review_item(held, state="approved", created_at=now - timedelta(days=9))
     due, parked = factories.session(person), factories.session(person)
     SessionQueue.objects.filter(pk=due.pk).update(due_at=now - timedelta(seconds=5), parked_at=None)
     SessionQueue.objects.filter(pk=parked.pk).update(due_at=None, parked_at=now)
@@ -33,7 +36,8 @@ def test_it_counts_people_facts_queue_and_failures(admin: Client) -> None:
     factories.run(due, status="failed", started_at=now - timedelta(days=3))
     seen = figures(admin)
     assert seen["people"] == 1
-    assert seen["facts"] == {"active": 2, "this_week": 1, "pending": 1}
+    assert seen["facts"] == {"active": 2, "this_week": 1}
+    assert seen["review"] == {"waiting": 2, "oldest": asked}
     assert (seen["queue"]["due"], seen["queue"]["parked"]) == (1, 1)
     assert seen["failed_today"] == 1
 

@@ -15,7 +15,7 @@ def test_it_says_who_did_what_to_which_object(admin: Client, administrator: Oper
     actor = Actor.operator(administrator, request_id="req-7")
     curation.forget_fact(fact_id=fact.pk, tenant=None, actor=actor, now=timezone.now())
     page = text_of(admin.get(list_of(AuditEvent)))
-    for shown in ("forget", "Fact", str(fact.pk), administrator.username, "acme-prod", "req-7"):
+    for shown in ("Forget", "Fact", str(fact.pk), administrator.username, "acme-prod", "req-7"):
         assert shown in page
     assert "penicillin" not in page
 
@@ -44,3 +44,16 @@ def test_it_takes_few_queries(admin: Client, administrator: Operator) -> None:
 
 def found(client: Client, search: str) -> list[AuditEvent]:
     return list(client.get(list_of(AuditEvent), {"q": search}).context["cl"].result_list)
+
+
+def test_verbs_are_told_in_words(admin: Client) -> None:
+    actor, person = Actor.operator(factories.operator()), factories.end_user()
+    known = factories.fact(person, "Likes tea")
+    suggestion = factories.fact(person, "Hates tea", status="pending")
+    item = factories.review_item(suggestion, known=known, kind="conflict", reason="less_sure")
+    curation.keep_both(item_id=item.pk, actor=actor, now=timezone.now())
+    curation.undo_decision(item_id=item.pk, actor=actor, now=timezone.now())
+    page = text_of(admin.get(list_of(AuditEvent)))
+    assert "Keep both" in page
+    assert "Undo" in page
+    assert str(item.pk) in page

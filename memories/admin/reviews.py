@@ -1,0 +1,95 @@
+"""Review: the list of what waits for a person, and a page for each with its decisions and their undo."""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from django.contrib.admin import SimpleListFilter
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from memories.admin import cells
+from memories.admin.columns import column
+from memories.admin.page import RecordPage, VerbForm
+from memories.admin.review_forms import ApproveItemForm, KeepBothForm, MergeForm, RejectItemForm, UndoForm
+from memories.admin.review_page import shown_of
+from memories.admin.review_wording import KIND_COLOURS, STATE_COLOURS, state_of
+from memories.models import ReviewItem
+
+ALL = "all"
+
+
+class StateFilter(SimpleListFilter):
+    """What waits, unless another state is asked for."""
+
+    title = "state"
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        decided = [(state.value, str(state.label)) for state in ReviewItem.State if state != ReviewItem.State.OPEN]
+        return [*decided, (ALL, "All")]
+
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
+        first, *others = super().choices(changelist)
+        yield {**first, "display": "Waiting"}
+        yield from others
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:
+        if self.value() == ALL:
+            return queryset
+        return queryset.filter(state=self.value() or ReviewItem.State.OPEN)
+
+
+class ReviewPage(RecordPage):
+    page_template = "memories/review_item.html"
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {
+        "approve": ApproveItemForm,
+        "keep_both": KeepBothForm,
+        "merge": MergeForm,
+        "reject": RejectItemForm,
+        "undo": UndoForm,
+    }
+    list_display = ("statement", "kind_shown", "why", "about", "person", "state_shown", "waits_since")
+    list_filter = ("kind", StateFilter, "tenant")
+    list_select_related = ("fact", "known", "proposed_section", "end_user", "tenant", "extraction")
+    ordering = ("created_at", "id")
+    empty_title = "Nothing waits for a decision"
+    empty_hint = (
+        "What only an assistant or a tool said, what contradicts an operator, possible duplicates, and text that looks "
+        "like a secret or an instruction come here before they are served. Decided items are under “State”."
+    )
+
+    @column("What is proposed")
+    def statement(self, item: ReviewItem) -> SafeString:
+        section, fact = item.proposed_section, item.fact or item.known
+        return cells.statement(section.after if section else fact.content if fact else "")
+
+    @column("Kind", label=KIND_COLOURS, ordering="kind")
+    def kind_shown(self, item: ReviewItem) -> tuple[str, str]:
+        return item.kind, item.get_kind_display()
+
+    @column("Why it waits")
+    def why(self, item: ReviewItem) -> SafeString:
+        return cells.wrapped(item.get_reason_display())
+
+    @column("About")
+    def about(self, item: ReviewItem) -> SafeString:
+        section, fact = item.proposed_section, item.fact or item.known
+        category = fact.get_category_display() if fact else "–"
+        return cells.two_lines(f"Profile: {section.get_section_display()}" if section else category, item.tenant.slug)
+
+    @column("End user")
+    def person(self, item: ReviewItem) -> SafeString:
+        return cells.person(item.end_user)
+
+    @column("State", label=STATE_COLOURS)
+    def state_shown(self, item: ReviewItem) -> str:
+        return state_of(item)
+
+    @column("Waits since", ordering="created_at")
+    def waits_since(self, item: ReviewItem) -> SafeString | str:
+        return cells.moment(item.created_at)
+
+    def gather(self, request: HttpRequest, record: ReviewItem) -> dict[str, Any]:
+        return shown_of(record)

@@ -1,0 +1,135 @@
+"""Review by hand: approve what the assistant said, undo it, reject a conflict with a reason; and what the pages look like."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from memories.models import AuditEvent, EndUser, Fact, Operator, ReviewItem
+from tests import factories
+from tests.admin.pages import list_of, page_of
+from tests.browser.conftest import DESK, PHONE, Open
+from tests.browser.test_pages import CONTRAST, TRAP, fits
+
+pytestmark = pytest.mark.browser
+
+TURNS = [
+    ("user", "你好"),
+    ("user", "医生说我其实是对青霉素过敏，不是花生。"),
+    ("assistant", "好的，我记住了。"),
+    ("assistant", "您对青霉素过敏，我会留意。"),
+]
+TEXTS = (
+    ".hub-content", ".hub-content ins", ".hub-content del", ".hub-why", ".hub-choices p", ".hub-choices .hub-primary",
+    ".hub-choices .hub-danger > summary", ".hub-said a", ".hub-side", "mark",
+)  # fmt: skip
+
+
+@pytest.fixture
+def person(operator: Operator) -> EndUser:
+    return factories.end_user(external_id="usr_1000", display_name="华桂珍", language="zh-CN")
+
+
+@pytest.fixture
+def conflict(person: EndUser) -> ReviewItem:
+    session = factories.session(person, TURNS)
+    run = factories.run(session)
+    known = factories.fact(person, "对花生过敏", category="constraint", binding=True, trust="operator")
+    over = {"category": "constraint", "status": "pending", "confidence": 0.8, "extraction": run}
+    newcomer = factories.fact(person, "对青霉素过敏", **over)
+    factories.evidence(newcomer, session.turns.get(number=2), "对青霉素过敏，不是花生")
+    return factories.review_item(newcomer, known=known, kind="conflict", reason="operators_word", extraction=run)
+
+
+@pytest.fixture
+def quarantined(conflict: ReviewItem) -> ReviewItem:
+    """Asked after the conflict."""
+    person = factories.end_user(conflict.tenant, display_name="Katherine Ruiz")
+    session = factories.session(person, [("user", "Hi"), ("assistant", "As a nurse you work nights.")])
+    fact = factories.fact(person, "Works nights as a nurse", status="pending", trust="assistant")
+    factories.evidence(fact, session.turns.get(number=2), "you work nights")
+    return factories.review_item(fact)
+
+
+def state_of(item: ReviewItem) -> str:
+    item.refresh_from_db()
+    return item.state
+
+
+def reject(page: Page, reason: str) -> None:
+    page.locator("summary", has_text="Reject…").click()
+    page.locator(".hub-danger").get_by_label("Reason").fill(reason)
+    page.get_by_role("button", name="Reject it").click()
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["wide", "phone"])
+def test_an_operator_rejects_approves_and_undoes(
+    open_page: Open, conflict: ReviewItem, quarantined: ReviewItem, operator: Operator, size: tuple[int, int]
+) -> None:
+    page = open_page(size=size, who=operator)
+    page.goto(list_of(ReviewItem))
+    page.get_by_role("link", name="对青霉素过敏").first.click()
+    expect(page.locator("#proposal del")).to_have_text("花生")
+    expect(page.locator("#proposal ins")).to_have_text("青霉素")
+    expect(page.locator("mark").first).to_have_text("对青霉素过敏，不是花生")
+    reject(page, "她的医生来信说不是")
+    expect(page.locator(".hub-decided")).to_contain_text("Rejected by ana")
+    expect(page.locator(".hub-decided")).to_contain_text("她的医生来信说不是")
+    page.get_by_role("link", name="Next that waits").click()
+    page.get_by_role("button", name="Approve").click()
+    expect(page.locator(".hub-decided")).to_contain_text("Approved by ana")
+    assert Fact.objects.get(pk=quarantined.fact_id).status == "active"
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("The decision is taken back")).to_be_visible()
+    assert (Fact.objects.get(pk=quarantined.fact_id).status, state_of(quarantined)) == ("pending", "open")
+    assert state_of(conflict) == "rejected"
+    acts = AuditEvent.objects.filter(object_type="ReviewItem").order_by("id").values_list("verb", flat=True)
+    assert list(acts) == ["reject", "approve", "undo"]
+
+
+def test_the_keyboard_alone_is_enough(open_page: Open, conflict: ReviewItem, operator: Operator) -> None:
+    page = open_page(who=operator)
+    page.goto(page_of(conflict))
+    page.get_by_role("button", name="Approve").focus()
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent.trim()").endswith("Reject…")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.type("No letter of a doctor")
+    page.keyboard.press("Enter")
+    expect(page.locator(".hub-decided")).to_contain_text("Rejected by ana")
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=["wide, light", "phone, dark"])
+def test_pages_fit_and_their_text_stands_out(
+    open_page: Open,
+    conflict: ReviewItem,
+    quarantined: ReviewItem,
+    operator: Operator,
+    size: tuple[int, int],
+    scheme: str,
+) -> None:
+    page = open_page(size=size, scheme=scheme, who=operator)
+    page.goto(list_of(ReviewItem))
+    assert fits(page)
+    page.goto(page_of(conflict))
+    for name in ("Reject…", "Merge…"):
+        page.locator("summary", has_text=name).click()
+        assert fits(page)
+    shown = [text for text in TEXTS if page.locator(text).count()]
+    assert len(shown) >= len(TEXTS) - 1
+    contrasts = {text: page.locator(text).first.evaluate(CONTRAST) for text in shown}
+    assert {text: round(ratio, 2) for text, ratio in contrasts.items() if ratio < 4.5} == {}
+
+
+def test_hostile_text_is_shown_and_not_run(open_page: Open, conflict: ReviewItem, operator: Operator) -> None:
+    for fact in (conflict.fact, conflict.known):
+        assert fact
+        fact.say(f"{fact.content} {TRAP}")
+        fact.save()
+    page = open_page(who=operator)
+    page.goto(page_of(conflict))
+    expect(page.locator("#proposal")).to_contain_text(TRAP)
+    reject(page, TRAP)
+    expect(page.locator(".hub-decided")).to_contain_text(TRAP)
+    page.goto(f"{list_of(ReviewItem)}?state=all")
+    expect(page.locator("#result_list")).to_contain_text(TRAP)
