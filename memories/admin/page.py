@@ -55,6 +55,12 @@ class Page(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HubChangeList]:
         return HubChangeList
 
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        if "\x00" in "".join(value for values in dict(request.GET).values() for value in map(str, values)):
+            # No text in PostgreSQL holds it, and a filter that asks for it would be a server error.
+            return HttpResponse(status=400)
+        return super().changelist_view(request, extra_context)  # type: ignore[no-any-return]
+
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 

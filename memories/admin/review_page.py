@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import CharField, Q, QuerySet
+from django.db.models.functions import Cast
 
 from memories import curation
 from memories.admin import review_wording
@@ -42,15 +43,16 @@ def shown_of(item: ReviewItem) -> dict[str, Any]:
 
 
 def texts(item: ReviewItem) -> list[Segment]:
-    """The proposal as a diff to what it stands against; one text when there is only one."""
+    """The proposal as a diff to what it stands against; what should go is struck out."""
     if item.proposed_section:
         stands = ProfileSection.objects.filter(end_user=item.end_user_id, section=item.proposed_section.section)
         before = stands.values_list("summary", flat=True).first() if item.state == ReviewItem.State.OPEN else None
         return diff(item.proposed_section.before if before is None else before, item.proposed_section.after)
     if item.fact and item.known:
         return diff(item.known.content, item.fact.content)
-    one = item.fact or item.known
-    return [Segment(one.content)] if one else []
+    if item.fact:
+        return [Segment(item.fact.content)]
+    return [Segment(item.known.content, "removed")] if item.known else []
 
 
 def neighbours(item: ReviewItem) -> Neighbours:
@@ -79,5 +81,5 @@ def _resting(item: ReviewItem) -> list[tuple[str, Fact]]:
 def _decider(item: ReviewItem) -> str:
     if not item.decided_by:
         return ""
-    by = Operator.objects.filter(pk=item.decided_by).first() if item.decided_by.isdigit() else None
-    return by.username if by else ANONYMOUS[ActorKind.OPERATOR]
+    operators = Operator.objects.annotate(text=Cast("pk", CharField())).filter(text=item.decided_by)
+    return operators.values_list("username", flat=True).first() or ANONYMOUS[ActorKind.OPERATOR]

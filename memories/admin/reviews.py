@@ -57,7 +57,7 @@ class ReviewPage(RecordPage):
     empty_title = "Nothing waits for a decision"
     empty_hint = (
         "What only an assistant or a tool said, what contradicts an operator, possible duplicates, and text that looks "
-        "like a secret or an instruction come here before they are served. Decided items are under “State”."
+        "like a secret or an instruction come here. For what was decided, filter by state."
     )
 
     @column("What is proposed")

@@ -12,7 +12,7 @@ from django.db import transaction
 from memories import audit
 from memories.audit import Actor
 from memories.curation import item_states
-from memories.curation.change_sets import LIVE, ChangeSet
+from memories.curation.change_sets import ChangeSet
 from memories.curation.fact_changes import lock_facts, lock_person
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
 from memories.models import Fact, FactRevision, ReviewItem, Status
@@ -45,9 +45,9 @@ class Seen:
 
 def choices_of(item: ReviewItem) -> tuple[Choice, ...]:
     """What fits the item: two facts can be kept or merged only while both may be served."""
-    if item.state != ReviewItem.State.OPEN:
+    if item.state != ReviewItem.State.OPEN or not _stands(item):
         return ()
-    pair = item.fact and item.known and item.fact.status in LIVE and item.known.status == Status.ACTIVE
+    pair = item.fact and item.known and item.known.status == Status.ACTIVE
     return tuple(Choice) if pair else (Choice.APPROVE, Choice.REJECT)
 
 
@@ -86,11 +86,20 @@ def locked_item(item_id: uuid.UUID) -> tuple[ReviewItem, dict[uuid.UUID, Fact]]:
     return item, facts
 
 
+def _stands(item: ReviewItem) -> bool:
+    """Whether the question still is one: whoever answers it in passing should have settled it."""
+    if item.fact:
+        return item.fact.status == (Status.ACTIVE if item.kind == ReviewItem.Kind.DUPLICATE else Status.PENDING)
+    return item.known is None or item.known.status == Status.ACTIVE
+
+
 def _check(item: ReviewItem, choice: Choice, seen: Seen | None) -> None:
     if item.state != ReviewItem.State.OPEN:
         raise Conflict(f"Somebody has decided this meanwhile: {item.get_state_display().lower()}.")
     now_there = {fact.pk: fact.version for fact in (item.fact, item.known) if fact}
     if seen and (seen.item != item.version or dict(seen.facts) != now_there):
         raise PreconditionFailed
+    if not _stands(item):
+        raise Conflict("What this asks about has changed meanwhile: there is nothing left to decide.")
     if choice not in choices_of(item):
         raise Conflict("There are no two facts that both may hold: approve or reject what is proposed.")

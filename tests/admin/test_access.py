@@ -90,6 +90,7 @@ NONSENSE = [
     "tenant__id__exact=x",
     "end_user__id__exact=x",
     "status__exact=nothing",
+    "status__exact=%00",
     "state=nothing",
     "kind__exact=%00",
     "tenant__slug=x",

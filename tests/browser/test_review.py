@@ -1,4 +1,4 @@
-"""Review by hand: approve what the assistant said, undo it, reject a conflict with a reason; and what the pages look like."""
+"""Review by hand: approve what the assistant said, undo it, reject a conflict with a reason; how the pages look."""
 
 import pytest
 from playwright.sync_api import Page, expect

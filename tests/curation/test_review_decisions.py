@@ -1,0 +1,415 @@
+"""What each decision does to each kind of item, what it leaves behind, and how all of it is undone."""
+
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from memories import audit, curation
+from memories.audit import Actor
+from memories.curation import Choice, Seen
+from memories.exceptions import Conflict, DuplicateFact, InvalidInput, NotFound, PreconditionFailed
+from memories.models import (
+    ActorKind,
+    AuditEvent,
+    EndUser,
+    Fact,
+    FactEvidence,
+    FactRefusal,
+    FactRelation,
+    FactRevision,
+    ReviewItem,
+)
+from memories.models.folding import refusal_of_key, refusal_of_text
+from memories.pipeline import invariants
+from tests import factories
+from tests.factories import NOW
+
+pytestmark = pytest.mark.django_db
+LATER = NOW + timedelta(days=1)
+STAFF = Actor(kind=ActorKind.OPERATOR, id="7", request_id="r-2")
+Maker = Callable[[EndUser], ReviewItem]
+ALIVE = {"new": "pending", "known": "active"}
+
+
+@pytest.fixture
+def person() -> EndUser:
+    return factories.end_user()
+
+
+def stored(person: EndUser, content: str, **over: Any) -> Fact:
+    """With its first revision, and a turn that it rests on."""
+    fact = factories.fact(person, content, **over)
+    factories.evidence(fact, factories.session(person).turns.get(), "Hello")
+    audit.revise(fact=fact, verb="extract", actor=factories.COMMAND, before={}, reason="", now=NOW)
+    return fact
+
+
+def suggested(person: EndUser, **over: Any) -> Fact:
+    keyed = {"key": "home_city", "value": "Delft", "status": "pending", "flags": ["instructions"]}
+    return stored(person, "Lives in Delft", **{**keyed, **over})
+
+
+def known_fact(person: EndUser, **over: Any) -> Fact:
+    return stored(person, "Lives in Leiden", **{"key": "home_city", "value": "Leiden", **over})
+
+
+def alone(reason: str, kind: str) -> Maker:
+    return lambda person: factories.review_item(suggested(person), reason=reason, kind=kind)
+
+
+def conflict(reason: str = "less_sure", **over: Any) -> Maker:
+    def make(person: EndUser) -> ReviewItem:
+        known = known_fact(person, **over)
+        return factories.review_item(suggested(person), known=known, reason=reason, kind="conflict")
+
+    return make
+
+
+def contradiction(person: EndUser) -> ReviewItem:
+    """Without a key in common."""
+    known = known_fact(person, key="", value="")
+    return factories.review_item(suggested(person, key="", value=""), known=known, reason="outranked", kind="conflict")
+
+
+def removal(person: EndUser) -> ReviewItem:
+    return factories.review_item(None, known=known_fact(person), reason="removal", kind="conflict")
+
+
+def duplicate(person: EndUser) -> ReviewItem:
+    known, newcomer = known_fact(person, key="", value=""), suggested(person, key="", value="", status="active")
+    return factories.review_item(newcomer, known=known, reason="not_judged", kind="possible_duplicate")
+
+
+KINDS: dict[str, Maker] = {
+    "quarantined": alone("assistant_trust", "quarantined"),
+    "flagged": alone("instructions", "flagged"),
+    "held": alone("possible_secret", "held"),
+    "less sure": conflict(),
+    "outranked": contradiction,
+    "operator's word": conflict("operators_word", binding=True, trust="operator"),
+    "refused before": alone("refused_before", "conflict"),
+    "near what is rejected": conflict("near_refused", status="rejected"),
+    "removal": removal,
+    "duplicate": duplicate,
+}
+PAIRS = ("less sure", "outranked", "operator's word", "duplicate")
+# Kind → the statuses of the newcomer and of what is known, after approving and after rejecting.
+ENDS: dict[str, tuple[tuple[str | None, str | None], tuple[str | None, str | None]]] = {
+    "quarantined": (("active", None), ("rejected", None)),
+    "flagged": (("active", None), ("rejected", None)),
+    "held": (("active", None), ("rejected", None)),
+    "less sure": (("active", "superseded"), ("rejected", "active")),
+    "outranked": (("active", "superseded"), ("rejected", "active")),
+    "operator's word": (("active", "superseded"), ("rejected", "active")),
+    "refused before": (("active", None), ("rejected", None)),
+    "near what is rejected": (("active", "rejected"), ("rejected", "rejected")),
+    "removal": ((None, "archived"), (None, "active")),
+    "duplicate": (("active", "superseded"), ("archived", "active")),
+}
+
+
+def decide(item: ReviewItem, choice: Choice, **over: Any) -> ReviewItem:
+    given: dict[str, Any] = {"item_id": item.pk, "actor": STAFF, "now": LATER, "reason": "By phone", **over}
+    if choice == Choice.MERGE:
+        given = {"survivor": item.fact_id, "content": "Lives in Delft, near Leiden", **given}
+    verbs: dict[Choice, Callable[..., ReviewItem]] = {
+        Choice.APPROVE: curation.approve_item,
+        Choice.REJECT: curation.reject_item,
+        Choice.KEEP_BOTH: curation.keep_both,
+        Choice.MERGE: curation.merge_items,
+    }
+    return verbs[choice](**given)
+
+
+def undo(item: ReviewItem, **over: Any) -> ReviewItem:
+    return curation.undo_decision(**{"item_id": item.pk, "actor": STAFF, "now": LATER, **over})
+
+
+def statuses(item: ReviewItem) -> tuple[str | None, str | None]:
+    item = fresh(item)
+    return item.fact and item.fact.status, item.known and item.known.status
+
+
+def fresh(item: ReviewItem) -> ReviewItem:
+    return ReviewItem.objects.select_related("fact", "known").get(pk=item.pk)
+
+
+def world() -> list[Any]:
+    """All that a decision may change, without versions and times of change."""
+    facts = [audit.snapshot(fact) for fact in Fact.objects.order_by("pk")]
+    refusals = sorted((row.kind, bytes(row.digest), row.fact_id) for row in FactRefusal.objects.all())
+    evidence = sorted(FactEvidence.objects.values_list("fact", "turn", "quote"))
+    relations = sorted(FactRelation.objects.values_list("fact", "target", "type"))
+    items = sorted(ReviewItem.objects.values_list("pk", "state", "decided_by", "note", "change_set"))
+    return [facts, refusals, evidence, relations, items]
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+class TestEachKind:
+    def test_approved(self, person: EndUser, kind: str) -> None:
+        item = KINDS[kind](person)
+        decide(item, Choice.APPROVE)
+        assert statuses(item) == ENDS[kind][0]
+        assert invariants.check() == []
+        if item.fact:
+            fact = Fact.objects.get(pk=item.fact_id)
+            served_before = kind == "duplicate"
+            assert (fact.flags == [], fact.trust, fact.binding) == (not served_before, "user", False)
+
+    def test_rejected(self, person: EndUser, kind: str) -> None:
+        item = KINDS[kind](person)
+        decide(item, Choice.REJECT)
+        assert statuses(item) == ENDS[kind][1]
+        assert invariants.check() == []
+        refused = kind not in ("removal", "duplicate")
+        assert FactRefusal.objects.filter(digest=refusal_of_text("Lives in Delft")).exists() == refused
+
+    @pytest.mark.parametrize("choice", [Choice.KEEP_BOTH, Choice.MERGE])
+    def test_two_are_kept_or_merged_only_where_both_may_hold(self, person: EndUser, kind: str, choice: Choice) -> None:
+        item = KINDS[kind](person)
+        if kind not in PAIRS:
+            with pytest.raises(Conflict):
+                decide(item, choice)
+            return
+        decide(item, choice)
+        assert statuses(item) == (("active", "active") if choice == Choice.KEEP_BOTH else ("active", "superseded"))
+        assert invariants.check() == []
+
+    @pytest.mark.parametrize("choice", list(Choice))
+    def test_undone_all_is_as_it_was(self, person: EndUser, kind: str, choice: Choice) -> None:
+        item = KINDS[kind](person)
+        if choice not in curation.choices_of(item):
+            return
+        before = world()
+        decide(item, choice)
+        assert world() != before
+        undo(item)
+        assert world() == before
+        assert invariants.check() == []
+        # And it can be decided anew.
+        decide(item, choice)
+        assert fresh(item).state != "open"
+
+    @pytest.mark.parametrize("choice", list(Choice))
+    def test_it_is_closed_with_one_event_and_one_change_set(self, person: EndUser, kind: str, choice: Choice) -> None:
+        item = KINDS[kind](person)
+        if choice not in curation.choices_of(item):
+            return
+        decide(item, choice)
+        closed = fresh(item)
+        assert (closed.decided_by, closed.decided_at, closed.note, closed.version) == ("7", LATER, "By phone", 2)
+        event = AuditEvent.objects.get()
+        assert (event.verb, event.object_type, event.object_id) == (choice, "ReviewItem", item.pk)
+        made = FactRevision.objects.exclude(verb="extract")
+        assert {revision.change_set for revision in made} <= {closed.change_set}
+        assert {revision.reason for revision in made} <= {"By phone"}
+
+
+class TestApprove:
+    def test_nothing_refuses_it_any_more_until_it_is_undone(self, person: EndUser) -> None:
+        item = KINDS["refused before"](person)
+        for digest_kind, digest in (
+            ("text", refusal_of_text("Lives in Delft")),
+            ("key", refusal_of_key("knowledge", "home_city")),
+            ("text", refusal_of_text("Something else")),
+        ):
+            FactRefusal.objects.create(end_user=person, kind=digest_kind, digest=digest, created_at=NOW)
+        before = world()
+        decide(item, Choice.APPROVE)
+        assert FactRefusal.objects.count() == 1
+        undo(item)
+        assert world() == before
+
+    def test_a_third_value_of_the_key_makes_way_too(self, person: EndUser) -> None:
+        item = KINDS["quarantined"](person)
+        third = stored(person, "Lives in Utrecht", key="home_city", value="Utrecht")
+        same = stored(person, "Is at home in Delft", key="home_city", value="DELFT")
+        decide(item, Choice.APPROVE)
+        third.refresh_from_db()
+        same.refresh_from_db()
+        assert (third.status, third.superseded_by_id, same.status) == ("superseded", item.fact_id, "active")
+
+    def test_other_questions_about_it_are_answered_and_asked_again(self, person: EndUser) -> None:
+        item = conflict()(person)
+        assert item.fact
+        other = factories.review_item(item.fact, kind="flagged", reason="instructions")
+        decide(other, Choice.APPROVE)
+        assert (fresh(other).state, fresh(item).state, statuses(item)[1]) == ("approved", "settled", "superseded")
+        undo(other)
+        assert (fresh(other).state, fresh(item).state, statuses(item)) == ("open", "open", ("pending", "active"))
+
+    def test_what_is_known_may_have_gone_meanwhile(self, person: EndUser) -> None:
+        item = conflict()(person)
+        assert item.known
+        curation.forget_fact(fact_id=item.known.pk, tenant=None, actor=STAFF, now=NOW)
+        assert curation.choices_of(fresh(item)) == (Choice.APPROVE, Choice.REJECT)
+        decide(item, Choice.APPROVE)
+        assert statuses(item) == ("active", "trashed")
+
+
+class TestReject:
+    def test_the_key_is_not_refused_while_another_fact_holds_it(self, person: EndUser) -> None:
+        decide(conflict()(person), Choice.REJECT)
+        assert not FactRefusal.objects.filter(kind="key").exists()
+
+    def test_the_key_of_one_that_stands_alone_is(self, person: EndUser) -> None:
+        decide(KINDS["quarantined"](person), Choice.REJECT)
+        assert FactRefusal.objects.filter(digest=refusal_of_key("knowledge", "home_city")).exists()
+
+    def test_a_duplicate_names_what_is_known(self, person: EndUser) -> None:
+        item = duplicate(person)
+        decide(item, Choice.REJECT)
+        assert Fact.objects.get(pk=item.fact_id).superseded_by_id == item.known_id
+
+    def test_secrets_are_cut_out_of_the_reason(self, person: EndUser) -> None:
+        item = KINDS["quarantined"](person)
+        decide(item, Choice.REJECT, reason="my password is hunter2hunter2")
+        assert "hunter2" not in fresh(item).note
+
+
+class TestKeepBoth:
+    def test_of_a_conflict_it_is_noted_that_they_contradict(self, person: EndUser) -> None:
+        item = conflict()(person)
+        decide(item, Choice.KEEP_BOTH)
+        relation = FactRelation.objects.get()
+        assert (relation.fact_id, relation.target_id, relation.type) == (item.fact_id, item.known_id, "contradicts")
+
+    def test_of_a_duplicate_nothing_changes(self, person: EndUser) -> None:
+        decide(duplicate(person), Choice.KEEP_BOTH)
+        assert not FactRelation.objects.exists()
+        assert set(FactRevision.objects.values_list("verb", flat=True)) == {"extract"}
+
+
+class TestMerge:
+    @pytest.mark.parametrize("stays", ["fact", "known"])
+    def test_one_stays_as_an_operators_word_with_the_evidence_of_both(self, person: EndUser, stays: str) -> None:
+        item = duplicate(person)
+        kept, gone = (item.fact, item.known) if stays == "fact" else (item.known, item.fact)
+        assert kept
+        assert gone
+        decide(item, Choice.MERGE, survivor=kept.pk, category="identity")
+        kept.refresh_from_db()
+        gone.refresh_from_db()
+        assert (kept.content, kept.category, kept.status) == ("Lives in Delft, near Leiden", "identity", "active")
+        assert (kept.binding, kept.trust, kept.source, kept.confidence) == (True, "operator", "corrected_memory", 1.0)
+        assert (gone.status, gone.superseded_by_id) == ("superseded", kept.pk)
+        assert (kept.evidence.count(), gone.evidence.count()) == (2, 1)
+
+    def test_the_survivor_may_say_what_the_other_said(self, person: EndUser) -> None:
+        item = duplicate(person)
+        before = world()
+        decide(item, Choice.MERGE, content="Lives in Leiden")
+        assert Fact.objects.get(status="active").content == "Lives in Leiden"
+        undo(item)
+        assert world() == before
+
+    def test_a_turn_that_both_cite_is_cited_once(self, person: EndUser) -> None:
+        item = duplicate(person)
+        assert item.fact
+        assert item.known
+        factories.evidence(item.fact, item.known.evidence.get().turn)
+        decide(item, Choice.MERGE)
+        assert item.fact.evidence.count() == 2
+
+    def test_a_third_fact_with_its_text_is_named(self, person: EndUser) -> None:
+        item, third = duplicate(person), stored(person, "Lives in Gouda")
+        before = world()
+        with pytest.raises(DuplicateFact) as raised:
+            decide(item, Choice.MERGE, content="lives in GOUDA")
+        assert raised.value.fact_id == third.pk
+        assert world() == before
+
+    @pytest.mark.parametrize("over", [{"content": " "}, {"survivor": uuid.uuid4()}])
+    def test_nonsense_is_refused(self, person: EndUser, over: dict[str, Any]) -> None:
+        item = duplicate(person)
+        with pytest.raises(InvalidInput):
+            decide(item, Choice.MERGE, **over)
+        assert fresh(item).state == "open"
+
+
+class TestWhatWasSeen:
+    def test_an_item_is_decided_once(self, person: EndUser) -> None:
+        item = conflict()(person)
+        decide(item, Choice.APPROVE)
+        with pytest.raises(Conflict, match="approved"):
+            decide(item, Choice.REJECT)
+        assert statuses(item) == ("active", "superseded")
+
+    @pytest.mark.parametrize("stale", ["item", "fact", "known", "other fact"])
+    def test_not_by_who_saw_something_else(self, person: EndUser, stale: str) -> None:
+        item = conflict()(person)
+        assert item.fact
+        assert item.known
+        facts = {item.fact.pk: 1 + (stale == "fact"), item.known.pk: 1 + (stale == "known")}
+        if stale == "other fact":
+            facts = {item.fact.pk: 1}
+        with pytest.raises(PreconditionFailed):
+            decide(item, Choice.APPROVE, seen=Seen(1 + (stale == "item"), facts))
+        decide(item, Choice.APPROVE, seen=Seen(1, {item.fact.pk: 1, item.known.pk: 1}))
+
+    @pytest.mark.parametrize(("kind", "which", "status"), [
+        ("less sure", "fact", "active"), ("less sure", "fact", "archived"), ("duplicate", "fact", "trashed"),
+        ("removal", "known", "superseded"),
+    ])  # fmt: skip
+    def test_what_is_no_question_any_more_is_not_decided(
+        self, person: EndUser, kind: str, which: str, status: str
+    ) -> None:
+        item = KINDS[kind](person)
+        Fact.objects.filter(pk=getattr(item, f"{which}_id")).update(status=status)
+        assert curation.choices_of(fresh(item)) == ()
+        for choice in (Choice.APPROVE, Choice.REJECT):
+            with pytest.raises(Conflict, match="nothing left to decide"):
+                decide(item, choice)
+
+    def test_an_unknown_item_is_not_found(self) -> None:
+        for verb in (curation.approve_item, curation.undo_decision):
+            with pytest.raises(NotFound):
+                verb(item_id=uuid.uuid4(), actor=STAFF, now=NOW)
+
+
+class TestUndo:
+    def test_only_what_is_decided_and_only_once(self, person: EndUser) -> None:
+        item = conflict()(person)
+        with pytest.raises(Conflict, match="nothing to undo"):
+            undo(item)
+        decide(item, Choice.APPROVE)
+        undo(item)
+        with pytest.raises(Conflict, match="nothing to undo"):
+            undo(item)
+        assert list(AuditEvent.objects.order_by("id").values_list("verb", flat=True)) == ["approve", "undo"]
+
+    @pytest.mark.parametrize("which", ["fact", "known"])
+    @pytest.mark.parametrize("choice", list(Choice))
+    def test_not_once_a_fact_has_changed_since(self, person: EndUser, which: str, choice: Choice) -> None:
+        item = conflict()(person)
+        decide(item, choice)
+        changed = getattr(item, f"{which}_id")
+        if choice == Choice.REJECT and which == "fact":
+            curation.approve_fact(fact_id=changed, actor=STAFF, now=LATER)
+        else:
+            curation.restore_fact(fact_id=changed, tenant=None, version=1, actor=STAFF, now=LATER)
+        before = world()
+        with pytest.raises(Conflict, match="changed since"):
+            undo(item)
+        assert world() == before
+
+    def test_not_by_who_saw_another_decision(self, person: EndUser) -> None:
+        item = conflict()(person)
+        decide(item, Choice.APPROVE)
+        with pytest.raises(PreconditionFailed):
+            undo(item, expected_version=1)
+        undo(item, expected_version=2)
+
+    def test_what_was_settled_by_itself_is_not_undone(self, person: EndUser) -> None:
+        item = duplicate(person)
+        curation.forget_fact(fact_id=item.fact_id, tenant=None, actor=STAFF, now=NOW)  # type: ignore[arg-type]
+        assert fresh(item).state == "settled"
+        with pytest.raises(Conflict):
+            undo(item)
