@@ -12,6 +12,7 @@ from memories.models import (
     ExtractionRun,
     Fact,
     Operator,
+    ReviewItem,
     Session,
     Tenant,
     Turn,
@@ -23,7 +24,7 @@ from tests.browser.conftest import DESK, PHONE, Open
 pytestmark = pytest.mark.browser
 
 TRAP = '"><img src=x onerror="alert(1)"><script>alert(2)</script><i x-data x-init="alert(3)">{{ alert(4) }}'
-LISTS: list[type[Model]] = [EndUser, Fact, Session, ExtractionRun, APIKey, Tenant, AuditEvent, Operator]
+LISTS: list[type[Model]] = [ReviewItem, EndUser, Fact, Session, ExtractionRun, APIKey, Tenant, AuditEvent, Operator]
 
 # The contrast of an element's text to what is behind it (WCAG 2.2), colours resolved by the browser itself.
 CONTRAST = """
@@ -64,7 +65,8 @@ def world(operator: Operator) -> list[str]:
     factories.profile_section(person, summary=f"在物流公司工作 {TRAP}", extraction=run)
     factories.profile_revision(person, f"在物流公司工作 {TRAP}", before=TRAP, extraction=run, reason=TRAP)
     key, _ = factories.api_key(tenant, name=TRAP)
-    records: list[Model] = [person, fact, session, run, key, tenant, operator]
+    item = factories.review_item(fact, note=TRAP)
+    records: list[Model] = [item, person, fact, session, run, key, tenant, operator]
     section = reverse("admin:memories_enduser_profile", args=[person.pk, "work_context"])
     return [reverse("admin:index"), *map(list_of, LISTS), *map(page_of, records), f"{list_of(APIKey)}add/", section]
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from memories.models import AuditEvent, EndUser, Fact, Operator, ReviewItem
+from memories.models import AuditEvent, EndUser, Operator, ReviewItem
 from tests import factories
 from tests.admin.pages import list_of, page_of
 from tests.browser.conftest import DESK, PHONE, Open
@@ -19,7 +19,7 @@ TURNS = [
 ]
 TEXTS = (
     ".hub-content", ".hub-content ins", ".hub-content del", ".hub-why", ".hub-choices p", ".hub-choices .hub-primary",
-    ".hub-choices .hub-danger > summary", ".hub-said a", ".hub-side", "mark",
+    ".hub-choices .hub-danger > summary", ".hub-said a", "mark",
 )  # fmt: skip
 
 
@@ -49,9 +49,11 @@ def quarantined(conflict: ReviewItem) -> ReviewItem:
     return factories.review_item(fact)
 
 
-def state_of(item: ReviewItem) -> str:
-    item.refresh_from_db()
-    return item.state
+def states(item: ReviewItem) -> tuple[str, str]:
+    """Of the item, and of what it proposes."""
+    found = ReviewItem.objects.select_related("fact").get(pk=item.pk)
+    assert found.fact
+    return found.state, found.fact.status
 
 
 def reject(page: Page, reason: str) -> None:
@@ -76,11 +78,10 @@ def test_an_operator_rejects_approves_and_undoes(
     page.get_by_role("link", name="Next that waits").click()
     page.get_by_role("button", name="Approve").click()
     expect(page.locator(".hub-decided")).to_contain_text("Approved by ana")
-    assert Fact.objects.get(pk=quarantined.fact_id).status == "active"
+    assert states(quarantined) == ("approved", "active")
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("The decision is taken back")).to_be_visible()
-    assert (Fact.objects.get(pk=quarantined.fact_id).status, state_of(quarantined)) == ("pending", "open")
-    assert state_of(conflict) == "rejected"
+    assert (states(quarantined), states(conflict)) == (("open", "pending"), ("rejected", "rejected"))
     acts = AuditEvent.objects.filter(object_type="ReviewItem").order_by("id").values_list("verb", flat=True)
     assert list(acts) == ["reject", "approve", "undo"]
 
@@ -115,9 +116,7 @@ def test_pages_fit_and_their_text_stands_out(
     for name in ("Reject…", "Merge…"):
         page.locator("summary", has_text=name).click()
         assert fits(page)
-    shown = [text for text in TEXTS if page.locator(text).count()]
-    assert len(shown) >= len(TEXTS) - 1
-    contrasts = {text: page.locator(text).first.evaluate(CONTRAST) for text in shown}
+    contrasts = {text: page.locator(text).first.evaluate(CONTRAST) for text in TEXTS}
     assert {text: round(ratio, 2) for text, ratio in contrasts.items() if ratio < 4.5} == {}
 
 

@@ -130,7 +130,7 @@ def undo(item: ReviewItem, **over: Any) -> ReviewItem:
 
 def statuses(item: ReviewItem) -> tuple[str | None, str | None]:
     item = fresh(item)
-    return item.fact and item.fact.status, item.known and item.known.status
+    return item.fact.status if item.fact else None, item.known.status if item.known else None
 
 
 def fresh(item: ReviewItem) -> ReviewItem:
@@ -159,7 +159,7 @@ class TestEachKind:
         assert statuses(item) == ENDS[kind][0]
         assert invariants.check() == []
         if item.fact:
-            fact = Fact.objects.get(pk=item.fact_id)
+            fact = Fact.objects.get(pk=item.fact.pk)
             served_before = kind == "duplicate"
             assert (fact.flags == [], fact.trust, fact.binding) == (not served_before, "user", False)
 
@@ -266,7 +266,9 @@ class TestReject:
     def test_a_duplicate_names_what_is_known(self, person: EndUser) -> None:
         item = duplicate(person)
         decide(item, Choice.REJECT)
-        assert Fact.objects.get(pk=item.fact_id).superseded_by_id == item.known_id
+        newcomer = fresh(item).fact
+        assert newcomer
+        assert newcomer.superseded_by_id == item.known_id
 
     def test_secrets_are_cut_out_of_the_reason(self, person: EndUser) -> None:
         item = KINDS["quarantined"](person)
