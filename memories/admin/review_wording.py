@@ -41,7 +41,8 @@ STATE_COLOURS: dict[str, str] = {
 
 def why(item: ReviewItem) -> str:
     """Why a person has to decide it."""
-    return SECTION_WHY if item.proposed_section_id else WHY[item.reason]
+    of_section = item.proposed_section_id and item.reason == Reason.OPERATORS_WORD
+    return SECTION_WHY if of_section else WHY[item.reason]
 
 
 def state_of(item: ReviewItem) -> str:

@@ -172,8 +172,10 @@ class TestThePage:
     def test_shows_a_proposed_section(self, admin: Client, person: EndUser) -> None:
         factories.profile_section(person, summary="Runs a bakery.")
         page = text_of(admin.get(page_of(proposed(person, "Runs a brewery."))))
-        assert "<del>bakery</del><ins>brewery</ins>" in page
-        assert "Profile: Work" in page
+        for shown in ("<del>bakery</del><ins>brewery</ins>", "Profile: Work", review_wording.SECTION_WHY):
+            assert shown in page
+        ReviewItem.objects.update(kind="flagged", reason="instructions")
+        assert review_wording.WHY["instructions"] in text_of(admin.get(page_of(ReviewItem.objects.get())))
 
     def test_hostile_text_is_harmless(self, admin: Client, person: EndUser) -> None:
         item = conflict(person, HOSTILE, f"Not {HOSTILE}")
