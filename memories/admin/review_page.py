@@ -8,7 +8,8 @@ from django.db.models.functions import Cast
 
 from memories import curation
 from memories.admin import review_wording
-from memories.admin.fact_page import ANONYMOUS, citations
+from memories.admin.authors import ANONYMOUS
+from memories.admin.fact_page import citations
 from memories.admin.segments import Segment, diff
 from memories.models import ActorKind, Fact, Operator, ProfileSection, ReviewItem
 

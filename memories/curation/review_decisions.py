@@ -4,12 +4,13 @@ import uuid
 from datetime import datetime
 
 from memories.audit import Actor
+from memories.curation import profile
 from memories.curation.change_sets import ChangeSet
 from memories.curation.deciding import Choice, Seen, deciding
 from memories.curation.fact_changes import approve, make_way
 from memories.curation.review import turn_down
 from memories.exceptions import Conflict, InvalidInput
-from memories.models import Fact, RelationType, ReviewItem, Source, Status, Trust
+from memories.models import Fact, ProfileRevision, RelationType, ReviewItem, Source, Status, Trust
 from memories.models.folding import fold
 from memories.pipeline.redaction import redact_text
 
@@ -26,7 +27,7 @@ def approve_item(
     """
     with deciding(item_id, Choice.APPROVE, actor=actor, now=now, reason=reason, seen=seen) as (item, changes):
         if item.proposed_section:
-            _decide_section(item, changes)
+            _decide_section(item.proposed_section, changes)
         elif item.fact:
             _let_hold(item, item.fact, changes)
         elif item.known:
@@ -124,7 +125,8 @@ def _say_for_good(fact: Fact, content: str, category: str, *, now: datetime) -> 
     fact.last_confirmed_at = now
 
 
-def _decide_section(item: ReviewItem, changes: ChangeSet) -> None:  # noqa: ARG001
+def _decide_section(revision: ProfileRevision, changes: ChangeSet) -> None:
     """Write the proposed text of a section of the profile."""
-    # WIRE: profile.take_proposed_section(revision=item.proposed_section, actor=…, now=…, change_set=changes.id)
-    raise Conflict("A proposed section of the profile cannot be approved yet: write it on the person's page.")
+    profile.take_proposed_section(
+        revision=revision, actor=changes.actor, now=changes.now, change_set=changes.id, reason=changes.reason
+    )

@@ -8,11 +8,11 @@ from django.db import transaction
 
 from memories import audit
 from memories.audit import Actor
-from memories.curation import item_states
+from memories.curation import item_states, profile
 from memories.curation.change_sets import ChangeSet
 from memories.curation.deciding import locked_item
 from memories.exceptions import Conflict, PreconditionFailed
-from memories.models import Fact, FactEvidence, FactRefusal, FactRelation, FactRevision, ReviewItem
+from memories.models import Fact, FactEvidence, FactRefusal, FactRelation, FactRevision, ProfileRevision, ReviewItem
 
 State = ReviewItem.State
 DECIDED = (State.APPROVED, State.REJECTED, State.KEPT_BOTH, State.MERGED)
@@ -70,10 +70,12 @@ def _take_back(item: ReviewItem) -> None:
     FactRefusal.objects.bulk_create(lifted, ignore_conflicts=True)
 
 
-def _undo_section(item: ReviewItem, changes: ChangeSet) -> None:  # noqa: ARG001
+def _undo_section(item: ReviewItem, changes: ChangeSet) -> None:
     """Put the section back to what it said before the decision."""
-    # WIRE: profile.undo_profile_change() for the ProfileRevision of item.change_set
-    raise Conflict("A section of the profile is put back on the person's page.")
+    for revision in ProfileRevision.objects.filter(change_set=item.change_set):
+        profile.undo_profile_change(
+            revision=revision, actor=changes.actor, now=changes.now, change_set=changes.id, reason=changes.reason
+        )
 
 
 def _refusal(item: ReviewItem, told: dict[str, Any]) -> FactRefusal:

@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     """What a decision made and lifted besides revisions, so that it can be undone."""
 
-    dependencies = [("memories", "0011_review")]
+    dependencies = [("memories", "0012_profile_history")]
     operations = [
         migrations.AddField(
             model_name="reviewitem",
