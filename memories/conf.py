@@ -38,6 +38,9 @@ class Rules:
     context_corrections: int = 10
     context_standing: int = 10
     context_facts: int = 20
+    # Active facts of one person, 10 to 5,000; 0: no bound.
+    capacity: int = 500
+    trust_assistant: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class Overrides(Protocol):
     max_wait_seconds: int | None
     lease_seconds: int | None
     max_attempts: int | None
+    trust_assistant: bool
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,8 @@ def rules(tenant: Overrides) -> Rules:
     }
     numbers = replace(hub_rules(), **{name: value for name, value in own.items() if value is not None})
     # A tenant cannot see how long a call may take, and a lease that ends during one lets another worker repeat it.
-    return replace(numbers, lease_seconds=max(numbers.lease_seconds, int(settings.MEMORYHUB_LLM_TIMEOUT) + 1))
+    lease_seconds = max(numbers.lease_seconds, int(settings.MEMORYHUB_LLM_TIMEOUT) + 1)
+    return replace(numbers, lease_seconds=lease_seconds, trust_assistant=tenant.trust_assistant)
 
 
 def hub_rules() -> Rules:

@@ -164,14 +164,9 @@ def _fact(run: ExtractionRun, turn: Turn, statement: Statement, *, now: datetime
         extractor=run.extractor,
         prompt_version=run.prompt_version,
         extraction=run,
-        created_at=now,
-        updated_at=now,
-        first_observed_at=now,
-        last_confirmed_at=now,
-        valid_from=now,
     )
     fact.say(statement.content)
-    fact.refresh_decay(now=now)
+    fact.begin(now=now)
     fact.save()
     FactEvidence.objects.create(
         fact=fact, turn=turn, session=turn.session, turn_number=turn.number, quote=statement.quote, created_at=now

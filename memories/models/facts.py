@@ -212,6 +212,11 @@ class Fact(models.Model):
         self.content_hash = text_digest(content)
         self.terms = terms.pack(terms.count(content))
 
+    def begin(self, *, now: datetime) -> None:
+        """Set the times that a new fact starts with, and its decay."""
+        self.created_at = self.updated_at = self.first_observed_at = self.last_confirmed_at = self.valid_from = now
+        self.refresh_decay(now=now)
+
     def refresh_decay(self, *, now: datetime) -> None:
         """Set decay_score and forget_at from the base values; save with them."""
         last = max(self.last_confirmed_at, self.last_recalled_at or self.last_confirmed_at)

@@ -12,6 +12,14 @@ from memories.pipeline.signals import Patterns
 
 
 @dataclass(frozen=True)
+class ShownFact:
+    """A known fact as the model was shown it; `content_hash` of its text then."""
+
+    fact_id: uuid.UUID
+    content_hash: bytes
+
+
+@dataclass(frozen=True)
 class Batch:
     """Turns `first_number`..`last_number` of a session: those to feed, the messages of the call, and by which patterns
     signs are found (None: the hub's own).
@@ -23,7 +31,7 @@ class Batch:
     last_number: int
     turns: tuple[FedTurn, ...] = ()
     tool_turns: dict[int, uuid.UUID] = field(default_factory=dict)
-    shown_facts: tuple[uuid.UUID, ...] = ()
+    shown_facts: tuple[ShownFact, ...] = ()
     # Versions of the sections that the model is shown; a missing one is of version 0.
     shown_profile: dict[str, int] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)

@@ -11,7 +11,7 @@ from memories.llm.prompts.framing import Message
 from memories.llm.prompts.memory_update import KnownFact, TurnInput
 from memories.models import EndUser, Fact, ProfileSection, Role, Turn
 from memories.pipeline import signal_phrases
-from memories.pipeline.batches import Batch, bounded
+from memories.pipeline.batches import Batch, ShownFact, bounded
 from memories.pipeline.debounce import Claim
 from memories.pipeline.feed import FedTurn, fed
 
@@ -37,7 +37,7 @@ def gather(*, claim: Claim, now: datetime) -> Batch:
         last_number=last,
         turns=turns,
         tool_turns=dict(_turns(claim).filter(number__range=(first, last), role=Role.TOOL).values_list("number", "pk")),
-        shown_facts=tuple(fact.pk for fact in facts),
+        shown_facts=tuple(ShownFact(fact.pk, bytes(fact.content_hash)) for fact in facts),
         shown_profile={row.section: row.version for row in profile},
         messages=_messages(claim, turns, facts, profile, now=now),
         patterns=signal_phrases.patterns_of(claim.session.tenant.signal_phrases),

@@ -1,7 +1,7 @@
 """Writes to single facts by an extraction run: each leaves evidence and a revision."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,10 +9,14 @@ from django.db import IntegrityError, transaction
 
 from memories import audit
 from memories.audit import Actor
-from memories.models import ExtractionRun, Fact, FactEvidence, Status
+from memories.models import ExtractionRun, Fact, FactEvidence, FactRelation, RelationType, Status
 from memories.pipeline.gate import Accepted, rank
 
 STEP = 0.05
+
+
+class TextTaken(Exception):
+    """Somebody has stored the same text since the caller looked."""
 
 
 @dataclass(frozen=True)
@@ -23,46 +27,95 @@ class Writer:
     turn_ids: Mapping[int, uuid.UUID]
     now: datetime
 
-    def store(self, candidate: Accepted) -> Fact | None:
-        """Insert a new fact; None when somebody has stored the same text since the caller looked."""
+    def store(self, candidate: Accepted) -> Fact:
+        """Insert a new fact. Errors: TextTaken."""
         fact = self._new(candidate)
         try:
             # Its own savepoint: the text's uniqueness must not cost the batch.
             with transaction.atomic():
                 fact.save(force_insert=True)
-        except IntegrityError:
-            return None
+        except IntegrityError as error:
+            raise TextTaken from error
         self.cite(fact, candidate)
-        audit.revise(fact=fact, verb="extract", actor=self._actor, before={}, reason="", now=self.now)
+        self._revise(fact, "extract", before={})
         return fact
 
     def reinforce(self, fact: Fact, candidate: Accepted) -> None:
         """The fact was said again: confidence, mentions and last confirmation rise, and it fades later."""
         before = audit.snapshot(fact)
-        fact.confidence = min(1.0, fact.confidence + STEP)
+        self._confirm(fact)
         fact.stated_confidence = max(fact.stated_confidence, candidate.confidence)
-        fact.mentions += 1
-        fact.last_confirmed_at = self.now
         fact.expires_at = self._later_expiry(fact, candidate)
         self._raise_trust(fact, candidate)
         self._save(fact, "reinforce", before)
         self.cite(fact, candidate)
 
+    def confirm(self, fact: Fact, turns: Iterable[int]) -> None:
+        """The same, without anything new that is stated about it."""
+        before = audit.snapshot(fact)
+        self._confirm(fact)
+        self._save(fact, "reinforce", before)
+        self.cite_turns(fact, turns)
+
+    def refine(self, fact: Fact, candidate: Accepted, *, is_mention: bool) -> None:
+        """The fact takes the more exact text, which it is as sure of as was stated. Errors: TextTaken."""
+        before = audit.snapshot(fact)
+        if is_mention:
+            self._confirm(fact)
+        self._take_text(fact, candidate)
+        try:
+            with transaction.atomic():
+                self._save(fact, "refine", before)
+        except IntegrityError as error:
+            fact.refresh_from_db()
+            raise TextTaken from error
+        self.cite(fact, candidate)
+
     def supersede(self, fact: Fact, *, by: Fact) -> None:
         """The fact no longer holds: it stays, closed, and names its successor."""
-        before = audit.snapshot(fact)
-        fact.status, fact.valid_to, fact.superseded_by = Status.SUPERSEDED, self.now, by
-        self._save(fact, "supersede", before)
+        self._close(fact, "supersede", by=by)
 
-    @property
-    def _actor(self) -> Actor:
-        return Actor.run(self.run)
+    def remove(self, fact: Fact, *, by: Fact | None, reason: str, turns: Iterable[int]) -> None:
+        """The fact no longer holds, as `turns` say."""
+        self._close(fact, "remove", by=by, reason=reason)
+        self.cite_turns(fact, turns)
+
+    def archive(self, fact: Fact) -> None:
+        """The person has too many: it stays, and is served no more."""
+        before = audit.snapshot(fact)
+        fact.status = Status.ARCHIVED
+        self._save(fact, "archive", before)
+
+    def relate(self, fact: Fact, kind: RelationType, targets: Iterable[Fact]) -> None:
+        rows = [FactRelation(fact=fact, target=target, type=kind, created_at=self.now) for target in targets]
+        if rows:
+            FactRelation.objects.bulk_create(rows, ignore_conflicts=True)
+
+    def cite(self, fact: Fact, candidate: Accepted) -> None:
+        self._cite(fact, candidate.cited, {candidate.quoted: candidate.quote})
+
+    def cite_turns(self, fact: Fact, turns: Iterable[int]) -> None:
+        self._cite(fact, turns, {})
+
+    def _cite(self, fact: Fact, turns: Iterable[int], quotes: Mapping[int | None, str]) -> None:
+        rows = [
+            FactEvidence(
+                fact=fact,
+                turn_id=self.turn_ids[number],
+                session_id=self.run.session_id,
+                turn_number=number,
+                quote=quotes.get(number, ""),
+                created_at=self.now,
+            )
+            for number in turns
+        ]
+        FactEvidence.objects.bulk_create(rows, ignore_conflicts=True)
 
     def _new(self, candidate: Accepted) -> Fact:
         run, now = self.run, self.now
         fact = Fact(
-            tenant_id=run.tenant_id,
-            end_user_id=run.end_user_id,
+            tenant=run.tenant,
+            end_user=run.end_user,
             category=candidate.category,
             raw=candidate.quote,
             key=candidate.key,
@@ -79,16 +132,16 @@ class Writer:
             extractor=run.extractor,
             prompt_version=run.prompt_version,
             extraction=run,
-            created_at=now,
-            updated_at=now,
-            first_observed_at=now,
-            last_confirmed_at=now,
-            valid_from=now,
             expires_at=now + candidate.expires_in if candidate.expires_in else None,
         )
         fact.say(candidate.content)
-        fact.refresh_decay(now=now)
+        fact.begin(now=now)
         return fact
+
+    def _confirm(self, fact: Fact) -> None:
+        fact.confidence = min(1.0, fact.confidence + STEP)
+        fact.mentions += 1
+        fact.last_confirmed_at = self.now
 
     def _raise_trust(self, fact: Fact, candidate: Accepted) -> None:
         """Somebody's own word takes the place of what others, or mere rules, suggested in the same words."""
@@ -102,29 +155,38 @@ class Writer:
         fact.raw, fact.flags = candidate.quote, list(candidate.flags)
         fact.extraction = self.run
 
+    def _take_text(self, fact: Fact, candidate: Accepted) -> None:
+        fact.say(candidate.content)
+        if candidate.key:
+            kept = fact.value if (fact.category, fact.key) == (candidate.category, candidate.key) else ""
+            fact.category, fact.key, fact.value = candidate.category, candidate.key, candidate.value or kept
+        fact.confidence = fact.stated_confidence = candidate.confidence
+        fact.importance = max(fact.importance, candidate.importance)
+        fact.expires_at = self._later_expiry(fact, candidate)
+        fact.trust, fact.source, fact.raw = candidate.trust, candidate.source, candidate.quote
+        fact.source_error = candidate.source_error or fact.source_error
+        # The text is this run's now, also when somebody asks what rests on a conversation.
+        run = self.run
+        fact.extraction, fact.extractor, fact.prompt_version = run, run.extractor, run.prompt_version
+
     def _later_expiry(self, fact: Fact, candidate: Accepted) -> datetime | None:
         """A temporary fact lives as long as its latest mention says; a date set by a caller stays until it is over."""
         if fact.expires_at is None or (fact.extraction_id is None and fact.expires_at > self.now):
             return fact.expires_at
         return max(fact.expires_at, self.now + candidate.expires_in) if candidate.expires_in else None
 
-    def _save(self, fact: Fact, verb: str, before: dict[str, object]) -> None:
+    def _close(self, fact: Fact, verb: str, *, by: Fact | None, reason: str = "") -> None:
+        before = audit.snapshot(fact)
+        fact.status, fact.valid_to, fact.superseded_by = Status.SUPERSEDED, self.now, by
+        self._save(fact, verb, before, reason)
+
+    def _save(self, fact: Fact, verb: str, before: dict[str, object], reason: str = "") -> None:
         fact.version += 1
         fact.updated_at = self.now
         fact.refresh_decay(now=self.now)
         fact.save()
-        audit.revise(fact=fact, verb=verb, actor=self._actor, before=before, reason="", now=self.now)
+        self._revise(fact, verb, before=before, reason=reason)
 
-    def cite(self, fact: Fact, candidate: Accepted) -> None:
-        rows = [
-            FactEvidence(
-                fact=fact,
-                turn_id=self.turn_ids[number],
-                session_id=self.run.session_id,
-                turn_number=number,
-                quote=candidate.quote if number == candidate.quoted else "",
-                created_at=self.now,
-            )
-            for number in candidate.cited
-        ]
-        FactEvidence.objects.bulk_create(rows, ignore_conflicts=True)
+    def _revise(self, fact: Fact, verb: str, *, before: dict[str, object], reason: str = "") -> None:
+        actor = Actor.run(self.run)
+        audit.revise(fact=fact, verb=verb, actor=actor, before=before, reason=reason, now=self.now)

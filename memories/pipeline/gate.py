@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from memories.conf import Rules
 from memories.llm.prompts.memory_update import CandidateFact, ReinforcedFact, RemovedFact
 from memories.models import Category, Source, Status, Trust
-from memories.models.folding import fold
+from memories.models.folding import fold, text_digest
 from memories.pipeline import signals, suspicion, uploads
 from memories.pipeline.cleaning import clean
 from memories.pipeline.feed import FedTurn
@@ -51,6 +51,10 @@ class Evidence:
             turn.number for turn in users if _DECISIVE.intersection(signals.find([turn.text], self.patterns))
         )
 
+    def holds(self, numbers: Sequence[int]) -> bool:
+        """Whether `numbers` are turns of the batch, and there is one."""
+        return bool(numbers) and all(number in self.fed or number in self.tool_numbers for number in numbers)
+
     def cited(self, numbers: Iterable[int]) -> list[int]:
         """Those of `numbers` that are turns of the batch, in order.
 
@@ -83,10 +87,17 @@ class Accepted:
     # Why it waits for review although its trust would do, and whether the person corrects or decides it.
     flags: tuple[str, ...] = ()
     decisive: bool = False
+    # Its trust does not do, or it is at odds with what is known.
+    waits: bool = False
+
+    @cached_property
+    def content_hash(self) -> bytes:
+        """What its text is compared by."""
+        return text_digest(self.content)
 
     @property
     def status(self) -> Status:
-        return Status.ACTIVE if self.trust == Trust.USER and not self.flags else Status.PENDING
+        return Status.PENDING if self.waits or self.flags else Status.ACTIVE
 
 
 @dataclass(frozen=True)
@@ -133,14 +144,19 @@ def judge(raw: Any, *, index: int, evidence: Evidence, rules: Rules) -> Accepted
         return Refused(_malformed(error))
     content = clean(candidate.content)
     reason = _reason_against(candidate, content, rules)
-    return Refused(reason) if reason else _accept(candidate, content, index=index, evidence=evidence)
+    if reason:
+        return Refused(reason)
+    accepted = _accept(candidate, content, index=index, evidence=evidence)
+    return replace(accepted, waits=not _is_believed(accepted.trust, rules))
 
 
 def judge_reference(
     raw: Any, kind: type[ReinforcedFact] | type[RemovedFact], *, shown: int, evidence: Evidence
 ) -> ReinforcedFact | RemovedFact | Refused:
-    """Judge one item of `reinforced` or `removed`: it must name one of the `shown` facts (1, 2, …), a reason, and
-    turns of the person's own."""
+    """Judge one item of `reinforced` or `removed`: it must name one of the `shown` facts (1, 2, …) and a reason.
+
+    What is reinforced rests on turns of the person's own; a removal on any, and whose they are is the caller's matter.
+    """
     try:
         reference = kind.model_validate(raw)
     except ValidationError:
@@ -149,7 +165,8 @@ def judge_reference(
         return Refused("unknown_fact")
     if not clean(reference.reason):
         return Refused("no_reason")
-    if trust_of(reference.evidence, evidence) != Trust.USER:
+    rests_on_something = kind is RemovedFact and evidence.holds(reference.evidence)
+    if not rests_on_something and trust_of(reference.evidence, evidence) != Trust.USER:
         return Refused("weak_evidence")
     return reference
 
@@ -220,6 +237,10 @@ def _accept(candidate: CandidateFact, content: str, *, index: int, evidence: Evi
         confidence = min(accepted.confidence, IMPLICIT_CONFIDENCE)
         return replace(accepted, source=Source.IMPLICIT, confidence=confidence)
     return accepted
+
+
+def _is_believed(trust: Trust, rules: Rules) -> bool:
+    return trust == Trust.USER or (trust == Trust.ASSISTANT and rules.trust_assistant)
 
 
 def _held(candidate: Accepted, flag: str | None) -> Accepted:

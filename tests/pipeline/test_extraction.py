@@ -302,7 +302,7 @@ def test_known_facts_are_numbered_operators_first_then_latest(model: Model, pers
     factories.fact(factories.end_user(person.tenant), "Somebody else's")
     batch = gathered(due(person, ("user", "Hello you"), agent_id="support"))
     order = [known[1], known[0], known[2]]
-    assert batch.shown_facts == tuple(fact.pk for fact in order)
+    assert [shown.fact_id for shown in batch.shown_facts] == [fact.pk for fact in order]
     assert re.findall(r'<fact n="(\d)".*key="(\w*)" binding="(\w+)">(.*)</fact>', prompt(batch)) == [
         ("1", "", "true", "Operators say so"),
         ("2", "drink", "false", "Drinks tea"),
