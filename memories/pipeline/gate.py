@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from memories.conf import Rules
-from memories.llm.prompts.memory_update import CandidateFact, ReinforcedFact, RemovedFact
+from memories.llm.prompts.memory_update import CandidateFact
 from memories.models import Category, Source, Status, Trust
 from memories.models.folding import fold, text_digest
 from memories.pipeline import signals, suspicion, uploads
@@ -50,10 +50,6 @@ class Evidence:
         return frozenset(
             turn.number for turn in users if _DECISIVE.intersection(signals.find([turn.text], self.patterns))
         )
-
-    def holds(self, numbers: Sequence[int]) -> bool:
-        """Whether `numbers` are turns of the batch, and there is one."""
-        return bool(numbers) and all(number in self.fed or number in self.tool_numbers for number in numbers)
 
     def cited(self, numbers: Iterable[int]) -> list[int]:
         """Those of `numbers` that are turns of the batch, in order.
@@ -148,27 +144,6 @@ def judge(raw: Any, *, index: int, evidence: Evidence, rules: Rules) -> Accepted
         return Refused(reason)
     accepted = _accept(candidate, content, index=index, evidence=evidence)
     return replace(accepted, waits=not _is_believed(accepted.trust, rules))
-
-
-def judge_reference(
-    raw: Any, kind: type[ReinforcedFact] | type[RemovedFact], *, shown: int, evidence: Evidence
-) -> ReinforcedFact | RemovedFact | Refused:
-    """Judge one item of `reinforced` or `removed`: it must name one of the `shown` facts (1, 2, …) and a reason.
-
-    What is reinforced rests on turns of the person's own; a removal on any, and whose they are is the caller's matter.
-    """
-    try:
-        reference = kind.model_validate(raw)
-    except ValidationError:
-        return Refused("malformed")
-    if not 1 <= reference.fact <= shown:
-        return Refused("unknown_fact")
-    if not clean(reference.reason):
-        return Refused("no_reason")
-    rests_on_something = kind is RemovedFact and evidence.holds(reference.evidence)
-    if not rests_on_something and trust_of(reference.evidence, evidence) != Trust.USER:
-        return Refused("weak_evidence")
-    return reference
 
 
 def trust_of(cited: Sequence[int], evidence: Evidence) -> Trust:

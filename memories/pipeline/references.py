@@ -3,6 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
 
 from memories.llm.prompts.memory_update import MemoryUpdate, ReinforcedFact, RemovedFact
 from memories.models import Fact, ReviewItem, Trust
@@ -31,16 +34,10 @@ class Reference:
 
 def judge(answer: MemoryUpdate, batch: Batch) -> tuple[list[Reference], Counter[str]]:
     """The references that may count, and the counts of the refused by reason."""
-    references: list[Reference] = []
-    refusals: Counter[str] = Counter()
-    for kind, items in ((ReinforcedFact, answer.reinforced), (RemovedFact, answer.removed)):
-        for raw in items:
-            judged = gate.judge_reference(raw, kind, shown=len(batch.shown_facts), evidence=batch.evidence)
-            if isinstance(judged, Refused):
-                refusals[judged.reason] += 1
-            else:
-                references.append(_reference(judged, batch))
-    return references, refusals
+    judged = [_judge(raw, ReinforcedFact, batch) for raw in answer.reinforced]
+    judged += [_judge(raw, RemovedFact, batch) for raw in answer.removed]
+    references = [item for item in judged if isinstance(item, Reference)]
+    return references, Counter(item.reason for item in judged if isinstance(item, Refused))
 
 
 def apply(desk: Desk, references: Iterable[Reference]) -> None:
@@ -58,15 +55,27 @@ def apply(desk: Desk, references: Iterable[Reference]) -> None:
             _reinforce(desk, fact, reference)
 
 
-def _reference(judged: ReinforcedFact | RemovedFact, batch: Batch) -> Reference:
-    evidence = batch.evidence
+def _judge(raw: Any, kind: type[ReinforcedFact] | type[RemovedFact], batch: Batch) -> Reference | Refused:
+    """It must name one of the shown facts (1, 2, …), a reason, and turns of the batch: to reinforce, the person's."""
+    try:
+        named = kind.model_validate(raw)
+    except ValidationError:
+        return Refused("malformed")
+    if not 1 <= named.fact <= len(batch.shown_facts):
+        return Refused("unknown_fact")
+    if not clean(named.reason):
+        return Refused("no_reason")
+    trust = gate.trust_of(named.evidence, batch.evidence)
+    is_cited = bool(named.evidence) and batch.turn_ids.keys() >= set(named.evidence)
+    if trust != Trust.USER and not (is_cited and isinstance(named, RemovedFact)):
+        return Refused("weak_evidence")
     return Reference(
-        shown=batch.shown_facts[judged.fact - 1],
-        removes=isinstance(judged, RemovedFact),
-        reason=redact_text(clean(judged.reason))[0][:LONGEST_REASON],
-        trust=gate.trust_of(judged.evidence, evidence),
-        turns=evidence.cited(judged.evidence),
-        replaced_by=judged.replaced_by if isinstance(judged, RemovedFact) else None,
+        shown=batch.shown_facts[named.fact - 1],
+        removes=isinstance(named, RemovedFact),
+        reason=redact_text(clean(named.reason))[0][:LONGEST_REASON],
+        trust=trust,
+        turns=batch.evidence.cited(named.evidence),
+        replaced_by=named.replaced_by if isinstance(named, RemovedFact) else None,
     )
 
 

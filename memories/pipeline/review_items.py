@@ -66,7 +66,9 @@ def settle(facts: Collection[uuid.UUID], *, now: datetime, change_set: uuid.UUID
     """
     gone = ~Q(fact=None) & ~Q(fact__status__in=[Status.ACTIVE, Status.PENDING])
     served = Q(fact__status=Status.ACTIVE) & ~Q(kind=Kind.DUPLICATE)
-    alone = ~Q(known=None) & ~Q(known__status=Status.ACTIVE) & ~Q(fact__status=Status.PENDING)
+    # Without a fact its status is null, and "not pending" of null is not true.
+    proposes_nothing = Q(fact=None) | ~Q(fact__status=Status.PENDING)
+    alone = ~Q(known=None) & ~Q(known__status=Status.ACTIVE) & proposes_nothing
     items = ReviewItem.objects.waiting().filter(Q(fact__in=facts) | Q(known__in=facts))
     settled = items.filter(gone | served | alone).values("pk")
     return ReviewItem.objects.filter(pk__in=settled).update(

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from memories.conf import Rules
-from memories.llm.prompts.memory_update import ReinforcedFact, RemovedFact
 from memories.models import Role, Status, Turn
 from memories.pipeline import gate
 from memories.pipeline.feed import FedTurn
@@ -275,25 +274,3 @@ def test_model_that_runs_wild_is_cut_off() -> None:
     admitted = gate.admit((candidate(f"Fact {n}") for n in range(1_003)), evidence=EVIDENCE, rules=RULES)
     assert len(admitted.candidates) == 1_000
     assert +admitted.refusals == {"too_many": 3}
-
-
-REFERENCES: list[tuple[str, Any, str]] = [
-    ("a fact that was never shown", {"fact": 3, "reason": "said again", "evidence": [1]}, "unknown_fact"),
-    ("fact zero", {"fact": 0, "reason": "said again", "evidence": [1]}, "unknown_fact"),
-    ("no reason", {"fact": 1, "reason": " ", "evidence": [1]}, "no_reason"),
-    ("an assistant's word", {"fact": 1, "reason": "said again", "evidence": [2]}, "weak_evidence"),
-    ("no evidence", {"fact": 1, "reason": "said again"}, "weak_evidence"),
-    ("not a number", {"fact": "1", "reason": "said again", "evidence": [1]}, "malformed"),
-    ("no object", "fact 1", "malformed"),
-]
-
-
-@pytest.mark.parametrize("kind", [ReinforcedFact, RemovedFact])
-@pytest.mark.parametrize(("raw", "reason"), [case[1:] for case in REFERENCES], ids=[case[0] for case in REFERENCES])
-def test_reference_to_a_known_fact_is_refused(kind: type[ReinforcedFact], raw: Any, reason: str) -> None:
-    assert gate.judge_reference(raw, kind, shown=2, evidence=EVIDENCE) == Refused(reason)
-
-
-def test_reference_to_a_shown_fact_is_taken() -> None:
-    raw = {"fact": 2, "reason": "said again", "evidence": [1, 3]}
-    assert gate.judge_reference(raw, ReinforcedFact, shown=2, evidence=EVIDENCE) == ReinforcedFact(**raw)
