@@ -73,12 +73,14 @@ class Known:
 
     def refuses(self, candidate: Accepted) -> bool:
         """Whether this text or (category, key) was forgotten or set right for good, and nobody has stated it since."""
-        digests = {refusal_of_text(candidate.content)}
-        if candidate.key:
-            digests.add(refusal_of_key(candidate.category, candidate.key))
         twin = self._twin(candidate)
         stands = twin and (twin.status == Status.ACTIVE or twin.protected)
-        return not stands and not digests.isdisjoint(self.refused)
+        return not stands and not _refusals(candidate).isdisjoint(self.refused)
+
+    def set_right(self, candidate: Accepted) -> Fact | None:
+        """The active fact that said what the candidate says until somebody corrected it."""
+        facts = Fact.objects.of(self.run.tenant, self.run.end_user).filter(status=Status.ACTIVE)
+        return facts.filter(refusals__digest__in=_refusals(candidate)).order_by("pk").first()
 
     def standing(self, candidate: Accepted) -> Standing:
         """How the candidate stands to what is known now; a pair judged on another text does not exist."""
@@ -199,6 +201,11 @@ def _contested(facts: Iterable[Fact]) -> dict[uuid.UUID, set[uuid.UUID | None]]:
         for fact_id, known_id in conflicts.exclude(over).values_list("fact_id", "known_id"):
             contested[fact_id].add(known_id)
     return contested
+
+
+def _refusals(candidate: Accepted) -> set[bytes]:
+    text = refusal_of_text(candidate.content)
+    return {text, refusal_of_key(candidate.category, candidate.key)} if candidate.key else {text}
 
 
 def _has_text(fact: Fact, candidate: Accepted) -> bool:

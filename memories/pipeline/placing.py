@@ -45,7 +45,8 @@ def _place(desk: Desk, candidate: Accepted) -> None:
 def _say_again(desk: Desk, candidate: Accepted, standing: Standing) -> None:
     """Refused for good (rules.md, 5.5): only a person's own word is heard, and by a person."""
     if candidate.trust == Trust.USER:
-        desk.hold(candidate, standing.suggestion, Reason.REFUSED_BEFORE, known=standing.opposed_word)
+        word = standing.opposed_word or desk.known.set_right(candidate)
+        desk.hold(candidate, standing.suggestion, Reason.REFUSED_BEFORE, known=word)
     else:
         desk.refuse("dropped_after_refusal")
 

@@ -442,7 +442,7 @@ class TestRaces:
         fact = factories.fact(person, "Lives in Leiden")
         gate, worker = self.held(model, start, due(person), candidate("Lives in Leiden"), candidate("Drinks tea"))
         curation.forget_fact(fact_id=fact.pk, tenant=None, actor=operator(), now=NOW)
-        assert self.ended(gate, worker).refusals == {"refused_by_operator": 1}
+        assert self.ended(gate, worker).outcome == {"conflicts": 1, "stored": 1}
         assert contents() == ["Drinks tea"]
 
     def test_turns_during_the_call_form_the_next_batch(self, model: Model, person: EndUser, start: Start) -> None:

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from memories.models import EndUser, FactEvidence
+from memories.models import EndUser, FactEvidence, ReviewItem
+from memories.pipeline import consolidation
 from tests import factories
 from tests.factories import NOW
-from tests.pipeline.model import candidate
-from tests.pipeline.reconciling import CITY, LATER, Extractor, facts, only
+from tests.pipeline.model import Model, candidate
+from tests.pipeline.reconciling import CITY, LATER, Extractor, facts, items, only, relations, state
 
 
 def test_same_value_reinforces(extract: Extractor, person: EndUser) -> None:
@@ -47,8 +48,12 @@ def test_other_value(
     run = extract(candidate("Lives in Leiden", **CITY, value="Leiden", quote="live in Leiden", **newcomer), now=LATER)
     old.refresh_from_db()
     if not wins:
+        newcomer_row = only(person, status="pending")
         assert run.outcome == {"conflicts": 1}
-        assert (only(person).pk, only(person).version) == (old.pk, 1)
+        assert (old.status, old.version) == ("active", 1)
+        assert (newcomer_row.value, newcomer_row.evidence.count()) == ("Leiden", 1)
+        assert items(person) == [("conflict", "less_sure", newcomer_row, old)]
+        assert relations(newcomer_row) == [("contradicts", old)]
         return
     new = only(person, status="active")
     assert run.outcome == {"stored": 1, "superseded": 1}
@@ -59,6 +64,7 @@ def test_other_value(
         "Lives in Paris",
     )
     assert (new.content, new.value) == ("Lives in Leiden", "Leiden")
+    assert (relations(new), relations(old), items(person)) == ([("contradicts", old)], [], [])
     assert [(item.version, item.verb, item.actor_id) for item in old.revisions.all()] == [(2, "supersede", str(run.pk))]
     assert new.revisions.get().verb == "extract"
 
@@ -94,3 +100,56 @@ def test_of_two_values_in_one_batch_the_later_said_stays(extract: Extractor, per
     assert extract(newer, older).outcome == {"stored": 2, "superseded": 1}
     assert only(person, status="active").value == "Hangzhou"
     assert only(person, status="superseded").superseded_by == only(person, status="active")
+
+
+DECISIVE = ["That's wrong, I live in Leiden", "Let's go with Leiden"]
+
+
+@pytest.mark.parametrize("said", DECISIVE)
+@pytest.mark.parametrize(
+    ("role", "outcome"), [("user", {"stored": 1, "superseded": 1}), ("assistant", {"conflicts": 1})]
+)
+def test_a_correction_of_the_persons_own_always_wins(
+    model: Model, person: EndUser, said: str, role: str, outcome: dict[str, int]
+) -> None:
+    old = factories.fact(person, "Lives in Paris", **CITY, value="Paris", confidence=1.0)
+    model.say(
+        candidate("Lives in Leiden", **CITY, value="Leiden", confidence=0.7, evidence=[1 if role == "user" else 2])
+    )
+    session = factories.session(person, [("user", said), ("assistant", said)], flush=True)
+    run = consolidation.consolidate(session_id=session.pk, now=NOW)
+    assert run
+    assert run.outcome == outcome
+    old.refresh_from_db()
+    assert (old.status == "superseded") == (role == "user")
+
+
+def test_a_loser_said_again_asks_once_and_wins_when_it_is_surer(extract: Extractor, person: EndUser) -> None:
+    old = factories.fact(person, "Lives in Paris", **CITY, value="Paris", confidence=0.9)
+    unsure = candidate("Lives in Leiden", **CITY, value="Leiden", confidence=0.7)
+    for mentions in (1, 2):
+        assert extract(unsure).outcome == {"conflicts": 1}
+        newcomer = only(person, status="pending")
+        assert newcomer.mentions == mentions
+        assert items(person) == [("conflict", "less_sure", newcomer, old)]
+    sure = unsure | {"confidence": 1.0, "quote": "live in Leiden"}
+    assert extract(sure).outcome == {"confirmed": 1, "superseded": 1}
+    assert only(person, status="active") == newcomer
+    assert (items(person), ReviewItem.objects.get().state) == ([], "settled")
+    old.refresh_from_db()
+    assert (old.status, old.superseded_by) == ("superseded", newcomer)
+
+
+def test_a_loser_changes_nothing_that_is_served(extract: Extractor, person: EndUser) -> None:
+    old = factories.fact(person, "Lives in Paris", **CITY, value="Paris", confidence=1.0)
+    before = state(old)
+    extract(candidate("Lives in Leiden", **CITY, value="Leiden", confidence=0.7))
+    assert state(old) == before
+
+
+def test_same_key_in_another_category_is_related(extract: Extractor, person: EndUser) -> None:
+    context = factories.fact(person, "Paris office", category="context", key="home_city", value="Paris")
+    factories.fact(person, "Likes Delft", category="preference", key="home_town")
+    extract(candidate("Lives in Leiden", **CITY, value="Leiden"), candidate("Drinks tea"))
+    assert relations(only(person, content="Lives in Leiden")) == [("related_to", context)]
+    assert relations(only(person, content="Drinks tea")) == []
