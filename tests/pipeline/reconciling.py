@@ -72,7 +72,7 @@ def state(fact: Fact) -> dict[str, Any]:
 
 def items(person: EndUser) -> list[tuple[str, str, Fact | None, Fact | None]]:
     """Open questions: kind, reason, what is proposed, what it stands against."""
-    waiting = ReviewItem.objects.waiting().filter(end_user=person).order_by("created_at", "pk")
+    waiting = ReviewItem.objects.waiting().filter(end_user=person).order_by("kind", "reason", "known__content")
     return [(item.kind, item.reason, item.fact, item.known) for item in waiting.select_related("fact", "known")]
 
 
