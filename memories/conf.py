@@ -1,7 +1,7 @@
 """Typed access to the settings: the numbers of the rules (with a tenant's own) and the model's endpoint."""
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from django.conf import settings
 
@@ -109,7 +109,8 @@ def rules(tenant: Overrides) -> Rules:
         "lease_seconds": tenant.lease_seconds,
         "max_attempts": tenant.max_attempts,
     }
-    numbers = replace(hub_rules(), **{name: value for name, value in own.items() if value is not None})
+    given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+    numbers = replace(hub_rules(), **given)
     # A tenant cannot see how long a call may take, and a lease that ends during one lets another worker repeat it.
     lease_seconds = max(numbers.lease_seconds, int(settings.MEMORYHUB_LLM_TIMEOUT) + 1)
     return replace(numbers, lease_seconds=lease_seconds, trust_assistant=tenant.trust_assistant)

@@ -55,8 +55,9 @@ def fact(*, tenant: Tenant, fact_id: uuid.UUID) -> Fact:
 def facts(tenant: Tenant) -> QuerySet[Fact]:
     """A tenant's facts with all that an answer shows of them."""
     evidence = Prefetch("evidence", queryset=FactEvidence.objects.select_related("session"))
+    older = Prefetch("older", queryset=Fact.objects.only("superseded_by").order_by("pk"))
     facts = Fact.objects.filter(tenant=tenant).annotate(embedding_model=_EMBEDDED_BY)
-    return facts.select_related("end_user").prefetch_related(evidence)
+    return facts.select_related("end_user").prefetch_related(evidence, "relations", older)
 
 
 def extraction(*, tenant: Tenant, run_id: uuid.UUID) -> ExtractionRun:

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
+from memories.llm.prompts.memory_update import MemoryUpdate
 from memories.models import EndUser, ExtractionRun, Fact, FactRelation, ReviewItem
 from memories.pipeline import consolidation, debounce, extraction, gate, reconcile
 from memories.pipeline.desk import Outcome
@@ -43,7 +44,7 @@ def reconcile_near(
     assert claim
     batch = extraction.gather(claim=claim, now=now)
     run = factories.run(session, first_number=batch.first_number, last_number=batch.last_number)
-    answer = consolidation.MemoryUpdate(new_facts=list(new_facts))
+    answer = MemoryUpdate(new_facts=list(new_facts))
     admitted = gate.admit(answer.new_facts, evidence=batch.evidence, rules=claim.rules)
     with transaction.atomic():
         queue = debounce.hold(claim)

@@ -1,5 +1,6 @@
 """Capacity: which facts are archived when a person has too many; through whole attempts."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -24,7 +25,7 @@ def limit(monkeypatch: pytest.MonkeyPatch) -> Any:
     hub_rules = conf.hub_rules
 
     def set_limit(count: int) -> None:
-        monkeypatch.setattr(conf, "hub_rules", lambda: conf.replace(hub_rules(), capacity=count))
+        monkeypatch.setattr(conf, "hub_rules", lambda: replace(hub_rules(), capacity=count))
 
     return set_limit
 

@@ -44,7 +44,8 @@ REFUSED: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(("raw", "reason"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
 def test_refused(extract: Extractor, known: Fact, kind: str, raw: Any, reason: str) -> None:
     before = state(known)
-    run = extract(**{kind: [raw]})
+    answer: dict[str, Any] = {kind: [raw]}
+    run = extract(**answer)
     assert (run.outcome, run.refusals) == ({}, {reason: 1})
     assert state(known) == before
 
@@ -169,7 +170,7 @@ def test_others_removal_is_a_question(extract: Extractor, person: EndUser, known
 @pytest.mark.parametrize("mark", [{"binding": True}, {"pinned": True}, {"locked": True}])
 @pytest.mark.parametrize("evidence", [[1], [2]])
 def test_operators_word_is_not_removed(
-    extract: Extractor, person: EndUser, mark: dict[str, bool], evidence: list[int]
+    extract: Extractor, person: EndUser, mark: dict[str, Any], evidence: list[int]
 ) -> None:
     word = factories.fact(person, **mark)
     before = state(word)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from memories.models import EndUser, Fact
+from memories.models import EndUser, Fact, FactRelation
 from tests import factories
 from tests.api.conftest import Hub
 from tests.vectors import embed_all
@@ -94,10 +94,13 @@ def test_a_list_costs_few_queries_however_long(hub: Hub, django_assert_num_queri
     person = factories.end_user(hub.tenant, external_id="u1")
     turn = factories.session(person).turns.get()
     for number in range(3):
-        factories.evidence(factories.fact(person, f"fact {number}"), turn)
+        fact = factories.fact(person, f"fact {number}")
+        older = factories.fact(person, f"older {number}", status="superseded", superseded_by=fact)
+        FactRelation.objects.create(fact=fact, target=older, type="contradicts", created_at=factories.NOW)
+        factories.evidence(fact, turn)
     hub.client.get("/facts", user_id="u1")
-    # Key, person, facts, evidence with sessions.
-    with django_assert_num_queries(4):
+    # Key, person, facts, evidence with sessions, relations, what they took the place of.
+    with django_assert_num_queries(6):
         assert len(ids(hub, user_id="u1")) == 3
 
 
@@ -193,3 +196,18 @@ def test_names_the_model_of_its_vector_once_it_has_one(hub: Hub) -> None:
     embed_all(person)
     assert model() == "use-multilingual-3"
     assert hub.client.call("PATCH", f"/facts/{fact.pk}", {"content": "Another text"}).json()["embedding_model"] is None
+
+
+def test_relations(hub: Hub) -> None:
+    person = factories.end_user(hub.tenant, external_id="u1")
+    fact, other = factories.fact(person, "Lives in Leiden"), factories.fact(person, "Likes Leiden")
+    older = [factories.fact(person, f"Lives in {city}", status="superseded", superseded_by=fact) for city in "AB"]
+    for target, kind in ((older[0], "contradicts"), (other, "related_to")):
+        FactRelation.objects.create(fact=fact, target=target, type=kind, created_at=factories.NOW)
+    told = hub.client.get(f"/facts/{fact.pk}").json()["relations"]
+    assert told[:2] == [
+        {"type": "contradicts", "target_id": str(older[0].pk)},
+        {"type": "related_to", "target_id": str(other.pk)},
+    ]
+    assert told[2:] == [{"type": "supersedes", "target_id": str(row)} for row in sorted(row.pk for row in older)]
+    assert hub.client.get(f"/facts/{other.pk}").json()["relations"] == []

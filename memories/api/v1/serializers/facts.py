@@ -23,7 +23,18 @@ from memories.api.v1.serializers.fields import (
     Words,
 )
 from memories.exceptions import InvalidInput
-from memories.models import ActorKind, Category, Fact, FactRevision, MemoryScope, MemoryType, Source, Status, Trust
+from memories.models import (
+    ActorKind,
+    Category,
+    Fact,
+    FactRevision,
+    MemoryScope,
+    MemoryType,
+    RelationType,
+    Source,
+    Status,
+    Trust,
+)
 
 MIN_IMPORTANCE = 0.2
 ANY_STATUS = "all"
@@ -104,7 +115,7 @@ class EvidenceSerializer(serializers.Serializer[Any]):
 
 
 class RelationSerializer(serializers.Serializer[Any]):
-    type = serializers.CharField()
+    type = serializers.ChoiceField(RelationType.values)
     target_id = serializers.UUIDField()
 
 
@@ -151,8 +162,10 @@ class FactSerializer(serializers.Serializer[Fact]):
     embedding_model = serializers.CharField(allow_null=True, help_text="Null until its text has a vector.")
 
     @extend_schema_field(RelationSerializer(many=True))
-    def get_relations(self, _fact: Fact) -> list[dict[str, Any]]:
-        return []
+    def get_relations(self, fact: Fact) -> list[dict[str, Any]]:
+        told = [{"type": relation.type, "target_id": relation.target_id} for relation in fact.relations.all()]
+        replaced = [{"type": RelationType.SUPERSEDES, "target_id": older.pk} for older in fact.older.all()]
+        return told + replaced
 
 
 class ActorSerializer(serializers.Serializer[Any]):
