@@ -7,6 +7,7 @@ from memories.pipeline.desk import MOST_DUPLICATES, Desk, Reason, is_trusted_eno
 from memories.pipeline.fact_rows import TextTaken
 from memories.pipeline.gate import Accepted
 from memories.pipeline.known import Standing
+from memories.pipeline.rules_extraction import SUGGESTED
 
 # A person who says it as plainly as this always wins (rules.md, 5.2).
 CERTAIN = 0.95
@@ -43,8 +44,11 @@ def _place(desk: Desk, candidate: Accepted) -> None:
 
 
 def _say_again(desk: Desk, candidate: Accepted, standing: Standing) -> None:
-    """Refused for good (rules.md, 5.5): only a person's own word is heard, and by a person."""
-    if candidate.trust == Trust.USER:
+    """Refused for good (rules.md, 5.5): only a person's own word is heard, and by a person.
+
+    What simple rules took for worth suggesting is not such a word.
+    """
+    if candidate.trust == Trust.USER and SUGGESTED not in candidate.flags:
         word = standing.opposed_word or desk.known.set_right(candidate)
         desk.hold(candidate, standing.suggestion, Reason.REFUSED_BEFORE, known=word)
     else:
