@@ -16,11 +16,10 @@ class Floors(NamedTuple):
     refused: float
 
 
-# Measured with tests/pipeline/tables/nearness.py, but for the words of tests.
+# Measured with tests/pipeline/tables/nearness.py.
 FLOORS = {
     "use-multilingual-3": Floors(0.50, 0.85),
     "use-multilingual-3+e5-small": Floors(0.70, 0.91),
-    "hashed": Floors(0.60, 0.90),
 }
 # A model of somebody's endpoint: not measured. What it proposes in vain costs a line of a model's call.
 UNMEASURED = Floors(0.60, 0.90)

@@ -1,0 +1,95 @@
+"""The floors, measured with the models that come along on facts that nearness must not decide, and the arithmetic."""
+
+import numpy as np
+import pytest
+from django.conf import LazySettings
+
+from memories.conf import LOCAL_EMBEDDINGS
+from memories.llm import embeddings
+from memories.scoring import nearness
+from memories.scoring.nearness import Floats, nearest
+from tests.pipeline.tables.nearness import APART, BESIDE, MISSED, OPPOSED, PARAPHRASES, Pair
+
+MODELS = pytest.mark.parametrize("model", LOCAL_EMBEDDINGS)
+
+
+@pytest.fixture(autouse=True)
+def _local(settings: LazySettings) -> None:
+    settings.MEMORYHUB_EMBEDDINGS = "local"
+
+
+def cosines(model: str, pairs: list[Pair]) -> list[float]:
+    known, said = (embeddings.embed(list(side), model=model) for side in zip(*pairs, strict=True))
+    return [nearest(said[n : n + 1], known[n : n + 1], floor=-1, most=1)[0][0][1] for n in range(len(pairs))]
+
+
+def most_alike(model: str, facts: list[str]) -> float:
+    """The largest cosine of two facts of one person about different things."""
+    made = embeddings.embed(facts, model=model)
+    best = nearest(made, made, floor=-1, most=2)
+    assert [places[0][0] for places in best] == list(range(len(facts))), "each is nearest to itself"
+    return max(places[1][1] for places in best)
+
+
+def test_the_tables_hold_what_they_promise() -> None:
+    for table, least in ((OPPOSED, 34), (PARAPHRASES, 32)):
+        chinese = [known for known, _ in table if not known.isascii()]
+        assert len(set(table)) == len(table) >= least
+        assert len(chinese) * 2 == len(table)
+    assert not set(OPPOSED) & set(PARAPHRASES)
+
+
+@MODELS
+def test_opposites_and_paraphrases_are_proposed(model: str) -> None:
+    pairs = OPPOSED + PARAPHRASES
+    floor = nearness.floors_of(model).proposed
+    missed = [pair for pair, cosine in zip(pairs, cosines(model, pairs), strict=True) if cosine < floor]
+    assert missed == MISSED
+
+
+@MODELS
+def test_facts_about_different_things_are_not(model: str) -> None:
+    floors = nearness.floors_of(model)
+    assert floors.proposed < floors.refused
+    assert max(most_alike(model, facts) for facts in APART.values()) < floors.proposed
+    assert max(cosines(model, BESIDE)) < floors.refused
+
+
+@MODELS
+def test_no_floor_could_tell_opposites_from_paraphrases(model: str) -> None:
+    """Why nothing is decided by nearness: wherever it is cut, opposites lie on the side of the paraphrases."""
+    opposed, same = np.array(cosines(model, OPPOSED)), np.array(cosines(model, PARAPHRASES))
+    assert np.median(opposed) > np.median(same) - 0.02
+    for floor in np.arange(0.5, 1.0, 0.01):
+        assert (opposed >= floor).mean() >= (same >= floor).mean() - 0.1
+
+
+def test_a_model_that_was_not_measured_has_floors_too() -> None:
+    assert set(nearness.FLOORS) == set(LOCAL_EMBEDDINGS)
+    assert nearness.floors_of("openai:text-embedding-3-small@256") == nearness.UNMEASURED
+
+
+def rows(*angles: float) -> Floats:
+    return np.array([[np.cos(angle), np.sin(angle)] for angle in angles], dtype=np.float32)
+
+
+def test_the_nearest_come_first_and_few() -> None:
+    found = nearest(rows(0.0, np.pi), rows(0.4, 0.1, 0.3, 0.2, 2.0), floor=0.9, most=3)
+    assert [[place for place, _ in some] for some in found] == [[1, 3, 2], []]
+    assert found[0][0][1] == pytest.approx(np.cos(0.1), abs=1e-6)
+    assert [len(some) for some in nearest(rows(0.0), rows(0.4, 0.1, 0.3, 0.2, 2.0), floor=0.9, most=9)] == [4]
+
+
+def test_length_does_not_count() -> None:
+    found = nearest(rows(0.0) * 3, np.concatenate([rows(0.1) * 0.2, rows(0.0) * 0]), floor=0.5, most=3)
+    assert [place for place, _ in found[0]] == [0]
+    assert found[0][0][1] == pytest.approx(np.cos(0.1), abs=1e-6)
+
+
+def test_nothing_known_is_near_nothing() -> None:
+    assert nearest(rows(0.0), np.empty((0, 2), np.float32), floor=-1, most=3) == [[]]
+
+
+def test_vectors_of_two_models_are_never_compared() -> None:
+    with pytest.raises(ValueError, match="cannot be compared"):
+        nearest(rows(0.0), np.ones((1, 3), np.float32), floor=0, most=3)
