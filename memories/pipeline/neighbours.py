@@ -7,12 +7,13 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from memories.exceptions import EmbeddingError
+from memories.llm import embeddings
 from memories.llm.embeddings import BATCH
 from memories.models import EmbeddingSpace, EndUser, Fact, FactRefusal, FactVector, Status
 from memories.models.folding import refusal_of_text, text_digest
@@ -20,7 +21,8 @@ from memories.pipeline import rows, spaces
 from memories.pipeline.embedding import Text, Vector, embed_each
 from memories.pipeline.gate import Accepted
 from memories.pipeline.judgement import Neighbour, Proposal
-from memories.scoring.nearness import Floats, floors_of, nearest
+from memories.scoring import nearness
+from memories.scoring.nearness import Floats, Floors
 
 MOST = 3
 # The person's own live facts, and what was turned down or forgotten; a vector of an earlier text is none.
@@ -106,9 +108,20 @@ def propose(
     new = [candidate for candidate in asserted if not known.has_text(candidate)]
     if not new or not (known.active or known.refused):
         return []
-    vectors = _embedded(space, person, new, before_call)
+    try:
+        floors = nearness.FLOORS.get(space.model) or _calibrated(space.model)
+        vectors = _embedded(space, person, new, before_call)
+    except EmbeddingError as error:
+        spaces.note_failure(space, error)
+        return []
     there = [candidate for candidate in new if candidate.index in vectors]
-    return _read(person, there, _near(known, there, vectors, space)) if there else []
+    return _read(person, there, _near(known, there, vectors, floors)) if there else []
+
+
+@cache
+def _calibrated(model: str) -> Floors:
+    """Asked for by sentences of our own, once in each process. Errors: EmbeddingError."""
+    return nearness.calibrated(embeddings.embed(nearness.SENTENCES, model=model))
 
 
 def _facts(person: EndUser, space: EmbeddingSpace, now: datetime) -> list[_Row]:
@@ -119,25 +132,20 @@ def _facts(person: EndUser, space: EmbeddingSpace, now: datetime) -> list[_Row]:
 def _embedded(
     space: EmbeddingSpace, person: EndUser, candidates: Sequence[Accepted], before_call: Callable[[], None]
 ) -> dict[int, Vector]:
-    """Vectors by the candidates' indices; none at all when the embedding fails."""
+    """Vectors by the candidates' indices, but for texts that the model refuses. Errors: EmbeddingError."""
     texts = [Text(uuid.UUID(int=candidate.index), person.pk, candidate.content) for candidate in candidates]
     found: dict[int, Vector] = {}
-    try:
-        for start in range(0, len(texts), BATCH):
-            before_call()
-            made = embed_each(space, texts[start : start + BATCH])
-            found |= {key.int: vector for key, vector in made.items() if vector is not None}
-    except EmbeddingError as error:
-        spaces.note_failure(space, error)
-        return {}
+    for start in range(0, len(texts), BATCH):
+        before_call()
+        made = embed_each(space, texts[start : start + BATCH])
+        found |= {key.int: vector for key, vector in made.items() if vector is not None}
     return found
 
 
 def _near(
-    known: _Known, candidates: Sequence[Accepted], vectors: Mapping[int, Vector], space: EmbeddingSpace
+    known: _Known, candidates: Sequence[Accepted], vectors: Mapping[int, Vector], floors: Floors
 ) -> list[list[_Found]]:
     """What lies near each candidate, nearest first: active facts, and three refused ones to look at."""
-    floors = floors_of(space.model)
     new = np.stack([vectors[candidate.index] for candidate in candidates])
     active = _nearest(new, known.active, floors.proposed)
     refused = _nearest(new, known.refused, floors.refused)
@@ -151,7 +159,7 @@ def _nearest(new: Floats, facts: Sequence[_Row], floor: float) -> list[list[_Fou
     if not facts:
         return [[] for _ in new]
     stored = rows.vectors([fact.vector for fact in facts if fact.vector])
-    near = nearest(new, stored, floor=floor, most=MOST)
+    near = nearness.nearest(new, stored, floor=floor, most=MOST)
     return [[_Found(facts[place], similarity) for place, similarity in some] for some in near]
 
 

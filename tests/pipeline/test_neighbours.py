@@ -1,6 +1,6 @@
 """Which known facts are proposed for a candidate: this person's, as they are now, near enough, and few."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +15,7 @@ from memories.models import EmbeddingSpace, EndUser, Fact, FactRefusal, Trust
 from memories.pipeline import neighbours
 from memories.pipeline.gate import Accepted
 from memories.pipeline.judgement import Proposal
+from memories.scoring import nearness
 from tests import factories, vectors
 from tests.database import statements
 from tests.factories import NOW
@@ -236,6 +237,23 @@ def test_a_model_that_is_not_to_be_had_here(person: EndUser) -> None:
     knows(person, NEAR[0])
     EmbeddingSpace.objects.update(model="openai:elsewhere")
     assert propose(person, accepted(TEA)) == []
+
+
+def test_the_floors_of_another_model_are_asked_for_once(person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
+    knows(person, NEAR[0])
+    monkeypatch.setattr(nearness, "FLOORS", {})
+    neighbours._calibrated.cache_clear()
+    asked: list[int] = []
+    embed = embeddings.embed
+
+    def counting(texts: Sequence[str], **rest: Any) -> Any:
+        asked.append(len(texts))
+        return embed(texts, **rest)
+
+    monkeypatch.setattr(embeddings, "embed", counting)
+    assert near(person, accepted(TEA)) == near(person, accepted(TEA)) == [NEAR[0]]
+    neighbours._calibrated.cache_clear()
+    assert asked == [20, 1, 1]
 
 
 def test_vectors_of_another_space_are_not_read(person: EndUser, settings: LazySettings) -> None:

@@ -42,14 +42,14 @@ def test_the_tables_hold_what_they_promise() -> None:
 @MODELS
 def test_opposites_and_paraphrases_are_proposed(model: str) -> None:
     pairs = OPPOSED + PARAPHRASES
-    floor = nearness.floors_of(model).proposed
+    floor = nearness.FLOORS[model].proposed
     missed = [pair for pair, cosine in zip(pairs, cosines(model, pairs), strict=True) if cosine < floor]
     assert missed == MISSED
 
 
 @MODELS
 def test_facts_about_different_things_are_not(model: str) -> None:
-    floors = nearness.floors_of(model)
+    floors = nearness.FLOORS[model]
     assert floors.proposed < floors.refused
     assert max(most_alike(model, facts) for facts in APART.values()) < floors.proposed
     assert max(cosines(model, BESIDE)) < floors.refused
@@ -64,9 +64,23 @@ def test_no_floor_could_tell_opposites_from_paraphrases(model: str) -> None:
         assert (opposed >= floor).mean() >= (same >= floor).mean() - 0.1
 
 
-def test_a_model_that_was_not_measured_has_floors_too() -> None:
-    assert set(nearness.FLOORS) == set(LOCAL_EMBEDDINGS)
-    assert nearness.floors_of("openai:text-embedding-3-small@256") == nearness.UNMEASURED
+@MODELS
+def test_the_floors_of_a_model_that_nobody_measured_come_out_where_they_were_measured(model: str) -> None:
+    made = nearness.calibrated(embeddings.embed(nearness.SENTENCES, model=model))
+    assert made == pytest.approx(nearness.FLOORS[model], abs=0.02)
+
+
+@pytest.mark.parametrize("vectors", [np.ones((20, 4)), np.eye(20), np.tile(np.eye(4), (5, 1)), np.zeros((20, 4))])
+def test_a_model_that_knows_no_meaning_proposes_nothing(vectors: Floats) -> None:
+    floors = nearness.calibrated(vectors.astype(np.float32))
+    assert nearest(rows(0.0), rows(0.0), floor=0.99, most=3) == [[(0, 1.0)]]
+    assert nearest(rows(0.0), rows(0.0), floor=floors.proposed, most=3) == [[]]
+
+
+def test_the_samples_are_not_those_that_the_floors_were_measured_with() -> None:
+    measured = {text for pair in OPPOSED + PARAPHRASES + BESIDE for text in pair} | {*APART["en"], *APART["zh"]}
+    assert len(set(nearness.SENTENCES)) == 20
+    assert not measured & set(nearness.SENTENCES)
 
 
 def rows(*angles: float) -> Floats:
