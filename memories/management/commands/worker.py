@@ -1,12 +1,14 @@
 """`manage.py worker`: does the background work until it is told to stop."""
 
 from argparse import SUPPRESS
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from memories.llm import client, tokens
+from memories.exceptions import EmbeddingError
+from memories.llm import client, embeddings, tokens
 from memories.management.cluster import GRACE_SECONDS, keep_cluster
 from memories.management.supervision import Child, beside, follow_parent, own_command
 
@@ -26,6 +28,9 @@ class Command(BaseCommand):
         # Before the pool is forked, which then shares them; the task's module brings the whole pipeline.
         tokens.warm()
         client.warm()
+        # The pool embeds candidates; without vectors they are stored, and the embedder says what is wrong.
+        with suppress(EmbeddingError):
+            embeddings.warm()
         import_module("memories.tasks")
         with beside(Child("embedder", own_command("embedder")), grace=EMBEDDER_GRACE_SECONDS):
             keep_cluster()
