@@ -16,6 +16,8 @@ from memories.curation.profile import (
 from memories.curation.replays import sweep_replays
 from memories.curation.review import approve_fact, reconsider_fact, reject_fact
 from memories.curation.review_decisions import approve_item, keep_both, merge_items, reject_item
+from memories.curation.rollback import preview_rollback, roll_back, undo_rollback
+from memories.curation.rollback_selection import Selector
 from memories.curation.runs import retry_extraction
 from memories.curation.sessions import delete_session, facts_of_session
 from memories.curation.throttles import Allowance, count_request
@@ -26,6 +28,7 @@ __all__ = [
     "Choice",
     "FactDraft",
     "Seen",
+    "Selector",
     "add_fact",
     "approve_fact",
     "approve_item",
@@ -44,6 +47,7 @@ __all__ = [
     "may_undo",
     "merge_items",
     "person_for_writing",
+    "preview_rollback",
     "reconsider_fact",
     "reject_fact",
     "reject_item",
@@ -52,11 +56,13 @@ __all__ = [
     "restore_profile_section",
     "retry_extraction",
     "revoke_api_key",
+    "roll_back",
     "save_tenant",
     "sweep_replays",
     "take_proposed_section",
     "undo_decision",
     "undo_profile_change",
+    "undo_rollback",
     "update_person",
     "write_profile_section",
 ]

@@ -1,0 +1,85 @@
+"""`manage.py roll_back`: take back what came of a session, an agent, a key or a time; without --confirm only counts."""
+
+from argparse import ArgumentParser, ArgumentTypeError
+from datetime import datetime
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from memories import curation
+from memories.audit import Actor
+from memories.models import ActorKind, APIKey, EndUser, Session, Tenant
+
+SAYS = {
+    "trashed": "facts to the trash",
+    "put_back": "facts put back to what they were",
+    "sections": "profile sections put back",
+    "kept": "kept: an operator's word, or changed since",
+}
+
+
+class Command(BaseCommand):
+    help = (
+        "Take back what came of a session, an agent, a key or a time. Without --confirm it only says what it would do."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--tenant", required=True, help="The tenant's slug.")
+        parser.add_argument("--user", help="Only of this person: the caller's user_id.")
+        parser.add_argument("--session", help="The hub's id of a session.")
+        parser.add_argument("--agent", default="", help="All sessions with this agent.")
+        parser.add_argument("--key", help="The prefix of an API key: what it posted and stated.")
+        parser.add_argument("--since", type=_moment, help="Extracted at or after, like 2026-11-03T09:00:00Z.")
+        parser.add_argument("--until", type=_moment, help="Extracted before.")
+        parser.add_argument("--reason", default="", help="Kept with every change.")
+        parser.add_argument("--confirm", action="store_true", help="Do it.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        selector = _selector(options)
+        if not options["confirm"]:
+            self._tell(curation.preview_rollback(selector).counts)
+            self.stdout.write("Nothing is changed yet: say --confirm to do it.")
+            return
+        actor = Actor(kind=ActorKind.COMMAND)
+        done = curation.roll_back(selector=selector, actor=actor, now=timezone.now(), reason=options["reason"])
+        self._tell(done.counts)
+        self.stdout.write(f"Done as {done.change_set}.")
+
+    def _tell(self, counts: dict[str, int]) -> None:
+        for name, says in SAYS.items():
+            self.stdout.write(f"{counts[name]} {says}")
+
+
+def _selector(options: dict[str, Any]) -> curation.Selector:
+    tenant = _found(Tenant, "tenant", slug=options["tenant"])
+    if not any(options[name] for name in ("session", "agent", "key", "since", "until")):
+        raise CommandError("Name at least one of --session, --agent, --key, --since and --until.")
+    return curation.Selector(
+        tenant=tenant,
+        end_user=_found(EndUser, "user", tenant=tenant, external_id=options["user"]) if options["user"] else None,
+        session=_found(Session, "session", tenant=tenant, pk=options["session"]).pk if options["session"] else None,
+        agent_id=options["agent"].lower(),
+        key=_found(APIKey, "key", tenant=tenant, prefix=options["key"]).pk if options["key"] else None,
+        since=options["since"],
+        until=options["until"],
+    )
+
+
+def _found(model: Any, option: str, **named: Any) -> Any:
+    try:
+        return model.objects.get(**named)
+    except (model.DoesNotExist, ValidationError):
+        raise CommandError(f"--{option}: there is none such.") from None
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = parse_datetime(text)
+    except ValueError:
+        moment = None
+    if moment is None:
+        raise ArgumentTypeError(f"{text!r} is no date and time like 2026-11-03T09:00:00Z")
+    return moment if timezone.is_aware(moment) else timezone.make_aware(moment)

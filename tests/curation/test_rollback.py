@@ -1,0 +1,366 @@
+"""Roll back: what a session, an agent, a key or a time made is taken back, and nothing else."""
+
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from memories import audit, curation
+from memories.audit import Actor
+from memories.curation import Selector
+from memories.exceptions import NotFound
+from memories.models import (
+    ActorKind,
+    AuditEvent,
+    EndUser,
+    Fact,
+    FactRefusal,
+    FactRevision,
+    ProfileRevision,
+    ProfileSection,
+    ReviewItem,
+    Session,
+    Tenant,
+)
+from memories.pipeline import consolidation, debounce
+from tests import factories
+from tests.database import PATIENCE, at_once, blocked, held, impatient
+from tests.factories import NOW
+from tests.pipeline.model import Model, candidate, install
+
+pytestmark = pytest.mark.django_db
+SAID = (("user", "I live in Leiden"), ("assistant", "Noted"))
+STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def model(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Model:
+    return install(settings, monkeypatch)
+
+
+@pytest.fixture
+def person(db: None) -> EndUser:
+    return factories.end_user()
+
+
+@pytest.fixture
+def tell(model: Model) -> Callable[..., Session]:
+    """Have the model make these candidates of a new session of the person."""
+
+    def tell(person: EndUser, *candidates: Any, at: Any = NOW, said: Any = SAID, **over: Any) -> Session:
+        session = factories.session(person, said, flush=True, **over)
+        model.say(*candidates)
+        consolidation.consolidate(session_id=session.pk, now=at)
+        return session
+
+    return tell
+
+
+Tell = Callable[..., Session]
+
+
+def city(name: str, **over: Any) -> dict[str, Any]:
+    return candidate(f"Lives in {name}", key="home_city", value=name, **over)
+
+
+def of(session: Session) -> Selector:
+    return Selector(session.tenant, session=session.pk)
+
+
+def rolled_back(selector: Selector, **over: Any) -> dict[str, int]:
+    """The counts that are not zero."""
+    done = curation.roll_back(selector=selector, actor=STAFF, now=NOW + DAY, **over)
+    return {name: count for name, count in done.counts.items() if count}
+
+
+def statuses() -> dict[str, str]:
+    return dict(Fact.objects.values_list("content", "status"))
+
+
+def states() -> dict[str, Any]:
+    """All that tells how facts and sections are, but for their versions."""
+    names = [field.attname for field in Fact._meta.concrete_fields if field.attname not in ("version", "updated_at")]
+    facts = {row["content"]: row for row in Fact.objects.values(*names)}
+    return {"facts": facts, "sections": dict(ProfileSection.objects.values_list("section", "summary"))}
+
+
+class TestWhatItDoes:
+    def test_what_was_born_there_goes_to_the_trash_and_is_not_refused(self, person: EndUser, tell: Tell) -> None:
+        poison, honest = tell(person, candidate("Likes tea")), tell(person, candidate("Likes milk"))
+        assert rolled_back(of(poison)) == {"trashed": 1}
+        assert statuses() == {"Likes tea": "trashed", "Likes milk": "active"}
+        assert not FactRefusal.objects.exists()
+        tell(person, candidate("Likes tea"))
+        assert Fact.objects.filter(content="Likes tea", status="active").count() == 1
+        assert honest.runs.exists()
+
+    def test_what_it_superseded_is_active_again(self, person: EndUser, tell: Tell) -> None:
+        tell(person, city("Leiden"))
+        before = states()["facts"]["Lives in Leiden"]
+        poison = tell(person, city("Delft"), at=NOW + DAY)
+        assert statuses() == {"Lives in Leiden": "superseded", "Lives in Delft": "active"}
+        assert rolled_back(of(poison)) == {"trashed": 1, "put_back": 1}
+        assert statuses() == {"Lives in Leiden": "active", "Lives in Delft": "trashed"}
+        after = states()["facts"]["Lives in Leiden"]
+        assert {name for name in before if before[name] != after[name]} <= {"decay_score", "forget_at"}
+
+    def test_what_it_reinforced_several_times_counts_as_before(self, person: EndUser, tell: Tell) -> None:
+        tell(person, candidate("Likes tea", confidence=0.75))
+        agent = {"agent_id": "evil"}
+        for day in (1, 2):
+            tell(person, candidate("Likes tea"), at=NOW + day * DAY, **agent)
+        assert Fact.objects.values_list("mentions", "stated_confidence").get() == (3, 0.8)
+        assert rolled_back(Selector(person.tenant, agent_id="evil")) == {"put_back": 1}
+        assert Fact.objects.values_list("confidence", "mentions", "stated_confidence").get() == (0.75, 1, 0.75)
+        assert Fact.objects.get().last_confirmed_at < NOW + DAY
+
+    @pytest.mark.parametrize("born_there", [True, False])
+    def test_what_somebody_else_changed_since_stays(self, person: EndUser, tell: Tell, born_there: bool) -> None:
+        if not born_there:
+            tell(person, candidate("Likes tea"))
+        poison = tell(person, candidate("Likes tea"), at=NOW + DAY)
+        tell(person, candidate("Likes tea"), at=NOW + 2 * DAY)
+        before = states()
+        assert rolled_back(of(poison)) == {"kept": 1}
+        assert states() == before
+
+    def test_an_operators_word_stays(self, person: EndUser, tell: Tell) -> None:
+        poison = tell(person, candidate("Likes tea"), candidate("Likes milk"))
+        Fact.objects.filter(content="Likes tea").update(binding=True)
+        assert rolled_back(of(poison)) == {"trashed": 1, "kept": 1}
+        assert statuses() == {"Likes tea": "active", "Likes milk": "trashed"}
+
+    def test_nothing_comes_back_beside_what_took_its_place_since(self, person: EndUser, tell: Tell) -> None:
+        tell(person, city("Leiden"))
+        poison = tell(person, city("Delft"), at=NOW + DAY)
+        tell(person, city("Gouda"), at=NOW + 2 * DAY)
+        assert rolled_back(of(poison)) == {"kept": 2}
+        assert statuses()["Lives in Leiden"] == statuses()["Lives in Delft"] == "superseded"
+
+    def test_nothing_comes_back_beside_another_fact_with_its_text(self, person: EndUser, tell: Tell) -> None:
+        tell(person, city("Leiden"))
+        poison = tell(person, city("Delft"), at=NOW + DAY)
+        factories.fact(person, "Lives in Leiden")
+        assert rolled_back(of(poison)) == {"trashed": 1, "kept": 1}
+
+    def test_open_questions_about_it_are_settled(self, person: EndUser, tell: Tell) -> None:
+        poison = tell(person, candidate("Likes tea", evidence=[2]))
+        fact = Fact.objects.get(status="pending")
+        ReviewItem.objects.get_or_create(
+            fact=fact, kind="quarantined", defaults={"tenant": person.tenant, "end_user": person, "created_at": NOW}
+        )
+        assert rolled_back(of(poison)) == {"trashed": 1}
+        assert ReviewItem.objects.get().state == "settled"
+
+    def test_a_suggestion_that_it_confirmed_waits_again(self, person: EndUser, tell: Tell) -> None:
+        tell(person, candidate("Likes tea", evidence=[2]))
+        item = ReviewItem.objects.first() or factories.review_item(Fact.objects.get())
+        poison = tell(person, candidate("Likes tea"), at=NOW + DAY)
+        ReviewItem.objects.update(state="settled", decided_at=FactRevision.objects.latest("version").created_at)
+        assert statuses() == {"Likes tea": "active"}
+        assert rolled_back(of(poison)) == {"put_back": 1}
+        item.refresh_from_db()
+        assert (statuses(), item.state) == ({"Likes tea": "pending"}, "open")
+
+    def test_twice_is_once(self, person: EndUser, tell: Tell) -> None:
+        tell(person, city("Leiden"))
+        poison = tell(person, city("Delft"), at=NOW + DAY)
+        assert rolled_back(of(poison)) == {"trashed": 1, "put_back": 1}
+        assert rolled_back(of(poison)) == {}
+
+    def test_one_event_with_the_counts_and_one_change_set(self, person: EndUser, tell: Tell) -> None:
+        tell(person, city("Leiden"))
+        poison = tell(person, city("Delft"), at=NOW + DAY)
+        done = curation.roll_back(selector=of(poison), actor=STAFF, now=NOW, reason="password: hunter2hunter2")
+        event = AuditEvent.objects.get()
+        assert (event.verb, event.object_id, event.counts) == ("roll_back", done.change_set, done.counts)
+        made = FactRevision.objects.filter(change_set=done.change_set)
+        assert set(made.values_list("verb", "actor_kind")) == {("roll_back", "operator")}
+        assert made.count() == 2
+        assert "hunter2" not in made[0].reason
+
+
+class TestWhatIsSelected:
+    @pytest.fixture
+    def facts(self, person: EndUser, tell: Tell) -> dict[str, Any]:
+        """A fact of each origin: two agents on two days, a key's turn, a key's statement, another person's."""
+        key, _ = factories.api_key(person.tenant)
+        tell(person, candidate("of the agent"), agent_id="evil", session_id="s1")
+        tell(person, candidate("of tomorrow"), agent_id="good", at=NOW + DAY)
+        tell(person, candidate("of the key's turn"), agent_id="good", key_id=key.pk)
+        said = Actor(kind=ActorKind.KEY, id=str(key.pk))
+        draft = curation.FactDraft("stated by the key", "knowledge")
+        curation.add_fact(end_user=person, draft=draft, actor=said, now=NOW)
+        tell(factories.end_user(person.tenant), candidate("of somebody else"), agent_id="evil", session_id="s1")
+        return {"key": key.pk}
+
+    @pytest.mark.parametrize(
+        ("given", "gone"),
+        [
+            ({"agent_id": "evil"}, {"of the agent", "of somebody else"}),
+            ({"agent_id": "evil", "end_user": "person"}, {"of the agent"}),
+            ({"since": NOW + DAY}, {"of tomorrow"}),
+            ({"until": NOW}, set()),
+            ({"since": NOW, "until": NOW + DAY, "agent_id": "good"}, {"of the key's turn"}),
+            ({"key": "key"}, {"of the key's turn", "stated by the key"}),
+            ({"key": "key", "agent_id": "good"}, {"of the key's turn"}),
+            ({"key": "key", "since": NOW + DAY}, set()),
+            ({"key": uuid.uuid4()}, set()),
+        ],
+    )
+    def test_these_and_no_others(
+        self, person: EndUser, facts: dict[str, Any], given: dict[str, Any], gone: set[str]
+    ) -> None:
+        known = {**facts, "person": person}
+        named = {name: known.get(value, value) for name, value in given.items()}
+        selector = Selector(person.tenant, **named)
+        shown = curation.preview_rollback(selector)
+        assert {fact.content for fact in shown.trashed} == gone
+        curation.roll_back(selector=selector, actor=STAFF, now=NOW)
+        assert {content for content, status in statuses().items() if status == "trashed"} == gone
+
+    def test_another_tenants_is_out_of_reach(self, person: EndUser, tell: Tell) -> None:
+        session = tell(person, candidate("Likes tea"), agent_id="evil")
+        stranger: Tenant = factories.tenant()
+        for given in ({"session": session.pk}, {"agent_id": "evil"}, {"since": NOW}):
+            assert rolled_back(Selector(stranger, **given)) == {}
+        assert rolled_back(of(session)) == {"trashed": 1}
+
+    def test_without_an_origin_there_is_no_selector(self, person: EndUser) -> None:
+        with pytest.raises(TypeError):
+            Selector(person.tenant, end_user=person)
+
+    def test_of_a_batch_of_two_keys_only_what_rests_on_the_one(self, person: EndUser, tell: Tell, model: Model) -> None:
+        tell(person, city("Leiden"))
+        bad, good = (factories.api_key(person.tenant)[0].pk for _ in range(2))
+        session = factories.session(person, (("user", "Delft"),), key_id=bad, session_id="s")
+        factories.session(person, (("user", "Tea"), ("assistant", "Yes")), key_id=good, session_id="s", flush=True)
+        model.say(city("Delft", evidence=[1]), candidate("Likes tea", evidence=[2]))
+        consolidation.consolidate(session_id=session.pk, now=NOW + DAY)
+        assert rolled_back(Selector(person.tenant, key=bad)) == {"trashed": 1, "put_back": 1}
+        assert statuses() == {"Lives in Leiden": "active", "Lives in Delft": "trashed", "Likes tea": "active"}
+
+
+class TestProfile:
+    def wrote(self, session: Session, before: str, after: str, *, version: int) -> None:
+        run = session.runs.get()
+        given = {"version": version, "before": before, "extraction": run, "actor_id": str(run.pk)}
+        factories.profile_revision(session.end_user, after, **given)
+        ProfileSection.objects.update_or_create(
+            end_user=session.end_user,
+            section="work_context",
+            defaults={
+                "tenant": session.tenant,
+                "summary": after,
+                "version": version,
+                "actor_kind": "run",
+                "extraction": run,
+                "updated_at": NOW,
+            },
+        )
+
+    def test_a_section_has_its_text_of_before(self, person: EndUser, tell: Tell) -> None:
+        honest, poison = tell(person), tell(person)
+        self.wrote(honest, "", "Bakes.", version=1)
+        self.wrote(poison, "Bakes.", "Sells arms.", version=2)
+        assert rolled_back(of(poison)) == {"sections": 1}
+        section = ProfileSection.objects.get()
+        assert (section.summary, section.version, section.extraction) == ("Bakes.", 3, None)
+        assert ProfileRevision.objects.filter(verb="roll_back", before="Sells arms.", after="Bakes.").count() == 1
+
+    def test_one_that_was_not_there_before_is_gone_and_can_come_back(self, person: EndUser, tell: Tell) -> None:
+        poison = tell(person)
+        self.wrote(poison, "", "Sells arms.", version=1)
+        done = curation.roll_back(selector=of(poison), actor=STAFF, now=NOW)
+        assert not ProfileSection.objects.exists()
+        assert curation.undo_rollback(change_set=done.change_set, actor=STAFF, now=NOW).sections == 1
+        assert ProfileSection.objects.get().summary == "Sells arms."
+        assert rolled_back(of(poison)) == {"sections": 1}
+
+    @pytest.mark.parametrize("binding", [True, False])
+    def test_what_others_wrote_since_stays(self, person: EndUser, tell: Tell, binding: bool) -> None:
+        poison, later = tell(person), tell(person)
+        self.wrote(poison, "", "Sells arms.", version=1)
+        if binding:
+            ProfileSection.objects.update(binding=True)
+        else:
+            self.wrote(later, "Sells arms.", "Sells farms.", version=2)
+        assert rolled_back(of(poison)) == {"kept": 1}
+        assert ProfileSection.objects.get().summary.startswith("Sells")
+
+
+class TestUndo:
+    def test_all_is_as_it_was(self, person: EndUser, tell: Tell) -> None:
+        tell(person, city("Leiden"))
+        poison = tell(person, city("Delft"), candidate("Said by it", evidence=[2]), at=NOW + DAY)
+        item = ReviewItem.objects.first() or factories.review_item(Fact.objects.get(status="pending"))
+        before = states()
+        done = curation.roll_back(selector=of(poison), actor=STAFF, now=NOW + DAY)
+        assert states() != before
+        undone = curation.undo_rollback(change_set=done.change_set, actor=STAFF, now=NOW + DAY)
+        item.refresh_from_db()
+        assert (states(), item.state, undone.put_back, undone.kept) == (before, "open", 3, 0)
+        assert list(AuditEvent.objects.values_list("verb", flat=True)) == ["undo_roll_back", "roll_back"]
+        assert rolled_back(of(poison)) == {"trashed": 2, "put_back": 1}
+
+    def test_what_changed_since_stays(self, person: EndUser, tell: Tell) -> None:
+        poison = tell(person, candidate("Likes tea"), candidate("Likes milk"))
+        done = curation.roll_back(selector=of(poison), actor=STAFF, now=NOW)
+        tea = Fact.objects.get(content="Likes tea")
+        curation.restore_fact(fact_id=tea.pk, tenant=None, actor=STAFF, now=NOW)
+        undone = curation.undo_rollback(change_set=done.change_set, actor=STAFF, now=NOW)
+        assert (undone.put_back, undone.kept) == (1, 1)
+
+    def test_what_was_said_again_stays_alone(self, person: EndUser, tell: Tell) -> None:
+        poison = tell(person, candidate("Likes tea"))
+        done = curation.roll_back(selector=of(poison), actor=STAFF, now=NOW)
+        tell(person, candidate("Likes tea"))
+        undone = curation.undo_rollback(change_set=done.change_set, actor=STAFF, now=NOW)
+        assert (undone.put_back, undone.kept) == (0, 1)
+        assert Fact.objects.filter(status="active").count() == 1
+
+    def test_of_nothing(self, person: EndUser) -> None:
+        with pytest.raises(NotFound):
+            curation.undo_rollback(change_set=uuid.uuid4(), actor=STAFF, now=NOW)
+
+
+@pytest.mark.django_db(transaction=True)
+class TestAtOnce:
+    def test_an_extraction_that_commits_comes_first_and_is_somebodys_change(
+        self, person: EndUser, tell: Tell, model: Model
+    ) -> None:
+        poison = tell(person, candidate("Likes tea"))
+        honest = factories.session(person, SAID, flush=True)
+        claim = debounce.claim(honest.pk)
+        assert claim
+
+        def commit() -> None:
+            debounce.hold(claim)
+            fact = Fact.objects.get()
+            before, run = audit.snapshot(fact), factories.run(honest)
+            fact.mentions, fact.version = 2, 2
+            fact.save()
+            given: dict[str, Any] = {"verb": "reinforce", "actor": Actor.run(run), "reason": "", "now": NOW}
+            audit.revise(fact=fact, before=before, **given)
+
+        with held(commit), impatient():
+            rolling = blocked(lambda: rolled_back(of(poison)))
+        assert rolling.result(PATIENCE) == {"kept": 1}
+        assert Fact.objects.values_list("status", "mentions").get() == ("active", 2)
+
+    def test_an_operator_who_corrects_it_comes_first(self, person: EndUser, tell: Tell) -> None:
+        poison = tell(person, candidate("Likes tea"), candidate("Likes milk"))
+        fact = Fact.objects.get(content="Likes tea")
+        given: dict[str, Any] = {"tenant": None, "actor": STAFF, "now": NOW, "reason": "said so"}
+        with held(lambda: curation.correct_fact(fact_id=fact.pk, content="Likes coffee", **given)), impatient():
+            rolling = blocked(lambda: rolled_back(of(poison)))
+        assert rolling.result(PATIENCE) == {"trashed": 1, "kept": 1}
+        assert statuses() == {"Likes coffee": "active", "Likes milk": "trashed"}
+
+    def test_two_do_it_once(self, person: EndUser, tell: Tell) -> None:
+        poison = tell(person, candidate("Likes tea"))
+        done = at_once(2, lambda _: rolled_back(of(poison)))
+        assert sorted(done, key=str) == [{"trashed": 1}, {}]
