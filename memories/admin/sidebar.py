@@ -5,6 +5,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
+from memories.admin.rollback import MAY
 from memories.models import ReviewItem
 
 # Group → (title, icon, model); an empty model is the dashboard.
@@ -37,6 +38,10 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     groups: list[dict[str, Any]] = []
     for title, entries in MENU:
         items = [_item(request, *entry) for entry in entries]
+        if title == "Memory" and request.user.has_perms(MAY):
+            link = reverse("admin:rollback")
+            active = request.path.startswith(link)
+            items.append({"title": "Roll back", "icon": "settings_backup_restore", "link": link, "active": active})
         groups.append({"title": title, "separator": bool(groups), "items": [item for item in items if item]})
     return groups
 

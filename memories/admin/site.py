@@ -12,6 +12,7 @@ from django.utils import timezone
 from unfold.sites import UnfoldAdminSite
 
 from memories import conf
+from memories.admin import rollback
 from memories.admin.dashboard import overview
 from memories.admin.fields import zone_or_utc
 from memories.admin.page import Page
@@ -51,6 +52,9 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         context: dict[str, Any] = super().each_context(request)
         return {**context, "llm_mode": conf.llm().mode}
+
+    def get_urls(self) -> list[Any]:
+        return [*rollback.urls(), *super().get_urls()]
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         return super().index(request, {**overview(request.user, now=timezone.now()), **(extra_context or {})})

@@ -16,7 +16,7 @@ from memories.curation.profile import (
 from memories.curation.replays import sweep_replays
 from memories.curation.review import approve_fact, reconsider_fact, reject_fact
 from memories.curation.review_decisions import approve_item, keep_both, merge_items, reject_item
-from memories.curation.rollback import preview_rollback, roll_back, undo_rollback
+from memories.curation.rollback import Preview, preview_rollback, roll_back, undo_rollback
 from memories.curation.rollback_selection import Selector
 from memories.curation.runs import retry_extraction
 from memories.curation.sessions import delete_session, facts_of_session
@@ -27,6 +27,7 @@ __all__ = [
     "Allowance",
     "Choice",
     "FactDraft",
+    "Preview",
     "Seen",
     "Selector",
     "add_fact",

@@ -1,0 +1,143 @@
+"""Roll back: a form that says what from, a page that says what goes, and the result with its undo."""
+
+import uuid
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from memories import curation
+from memories.admin.fields import LineField
+from memories.admin.page import actor_of
+from memories.exceptions import NotFound
+from memories.models import APIKey, AuditEvent, EndUser, Session, Tenant
+
+# What a page that leads here may name in the address: our ids, nothing personal.
+PREFILLED = ("tenant", "person", "session", "key")
+MAY = ("memories.view_fact", "memories.change_fact", "memories.change_session")
+
+
+class MomentInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # Unfold has no types
+    """The browser's own field for a day and a time."""
+
+    input_type = "datetime-local"
+
+    def format_value(self, value: Any) -> Any:
+        return value if isinstance(value, str) or value is None else value.strftime("%Y-%m-%dT%H:%M")
+
+
+class RollbackForm(forms.Form):
+    tenant = forms.ModelChoiceField(
+        Tenant.objects.order_by("slug"), widget=UnfoldAdminSelectWidget, empty_label="Choose a tenant"
+    )
+    person = forms.UUIDField(
+        required=False, widget=UnfoldAdminTextInputWidget, help_text="The hub's id of a person; empty: of all people."
+    )
+    session = forms.UUIDField(required=False, widget=UnfoldAdminTextInputWidget, help_text="The hub's id of a session.")
+    agent = LineField(required=False, max_length=255, help_text="What came of all sessions with this agent.")
+    key = forms.ModelChoiceField(
+        APIKey.objects.all(),
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+        empty_label="–",
+        help_text="What came of the turns that it posted, and what it stated.",
+    )
+    since = forms.DateTimeField(
+        required=False, widget=MomentInput, help_text="Extracted at or after, in your time zone."
+    )
+    until = forms.DateTimeField(required=False, widget=MomentInput, help_text="Extracted before.")
+    reason = LineField(required=False, max_length=500, help_text="Kept with every change.")
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        if not any(data.get(name) for name in ("session", "agent", "key", "since", "until")):
+            raise forms.ValidationError("Name a session, an agent, a key or a time.", code="origin")
+        tenant = data.get("tenant")
+        for name, model in (("person", EndUser), ("session", Session), ("key", APIKey)):
+            wanted = getattr(data.get(name), "pk", data.get(name))
+            if tenant and wanted and not model._default_manager.filter(tenant=tenant, pk=wanted).exists():
+                self.add_error(name, "This tenant has none such.")
+        return data
+
+    def selector(self) -> curation.Selector:
+        """What the valid form names."""
+        data = self.cleaned_data
+        return curation.Selector(
+            tenant=data["tenant"],
+            end_user=EndUser.objects.get(pk=data["person"]) if data["person"] else None,
+            session=data["session"],
+            agent_id=data["agent"].lower(),
+            key=data["key"].pk if data["key"] else None,
+            since=data["since"],
+            until=data["until"],
+        )
+
+
+def urls() -> list[URLPattern]:
+    view = admin.site.admin_view
+    return [
+        path("rollback/", view(roll_back), name="rollback"),
+        path("rollback/<uuid:change_set>/", view(rolled_back), name="rolled_back"),
+    ]
+
+
+def roll_back(request: HttpRequest) -> HttpResponse:
+    """The form; posted, what it would do; confirmed, it is done."""
+    _check(request)
+    if request.method != "POST":
+        given = {name: request.GET[name] for name in PREFILLED if name in request.GET}
+        return _page(request, RollbackForm(initial=given))
+    form = RollbackForm(request.POST)
+    if not form.is_valid():
+        return _page(request, form, status=400)
+    if "confirmed" not in request.POST:
+        return _page(request, form, preview=curation.preview_rollback(form.selector()))
+    done = curation.roll_back(
+        selector=form.selector(),
+        actor=actor_of(request),
+        now=timezone.now(),
+        reason=form.cleaned_data["reason"],
+    )
+    return HttpResponseRedirect(reverse("admin:rolled_back", args=[done.change_set]))
+
+
+def rolled_back(request: HttpRequest, change_set: uuid.UUID) -> HttpResponse:
+    """What a roll back did, from the trail; posted, it is undone."""
+    _check(request)
+    event = AuditEvent.objects.filter(object_type="RolledBack", object_id=change_set, verb="roll_back").first()
+    if event is None:
+        raise Http404
+    undone = AuditEvent.objects.filter(object_type="RolledBack", object_id=change_set, verb="undo_roll_back")
+    if request.method == "POST" and not undone.exists():
+        _undo(request, change_set)
+        return HttpResponseRedirect(request.path)
+    context = {**admin.site.each_context(request), "title": "Rolled back", "event": event, "undone": undone.first()}
+    return TemplateResponse(request, "memories/rolled_back.html", context)
+
+
+def _undo(request: HttpRequest, change_set: uuid.UUID) -> None:
+    try:
+        curation.undo_rollback(change_set=change_set, actor=actor_of(request), now=timezone.now())
+    except NotFound:
+        messages.info(request, "There is nothing to undo.")
+        return
+    messages.success(request, "The roll back is undone, but for what changed since.")
+
+
+def _page(
+    request: HttpRequest, form: RollbackForm, *, preview: curation.Preview | None = None, status: int = 200
+) -> TemplateResponse:
+    context = {**admin.site.each_context(request), "title": "Roll back", "form": form, "preview": preview}
+    return TemplateResponse(request, "memories/rollback.html", context, status=status)
+
+
+def _check(request: HttpRequest) -> None:
+    """It changes memories of many people at once: who may only edit single facts may not."""
+    if not request.user.has_perms(MAY):
+        raise PermissionDenied

@@ -1,0 +1,100 @@
+"""Roll back in the admin: the form, what it says before, what it does, its undo, and who may."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from memories import audit
+from memories.audit import Actor
+from memories.models import AuditEvent, Fact, Session
+from tests import factories
+from tests.admin.pages import HOSTILE, page_of, shows_harmless, text_of
+from tests.factories import NOW
+
+MAY = ("view_fact", "change_fact", "change_session")
+
+
+@pytest.fixture
+def address(db: None) -> str:
+    return reverse("admin:rollback")
+
+
+@pytest.fixture
+def session(db: None) -> Session:
+    """A session whose run made one fact."""
+    session = factories.session(factories.end_user(external_id="华桂珍"), agent_id="evil")
+    run = factories.run(session)
+    fact = factories.fact(session.end_user, HOSTILE, extraction=run)
+    audit.revise(fact=fact, verb="extract", actor=Actor.run(run), before={}, reason="", now=NOW)
+    return session
+
+
+def named(of: Session, **over: Any) -> dict[str, Any]:
+    return {"tenant": of.tenant_id, "session": of.pk, **over}
+
+
+def test_records_lead_to_a_form_that_knows_them(admin: Client, session: Session, address: str) -> None:
+    key, _ = factories.api_key(session.tenant)
+    for name, record in (("session", session), ("person", session.end_user), ("key", key)):
+        link = f"{address}?tenant={session.tenant_id}&{name}={record.pk}"
+        assert link.replace("&", "&amp;") in text_of(admin.get(page_of(record)))
+        assert str(record.pk) in text_of(admin.get(link))
+
+
+def test_the_preview_says_what_goes_and_nothing_goes_yet(admin: Client, session: Session, address: str) -> None:
+    page = admin.post(address, named(session))
+    assert (page.status_code, shows_harmless(page)) == (200, True)
+    assert '<dd id="trashed">1</dd>' in text_of(page)
+    assert (Fact.objects.get().status, AuditEvent.objects.count()) == ("active", 0)
+
+
+def test_confirmed_it_is_done_and_can_be_undone_once(admin: Client, session: Session, address: str) -> None:
+    done: Any = admin.post(address, named(session, confirmed=1, reason="poisoned"))
+    event = AuditEvent.objects.get()
+    assert (done.status_code, event.verb, event.counts["trashed"]) == (302, "roll_back", 1)
+    assert Fact.objects.get().status == "trashed"
+    assert "Undo</button>" in text_of(admin.get(done.url))
+    assert [admin.post(done.url).status_code for _ in range(2)] == [302, 200]
+    assert Fact.objects.get().status == "active"
+    assert 'id="undone"' in text_of(admin.get(done.url))
+    assert AuditEvent.objects.filter(verb="undo_roll_back").count() == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"session": ""},
+        {"session": "nonsense"},
+        {"session": "01a201b8-2386-7e1d-b4b8-42d7243c21a1"},
+        {"person": "01a201b8-2386-7e1d-b4b8-42d7243c21a1"},
+        {"tenant": ""},
+        {"since": "yesterday"},
+    ],
+)
+def test_what_names_nothing_is_refused(admin: Client, session: Session, address: str, wrong: dict[str, Any]) -> None:
+    page = admin.post(address, named(session, confirmed=1, **wrong))
+    assert (page.status_code, "Not done." in text_of(page)) == (400, True)
+    assert Fact.objects.get().status == "active"
+
+
+def test_another_tenants_session_is_none(admin: Client, session: Session, address: str) -> None:
+    page = admin.post(address, named(session, tenant=factories.tenant().pk, confirmed=1))
+    assert (page.status_code, Fact.objects.get().status) == (400, "active")
+
+
+def test_an_unknown_roll_back_has_no_page(admin: Client, session: Session) -> None:
+    assert admin.get(reverse("admin:rolled_back", args=[session.pk])).status_code == 404
+
+
+@pytest.mark.parametrize("missing", MAY)
+def test_who_lacks_a_permission_may_not(
+    staff_who_may: Callable[..., Client], session: Session, address: str, missing: str
+) -> None:
+    few = staff_who_may(*(name for name in MAY if name != missing))
+    assert few.get(address).status_code == few.post(address, named(session, confirmed=1)).status_code == 403
+    assert Fact.objects.get().status == "active"
+    all_of_them = staff_who_may(*MAY)
+    assert all_of_them.post(address, named(session, confirmed=1)).status_code == 302
