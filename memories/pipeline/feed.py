@@ -9,7 +9,7 @@ from functools import cached_property
 
 from memories.models import Role, Turn
 from memories.models.folding import fold
-from memories.pipeline import uploads
+from memories.pipeline import echo, uploads
 
 TRIVIAL = frozenset(
     {"ok", "okay", "got it", "thanks", "thank you", "cheers"}
@@ -23,7 +23,7 @@ _SHORTEST_QUOTE = 2
 
 @dataclass(frozen=True)
 class FedTurn:
-    """A turn with the text that is fed: as stored, but for cut blocks of uploads."""
+    """A turn with the text that is fed: as stored, but for cut blocks of uploads and of our own contexts."""
 
     turn: Turn
     text: str
@@ -92,7 +92,7 @@ def is_trivial(text: str) -> bool:
 
 
 def _shown(turn: Turn) -> FedTurn:
-    text = uploads.cut_blocks(turn.content)
+    text = echo.cut_echo(uploads.cut_blocks(turn.content))
     return FedTurn(turn=turn, text=text if text == turn.content else text.strip())
 
 
