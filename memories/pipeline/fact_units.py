@@ -25,6 +25,7 @@ class Measured(NamedTuple):
 
     id: uuid.UUID
     category: str
+    trust: str
     created_at: datetime
     confidence: float
     importance: float

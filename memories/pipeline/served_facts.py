@@ -45,6 +45,7 @@ class Served(NamedTuple):
 
     id: uuid.UUID
     category: str
+    trust: str
     confidence: float
 
 

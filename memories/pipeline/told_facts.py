@@ -4,10 +4,11 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from memories import conf
 from memories.llm.reranking import Candidate
-from memories.models import Category, EndUser
+from memories.models import Category, EndUser, Trust
 from memories.pipeline import found_facts, reranking, served_facts
 from memories.pipeline.asking import Question
 from memories.pipeline.fact_units import Measured
@@ -17,6 +18,8 @@ from memories.pipeline.lines import Line, fact_line
 from memories.pipeline.served_facts import Asker, Served, Written
 
 STANDING = (Category.PREFERENCE, Category.CONSTRAINT)
+# Whatever others said stands behind it, however much that is.
+TRUSTED = (Trust.OPERATOR, Trust.USER)
 
 
 @dataclass(frozen=True)
@@ -29,42 +32,62 @@ class Told:
     texts: list[str] = field(default_factory=list)
 
 
+class _Answer(NamedTuple):
+    """All facts by id in their order, with what the question gave them; those that stand; those that merely the
+    assistant or a tool said."""
+
+    ordered: dict[uuid.UUID, Ranked | None]
+    standing: list[uuid.UUID]
+    doubted: set[uuid.UUID]
+
+
 def tell(
     person: EndUser, asker: Asker, question: Question | None, *, limit: int, rules: conf.Rules, now: datetime
 ) -> Told:
-    """Of the facts that may be served: standing ones, and `limit` others. Texts are read of these alone."""
-    ordered, standing = _answering(person, asker, question, rules=rules, now=now)
-    first = set(standing)
-    others = [fact for fact in ordered if fact not in first]
+    """Of the facts that may be served: standing ones, and `limit` others. Texts are read of these alone.
+
+    What operators and the person said comes first, so that nobody else can crowd it out; standing facts of others are
+    told behind it, beyond the limit.
+    """
+    ordered, standing, doubted = _answering(person, asker, question, rules=rules, now=now)
+    stands = set(standing)
+    others = [fact for fact in ordered if fact not in stands]
     if question:
         others = _reranked(person, question.text, ordered, others)
-    chosen = [*standing, *others[:limit]]
+    others.sort(key=lambda fact: fact in doubted)
+    chosen = sorted([*standing, *others[:limit]], key=lambda fact: fact in doubted)
     written = served_facts.written(person, chosen)
     scored = [(written[fact], ordered[fact]) for fact in chosen if fact in written]
     lines = [_line(one, ranked, place, now=now) for place, (one, ranked) in enumerate(scored)]
+    first = stands - doubted
     number = sum(line.id in first for line in lines)
     return Told(lines[:number], lines[number:], others[limit:], [one.text.content for one, _ in scored])
 
 
 def _answering(
     person: EndUser, asker: Asker, question: Question | None, *, rules: conf.Rules, now: datetime
-) -> tuple[dict[uuid.UUID, Ranked | None], list[uuid.UUID]]:
-    """All facts by id in their order, with what the question gave them; and the ids of those that stand first."""
+) -> _Answer:
+    facts: Sequence[Served | Measured]
+    ordered: dict[uuid.UUID, Ranked | None]
     if question is None:
         facts = served_facts.served(person, asker, rules=rules, now=now)
         # Ties keep their order: newest first, then the higher id.
-        surest = sorted(facts, key=lambda fact: -fact.confidence)
-        return dict.fromkeys(fact.id for fact in surest), _standing(facts, rules)
-    measured = served_facts.measured(person, asker, rules=rules, now=now)
-    ranked = found_facts.rank(person, measured, question, now=now)
-    return {one.fact.id: one for one in ranked}, _standing(measured, rules)
+        ordered = dict.fromkeys(fact.id for fact in sorted(facts, key=lambda fact: -fact.confidence))
+    else:
+        facts = measured = served_facts.measured(person, asker, rules=rules, now=now)
+        ordered = {one.fact.id: one for one in found_facts.rank(person, measured, question, now=now)}
+    return _Answer(ordered, _standing(facts, rules), {fact.id for fact in facts if fact.trust not in TRUSTED})
 
 
 def _standing(facts: Sequence[Served | Measured], rules: conf.Rules) -> list[uuid.UUID]:
-    """The newest corrections, then the surest preferences and constraints; `facts` are given newest first."""
+    """The newest corrections, then the surest preferences and constraints; `facts` are given newest first.
+
+    Those of less trust have a place only where the others leave one.
+    """
+    facts = sorted(facts, key=lambda fact: fact.trust not in TRUSTED)
     corrections = [fact for fact in facts if fact.category == Category.CORRECTION]
     instructions = [fact for fact in facts if fact.category in STANDING]
-    instructions.sort(key=lambda fact: -fact.confidence)
+    instructions.sort(key=lambda fact: (fact.trust not in TRUSTED, -fact.confidence))
     first = corrections[: rules.context_corrections] + instructions[: rules.context_standing]
     return [fact.id for fact in first]
 
