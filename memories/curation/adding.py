@@ -1,7 +1,7 @@
 """Facts that are stated outright, by a key or an operator, instead of being extracted."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -10,10 +10,13 @@ from django.db import IntegrityError, transaction
 
 from memories import audit
 from memories.audit import Actor
+from memories.curation.contradictions import Met, meet
 from memories.curation.scrubbing import without_secrets
 from memories.exceptions import DuplicateFact
-from memories.models import EndUser, Fact, MemoryScope, Source, Status, Trust
+from memories.models import EndUser, Fact, MemoryScope, ReviewItem, Source, Status, Trust
 from memories.models.folding import fold, text_digest
+from memories.pipeline import review_items
+from memories.pipeline.review_items import Question
 
 
 @dataclass(frozen=True)
@@ -36,21 +39,58 @@ class FactDraft:
 
 
 def add_fact(*, end_user: EndUser, draft: FactDraft, actor: Actor, now: datetime) -> Fact:
-    """Store a stated fact, without secrets, as active. Errors: DuplicateFact with the id of the one that says so."""
+    """Store a stated fact, without secrets. Errors: DuplicateFact with the id of the one that says so.
+
+    It is active, in the place of what said otherwise of its key. A key's statement that was refused before,
+    contradicts an operator or is less sure than what is known is pending, and a question waits for an operator.
+    """
     draft = replace(draft, **without_secrets(vars(draft)))
-    twin = _same_text(end_user, draft)
-    if twin:
-        raise DuplicateFact(fact_id=twin)
     fact = _fact(end_user, draft, actor=actor, now=now)
     try:
         with transaction.atomic():
-            fact.save(force_insert=True)
-            audit.revise(fact=fact, verb="add", actor=actor, before={}, reason="", now=now)
+            # Two statements about one key, or one and an extraction, follow each other.
+            EndUser.objects.select_for_update(no_key=True).get(pk=end_user.pk)
+            twin = _same_text(end_user, draft)
+            if twin:
+                raise DuplicateFact(fact_id=twin)
+            met = meet(end_user, fact, now=now)
+            _store(fact, met, actor=actor, now=now)
             audit.record(actor=actor, verb="add", target=fact, object_id=fact.pk, tenant=end_user.tenant, now=now)
     except IntegrityError as error:
         # Somebody stored the same text between the look above and our insert.
         raise DuplicateFact(fact_id=_same_text(end_user, draft)) from error
     return fact
+
+
+def _store(fact: Fact, met: Met, *, actor: Actor, now: datetime) -> None:
+    """Write the fact and what becomes of those that it met, as one change set."""
+    change_set = uuid.uuid4()
+    fact.status = Status.PENDING if met.reason else Status.ACTIVE
+    fact.save(force_insert=True)
+    audit.revise(fact=fact, verb="add", actor=actor, before={}, reason="", now=now, change_set=change_set)
+    for known in met.beaten:
+        _supersede(known, fact, actor=actor, now=now, change_set=change_set)
+    review_items.settle([known.pk for known in met.beaten], now=now)
+    if met.reason:
+        review_items.ask(Question(met.reason, fact=fact, known=met.known), run=None, now=now)
+    else:
+        _ask_about_near(fact, met.agreeing, now=now)
+
+
+def _supersede(known: Fact, by: Fact, *, actor: Actor, now: datetime, change_set: uuid.UUID) -> None:
+    before = audit.snapshot(known)
+    known.status, known.valid_to, known.superseded_by = Status.SUPERSEDED, now, by
+    known.version += 1
+    known.updated_at = now
+    known.refresh_decay(now=now)
+    known.save()
+    audit.revise(fact=known, verb="supersede", actor=actor, before=before, reason="", now=now, change_set=change_set)
+
+
+def _ask_about_near(fact: Fact, near: Iterable[Fact], *, now: datetime) -> None:
+    """Whether it says what one of these says already: so far those with its key and value, in other words."""
+    for known in near:
+        review_items.ask(Question(ReviewItem.Reason.NOT_JUDGED, fact=fact, known=known), run=None, now=now)
 
 
 def _same_text(end_user: EndUser, draft: FactDraft) -> uuid.UUID | None:

@@ -116,7 +116,7 @@ def touched(selector: Selector) -> QuerySet[Any]:
 
 
 def _stated(selector: Selector) -> Q:
-    """Facts that the key itself stated; they come from no session."""
+    """Facts that the key itself stated, and those that these superseded; they come from no session."""
     if selector.session:
         return Q(pk__in=[])
     given = {
@@ -125,4 +125,4 @@ def _stated(selector: Selector) -> Q:
         "created_at__lt": selector.until,
     }
     named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return Q(actor_kind=ActorKind.KEY, actor_id=str(selector.key), verb="add", **named)
+    return Q(actor_kind=ActorKind.KEY, actor_id=str(selector.key), verb__in=["add", "supersede"], **named)

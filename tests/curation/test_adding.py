@@ -9,7 +9,7 @@ from memories import curation
 from memories.audit import Actor
 from memories.curation import FactDraft
 from memories.exceptions import DuplicateFact, PersonRestricted
-from memories.models import ActorKind, AuditEvent, EndUser, Fact, FactRevision
+from memories.models import ActorKind, AuditEvent, EndUser, Fact, FactRevision, ReviewItem
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, held
 from tests.factories import NOW
@@ -154,3 +154,103 @@ class TestPersonForWriting:
         tenant = factories.tenant()
         outcomes = at_once(8, lambda _: curation.person_for_writing(tenant=tenant, user_id="u1", now=NOW))
         assert outcomes == [EndUser.objects.get()] * 8
+
+
+class TestAgainstWhatIsKnown:
+    """A key's statement and a fact with another value for its key."""
+
+    def known(self, person: EndUser, **over: Any) -> Fact:
+        given = {"category": "knowledge", "key": "home_city", "value": "Delft", "confidence": 0.9}
+        return factories.fact(person, "Lives in Delft", **{**given, **over})
+
+    def state(self, person: EndUser, **over: Any) -> Fact:
+        return add(person, "Lives in Leiden", **{"key": "Home_City", "value": "Leiden", **over})
+
+    @pytest.mark.parametrize(("confidence", "known"), [(0.9, 0.8), (0.9, 0.9), (0.95, 1.0)])
+    def test_the_surer_or_newer_one_takes_its_place(self, person: EndUser, confidence: float, known: float) -> None:
+        old = self.known(person, confidence=known)
+        question = factories.review_item(factories.fact(person, "Lives in Gouda", status="archived"), known=old)
+        fact = self.state(person, confidence=confidence)
+        old.refresh_from_db()
+        question.refresh_from_db()
+        assert (fact.status, old.status, old.superseded_by, old.valid_to) == ("active", "superseded", fact, NOW)
+        sets = FactRevision.objects.values_list("verb", "actor_kind", "change_set")
+        assert {verb for verb, _, _ in sets} == {"add", "supersede"}
+        assert len({change_set for _, _, change_set in sets}) == 1
+        assert question.state == "settled"
+
+    @pytest.mark.parametrize(
+        ("over", "reason"),
+        [
+            ({"confidence": 0.94}, "less_sure"),
+            ({"binding": True, "trust": "operator", "confidence": 0.1}, "operators_word"),
+            ({"locked": True, "confidence": 0.1}, "operators_word"),
+            ({"pinned": True, "agent_id": ""}, "operators_word"),
+            ({"trust": "operator", "confidence": 0.1}, "outranked"),
+        ],
+    )
+    def test_else_it_waits_and_changes_nothing(self, person: EndUser, over: dict[str, Any], reason: str) -> None:
+        old = self.known(person, **over)
+        fact = self.state(person)
+        item = ReviewItem.objects.get()
+        assert (item.reason, item.kind, item.fact, item.known) == (reason, "conflict", fact, old)
+        assert (fact.status, Fact.objects.get(pk=old.pk).status) == ("pending", "active")
+
+    def test_an_operators_word_to_all_agents_holds_for_each(self, person: EndUser) -> None:
+        self.known(person, binding=True)
+        assert self.state(person, agent_id="planner").status == "pending"
+
+    @pytest.mark.parametrize(
+        "over",
+        [
+            {"agent_id": "planner"},
+            {"category": "identity"},
+            {"key": "work_city"},
+            {"value": ""},
+            {"status": "superseded"},
+            {"expires_at": NOW},
+        ],
+    )
+    def test_what_is_about_something_else_stays(self, person: EndUser, over: dict[str, Any]) -> None:
+        old = self.known(person, **over)
+        assert self.state(person).status == "active"
+        assert Fact.objects.get(pk=old.pk).status == old.status
+        assert not ReviewItem.objects.exists()
+
+    def test_the_same_value_in_other_words_may_be_a_double(self, person: EndUser) -> None:
+        old = self.known(person, value="LEIDEN")
+        fact = self.state(person)
+        item = ReviewItem.objects.get()
+        assert (item.reason, item.fact, item.known) == ("not_judged", fact, old)
+        assert (fact.status, Fact.objects.get(pk=old.pk).status) == ("active", "active")
+
+    def test_an_operator_waits_for_nobody(self, person: EndUser) -> None:
+        old, word = self.known(person, confidence=1.0), self.known(person, agent_id="x", binding=True)
+        fact = self.state(person, actor=Actor.operator(factories.operator()), confidence=0.1)
+        assert (fact.status, Fact.objects.get(pk=old.pk).superseded_by) == ("active", fact)
+        assert Fact.objects.get(pk=word.pk).status == "active"
+
+    @pytest.mark.parametrize("again", [{"content": "lives in  LEIDEN"}, {"content": "At home in Delft", "key": "city"}])
+    def test_what_an_operator_refused_waits(self, person: EndUser, again: dict[str, Any]) -> None:
+        refused = factories.fact(person, "Lives in Leiden", key="city", value="Leiden")
+        staff = Actor.operator(factories.operator())
+        assert add(person, "Drinks tea", key="drink").status == "active"
+        curation.forget_fact(fact_id=refused.pk, tenant=None, actor=staff, now=NOW)
+        fact = add(person, **again)
+        item = ReviewItem.objects.get()
+        assert (fact.status, item.reason, item.fact, item.known) == ("pending", "refused_before", fact, None)
+
+    @pytest.mark.django_db(transaction=True)
+    def test_two_values_at_once_leave_one(self, person: EndUser) -> None:
+        with held(lambda: self.state(person)):
+            second = blocked(lambda: add(person, "Lives in Gouda", key="home_city", value="Gouda"))
+        assert second.result(PATIENCE).status == "active"
+        assert list(Fact.objects.filter(status="active").values_list("value", flat=True)) == ["Gouda"]
+
+    def test_all_is_rolled_back_with_its_key(self, person: EndUser) -> None:
+        key, _ = factories.api_key(person.tenant)
+        old = self.known(person)
+        fact = self.state(person, actor=Actor(kind=ActorKind.KEY, id=str(key.pk)))
+        staff = Actor.operator(factories.operator())
+        curation.roll_back(selector=curation.Selector(person.tenant, key=key.pk), actor=staff, now=NOW)
+        assert dict(Fact.objects.values_list("pk", "status")) == {old.pk: "active", fact.pk: "trashed"}
