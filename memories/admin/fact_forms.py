@@ -76,6 +76,24 @@ class ReconsiderForm(FactForm):
         return f"{fact} waits for review again, and may be suggested again."
 
 
+class PublishForm(FactForm):
+    reason = LineField(max_length=2000, help_text="Kept with the revision, for your colleagues.")
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        given = {"fact_id": self.record.pk, "expected_version": self.cleaned_data["version"]}
+        fact = curation.publish_fact(**given, reason=self.cleaned_data["reason"], actor=actor, now=now)
+        return f"{fact} is public: it is told to the agents of all people of the tenant."
+
+
+class WithdrawForm(FactForm):
+    reason = LineField(required=False, max_length=2000, help_text="Optional; kept with the revision.")
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        given = {"fact_id": self.record.pk, "expected_version": self.cleaned_data["version"]}
+        fact = curation.withdraw_fact(**given, reason=self.cleaned_data["reason"], actor=actor, now=now)
+        return f"{fact} is private again: only its own person's agents are told it."
+
+
 class ForgetForm(FactForm):
     reason = LineField(max_length=2000, help_text="Kept with the revision, for your colleagues.")
 

@@ -1,4 +1,4 @@
-"""Facts: the list, the page, and the verbs approve, reject, reconsider, correct, forget and restore."""
+"""Facts: the list, the page, and the verbs approve, reject, reconsider, correct, publish, withdraw, forget, restore."""
 
 from typing import Any, ClassVar
 
@@ -8,7 +8,16 @@ from django.utils.safestring import SafeString
 
 from memories.admin import cells
 from memories.admin.columns import column
-from memories.admin.fact_forms import ApproveForm, CorrectForm, ForgetForm, ReconsiderForm, RejectForm, RestoreForm
+from memories.admin.fact_forms import (
+    ApproveForm,
+    CorrectForm,
+    ForgetForm,
+    PublishForm,
+    ReconsiderForm,
+    RejectForm,
+    RestoreForm,
+    WithdrawForm,
+)
 from memories.admin.fact_page import citations, fading, revisions
 from memories.admin.page import RecordPage, VerbForm
 from memories.admin.wording import KINDS
@@ -24,6 +33,8 @@ class FactPage(RecordPage):
         "reject": RejectForm,
         "reconsider": ReconsiderForm,
         "correct": CorrectForm,
+        "publish": PublishForm,
+        "withdraw": WithdrawForm,
         "forget": ForgetForm,
         "restore": RestoreForm,
     }

@@ -13,6 +13,7 @@ from memories.curation.profile import (
     undo_profile_change,
     write_profile_section,
 )
+from memories.curation.publishing import publish_fact, withdraw_fact
 from memories.curation.replays import sweep_replays
 from memories.curation.review import approve_fact, reconsider_fact, reject_fact
 from memories.curation.review_decisions import approve_item, keep_both, merge_items, reject_item
@@ -49,6 +50,7 @@ __all__ = [
     "merge_items",
     "person_for_writing",
     "preview_rollback",
+    "publish_fact",
     "reconsider_fact",
     "reject_fact",
     "reject_item",
@@ -65,5 +67,6 @@ __all__ = [
     "undo_profile_change",
     "undo_rollback",
     "update_person",
+    "withdraw_fact",
     "write_profile_section",
 ]

@@ -101,6 +101,11 @@ class FactQuerySet(models.QuerySet["Fact"]):
         """Facts whose present text no embedder has looked at."""
         return self.filter(UNEMBEDDED)
 
+    def public_beside(self, tenant: Tenant, end_user: EndUser) -> Self:
+        """What operators made public of other people of the tenant, as far as these may be served themselves."""
+        owners = {"end_user__restricted_at": None, "end_user__serve": True}
+        return self.filter(tenant=tenant, scope=MemoryScope.PUBLIC, **owners).exclude(end_user=end_user)
+
     def visible_to(self, *, user_id: str, agent_id: str, roles: list[str]) -> Self:
         """Facts that this agent, for these roles, may see (rules.md, section 5)."""
         agent = Q(agent_id="") | Q(agent_id=agent_id) | ~Q(scope=MemoryScope.PRIVATE)
@@ -186,6 +191,8 @@ class Fact(models.Model):
             models.Index(
                 fields=["end_user", "category", "key"], name="fact_key_idx", condition=Q(status="active") & ~Q(key="")
             ),
+            # Serves contexts and searches of everybody in the tenant, and is empty but where operators publish facts.
+            models.Index(fields=["tenant"], name="fact_public_idx", condition=Q(scope="public") & Q(status="active")),
             # Serves the decay pass: only what is due.
             models.Index(fields=["forget_at"], name="fact_forget_at_idx", condition=Q(status="active")),
             # Serves the embedder once a second. No verb has to mark a fact: its hash changes with its text.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.models import EmbeddingSpace, EndUser, Fact, FactVector
+from memories.models import EmbeddingSpace, EndUser, Fact, FactVector, MemoryScope
 from memories.pipeline import rows
 from memories.pipeline.shelf import Shelf
 from memories.scoring import dense
@@ -26,6 +26,7 @@ class Measured(NamedTuple):
     id: uuid.UUID
     category: str
     trust: str
+    scope: str
     created_at: datetime
     confidence: float
     importance: float
@@ -53,21 +54,24 @@ def units(person: EndUser, facts: Sequence[Measured], space: EmbeddingSpace | No
     """What scoring needs of the facts, with their vectors of `space` (None: without vectors)."""
     key = (person.pk, space.pk if space else None)
     # Before the vectors: what changes in between shows at the next look.
-    stamp = _stamp(person, space) if space else None
+    public = [fact.id for fact in facts if fact.scope == MemoryScope.PUBLIC]
+    stamp = _stamp(person, space, public) if space else None
     texts = [(fact.id, fact.content_hash) for fact in facts]
     kept = _shelf.get(key)
     if kept and (kept.stamp, kept.texts) == (stamp, texts):
         return kept.units
-    made = _Kept(stamp, texts, _made(person, facts, space))
+    made = _Kept(stamp, texts, _made(facts, space, _vectors(person, space, public) if space else []))
     _shelf.put(key, made)
     return made.units
 
 
-def _made(person: EndUser, facts: Sequence[Measured], space: EmbeddingSpace | None) -> Units:
+def _made(
+    facts: Sequence[Measured], space: EmbeddingSpace | None, stored: Sequence[tuple[uuid.UUID, str, bytes]]
+) -> Units:
     vectors, languages = None, np.zeros(len(facts), "U2")
     if space:
         vectors = np.zeros((len(facts), space.dimensions), np.float32)
-        _fill(vectors, languages, facts, _vectors(person, space))
+        _fill(vectors, languages, facts, stored)
     return Units.of(
         sessions=np.arange(len(facts), dtype=np.int32),
         packed=[fact.terms or b"" for fact in facts],
@@ -79,23 +83,33 @@ def _made(person: EndUser, facts: Sequence[Measured], space: EmbeddingSpace | No
     )
 
 
-def _stamp(person: EndUser, space: EmbeddingSpace) -> Any:
-    """Another one after every change of the person's vectors: how many there are, and which versions of which rows."""
+def _stamp(person: EndUser, space: EmbeddingSpace, public: Sequence[uuid.UUID]) -> Any:
+    """Another one after every change of these vectors: how many there are, and which versions of which rows."""
+    whose, named = _whose(person, space, public)
     statement = f"""
-        SELECT count(*), bit_xor(hashint8extended(id, xmin::text::bigint)) FROM {FactVector._meta.db_table}
-        WHERE tenant_id = %s AND end_user_id = %s AND space_id = %s"""  # noqa: S608 - the table's name is ours
-    return rows.fetched(statement, [person.tenant_id, person.pk, space.pk])
+        SELECT count(*), bit_xor(hashint8extended(id, xmin::text::bigint))
+        FROM {FactVector._meta.db_table} vector WHERE {whose}"""  # noqa: S608 - the table's name is ours
+    return rows.fetched(statement, named)
 
 
-def _vectors(person: EndUser, space: EmbeddingSpace) -> list[tuple[uuid.UUID, str, bytes]]:
-    """(fact, language, vector) of the person's facts; a vector of an earlier text is none."""
+def _whose(person: EndUser, space: EmbeddingSpace, public: Sequence[uuid.UUID]) -> tuple[str, list[Any]]:
+    """The condition that a vector is of the person, or of a public fact; and its parameters."""
+    named: list[Any] = [person.tenant_id, space.pk, person.pk]
+    if not public:
+        return "vector.tenant_id = %s AND vector.space_id = %s AND vector.end_user_id = %s", named
+    either = "(vector.end_user_id = %s OR vector.fact_id = ANY(%s))"
+    return f"vector.tenant_id = %s AND vector.space_id = %s AND {either}", [*named, list(public)]
+
+
+def _vectors(person: EndUser, space: EmbeddingSpace, public: Sequence[uuid.UUID]) -> list[tuple[uuid.UUID, str, bytes]]:
+    """(fact, language, vector) of the person's facts and the public ones; a vector of an earlier text is none."""
+    whose, named = _whose(person, space, public)
     statement = f"""
         SELECT vector.fact_id, vector.language, halfvec_send(vector.vector)
         FROM {FactVector._meta.db_table} vector
         JOIN {Fact._meta.db_table} fact ON fact.id = vector.fact_id AND fact.content_hash = vector.text_digest
-        WHERE vector.tenant_id = %s AND vector.end_user_id = %s AND vector.space_id = %s
-          AND fact.status = 'active'"""  # noqa: S608 - the tables' names are ours
-    return rows.fetched(statement, [person.tenant_id, person.pk, space.pk])
+        WHERE {whose} AND fact.status = 'active'"""  # noqa: S608 - the tables' names are ours
+    return rows.fetched(statement, named)
 
 
 def _fill(

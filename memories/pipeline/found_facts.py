@@ -7,9 +7,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
+from django.db.models import Q
 from numpy.typing import NDArray
 
-from memories.models import EndUser, Fact, FactEvidence, FactQuerySet
+from memories.models import EndUser, Fact, FactEvidence, FactQuerySet, MemoryScope
 from memories.pipeline import fact_units, rows
 from memories.pipeline.asking import Question
 from memories.pipeline.fact_units import Measured
@@ -21,7 +22,7 @@ from memories.scoring.weighting import Weighed
 
 DAY = timedelta(days=1)
 # What a finding shows of a fact.
-SHOWN = ("content", "agent_id", "category", "confidence", "tags", "first_observed_at")
+SHOWN = ("end_user", "content", "agent_id", "category", "confidence", "tags", "first_observed_at")
 
 
 class Ranked(NamedTuple):
@@ -47,10 +48,11 @@ class Ranked(NamedTuple):
         return {name: round(float(value), 6) for name, value in parts.items()} | dict(self.reranked)
 
 
-def measured(facts: FactQuerySet) -> list[Measured]:
-    """The facts, newest first; in the binary format, for reading thousands of dates as text takes long."""
-    statement, parameters = facts.order_by("-created_at", "-id").values_list(*Measured._fields).query.sql_with_params()
-    return [Measured(*row) for row in rows.fetched(statement, parameters)]
+def measured(*lots: FactQuerySet) -> list[Measured]:
+    """The facts of all lots, newest first."""
+    # Apart: one statement for the person's own and public ones would look through all facts of the tenant.
+    found = [fact for facts in lots for fact in _measured(facts)]
+    return sorted(found, key=lambda fact: (fact.created_at, fact.id), reverse=True)
 
 
 def rank(person: EndUser, facts: Sequence[Measured], question: Question, *, now: datetime) -> list[Ranked]:
@@ -80,12 +82,16 @@ def narrowed(facts: FactQuerySet, filters: Filters) -> FactQuerySet:
 
 
 def shown(person: EndUser, ranked: Sequence[Ranked]) -> list[Finding]:
-    """The facts with their text and evidence as they are stored, in the given order."""
+    """The facts with their text as they are stored, in the given order.
+
+    Those of the person with their evidence; of whom a public one is, and who said it where, nobody else is told.
+    """
     if not ranked:
         return []
     ids = [one.fact.id for one in ranked]
-    stored = Fact.objects.of(person.tenant, person).filter(pk__in=ids).only(*SHOWN).in_bulk()
-    evidence = _evidence(ids)
+    served = Fact.objects.filter(Q(end_user=person) | Q(scope=MemoryScope.PUBLIC), tenant=person.tenant, pk__in=ids)
+    stored = served.only(*SHOWN).in_bulk()
+    evidence = _evidence([pk for pk, fact in stored.items() if fact.end_user_id == person.pk])
     return [
         _finding(one, stored[one.fact.id], evidence.get(one.fact.id, [])) for one in ranked if one.fact.id in stored
     ]
@@ -97,6 +103,12 @@ def decayed(fact: Measured, *, now: datetime) -> float:
         return fact.importance
     last = max(fact.last_confirmed_at, fact.last_recalled_at or fact.last_confirmed_at)
     return decay_score(importance=fact.importance, last_reinforced=last, mentions=fact.mentions, now=now)
+
+
+def _measured(facts: FactQuerySet) -> list[Measured]:
+    """In the binary format, for reading thousands of dates as text takes long."""
+    statement, parameters = facts.order_by().values_list(*Measured._fields).query.sql_with_params()
+    return [Measured(*row) for row in rows.fetched(statement, parameters)]
 
 
 def _weighed(relevance: NDArray[np.float32], facts: Sequence[Measured], *, now: datetime) -> Weighed:

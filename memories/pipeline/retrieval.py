@@ -97,9 +97,14 @@ def _facts(person: EndUser, search: Search, *, now: datetime) -> list[Measured]:
     asker = Asker(search.user_id, search.filters.agent_id or "", search.roles)
     if not search.filters.narrows_facts:
         return served_facts.measured(person, asker, rules=rules, now=now)
-    facts = Fact.objects.of(person.tenant, person).active(now=now).filter(confidence__gte=rules.served_confidence)
+    facts = Fact.objects.active(now=now).filter(confidence__gte=rules.served_confidence)
     visible = facts.visible_to(user_id=asker.user_id, agent_id=asker.agent_id, roles=list(asker.roles))
-    return found_facts.measured(found_facts.narrowed(visible, search.filters))
+    narrowed = found_facts.narrowed(visible, search.filters)
+    own = narrowed.of(person.tenant, person)
+    # Sessions are named by each person's application: those of others are not meant.
+    if search.filters.session_id is not None:
+        return found_facts.measured(own)
+    return found_facts.measured(own, narrowed.public_beside(person.tenant, person))
 
 
 def _reranked(query: str, found: Sequence[Finding]) -> list[Finding]:

@@ -17,18 +17,25 @@ from memories.pipeline.lines import FactText
 _WEIGHED = tuple(name for name in Measured._fields if name != "terms")
 _WORDED = tuple(name for name in FactText._fields if name not in _WEIGHED)
 # FactQuerySet's active() and visible_to().
-_SERVED = """
-    FROM memories_fact
-    WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND status = 'active'
-        AND (expires_at IS NULL OR expires_at > %(now)s) AND confidence >= %(least)s
-        AND (agent_id = '' OR agent_id = %(agent)s OR scope <> 'private')
-        AND (allowed_users = '{}' OR allowed_users @> ARRAY[%(user)s]::varchar[])
-        AND (allowed_roles = '{}' OR allowed_roles && %(roles)s::varchar[])
-    ORDER BY created_at DESC, id DESC
+_GATES = """
+    status = 'active' AND (expires_at IS NULL OR expires_at > %(now)s) AND confidence >= %(least)s
+    AND (agent_id = '' OR agent_id = %(agent)s OR scope <> 'private')
+    AND (allowed_users = '{}' OR allowed_users @> ARRAY[%(user)s]::varchar[])
+    AND (allowed_roles = '{}' OR allowed_roles && %(roles)s::varchar[])
 """
+# The person's own, and its public_beside().
+_SERVED = f"""
+    SELECT NAMES FROM memories_fact
+    WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND {_GATES}
+    UNION ALL
+    SELECT NAMES FROM memories_fact
+    WHERE tenant_id = %(tenant)s AND scope = 'public' AND end_user_id <> %(person)s AND {_GATES}
+        AND EXISTS (SELECT FROM memories_enduser p WHERE p.id = end_user_id AND p.restricted_at IS NULL AND p.serve)
+    ORDER BY created_at DESC, id DESC
+"""  # noqa: S608  (columns of our own models)
 _TEXTS = f"""
     SELECT {", ".join(_WEIGHED)}, NULL::bytea, {", ".join(_WORDED)} FROM memories_fact
-    WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND id = ANY(%(ids)s)
+    WHERE tenant_id = %(tenant)s AND (end_user_id = %(person)s OR scope = 'public') AND id = ANY(%(ids)s)
 """  # noqa: S608  (columns of our own models)
 
 
@@ -43,6 +50,7 @@ class Asker(NamedTuple):
 class Served(NamedTuple):
     """As much of a fact as puts it in its place without a question."""
 
+    created_at: datetime
     id: uuid.UUID
     category: str
     trust: str
@@ -57,7 +65,7 @@ class Written(NamedTuple):
 
 
 def served(person: EndUser, asker: Asker, *, rules: conf.Rules, now: datetime) -> list[Served]:
-    """All facts that may be served, newest first."""
+    """All facts that may be served, newest first: the person's own, and public ones of the tenant."""
     return [Served(*row) for row in _read(Served._fields, person, asker, rules=rules, now=now)]
 
 
@@ -67,7 +75,7 @@ def measured(person: EndUser, asker: Asker, *, rules: conf.Rules, now: datetime)
 
 
 def written(person: EndUser, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Written]:
-    """These facts of the person as they are stored now; one that was deleted meanwhile is not there."""
+    """These facts that were served as they are stored now; one that was deleted meanwhile is not there."""
     named = {"tenant": person.tenant_id, "person": person.pk, "ids": list(ids)}
     facts = [_written(row) for row in rows.fetched(_TEXTS, named)] if ids else []
     return {one.fact.id: one for one in facts}
@@ -85,7 +93,7 @@ def _read(
         "user": asker.user_id,
         "roles": list(asker.roles),
     }
-    return rows.fetched(f"SELECT {', '.join(names)} {_SERVED}", given)
+    return rows.fetched(_SERVED.replace("NAMES", ", ".join(names)), given)
 
 
 def _written(row: Sequence[Any]) -> Written:

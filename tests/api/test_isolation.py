@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from django.apps import apps
 
+from memories import curation
 from memories.models import APIKey
+from tests import factories
 from tests.api.calls import CALLS, SECRET, Ids, populated, send
 from tests.api.client import operations
 from tests.api.conftest import Hub
@@ -61,3 +63,25 @@ def everything_of(hub: Hub) -> dict[str, list[Any]]:
             rows[model.__name__] = list(model._default_manager.filter(**{path: hub.tenant.pk}).order_by("pk").values())
     assert {"Turn", "Fact", "FactRevision", "SessionQueue", "EndUser", "AuditEvent"} <= rows.keys()
     return rows
+
+
+def test_what_an_operator_made_public_is_told_within_the_tenant_alone(hub: Hub, other: Hub) -> None:
+    """And no answer to another person's agent tells whose it is."""
+    owner = factories.end_user(hub.tenant, external_id="owner-4711")
+    fact = factories.fact(owner, "The canteen serves lunch at noon")
+    reader = factories.end_user(hub.tenant)
+    factories.end_user(other.tenant, external_id=reader.external_id)
+
+    def told(to: Hub) -> list[str]:
+        asked = {"user_id": reader.external_id, "query": "When is lunch?"}
+        answers = [to.client.post(path, asked) for path in ("/context", "/search")]
+        assert [answer.status_code for answer in answers] == [200, 200]
+        return [answer.content.decode() for answer in answers]
+
+    assert not any("canteen" in answer for answer in told(hub))
+    curation.publish_fact(fact_id=fact.pk, actor=factories.COMMAND, now=factories.NOW)
+    assert all("canteen" in answer for answer in told(hub))
+    assert not any("4711" in answer for answer in told(hub))
+    assert not any("canteen" in answer for answer in told(other))
+    own = hub.client.get("/facts", user_id=reader.external_id)
+    assert own.json()["results"] == []

@@ -238,8 +238,8 @@ class TestWhatIsServed:
     def test_never_another_persons_or_tenants(self, person: EndUser) -> None:
         neighbour = factories.end_user(person.tenant)
         namesake = factories.end_user(factories.tenant(), external_id=person.external_id)
-        for other in (neighbour, namesake):
-            factories.fact(other, "Secret", scope="public")
+        for other, scope in ((neighbour, "share"), (namesake, "public")):
+            factories.fact(other, "Secret", scope=scope)
             factories.profile_section(other, summary="Secret")
             factories.session(other, [("user", "Secret")])
         everything = frozenset({"profile", "facts", "unextracted"})

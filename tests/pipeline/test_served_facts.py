@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memories import conf
-from memories.models import EndUser, Fact
+from memories.models import EndUser, Fact, Tenant
 from memories.pipeline import served_facts
 from memories.pipeline.served_facts import Asker
 from tests import factories
@@ -16,7 +16,7 @@ from tests.factories import NOW
 pytestmark = pytest.mark.django_db
 WAYS: dict[str, tuple[Any, ...]] = {
     "agent_id": ("", "planner", "other"),
-    "scope": ("private", "share"),
+    "scope": ("private", "share", "public"),
     "allowed_users": ([], ["u1"], ["u2", "u1"], ["u2"]),
     "allowed_roles": ([], ["doctor"], ["nurse", "doctor"], ["nurse"]),
 }
@@ -43,16 +43,33 @@ def person() -> EndUser:
     for number, kept in enumerate(KEPT_BACK_OR_NOT):
         factories.fact(person, f"Another {number}", **kept)
     factories.fact(factories.end_user(person.tenant, external_id="u2"), "Another's")
+    published(person.tenant)
     return person
+
+
+def published(tenant: Tenant) -> None:
+    """Facts of other people of every way to be guarded, and those of people who may not be served; of two tenants."""
+    neighbour = factories.end_user(tenant)
+    for number, way in enumerate(product(*WAYS.values())):
+        over = dict(zip(WAYS, way, strict=True))
+        factories.fact(neighbour, f"Next door {number}", created_at=NOW - timedelta(seconds=number // 2), **over)
+    for number, kept in enumerate(KEPT_BACK_OR_NOT):
+        factories.fact(neighbour, f"Another next door {number}", scope="public", **kept)
+    silent = [factories.end_user(tenant, restricted_at=NOW), factories.end_user(tenant, serve=False)]
+    for owner in (*silent, factories.end_user(external_id="u1")):
+        factories.fact(owner, "Unheard of", scope="public")
 
 
 @pytest.mark.parametrize("asker", ASKERS)
 def test_both_serve_the_same(person: EndUser, asker: Asker) -> None:
     rules = conf.rules(person.tenant)
-    facts = Fact.objects.of(person.tenant, person).active(now=NOW).filter(confidence__gte=rules.served_confidence)
+    facts = Fact.objects.active(now=NOW).filter(confidence__gte=rules.served_confidence)
     seen = facts.visible_to(user_id=asker.user_id, agent_id=asker.agent_id, roles=list(asker.roles))
-    expected = list(seen.order_by("-created_at", "-id").values_list("id", flat=True))
-    assert 0 < len(expected) < Fact.objects.count()
+    own, public = seen.of(person.tenant, person), seen.public_beside(person.tenant, person)
+    expected = [fact.pk for fact in sorted((*own, *public), key=lambda fact: (fact.created_at, fact.pk), reverse=True)]
+    assert 0 < own.count() < len(expected) < Fact.objects.count()
+    assert {fact.scope for fact in public} == {"public"}
+    assert not any("Unheard" in fact.content for fact in public)
     for read in (served_facts.served, served_facts.measured):
         assert [fact.id for fact in read(person, asker, rules=rules, now=NOW)] == expected
 
