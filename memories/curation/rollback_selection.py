@@ -82,15 +82,16 @@ def revisions(selector: Selector) -> QuerySet[FactRevision]:
 
 
 def touched_sections(selector: Selector) -> QuerySet[Any]:
-    """Sections of profiles that these runs wrote, with the `first` of their revisions and `stays`, as touched()."""
-    selected = ProfileRevision.objects.filter(extraction__in=runs(selector), version__isnull=False)
+    """Sections of profiles that these runs wrote, with `first` and `stays` as touched() tells them."""
+    written = ProfileRevision.objects.filter(actor_kind=ActorKind.RUN, version__isnull=False)
+    selected = written.filter(extraction__in=runs(selector))
     own = ProfileRevision.objects.filter(end_user=OuterRef("end_user"), section=OuterRef("section"))
     own = own.filter(version__isnull=False)
-    # By id, which tells the time: a section that was removed begins with version 1 again.
-    first = own.filter(pk__in=selected.values("pk")).order_by("pk").values("pk")[:1]
-    others = own.filter(pk__gt=OuterRef("first")).exclude(pk__in=selected.values("pk")).exclude(verb__in=NEUTRAL)
-    rows = ProfileSection.objects.filter(tenant=selector.tenant).annotate(
-        first=Subquery(first), last=Subquery(own.order_by("-pk").values("verb")[:1])
+    first = own.filter(pk__in=selected.values("pk")).order_by("version").values("version")[:1]
+    others = own.filter(version__gt=OuterRef("first")).exclude(pk__in=selected.values("pk")).exclude(verb__in=NEUTRAL)
+    people = selected.values("end_user")
+    rows = ProfileSection.objects.filter(tenant=selector.tenant, end_user__in=people).annotate(
+        first=Subquery(first), last=Subquery(own.order_by("-version").values("verb")[:1])
     )
     return rows.filter(first__isnull=False).exclude(last=ROLL_BACK).annotate(stays=Q(binding=True) | Q(Exists(others)))
 

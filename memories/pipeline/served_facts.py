@@ -30,7 +30,7 @@ _SERVED = f"""
     UNION ALL
     SELECT NAMES FROM memories_fact
     WHERE tenant_id = %(tenant)s AND scope = 'public' AND end_user_id <> %(person)s AND {_GATES}
-        AND EXISTS (SELECT FROM memories_enduser p WHERE p.id = end_user_id AND p.restricted_at IS NULL AND p.serve)
+        AND (SELECT p.restricted_at IS NULL AND p.serve FROM memories_enduser p WHERE p.id = end_user_id)
     ORDER BY created_at DESC, id DESC
 """  # noqa: S608  (columns of our own models)
 _TEXTS = f"""
