@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0011_review'),
+        ('memories', '0013_traces'),
     ]
 
     operations = [
