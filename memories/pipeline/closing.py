@@ -1,5 +1,6 @@
 """Sessions as their callers steer them: extracted now, or ended; and the one look-up that locks a session."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,9 +8,9 @@ from django.db import connection, transaction
 
 from memories import conf
 from memories.exceptions import NotFound, PersonRestricted
-from memories.models import EndUser, Session, SessionQueue, Tenant
+from memories.models import EndUser, Session, SessionQueue, Tenant, Turn
 from memories.models.hand_written import assigned, columns_of, read, selected
-from memories.pipeline import debounce
+from memories.pipeline import debounce, turn_rows
 from memories.pipeline.debounce import ExtractionStatus
 
 _QUEUE, _SESSION = columns_of(SessionQueue), columns_of(Session)
@@ -32,6 +33,7 @@ _SAVE = f"""
     WITH counted AS (UPDATE memories_session SET {assigned(_COUNTED)} WHERE id = %(id)s)
     UPDATE memories_sessionqueue SET {assigned(debounce.ARMED)} WHERE session_id = %(id)s
 """  # noqa: S608  (columns of our own models)
+_SAVE_ONE = _SAVE.replace("WITH", f"WITH said AS ({turn_rows.INSERT_ONE}),", 1)
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,15 @@ def locked_queue(tenant: Tenant, *, user_id: str, session_id: str, agent_id: str
     return queue
 
 
-def save_locked(queue: SessionQueue) -> None:
-    """What ingest and arm() change of the queue row and its session, both locked by locked_queue()."""
+def save_locked(queue: SessionQueue, new: Sequence[Turn] = ()) -> None:
+    """Insert new turns, with what ingest and arm() change of their queue row and session, locked by locked_queue()."""
+    one = turn_rows.values_of(new[0]) if len(new) == 1 else {}
+    if len(new) > 1:
+        turn_rows.insert(new)
     counted = {name: getattr(queue.session, name) for name in _COUNTED}
     armed = {name: getattr(queue, name) for name in debounce.ARMED}
     with connection.cursor() as cursor:
-        cursor.execute(_SAVE, {"id": queue.pk, **counted, **armed})
+        cursor.execute(_SAVE_ONE if one else _SAVE, {"id": queue.pk, **counted, **armed, **one})
 
 
 def _flush(tenant: Tenant, *, user_id: str, session_id: str, agent_id: str, end: bool) -> Standing:

@@ -17,7 +17,6 @@ from memories.models import EndUser, Session, SessionQueue, Tenant, Turn
 from memories.pipeline import debounce, redaction
 from memories.pipeline.closing import locked_queue, save_locked
 from memories.pipeline.debounce import ExtractionStatus
-from memories.pipeline.turn_rows import insert
 from memories.scoring import terms
 
 LAST_SEEN_STEP = timedelta(minutes=1)
@@ -256,14 +255,13 @@ def _append(queue: SessionQueue, new: Sequence[Turn], *, now: datetime, flush: b
     """Write the new turns with the counters; with nothing new a flush still moves the due time."""
     session = queue.session
     if new:
-        insert(new)
         session.turn_count += len(new)
         session.token_count += sum(turn.token_count for turn in new)
         session.last_turn_at, session.ended_at = now, None
     if new or flush:
         found = found if new else []
         debounce.arm(queue, new, rules=conf.rules(session.tenant), now=now, flush=flush, found=found)
-        save_locked(queue)
+        save_locked(queue, new)
 
 
 def _note_all_seen(receipts: Iterable[Receipt]) -> None:

@@ -1,4 +1,4 @@
-"""Turns written down, one or hundreds, by the same statement: PostgreSQL plans it once."""
+"""Turns written down: hundreds by one statement that takes arrays, a single one by a part of another statement."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -19,6 +19,11 @@ _FIELDS = Turn._meta.concrete_fields
 _COLUMNS: dict[str, Callable[[Any], str] | None] = {
     str(field.column): json.dumps if isinstance(field, models.JSONField) else None for field in _FIELDS
 }
+# For a WITH: most posts hold one turn, and its arrays would take longer to write than the row.
+INSERT_ONE = (
+    f"INSERT INTO memories_turn ({', '.join(_COLUMNS)}) "  # noqa: S608
+    f"VALUES ({', '.join(f'%(turn_{name})s' for name in _COLUMNS)})"
+)
 _ARRAYS = ", ".join(f"%s::{_kind(field)}[]" for field in _FIELDS)
 _INSERT = f"INSERT INTO memories_turn ({', '.join(_COLUMNS)}) SELECT * FROM unnest({_ARRAYS})"  # noqa: S608
 
@@ -29,7 +34,15 @@ def insert(turns: Sequence[Turn]) -> None:
         cursor.execute(_INSERT, [_column(turns, name) for name in _COLUMNS])
 
 
+def values_of(turn: Turn) -> dict[str, Any]:
+    """The parameters of INSERT_ONE."""
+    return {f"turn_{name}": _written(getattr(turn, name), write) for name, write in _COLUMNS.items()}
+
+
 def _column(turns: Sequence[Turn], name: str) -> list[Any]:
     write = _COLUMNS[name]
-    values = [getattr(turn, name) for turn in turns]
-    return [value if value is None else write(value) for value in values] if write else values
+    return [_written(getattr(turn, name), write) for turn in turns]
+
+
+def _written(value: Any, write: Callable[[Any], str] | None) -> Any:
+    return value if value is None or write is None else write(value)
