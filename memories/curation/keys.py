@@ -5,13 +5,13 @@ import hmac
 import secrets
 from datetime import datetime, timedelta
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Q
 
 from memories import audit
 from memories.audit import Actor
 from memories.models import APIKey, Tenant
-from memories.models.hand_written import columns_of, read, selected
+from memories.models.hand_written import columns_of, first, read, selected
 
 PREFIX_LENGTH = 10
 SECRET_BYTES = 32
@@ -73,9 +73,7 @@ def _digest(plaintext: str) -> bytes:
 
 
 def _usable_key(*, prefix: str, now: datetime) -> APIKey | None:
-    with connection.cursor() as cursor:
-        cursor.execute(_FIND, {"prefix": prefix, "now": now})
-        row = cursor.fetchone()
+    row = first(_FIND, {"prefix": prefix, "now": now})
     if row is None:
         return None
     values = iter(row)

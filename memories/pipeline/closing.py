@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from memories import conf
 from memories.exceptions import NotFound, PersonRestricted
 from memories.models import EndUser, Session, SessionQueue, Tenant, Turn
-from memories.models.hand_written import assigned, columns_of, read, selected
+from memories.models.hand_written import assigned, columns_of, first, read, selected
 from memories.pipeline import debounce, turn_rows
 from memories.pipeline.debounce import ExtractionStatus
 
@@ -57,9 +57,7 @@ def end_session(*, tenant: Tenant, user_id: str, session_id: str, agent_id: str)
 def locked_queue(tenant: Tenant, *, user_id: str, session_id: str, agent_id: str) -> SessionQueue | None:
     """The queue row of a known session, locked together with the session; inside the caller's transaction."""
     named: dict[str, Any] = {"tenant": tenant.pk, "user": user_id, "agent": agent_id, "session": session_id}
-    with connection.cursor() as cursor:
-        cursor.execute(_LOCK, named)
-        row = cursor.fetchone()
+    row = first(_LOCK, named)
     if row is None:
         return None
     values = iter(row)

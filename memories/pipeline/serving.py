@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass
 
-from django.db import connection
-
 from memories.models import EndUser, Tenant
-from memories.models.hand_written import read, selected
+from memories.models.hand_written import first, read, selected
 
 _PERSON = ("id", "tenant_id", "external_id", "serve", "restricted_at")
 # By hand: every context and every search begins with it.
@@ -26,9 +24,7 @@ class Audience:
 
 def audience(*, tenant: Tenant, user_id: str) -> Audience:
     """Who is meant by `user_id`, if their memories may be served."""
-    with connection.cursor() as cursor:
-        cursor.execute(_FIND, {"tenant": tenant.pk, "user": user_id})
-        row = cursor.fetchone()
+    row = first(_FIND, {"tenant": tenant.pk, "user": user_id})
     if row is None:
         return Audience()
     person = read(EndUser, _PERSON, row)

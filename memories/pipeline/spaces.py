@@ -32,9 +32,7 @@ SWITCHING = 3
 
 def serving() -> EmbeddingSpace | None:
     """The space that queries are asked in; None before the first text was embedded."""
-    with connection.cursor() as cursor:
-        cursor.execute(_SERVING)
-        row = cursor.fetchone()
+    row = hand_written.first(_SERVING)
     if row is None:
         return None
     space = hand_written.read(EmbeddingSpace, _COLUMNS, row)
