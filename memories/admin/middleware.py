@@ -1,0 +1,28 @@
+"""Django's middleware for people who sign in: the API knows keys alone, so its requests pass it by."""
+
+from django.contrib.auth import middleware as auth
+from django.contrib.messages import middleware as messages
+from django.contrib.sessions import middleware as sessions
+from django.http import HttpRequest, HttpResponseBase
+from django.utils.deprecation import MiddlewareMixin
+
+API = "/api/v1/"
+
+
+class _PagesOnly(MiddlewareMixin):
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if request.path_info.startswith(API):
+            return self.get_response(request)
+        return super().__call__(request)
+
+
+class SessionMiddleware(_PagesOnly, sessions.SessionMiddleware):
+    """`request.session`, for pages."""
+
+
+class AuthenticationMiddleware(_PagesOnly, auth.AuthenticationMiddleware):
+    """`request.user`, for pages."""
+
+
+class MessageMiddleware(_PagesOnly, messages.MessageMiddleware):
+    """Messages to whoever is signed in, for pages."""
