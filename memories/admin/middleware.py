@@ -1,5 +1,7 @@
 """Django's middleware for people who sign in: the API knows keys alone, so its requests pass it by."""
 
+from collections.abc import Awaitable
+
 from django.contrib.auth import middleware as auth
 from django.contrib.messages import middleware as messages
 from django.contrib.sessions import middleware as sessions
@@ -10,7 +12,7 @@ API = "/api/v1/"
 
 
 class _PagesOnly(MiddlewareMixin):
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         if request.path_info.startswith(API):
             return self.get_response(request)
         return super().__call__(request)

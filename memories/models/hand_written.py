@@ -26,7 +26,7 @@ def assigned(names: Sequence[str]) -> str:
 
 
 def first(statement: str, parameters: Mapping[str, Any] | None = None) -> tuple[Any, ...] | None:
-    """The first row of a query, if there is one; in PostgreSQL's binary format, for dates as text take longer to read."""
+    """The first row of a query, if there is one; in the binary format, for dates as text take longer to read."""
     with connection.cursor() as cursor:
         cursor.cursor.format = Format.BINARY
         cursor.execute(statement, parameters)

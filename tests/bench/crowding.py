@@ -13,7 +13,7 @@ from django.db import connection, connections
 from numpy.typing import NDArray
 
 from memories.models import EmbeddingSpace, EndUser, Fact, FactVector, Session, Tenant, Turn, TurnVector
-from memories.pipeline import spaces
+from memories.pipeline import spaces, turn_rows
 from memories.scoring import language, terms
 from tests import factories
 from tests.bench.seeding import CATEGORIES, SAYINGS
@@ -49,9 +49,8 @@ def _talk(one: EndUser, space: EmbeddingSpace, dice: np.random.Generator, first:
         created_at=NOW,
         last_turn_at=NOW,
     )
-    turns = Turn.objects.bulk_create(
-        _turn(session, text, number) for number, text in enumerate(_texts(first, count), start=1)
-    )
+    turns = [_turn(session, text, number) for number, text in enumerate(_texts(first, count), start=1)]
+    turn_rows.insert(turns)
     head = [(turn.pk, session.pk, turn.number) for turn in turns]
     names, types = ("turn_id", "session_id", "number"), ("uuid", "uuid", "int4")
     _write(TurnVector, names, types, head, [turn.content for turn in turns], one, space, dice)

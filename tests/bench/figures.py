@@ -24,12 +24,15 @@ class Target:
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the table; with a floor it is the ratio of the two that is judged, else the figure itself."""
+    """One line of the table; with a floor it is the ratio of the two that is judged, else the figure itself.
+
+    Without a target it is told and not judged.
+    """
 
     what: str
     measured: float
     unit: str
-    target: Target
+    target: Target | None = None
     floor: float | None = None
 
     @property
@@ -38,7 +41,7 @@ class Figure:
 
     @property
     def verdict(self) -> str:
-        return self.target.verdict(self.measured if self.ratio is None else self.ratio)
+        return "" if self.target is None else self.target.verdict(self.measured if self.ratio is None else self.ratio)
 
 
 def at_least(reach: float, beyond: float) -> Target:

@@ -80,10 +80,15 @@ def run(server: Server, scripts: Sequence[Sequence[bytes]]) -> Measured:
     return Measured(ended - started, spans)
 
 
+def answers(server: Server, requests: Sequence[bytes]) -> list[Any]:
+    """The answers as JSON, over one connection. Errors: RefusedError."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_SECONDS) as connection:
+        return [json.loads(_answer(connection, request)) for request in requests]
+
+
 def call(server: Server, request: bytes) -> Any:
     """One request's answer as JSON. Errors: RefusedError."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_SECONDS) as connection:
-        return json.loads(_answer(connection, request))
+    return answers(server, [request])[0]
 
 
 def _told(client: Connection) -> list[float]:

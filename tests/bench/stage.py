@@ -68,7 +68,7 @@ def opened(size: Size) -> Iterator[Stage]:
         _wait_for(processes[-1], home, lambda: RUNNING in _log(home))
         django.setup(set_prefix=False)
         processes.append(_started(home, "-m", "tests.bench.floor", f"127.0.0.1:{floor}"))
-        _wait_for(processes[-1], home, lambda: _answers(floor))
+        _wait_for(processes[-1], home, lambda: _answers(floor, "/rows?owner=nobody"))
         yield Stage(Server(hub, _key()), Server(floor), size)
     finally:
         for process in reversed(processes):
@@ -88,6 +88,21 @@ def another(chosen: Mapping[str, str]) -> Iterator[Server]:
     try:
         _wait_for(process, home, lambda: RUNNING in _log(home))
         yield Server(port, json.loads((home / "home" / "demo.json").read_text(encoding="utf-8"))["api_key"])
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(PATIENCE_SECONDS)
+        shutil.rmtree(home)
+
+
+@contextmanager
+def unprepared(hub: Server) -> Iterator[Server]:
+    """A second web server on the hub's database, which prepares no statements; its keys are the hub's."""
+    home, port = Path(tempfile.mkdtemp(prefix="mh-bench-")), _free_port()
+    settings = {"DJANGO_SETTINGS_MODULE": "tests.bench.unprepared"}
+    process = _started(home, "manage.py", "web", "--bind", f"127.0.0.1:{port}", environ=settings)
+    try:
+        _wait_for(process, home, lambda: _answers(port, "/healthz"))
+        yield Server(port, hub.key)
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(PATIENCE_SECONDS)
@@ -134,9 +149,9 @@ def _log(home: Path) -> str:
     return (home / "log").read_text(encoding="utf-8", errors="replace")
 
 
-def _answers(port: int) -> bool:
+def _answers(port: int, path: str) -> bool:
     try:
-        load.call(Server(port), Server(port).request("GET", "/rows?owner=nobody"))
+        load.call(Server(port), Server(port).request("GET", path))
     except ConnectionError:
         return False
     return True

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import load, report, rows
+from tests.bench import exactness, load, report, rows
 from tests.bench.figures import Figure, Target, at_least, at_most
 from tests.bench.load import Server
 from tests.bench.stage import ROOT, SIZES, Stage
@@ -66,6 +66,22 @@ def test_a_slow_hub_is_reported_as_not_met(seconds: float, verdict: str) -> None
         [figure] = rows.ROWS["post"](Stage(hub, floor, SIZES["smoke"]))
     assert (figure.verdict == "not met") is (verdict == "not met")
     assert ("| not met" in report.table([figure])) is (verdict == "not met")
+
+
+def test_a_figure_without_a_target_is_told_and_not_judged() -> None:
+    figure = Figure("x", 7, "ms")
+    assert figure.verdict == ""
+    assert "| x      | 7.0 ms   |       |       |       |        |         |" in report.table([figure])
+
+
+@pytest.mark.parametrize(
+    ("found", "agreement", "missing"),
+    [(["a", "b"], 1.0, 0), (["b", "a"], 1.0, 0), (["a", "c"], 0.5, 0), (["a"], 0.5, 1)],
+)
+def test_a_search_that_misses_something_does_not_agree(found: list[str], agreement: float, missing: int) -> None:
+    expected = exactness.Expected(2, {}, ["a", "b"])
+    compared = exactness.held_against(expected, {"results": [{"id": one} for one in found]})
+    assert compared == exactness.Compared(2, agreement, missing)
 
 
 def test_a_refusal_is_no_measurement() -> None:
