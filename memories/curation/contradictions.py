@@ -9,7 +9,7 @@ from django.db.models import Q
 from memories.models import EndUser, Fact, FactRefusal, ReviewItem
 from memories.models.folding import fold, refusal_of_key, refusal_of_text
 from memories.pipeline.gate import rank
-from memories.pipeline.reconcile import CERTAIN
+from memories.pipeline.placing import CERTAIN
 
 Reason = ReviewItem.Reason
 
