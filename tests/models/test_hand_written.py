@@ -1,0 +1,49 @@
+"""Rows that are read by hand are those that Django reads."""
+
+import pytest
+from django.db import models
+
+from memories.models import APIKey, EmbeddingSpace, EndUser, Session, SessionQueue, Tenant
+from memories.models.hand_written import columns_of, first, read, selected
+from memories.pipeline import spaces
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def phrases() -> dict[str, list[str]]:
+    return {"goal": ["our target is … this year", "我们的目标"]}
+
+
+@pytest.mark.parametrize("model", [APIKey, EmbeddingSpace, EndUser, Session, SessionQueue, Tenant])
+def test_each_value_is_the_same(model: type[models.Model], phrases: dict[str, list[str]]) -> None:
+    tenant = factories.tenant(signal_phrases=phrases, debounce_seconds=7)
+    factories.api_key(tenant)
+    factories.session(factories.end_user(tenant, metadata={"of": [1, None]}))
+    spaces.first_space()
+    names, table = columns_of(model), model._meta.db_table
+    row = first(f"SELECT {selected('t', names)}, 'what follows' FROM {table} t")
+    assert row
+    values = iter(row)
+    made, stored = read(model, names, values), model._default_manager.get()
+    assert [_plain(getattr(made, name)) for name in names] == [_plain(getattr(stored, name)) for name in names]
+    assert next(values) == "what follows"
+    made.save()
+
+
+def test_what_was_not_read_is_read_when_asked_for(phrases: dict[str, list[str]]) -> None:
+    factories.tenant(slug="acme", signal_phrases=phrases)
+    row = first("SELECT t.id, t.slug FROM memories_tenant t WHERE t.slug = %(slug)s", {"slug": "acme"})
+    assert row
+    made = read(Tenant, ("id", "slug"), row)
+    assert made.get_deferred_fields() >= {"signal_phrases", "capture"}
+    assert (made.slug, made.signal_phrases, made.capture) == ("acme", phrases, True)
+
+
+def test_no_row_is_none() -> None:
+    assert first("SELECT 1 WHERE false") is None
+
+
+def _plain(value: object) -> object:
+    return bytes(value) if isinstance(value, memoryview) else value
