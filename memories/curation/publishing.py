@@ -4,6 +4,7 @@ import uuid
 from datetime import datetime
 
 from memories.audit import Actor
+from memories.curation.change_sets import ChangeSet
 from memories.curation.fact_changes import change_fact
 from memories.exceptions import Conflict
 from memories.models import Fact, MemoryScope, Status
@@ -17,7 +18,7 @@ def publish_fact(
     Errors: NotFound, PreconditionFailed, Conflict.
     """
 
-    def change(fact: Fact) -> None:
+    def change(fact: Fact, _changes: ChangeSet) -> None:
         if fact.status != Status.ACTIVE or fact.scope == MemoryScope.PUBLIC:
             raise Conflict("Only an active fact that is not public yet can be made public.")
         fact.scope, fact.binding = MemoryScope.PUBLIC, True
@@ -32,7 +33,7 @@ def withdraw_fact(
 ) -> Fact:
     """An operator keeps a public fact to its person again; it stays binding. Errors: as publish_fact()."""
 
-    def change(fact: Fact) -> None:
+    def change(fact: Fact, _changes: ChangeSet) -> None:
         if fact.scope != MemoryScope.PUBLIC:
             raise Conflict("The fact is not public.")
         fact.scope = MemoryScope.PRIVATE

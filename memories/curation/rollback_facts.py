@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q
+from django.db.models import Q
 
 from memories import audit
 from memories.audit import Actor
+from memories.curation import item_states
 from memories.curation.rollback_selection import ROLL_BACK, UNDO, Selector, revisions
 from memories.models import Fact, FactRevision, ReviewItem, Status
 
@@ -65,7 +66,7 @@ def reopen(facts: Sequence[uuid.UUID], *, since: datetime) -> None:
     """Questions about these facts that something else has settled since then wait again."""
     about = Q(fact__in=facts) | Q(known__in=facts)
     settled = ReviewItem.objects.filter(about, state=ReviewItem.State.SETTLED, decided_at__gte=since)
-    settled.update(state=ReviewItem.State.OPEN, decided_at=None, version=F("version") + 1)
+    item_states.reopen(settled)
 
 
 def _is_replaced(fact: Fact, successor: str | None) -> bool:

@@ -1,5 +1,8 @@
 """The profiles of a roll back: a section gets back the text that it had before; one that had none is emptied."""
 
+from copy import copy
+
+from memories import audit
 from memories.curation.rollback_facts import Act
 from memories.curation.rollback_selection import ROLL_BACK, UNDO
 from memories.models import ProfileRevision, ProfileSection
@@ -23,21 +26,10 @@ def undo(act: Act, revision: ProfileRevision) -> bool:
 
 
 def _write(act: Act, row: ProfileSection, text: str, *, verb: str) -> None:
-    revision = ProfileRevision(
-        end_user=row.end_user,
-        section=row.section,
-        version=row.version + 1,
-        verb=verb,
-        actor_kind=act.actor.kind,
-        actor_id=act.actor.id,
-        before=row.summary,
-        after=text,
-        binding_before=row.binding,
-        reason=act.reason,
-        change_set=act.change_set,
-        created_at=act.now,
-    )
+    before = copy(row)
     row.version, row.summary, row.updated_at = row.version + 1, text, act.now
     row.actor_kind, row.extraction, row.prompt_version = act.actor.kind, None, ""
     row.save()
-    revision.save(force_insert=True)
+    audit.revise_section(
+        row=row, verb=verb, actor=act.actor, before=before, now=act.now, reason=act.reason, change_set=act.change_set
+    )

@@ -177,7 +177,9 @@ class Writer:
 
     def _close(self, fact: Fact, verb: str, *, by: Fact | None, reason: str = "") -> None:
         before = audit.snapshot(fact)
-        fact.status, fact.valid_to, fact.superseded_by = Status.SUPERSEDED, self.now, by
+        # What nothing stands in the place of is no longer true all the same.
+        fact.status = Status.SUPERSEDED if by else Status.ARCHIVED
+        fact.valid_to, fact.superseded_by = self.now, by
         self._save(fact, verb, before, reason)
 
     def _save(self, fact: Fact, verb: str, before: dict[str, object], reason: str = "") -> None:

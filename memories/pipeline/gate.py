@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from memories.conf import Rules
 from memories.llm.prompts.memory_update import CandidateFact
+from memories.llm.prompts.memory_update_text import is_example
 from memories.models import Category, Source, Status, Trust
 from memories.models.folding import fold, text_digest
 from memories.pipeline import signals, suspicion, uploads
@@ -143,6 +144,9 @@ def judge(raw: Any, *, index: int, evidence: Evidence, rules: Rules) -> Accepted
     if reason:
         return Refused(reason)
     accepted = _accept(candidate, content, index=index, evidence=evidence)
+    if accepted.quoted is None and any(map(is_example, (content, candidate.quote or ""))):
+        # Of our own prompt, and nobody said it.
+        return Refused("example_echo")
     return replace(accepted, waits=not _is_believed(accepted.trust, rules))
 
 

@@ -17,6 +17,7 @@ from memories.llm import embeddings
 from memories.llm.prompts import fact_judgement
 from memories.models import EndpointState, EndUser, ExtractionRun, Fact, Session, SessionQueue
 from memories.pipeline import consolidation, debounce, reconcile
+from memories.pipeline.desk import Outcome
 from memories.pipeline.judgement import Verdict, Verdicts
 from tests import factories, vectors
 from tests.database import elsewhere
@@ -44,7 +45,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[Verdicts]:
     told: list[Verdicts] = []
     apply = reconcile.apply
 
-    def listening(*, near: Verdicts, **rest: Any) -> reconcile.Outcome:
+    def listening(*, near: Verdicts, **rest: Any) -> Outcome:
         assert connection.in_atomic_block
         told.append(near)
         return apply(near=near, **rest)

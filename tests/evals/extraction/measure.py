@@ -1,6 +1,7 @@
 """One dialogue through what the hub does with a batch: redaction, feed, prompt, model, gate. No database."""
 
 import time
+import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,10 +14,11 @@ from memories.llm import client
 from memories.llm.calls import Completion
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.framing import Message
-from memories.llm.prompts.memory_update import MemoryUpdate, RemovedFact, TurnInput
+from memories.llm.prompts.memory_update import MemoryUpdate, TurnInput
 from memories.llm.prompts.memory_update_text import is_example
-from memories.models import Role, Status, Turn
-from memories.pipeline import gate, signals
+from memories.models import Role, Status, Trust, Turn
+from memories.pipeline import gate, references, signals
+from memories.pipeline.batches import Batch, ShownFact
 from memories.pipeline.feed import fed
 from memories.pipeline.gate import Accepted, Evidence
 from memories.pipeline.redaction import redact_text
@@ -112,9 +114,14 @@ def _found(candidate: Accepted) -> Found:
 
 
 def _wrongly_removed(dialogue: Dialogue, answer: MemoryUpdate, evidence: Evidence) -> int:
-    shown = len(dialogue.known)
-    judged = [gate.judge_reference(raw, RemovedFact, shown=shown, evidence=evidence) for raw in answer.removed]
-    return sum(isinstance(one, RemovedFact) and one.fact not in dialogue.outdated for one in judged)
+    """Facts that the person's own turns would close though they hold."""
+    shown = tuple(ShownFact(uuid.UUID(int=number), b"") for number in range(1, len(dialogue.known) + 1))
+    tools = dict.fromkeys(evidence.tool_numbers, uuid.UUID(int=0))
+    turns = tuple(evidence.fed.values())
+    batch = Batch(first_number=1, last_number=len(dialogue.turns), turns=turns, tool_turns=tools, shown_facts=shown)
+    named, _ = references.judge(answer, batch)
+    removed = [one.shown.fact_id.int for one in named if one.removes and one.trust == Trust.USER]
+    return sum(number not in dialogue.outdated for number in removed)
 
 
 def _is_echo(raw: Any) -> bool:
