@@ -1,7 +1,7 @@
 """Facts that are stated outright, by a key or an operator, instead of being extracted."""
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -10,12 +10,15 @@ from django.db import IntegrityError, transaction
 
 from memories import audit
 from memories.audit import Actor
+from memories.curation import item_states
+from memories.curation.change_sets import ChangeSet
 from memories.curation.contradictions import Met, meet
 from memories.curation.scrubbing import without_secrets
 from memories.exceptions import DuplicateFact
 from memories.models import EndUser, Fact, MemoryScope, ReviewItem, Source, Status, Trust
 from memories.models.folding import fold, text_digest
-from memories.pipeline import review_items
+from memories.pipeline import neighbours, review_items
+from memories.pipeline.desk import MOST_DUPLICATES
 from memories.pipeline.review_items import Question
 
 
@@ -46,6 +49,9 @@ def add_fact(*, end_user: EndUser, draft: FactDraft, actor: Actor, now: datetime
     """
     draft = replace(draft, **without_secrets(vars(draft)))
     fact = _fact(end_user, draft, actor=actor, now=now)
+    # Before the lock: it may ask an endpoint.
+    near = [] if draft.agent_id else neighbours.beside(person=end_user, statement=fact, now=now)
+    changes = ChangeSet(actor=actor, now=now)
     try:
         with transaction.atomic():
             # Two statements about one key, or one and an extraction, follow each other.
@@ -54,7 +60,9 @@ def add_fact(*, end_user: EndUser, draft: FactDraft, actor: Actor, now: datetime
             if twin:
                 raise DuplicateFact(fact_id=twin)
             met = meet(end_user, fact, now=now)
-            _store(fact, met, actor=actor, now=now)
+            _store(fact, met, changes)
+            if not met.reason:
+                _ask_about_near(fact, [*met.agreeing, *_active(end_user, near, but=met.beaten)], now=now)
             audit.record(actor=actor, verb="add", target=fact, object_id=fact.pk, tenant=end_user.tenant, now=now)
     except IntegrityError as error:
         # Somebody stored the same text between the look above and our insert.
@@ -62,34 +70,32 @@ def add_fact(*, end_user: EndUser, draft: FactDraft, actor: Actor, now: datetime
     return fact
 
 
-def _store(fact: Fact, met: Met, *, actor: Actor, now: datetime) -> None:
+def _store(fact: Fact, met: Met, changes: ChangeSet) -> None:
     """Write the fact and what becomes of those that it met, as one change set."""
-    change_set = uuid.uuid4()
     fact.status = Status.PENDING if met.reason else Status.ACTIVE
     fact.save(force_insert=True)
-    audit.revise(fact=fact, verb="add", actor=actor, before={}, reason="", now=now, change_set=change_set)
+    audit.revise(
+        fact=fact, verb="add", actor=changes.actor, before={}, reason="", now=changes.now, change_set=changes.id
+    )
     for known in met.beaten:
-        _supersede(known, fact, actor=actor, now=now, change_set=change_set)
-    review_items.settle([known.pk for known in met.beaten], now=now)
+        changes.supersede(known, by=fact)
+    item_states.settle(changes)
     if met.reason:
-        review_items.ask(Question(met.reason, fact=fact, known=met.known), run=None, now=now)
-    else:
-        _ask_about_near(fact, met.agreeing, now=now)
+        review_items.ask(Question(met.reason, fact=fact, known=met.known), run=None, now=changes.now)
 
 
-def _supersede(known: Fact, by: Fact, *, actor: Actor, now: datetime, change_set: uuid.UUID) -> None:
-    before = audit.snapshot(known)
-    known.status, known.valid_to, known.superseded_by = Status.SUPERSEDED, now, by
-    known.version += 1
-    known.updated_at = now
-    known.refresh_decay(now=now)
-    known.save()
-    audit.revise(fact=known, verb="supersede", actor=actor, before=before, reason="", now=now, change_set=change_set)
+def _active(end_user: EndUser, ids: Collection[uuid.UUID], *, but: Iterable[Fact]) -> list[Fact]:
+    """Those of the facts that still hold, the nearest first."""
+    if not ids:
+        return []
+    facts = Fact.objects.of(end_user.tenant, end_user).filter(pk__in=ids, status=Status.ACTIVE)
+    found = facts.exclude(pk__in=[fact.pk for fact in but]).in_bulk()
+    return [found[fact_id] for fact_id in ids if fact_id in found]
 
 
 def _ask_about_near(fact: Fact, near: Iterable[Fact], *, now: datetime) -> None:
-    """Whether it says what one of these says already: so far those with its key and value, in other words."""
-    for known in near:
+    """Whether it says what one of these says already; the nearest tell enough."""
+    for known in list(near)[:MOST_DUPLICATES]:
         review_items.ask(Question(ReviewItem.Reason.NOT_JUDGED, fact=fact, known=known), run=None, now=now)
 
 
@@ -111,12 +117,7 @@ def _fact(end_user: EndUser, draft: FactDraft, *, actor: Actor, now: datetime) -
         trust=Trust.OPERATOR if actor.is_operator else Trust.USER,
         extractor="operator" if actor.is_operator else "api",
         binding=actor.is_operator,
-        created_at=now,
-        updated_at=now,
-        first_observed_at=now,
-        last_confirmed_at=now,
-        valid_from=now,
     )
     fact.say(draft.content)
-    fact.refresh_decay(now=now)
+    fact.begin(now=now)
     return fact

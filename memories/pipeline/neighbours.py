@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memories import conf
 from memories.exceptions import EmbeddingError
 from memories.llm import embeddings
 from memories.llm.embeddings import BATCH
 from memories.models import EmbeddingSpace, EndUser, Fact, FactRefusal, FactVector, Status
 from memories.models.folding import refusal_of_text, text_digest
-from memories.pipeline import rows, spaces
+from memories.pipeline import asking, patience, rows, spaces
 from memories.pipeline.embedding import Text, Vector, embed_each
 from memories.pipeline.gate import Accepted
 from memories.pipeline.judgement import Neighbour, Proposal
@@ -25,6 +26,8 @@ from memories.scoring import nearness
 from memories.scoring.nearness import Floats, Floors
 
 MOST = 3
+# A stated fact is compared like a candidate.
+Statement = Accepted | Fact
 # The person's own live facts, and what was turned down or forgotten; a vector of an earlier text is none.
 _FACTS = f"""
     SELECT fact.id, fact.content_hash, fact.status, fact.category, fact.key, fact.value, halfvec_send(vector.vector)
@@ -76,10 +79,10 @@ class _Known:
         """Those to compare with that were turned down or forgotten."""
         return [fact for fact in self.facts if fact.vector and fact.status in (Status.REJECTED, Status.TRASHED)]
 
-    def has_text(self, candidate: Accepted) -> bool:
+    def has_text(self, candidate: Statement) -> bool:
         return text_digest(candidate.content) in self._texts
 
-    def has_key(self, candidate: Accepted) -> bool:
+    def has_key(self, candidate: Statement) -> bool:
         """Whether a value for the candidate's (category, key) is known: then the values decide."""
         return bool(candidate.key and candidate.value) and (candidate.category, candidate.key) in self._keys
 
@@ -116,6 +119,33 @@ def propose(
         return []
     there = [candidate for candidate in new if candidate.index in vectors]
     return _read(person, there, _near(known, there, vectors, floors)) if there else []
+
+
+def beside(*, person: EndUser, statement: Statement, now: datetime) -> list[uuid.UUID]:
+    """The active facts near what a key or an operator states, nearest first, at most 3.
+
+    It waits for the embedding as long as a question does, and without one finds nothing. Opens no transaction.
+    """
+    question = asking.ask(statement.content)
+    vector = question.queries[0].vector
+    floors = _known_floors(question.space) if question.space else None
+    if question.space is None or vector is None or floors is None:
+        return []
+    known = _Known(_facts(person, question.space, now))
+    if known.has_key(statement):
+        return []
+    return [found.row.id for found in _nearest(vector[None, :], known.active, floors.proposed)[0]]
+
+
+def _known_floors(space: EmbeddingSpace) -> Floors | None:
+    """Of a measured model, or as fast as a question is answered."""
+    if space.model in nearness.FLOORS:
+        return nearness.FLOORS[space.model]
+    try:
+        calibrating = patience.run(lambda: _calibrated(space.model), seconds=conf.embeddings().query_timeout)
+        return calibrating.result()
+    except (TimeoutError, EmbeddingError):
+        return None
 
 
 @cache

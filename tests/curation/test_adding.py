@@ -8,9 +8,10 @@ import pytest
 from memories import curation
 from memories.audit import Actor
 from memories.curation import FactDraft
-from memories.exceptions import DuplicateFact, PersonRestricted
+from memories.exceptions import DuplicateFact, EmbeddingUnavailable, PersonRestricted
+from memories.llm import embeddings
 from memories.models import ActorKind, AuditEvent, EndUser, Fact, FactRevision, ReviewItem
-from tests import factories
+from tests import factories, vectors
 from tests.database import PATIENCE, at_once, blocked, held
 from tests.factories import NOW
 
@@ -254,3 +255,40 @@ class TestAgainstWhatIsKnown:
         staff = Actor.operator(factories.operator())
         curation.roll_back(selector=curation.Selector(person.tenant, key=key.pk), actor=staff, now=NOW)
         assert dict(Fact.objects.values_list("pk", "status")) == {old.pk: "active", fact.pk: "trashed"}
+
+
+class TestNear:
+    """A key's statement and a fact that may say the same: a person is asked, both are served."""
+
+    TEA, TEA_TODAY = "Likes to drink green tea", "Likes to drink green tea today"
+
+    @pytest.fixture
+    def known(self, person: EndUser) -> Fact:
+        fact = factories.fact(person, self.TEA)
+        factories.fact(person, "Works in Leiden")
+        vectors.embed_all(person, vectors.space(embeddings.HASHED, 16))
+        return fact
+
+    def test_a_person_is_asked(self, person: EndUser, known: Fact) -> None:
+        fact = add(person, self.TEA_TODAY)
+        item = ReviewItem.objects.get()
+        assert (item.kind, item.reason, item.fact, item.known) == ("possible_duplicate", "not_judged", fact, known)
+        assert set(Fact.objects.values_list("status", flat=True)) == {"active"}
+
+    @pytest.mark.parametrize("over", [{"content": "Plays the cello"}, {"agent_id": "support"}])
+    def test_not_about_what_lies_far_or_is_an_agents_own(
+        self, person: EndUser, known: Fact, over: dict[str, Any]
+    ) -> None:
+        add(person, **{"content": self.TEA_TODAY, **over})
+        assert not ReviewItem.objects.exists()
+
+    def test_not_while_the_embedding_is_away(
+        self, person: EndUser, known: Fact, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def away(*_: Any, **__: Any) -> None:
+            raise EmbeddingUnavailable
+
+        monkeypatch.setattr(embeddings, "embed_queries", away)
+        monkeypatch.setattr(embeddings, "known_queries", lambda *_, **__: None)
+        assert add(person, self.TEA_TODAY).status == "active"
+        assert not ReviewItem.objects.exists()
