@@ -17,9 +17,8 @@ from tests.llm.endpoint import Handler, says
 
 TURN = re.compile(r'<turn n="(\d+)" role="(\w+)" at="[^"]+">(.*?)</turn>')
 KNOWN = re.compile(r'<fact n="(\d+)" [^>]*>(.*?)</fact>')
-CANDIDATE = re.compile(r'<candidate n="(\d+)"')
+CANDIDATE = re.compile(r'<candidate n="(\d+)" [^>]*>(.*?)</candidate>')
 CITIES = ("Leiden", "Delft", "Gouda", "Breda", "Zwolle")
-VERDICTS = ("same", "refines", "contradicts", "unrelated", "unrelated")
 # Shorter ones say little.
 WORTH_CHARACTERS = 40
 LONGEST_FACT = 300
@@ -35,6 +34,12 @@ def fact(content: str, evidence: list[int], **rest: Any) -> Fact:
 
 def _marked(kind: str, number: int, text: str) -> str:
     return f"[{kind} {number}] {text}"
+
+
+def _verdict(new: str, old: str) -> str:
+    if re.findall(r"\w+", new.lower()) == re.findall(r"\w+", old.lower()):
+        return "same"
+    return "contradicts" if new.startswith("Lives in ") and old.startswith("Lives in ") else "unrelated"
 
 
 # Kind → what the model makes of user turn `number`, beside the turn of the assistant that came before.
@@ -63,16 +68,14 @@ class Gossip:
     def __call__(self, handler: Handler) -> None:
         prompt = handler.asked["messages"][-1]["content"]
         dice = random.Random(f"{self.seed} {prompt}")
-        answer = self._judged(prompt, dice) if "<candidates>" in prompt else self._update(prompt, dice)
+        answer = self._judged(prompt) if "<candidates>" in prompt else self._update(prompt, dice)
         says(json.dumps(answer, ensure_ascii=False))(handler)
 
-    def _judged(self, prompt: str, dice: random.Random) -> dict[str, Any]:
-        """Any verdict for any pair, also for pairs that nobody asked about."""
-        candidates = [int(number) for number in CANDIDATE.findall(prompt)]
-        known = [int(number) for number, _ in KNOWN.findall(prompt)] + [999]
-        pairs = [(candidate, fact) for candidate in candidates for fact in known]
-        self.said["judging calls"] += 1
-        told = [{"candidate": one, "fact": other, "verdict": dice.choice(VERDICTS)} for one, other in pairs]
+    def _judged(self, prompt: str) -> dict[str, Any]:
+        """As it is, but also about pairs that nobody asked about, and facts that nobody showed."""
+        known = [*KNOWN.findall(prompt), ("999", "")]
+        pairs = [(one, other) for one in CANDIDATE.findall(prompt) for other in known]
+        told = [{"candidate": int(n), "fact": int(m), "verdict": _verdict(new, old)} for (n, new), (m, old) in pairs]
         return {"judgements": told}
 
     def _update(self, prompt: str, dice: random.Random) -> dict[str, Any]:

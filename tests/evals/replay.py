@@ -25,7 +25,7 @@ PEOPLE = 3
 INTRODUCTION = """\
 Three LoCoMo conversations told to a hub turn by turn, session after session. Its model is scripted
 (`tests/evals/gossip.py`): it takes what the person says for facts, repeats known ones as new, gives the person another
-home town every few turns, confirms and removes facts without ground, answers judging calls at random, and adds one
+home town every few turns, confirms and removes facts without ground, judges pairs that nobody asked about, and adds one
 piece of junk for every turn. Made by `python -m tests.evals.replay --data FOLDER --write docs/replay.md`.
 """
 DRAINED_WITHIN_SECONDS = 600.0
@@ -135,6 +135,9 @@ def _page(all_told: list[Told]) -> Iterator[str]:
     total: Counter[str] = sum((told.said for told in all_told), Counter())
     yield "## What the model said, and what of it is served\n"
     yield _table(("kind", "said", "active", "waits for a person", "other"), [_fate(k, total, all_told) for k in total])
+    junk = sum(total[kind] for kind in JUNK)
+    served = sum(told.kept.get("active", Counter())[kind] for told in all_told for kind in JUNK)
+    yield f"Of {junk} pieces of junk {served} are served."
     yield "Home towns active at the end: " + "; ".join(f"{told.name}: {told.homes}" for told in all_told) + ".\n"
     yield "## What became of the candidates\n"
     outcome: Counter[str] = sum((told.outcome for told in all_told), Counter())
