@@ -21,6 +21,7 @@ from memories.models import EndUser, ExtractionRun, Fact, FactEvidence, FactRevi
 from memories.pipeline import consolidation, debounce, extraction, fact_rows, ingest
 from memories.pipeline.ingest import Message
 from tests import factories
+from tests.database import blocked
 from tests.factories import NOW
 from tests.pipeline.model import Model, candidate
 
@@ -477,25 +478,26 @@ class TestRaces:
     def test_key_states_the_same_while_the_worker_commits(
         self, model: Model, person: EndUser, start: Start, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The worker has looked and not yet inserted; the key's transaction is open when the worker inserts."""
-        store, looked, added = fact_rows.Writer.store, threading.Event(), threading.Event()
+        """The worker has looked and not yet inserted: the key waits for it, and learns of what it made."""
+        store, looked, go_on = fact_rows.Writer.store, threading.Event(), threading.Event()
 
-        def store_after_the_key(writer: fact_rows.Writer, item: Any) -> Fact | None:
+        def store_later(writer: fact_rows.Writer, item: Any) -> Fact | None:
             looked.set()
-            assert added.wait(PATIENCE)
+            assert go_on.wait(PATIENCE)
             return store(writer, item)
 
-        monkeypatch.setattr(fact_rows.Writer, "store", store_after_the_key)
+        monkeypatch.setattr(fact_rows.Writer, "store", store_later)
         model.say(candidate("Lives in Leiden"))
         worker = start(consolidate, due(person))
         assert looked.wait(PATIENCE)
         draft = FactDraft("lives in LEIDEN", "identity")
-        curation.add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=NOW)
-        added.set()
-        assert worker.result(PATIENCE).outcome == {"reinforced": 1}
-        assert (Fact.objects.get().content, Fact.objects.get().mentions) == ("lives in LEIDEN", 2)
-        with pytest.raises(DuplicateFact):
-            curation.add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=NOW)
+        given = {"end_user": person, "draft": draft, "actor": factories.COMMAND, "now": NOW}
+        late = blocked(lambda: curation.add_fact(**given))
+        go_on.set()
+        assert worker.result(PATIENCE).outcome == {"stored": 1}
+        with pytest.raises(DuplicateFact) as refused:
+            late.result(PATIENCE)
+        assert refused.value.fact_id == Fact.objects.get().pk
 
 
 def operator() -> Actor:

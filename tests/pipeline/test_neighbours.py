@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from memories import curation
 from memories.exceptions import EmbeddingTimeout, EmbeddingUnavailable, LeaseLost
 from memories.llm import embeddings
-from memories.models import EmbeddingSpace, EndUser, Fact, FactRefusal, Trust
+from memories.models import EmbeddingSpace, EndUser, Fact, FactRefusal
 from memories.pipeline import neighbours
 from memories.pipeline.gate import Accepted
 from memories.pipeline.judgement import Proposal
@@ -80,7 +80,7 @@ def test_each_candidate_has_its_own_and_none_is_held_against_another(person: End
     assert near == {0: [NEAR[4]], 1: [NEAR[4]], 2: ["Works in Leiden"]}
 
 
-@pytest.mark.parametrize("over", [{"trust": Trust.ASSISTANT}, {"flags": ("possible_secret",)}])
+@pytest.mark.parametrize("over", [{"waits": True}, {"flags": ("possible_secret",)}])
 def test_what_waits_for_review_is_not_compared(person: EndUser, over: dict[str, Any]) -> None:
     knows(person, NEAR[0])
     assert near(person, accepted(TEA)) == [NEAR[0]]

@@ -97,7 +97,7 @@ def test_removed(extract: Extractor, person: EndUser, known: Fact) -> None:
     run = extract(removed=[reference(reason="  stopped\x07 in May ")], now=LATER)
     known.refresh_from_db()
     assert (run.outcome, run.refusals) == ({"named_removed": 1}, {})
-    assert (known.status, known.superseded_by, known.content) == ("superseded", None, "Drinks coffee")
+    assert (known.status, known.superseded_by, known.content) == ("archived", None, "Drinks coffee")
     assert known.valid_to
     assert LATER <= known.valid_to < LATER + timedelta(minutes=1)
     assert list(known.evidence.values_list("turn_number", flat=True)) == [1]
@@ -232,4 +232,4 @@ def test_facts_of_the_session_s_agent_may_be_named(extract: Extractor, person: E
     shared = factories.fact(person, "Prefers metric", agent_id="kitchen", scope="share")
     assert extract(removed=[GOOD]).outcome == {"named_removed": 1}
     shared.refresh_from_db()
-    assert shared.status == "superseded"
+    assert shared.status == "archived"

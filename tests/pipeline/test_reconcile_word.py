@@ -173,9 +173,13 @@ def test_refused_and_said_again_by_others(
     assert (facts(person, status="pending"), items(person)) == ([], [])
 
 
-def test_a_refused_text_that_a_key_stated_since_is_a_fact_like_others(extract: Extractor, person: EndUser) -> None:
+def test_a_refused_text_that_an_operator_approved_since_is_a_fact_like_others(
+    extract: Extractor, person: EndUser
+) -> None:
     forget(factories.fact(person, "Lives in Leiden"))
-    curation.add_fact(end_user=person, draft=FactDraft("Lives in Leiden", "identity"), actor=COMMAND, now=NOW)
+    stated = curation.add_fact(end_user=person, draft=FactDraft("Lives in Leiden", "identity"), actor=COMMAND, now=NOW)
+    assert stated.status == "pending"
+    curation.approve_fact(fact_id=stated.pk, actor=Actor.operator(factories.operator()), now=NOW)
     assert extract(candidate("Lives in Leiden")).outcome == {"reinforced": 1}
 
 

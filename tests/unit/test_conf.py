@@ -39,6 +39,8 @@ def test_the_numbers_of_the_rules() -> None:
         "context_corrections": 10,
         "context_standing": 10,
         "context_facts": 20,
+        "capacity": 500,
+        "trust_assistant": False,
     }
 
 
