@@ -491,7 +491,7 @@ class TestRaces:
         worker = start(consolidate, due(person))
         assert looked.wait(PATIENCE)
         draft = FactDraft("lives in LEIDEN", "identity")
-        given = {"end_user": person, "draft": draft, "actor": factories.COMMAND, "now": NOW}
+        given: dict[str, Any] = {"end_user": person, "draft": draft, "actor": factories.COMMAND, "now": NOW}
         late = blocked(lambda: curation.add_fact(**given))
         go_on.set()
         assert worker.result(PATIENCE).outcome == {"stored": 1}
