@@ -34,7 +34,7 @@ def _surplus(facts: FactQuerySet, limit: int, *, now: datetime) -> list[uuid.UUI
     """Those to archive, the least first: lower trust before higher, corrections after all others of their trust."""
     active = list(facts.only(*_WEIGHED).order_by("pk"))
     ours = (fact for fact in active if not fact.protected)
-    least = sorted(ours, key=lambda fact: (_is_correction(fact), rank(fact.trust), _worth(fact, now), fact.created_at))
+    least = sorted(ours, key=lambda fact: (rank(fact.trust), _is_correction(fact), _worth(fact, now), fact.created_at))
     return [fact.pk for fact in least[: max(0, len(active) - limit)]]
 
 

@@ -73,6 +73,7 @@ ORDER: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("not recalled", {"last_confirmed_at": OLD}, {"last_confirmed_at": OLD, "last_recalled_at": NOW}),
     ("mentioned less", {"mentions": 1}, {"mentions": 9}),
     ("of less trust though surer", {"trust": "assistant", "confidence": 1.0}, {"confidence": 0.6}),
+    ("of less trust though a correction", {"trust": "assistant", "category": "correction"}, {}),
     ("no correction", {"confidence": 1.0}, {"confidence": 0.6, "category": "correction"}),
     ("not corrected by an operator", {"confidence": 1.0}, {"confidence": 0.6, "source": "corrected_memory"}),
     ("older, on a tie", {"created_at": NOW - timedelta(days=1)}, {}),

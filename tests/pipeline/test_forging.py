@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from memories import curation
+from memories import conf, curation
 from memories.audit import Actor
 from memories.curation import FactDraft
 from memories.models import ActorKind, EndUser, ExtractionRun, Fact
@@ -187,20 +187,21 @@ class TestPoison:
         person.tenant.save()
         self.own(person)
         self.poison(model, person, evidence=evidence)
-        assert Fact.objects.count() == 505
-        if trusting and evidence == 2:
-            # As the gate makes them where a tenant trusts its assistant.
-            Fact.objects.filter(trust="assistant").update(status="active")
+        # Where a tenant trusts its assistant, the gate makes them active: as many as leave room for what is trusted.
+        believed = trusting and evidence == 2
+        active = set(Fact.objects.filter(status="active").values_list("content", flat=True))
+        assert active >= self.OWN
+        assert len(active) == (conf.rules(person.tenant).capacity if believed else 5)
         for query in ("", "Which poisoned penicillin tea of Leiden?"):
             for budget in (100, 200, 2000, 8000):
                 some = self.told(person, query=query, max_tokens=budget)
                 assert some
                 assert set(some[:5]) <= self.OWN
             assert set(some) >= self.OWN
-            assert (len(some) > 5) is (trusting and evidence == 2)
+            assert (len(some) > 5) is believed
 
     def test_the_control_said_by_the_person_it_crowds_them_out(self, model: Model, person: EndUser) -> None:
         self.own(person)
         self.poison(model, person, evidence=1)
-        assert Fact.objects.filter(status="active").count() == 505
+        assert Fact.objects.filter(status="archived").count() == 5
         assert not self.OWN & set(self.told(person, query="", max_tokens=200))

@@ -8,7 +8,9 @@ from pytest_django import DjangoAssertNumQueries
 
 from memories.models import EndUser, Fact, FactRelation
 from tests import factories
+from tests.api.client import HubClient
 from tests.api.conftest import Hub
+from tests.database import at_once
 from tests.vectors import embed_all
 
 DOCUMENTED = {
@@ -137,6 +139,28 @@ def test_the_same_text_again_names_the_known_fact(hub: Hub) -> None:
     assert (answer.status_code, answer.json()["code"]) == (409, "duplicate")
     assert answer.json()["existing_id"] == known
     assert Fact.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_known", [False, True], ids=["first sight", "known person"])
+def test_of_many_clients_at_once_one_states_it(transactional_db: None, is_known: bool) -> None:
+    tenant = factories.tenant()
+    plaintext = factories.api_key(tenant)[1]
+    if is_known:
+        factories.end_user(tenant, external_id="u1")
+    answers: list[Any] = at_once(16, lambda _: HubClient(plaintext).post("/facts", stated()))
+    fact = Fact.objects.get()
+    assert sorted(answer.status_code for answer in answers) == [201] + [409] * 15
+    assert {answer.json().get("existing_id", answer.json().get("id")) for answer in answers} == {str(fact.pk)}
+    assert {answer.json()["code"] for answer in answers if answer.status_code == 409} == {"duplicate"}
+    assert (fact.mentions, fact.version, fact.revisions.count()) == (1, 1, 1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_control_different_facts_are_all_kept(transactional_db: None) -> None:
+    plaintext = factories.api_key(factories.tenant())[1]
+    at_once(16, lambda index: HubClient(plaintext).post("/facts", stated(content=f"Fact {index}")))
+    assert Fact.objects.count() == 16
 
 
 def test_a_restricted_person_is_locked(hub: Hub) -> None:
