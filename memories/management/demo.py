@@ -21,6 +21,7 @@ from memories.models import (
     FactEvidence,
     Operator,
     ProfileSection,
+    ReviewItem,
     Scope,
     Session,
     SessionQueue,
@@ -30,6 +31,7 @@ from memories.models import (
     Trust,
     Turn,
 )
+from memories.pipeline.review_items import Question, ask
 
 USERNAME = "demo"
 USER_ID = "lin-wei"
@@ -172,6 +174,8 @@ def _fact(run: ExtractionRun, turn: Turn, statement: Statement, *, now: datetime
         fact=fact, turn=turn, session=turn.session, turn_number=turn.number, quote=statement.quote, created_at=now
     )
     audit.revise(fact=fact, verb="extract", actor=Actor.run(run), before={}, reason="", now=now)
+    if fact.status == Status.PENDING:
+        ask(Question(ReviewItem.Reason.ASSISTANT_TRUST, fact), run=run, now=now)
     return fact
 
 

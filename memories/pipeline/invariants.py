@@ -101,6 +101,34 @@ REVISIONS = """
     ) r ON r.fact_id = f.id
     WHERE coalesce(r.revisions, 0) <> f.version OR r.first <> 1 OR r.last <> f.version
 """
+# What waits and is asked about nowhere would wait for ever.
+UNASKED = """
+    SELECT f.id FROM memories_fact f
+    WHERE f.status = 'pending' AND NOT EXISTS (
+        SELECT 1 FROM memories_reviewitem i WHERE i.fact_id = f.id AND i.state = 'open'
+    )
+"""
+ITEMS = """
+    SELECT i.id FROM memories_reviewitem i
+    JOIN memories_enduser p ON p.id = i.end_user_id
+    LEFT JOIN memories_profilerevision s ON s.id = i.proposed_section_id
+    WHERE i.tenant_id <> p.tenant_id OR s.end_user_id <> i.end_user_id OR EXISTS (
+        SELECT 1 FROM memories_fact f WHERE f.id IN (i.fact_id, i.known_id)
+            AND (f.end_user_id <> i.end_user_id OR f.tenant_id <> i.tenant_id)
+    )
+"""
+RELATIONS = """
+    SELECT DISTINCT f.id FROM memories_factrelation r
+    JOIN memories_fact f ON f.id = r.fact_id JOIN memories_fact t ON t.id = r.target_id
+    WHERE f.end_user_id <> t.end_user_id
+"""
+# A fact whose text has just changed waits for its vector: until then its hash says so.
+VECTORS = """
+    SELECT f.id FROM memories_factvector v
+    JOIN memories_fact f ON f.id = v.fact_id JOIN memories_embeddingspace s ON s.id = v.space_id
+    WHERE v.end_user_id <> f.end_user_id OR v.tenant_id <> f.tenant_id
+        OR s.state = 'serving' AND f.embedded_hash = f.content_hash AND v.text_digest <> f.content_hash
+"""
 
 
 @dataclass(frozen=True)
@@ -188,4 +216,8 @@ INVARIANTS = (
     Invariant("active_open", "No active fact is closed or superseded.", _rows(ACTIVE_CLOSED)),
     Invariant("successors", "A superseded fact is closed and names a successor of the same person.", _rows(SUCCESSORS)),
     Invariant("revisions", "A fact has one revision for each of its versions.", _rows(REVISIONS)),
+    Invariant("asked", "Every fact that waits for review is asked about.", _rows(UNASKED)),
+    Invariant("questions", "A review item is about facts of its own tenant and person.", _rows(ITEMS)),
+    Invariant("relations", "Relations join facts of one person.", _rows(RELATIONS)),
+    Invariant("vectors", "A fact's vector is of its own text and person.", _rows(VECTORS)),
 )

@@ -12,13 +12,26 @@ from django.db import connection
 from django.db.models import F
 
 from memories import curation
+from memories.audit import Actor
 from memories.curation import FactDraft
-from memories.models import ExtractionRun, Fact, ProfileSection, Session, SessionQueue, Turn
+from memories.llm import embeddings
+from memories.models import (
+    ActorKind,
+    ExtractionRun,
+    Fact,
+    FactRelation,
+    FactVector,
+    ProfileSection,
+    Session,
+    SessionQueue,
+    Turn,
+)
 from memories.pipeline import invariants
-from tests import factories
+from tests import factories, vectors
 from tests.database import statements
 
 pytestmark = pytest.mark.django_db
+KEY = Actor(kind=ActorKind.KEY, id="7")
 SECRET = "对青霉素过敏 penicillin"
 
 
@@ -40,7 +53,21 @@ def sound() -> tuple[Session, Fact]:
     factories.evidence(fact, session.turns.get(number=1), quote="penicillin")
     factories.profile_section(person)
     factories.session(person, [("user", "Still waiting")])
+    draft = FactDraft(content="Carries an allergy card", category="other")
+    other = curation.add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=factories.NOW)
+    FactRelation.objects.create(fact=fact, target=other, type="related_to", created_at=factories.NOW)
+    vectors.embed_all(person, vectors.space(embeddings.HASHED, 16))
     return session, fact
+
+
+def suggestion() -> Fact:
+    """Of another person: a value that waits, and is asked about, because it is less sure than the one known."""
+    person = factories.end_user()
+    for city, confidence in (("Leiden", 0.9), ("Delft", 0.7)):
+        draft = FactDraft(f"Lives in {city}", "identity", key="home_city", value=city, confidence=confidence)
+        curation.add_fact(end_user=person, draft=draft, actor=KEY, now=factories.NOW)
+    assert invariants.check() == []
+    return Fact.objects.get(status="pending")
 
 
 def check() -> str:
@@ -159,6 +186,38 @@ def revision_lost(session: Session, fact: Fact) -> None:
     fact.revisions.all().delete()
 
 
+def unasked(session: Session, fact: Fact) -> None:
+    suggestion().review_items.update(state="settled")
+
+
+def foreign_question(session: Session, fact: Fact) -> None:
+    suggestion().review_items.update(known=fact)
+
+
+def question_of_another_tenant(session: Session, fact: Fact) -> None:
+    suggestion().review_items.update(tenant=fact.tenant)
+
+
+def question_about_anothers_section(session: Session, fact: Fact) -> None:
+    suggestion().review_items.update(proposed_section=factories.profile_revision(fact.end_user, version=None))
+
+
+def foreign_relation(session: Session, fact: Fact) -> None:
+    FactRelation.objects.update(target=suggestion())
+
+
+def vector_of_another_text(session: Session, fact: Fact) -> None:
+    FactVector.objects.update(text_digest=b"another")
+
+
+def foreign_vector(session: Session, fact: Fact) -> None:
+    FactVector.objects.update(end_user=factories.end_user())
+
+
+def vector_of_another_tenants(session: Session, fact: Fact) -> None:
+    FactVector.objects.update(tenant=factories.tenant())
+
+
 BREAKS: list[tuple[Callable[[Session, Fact], None], set[str]]] = [
     (gap, {"turn_numbers"}),
     (lost_turn, {"turn_numbers"}),
@@ -172,7 +231,7 @@ BREAKS: list[tuple[Callable[[Session, Fact], None], set[str]]] = [
     (foreign_turn, {"owners"}),
     (foreign_session, {"owners"}),
     (foreign_run, {"owners"}),
-    (foreign_fact, {"owners", "evidence"}),
+    (foreign_fact, {"owners", "evidence", "vectors"}),
     (foreign_profile, {"owners"}),
     (foreign_evidence, {"evidence"}),
     (misnumbered_evidence, {"evidence"}),
@@ -183,6 +242,14 @@ BREAKS: list[tuple[Callable[[Session, Fact], None], set[str]]] = [
     (never_closed, {"successors"}),
     (unrevised, {"revisions"}),
     (revision_lost, {"revisions"}),
+    (unasked, {"asked"}),
+    (foreign_question, {"questions"}),
+    (question_of_another_tenant, {"questions"}),
+    (question_about_anothers_section, {"questions"}),
+    (foreign_relation, {"relations"}),
+    (vector_of_another_text, {"vectors"}),
+    (foreign_vector, {"vectors"}),
+    (vector_of_another_tenants, {"vectors"}),
 ]
 
 
@@ -201,7 +268,7 @@ def test_it_fails_with_ids_and_without_content(with_model: None, capsys: pytest.
     _, fact = sound()
     other_text(fact.evidence.get().session, fact)
     said = StringIO()
-    with pytest.raises(CommandError, match="1 of 14 invariants do not hold") as refused:
+    with pytest.raises(CommandError, match="1 of 18 invariants do not hold") as refused:
         call_command("check_memory", stdout=said)
     assert refused.value.returncode == 1
     assert f"hashes: broken by 1. Every fact's hash is that of its text.\n    {fact.pk}\n" in said.getvalue()
