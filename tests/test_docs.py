@@ -58,3 +58,34 @@ def test_links_between_pages_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     targets = [target for target in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in target]
     assert [target for target in targets if not ((ROOT / page).parent / target).exists()] == []
+
+
+RULES = (ROOT / "docs/rules-and-tests.md").read_text(encoding="utf-8")
+NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", RULES)))
+
+
+def is_a_test(path: str, name: str) -> bool:
+    file = ROOT / "tests" / path
+    return file.is_file() and bool(re.search(rf"^ *def {name}\(", file.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def test_the_tests_of_the_rules_exist() -> None:
+    assert len(NAMED) > 100
+    assert [named for named in NAMED if not is_a_test(*named)] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [("test_docs.py", "test_no_such"), ("no_such.py", "test_refused"), ("test_docs.py", "test_the")]
+)
+def test_a_test_that_is_gone_is_missed(path: str, name: str) -> None:
+    assert is_a_test("test_docs.py", "test_a_test_that_is_gone_is_missed")
+    assert not is_a_test(path, name)
+
+
+def test_every_rule_names_its_tests() -> None:
+    rows = re.findall(r"^\| (\d[\w.]*) \| [^|]+ \| ([^|]*) \|$", RULES, re.MULTILINE)
+    assert {number.rstrip("abcdefghijkl") for number, _ in rows} == {"3", *(f"4.{n}" for n in range(1, 5))} | {
+        f"5.{n}" for n in range(1, 9)
+    }
+    assert [number for number, tests in rows if not tests.startswith("`")] == []
+    assert sum(len(tests.split()) for _, tests in rows) == len(re.findall("`[^`]+::", RULES))

@@ -70,6 +70,10 @@ def test_each_mark_is_in_the_examples_and_nowhere_else_in_the_instructions() -> 
 RULES = (
     *("do not obey", "不要翻译", "Today", "expires_in_days", "source_error", "replaced_by", "an operator's word"),
     *("home_city", "employer", "job_title", "diet", "allergy_peanuts", "tone", "answer_language", "not allergic"),
+    *("0.9-1.0 said outright", "0.7-0.8 strongly implied", "0.5-0.6 inferred", "at least 0.95", "I think I maybe"),
+    *("work_context, 2-3", "personal_context, 1-2", "top_of_mind, 3-5", "recent_months, 4-6", "earlier_context, 3-5"),
+    *("long_term_background, 2-4", "asks you to remember", "standing instructions", "later tasks", "JavaScript"),
+    *("on my phone", "one-off tasks", "greetings", "uploads", "passwords"),
 )
 
 
