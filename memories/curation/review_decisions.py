@@ -93,6 +93,7 @@ def merge_items(
         with changes.changing(kept, "merge"):
             _say_for_good(kept, content, category or kept.category, now=now)
         changes.copy_evidence(of=other, to=kept)
+        changes.relate(kept, other, RelationType.DERIVED_FROM)
         make_way(kept, changes)
     return item
 
