@@ -10,7 +10,8 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
-from memories import conf
+from memories import conf, curation
+from memories.curation import FactDraft
 from memories.models import EndUser, ExtractionRun, Fact, FactEvidence, ReviewItem, Session
 from memories.pipeline import consolidation
 from tests import factories
@@ -87,6 +88,19 @@ def test_fifty_times_the_same_fact(model: Model, person: EndUser, start: Start) 
     fact = only(person)
     assert (fact.mentions, fact.version, fact.revisions.count(), fact.confidence) == (50, 50, 50, 1.0)
     assert FactEvidence.objects.filter(fact=fact).count() == 50
+
+
+def test_a_key_states_the_same_first(model: Model, person: EndUser) -> None:
+    """The worker waits for the key's transaction, and reinforces what that leaves."""
+    draft = FactDraft("drinks TEA", "preference")
+    model.say(candidate("Drinks tea"))
+    session = factories.session(person, SAID, flush=True)
+    with in_hand(lambda: curation.add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=NOW)):
+        worker = blocked(lambda: consolidate(session))
+    run = worker.result(PATIENCE)
+    assert run
+    assert run.outcome == {"reinforced": 1}
+    assert (only(person).content, only(person).mentions) == ("drinks TEA", 2)
 
 
 @pytest.mark.parametrize("sure", [(0.9, 0.9), (0.9, 0.8), (0.8, 0.9), (1.0, 1.0)])
