@@ -180,6 +180,8 @@ class TestEachKind:
             return
         decide(item, choice)
         assert statuses(item) == (("active", "active") if choice == Choice.KEEP_BOTH else ("active", "superseded"))
+        derived = FactRelation.objects.filter(type="derived_from").values_list("fact__status", "target__status")
+        assert list(derived) == ([] if choice == Choice.KEEP_BOTH else [("active", "superseded")])
         assert invariants.check() == []
 
     @pytest.mark.parametrize("choice", list(Choice))
