@@ -4,7 +4,7 @@ from typing import Any
 
 import psycopg
 
-# Each is a query that finds what is wrong.
+# Each is a query that finds what is wrong. Beyond 500 facts a person's least are archived.
 WRONG = {
     "a user turn that not exactly one committed extraction covers": """
         SELECT t.session_id, t.number, count(r.id) FROM memories_turn t
@@ -15,7 +15,8 @@ WRONG = {
     """,
     "a turn of the user that is not exactly one fact, resting on that turn once": """
         SELECT t.session_id, t.number, count(f.id), max(f.mentions) FROM memories_turn t
-        LEFT JOIN memories_fact f ON f.end_user_id = t.end_user_id AND f.content = t.content AND f.status = 'active'
+        LEFT JOIN memories_fact f ON f.end_user_id = t.end_user_id AND f.content = t.content
+            AND f.status IN ('active', 'archived')
         LEFT JOIN memories_factevidence e ON e.fact_id = f.id
         WHERE t.role = 'user' AND t.content LIKE '%%' || %(mark)s || '%%'
         GROUP BY t.session_id, t.number
