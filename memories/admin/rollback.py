@@ -65,6 +65,11 @@ class RollbackForm(forms.Form):
                 self.add_error(name, "This tenant has none such.")
         return data
 
+    def named(self) -> list[tuple[str, Any]]:
+        """Label and value of what the valid form names."""
+        given = self.cleaned_data.items()
+        return [(str(self[name].label), value) for name, value in given if value and name != "reason"]
+
     def selector(self) -> curation.Selector:
         """What the valid form names."""
         data = self.cleaned_data
@@ -133,7 +138,14 @@ def _undo(request: HttpRequest, change_set: uuid.UUID) -> None:
 def _page(
     request: HttpRequest, form: RollbackForm, *, preview: curation.Preview | None = None, status: int = 200
 ) -> TemplateResponse:
-    context = {**admin.site.each_context(request), "title": "Roll back", "form": form, "preview": preview}
+    named = form.named() if preview else []
+    context = {
+        **admin.site.each_context(request),
+        "title": "Roll back",
+        "form": form,
+        "preview": preview,
+        "named": named,
+    }
     return TemplateResponse(request, "memories/rollback.html", context, status=status)
 
 

@@ -48,6 +48,7 @@ def test_the_preview_says_what_goes_and_nothing_goes_yet(admin: Client, session:
     page = admin.post(address, named(session))
     assert (page.status_code, shows_harmless(page)) == (200, True)
     assert '<dd id="trashed">1</dd>' in text_of(page)
+    assert f"<dt>Session</dt><dd>{session.pk}</dd>" in text_of(page)
     assert (Fact.objects.get().status, AuditEvent.objects.count()) == ("active", 0)
 
 
