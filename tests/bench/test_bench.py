@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
@@ -97,14 +96,14 @@ def test_the_page_names_the_kind_of_machine_and_the_day() -> None:
     assert "PostgreSQL 18.6" in page
 
 
-def test_the_bench_runs(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    command = [sys.executable, "-m", "tests.bench", "--size", "smoke", "--write", str(page)]
+def test_the_bench_runs() -> None:
+    # Without the row that starts a second web server and takes a minute by itself.
+    names = [name for name in rows.ROWS if name != "exact"]
+    command = [sys.executable, "-m", "tests.bench", *names, "--size", "smoke"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
-    told = page.read_text(encoding="utf-8")
-    assert told.count("\n| ") >= 2 + len(rows.ROWS)
-    assert str(ROOT) not in told
+    assert done.stdout.count("\n| ") >= 2 + len(names)
+    assert str(ROOT) not in done.stdout
 
 
 def test_an_unknown_row_is_refused() -> None:

@@ -62,6 +62,8 @@ def running(*environs: Mapping[str, str], folder: Path, beside: int = 0) -> Iter
         "DATABASE_URL": database_url(),
         "MEMORYHUB_HOME": str(folder),
         "MEMORYHUB_SECRET_KEY": settings.SECRET_KEY,
+        # As in the test itself, and loaded at once.
+        "MEMORYHUB_EMBEDDINGS": settings.MEMORYHUB_EMBEDDINGS,
     }
     workers = [Worker({**common, **environ}, folder / f"{place}.log") for place, environ in enumerate(environs)]
     try:
