@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -12,12 +12,11 @@ from django.db.models import Q, QuerySet
 from memories import audit
 from memories.audit import Actor
 from memories.curation import rollback_facts, rollback_profile
-from memories.curation.rollback_facts import Act
+from memories.curation.change_sets import ChangeSet
 from memories.curation.rollback_selection import ROLL_BACK, UNDO, Selector, touched, touched_sections
 from memories.exceptions import NotFound
 from memories.models import EndUser, Fact, FactRevision, ProfileRevision, Tenant
 from memories.pipeline import review_items
-from memories.pipeline.redaction import redact_text
 
 STEP = 500
 EXAMPLES = 10
@@ -27,7 +26,7 @@ EXAMPLES = 10
 class RolledBack:
     """Facts moved to the trash, facts put back to what they were, sections put back, and what stayed as it is."""
 
-    change_set: uuid.UUID = field(default_factory=uuid.uuid4)
+    change_set: uuid.UUID
     trashed: int = 0
     put_back: int = 0
     sections: int = 0
@@ -73,22 +72,22 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
     so does all evidence. An extraction of these sessions that is in flight, or comes later, makes new facts: delete the
     session, or roll back once more.
     """
-    done = RolledBack()
-    act = Act(actor, redact_text(reason)[0], now, done.change_set)
+    changes = ChangeSet(actor=actor, now=now, reason=reason)
+    done = RolledBack(changes.id)
     with transaction.atomic():
         facts = _lock(selector)
         done.kept = touched(selector).filter(stays=True).count()
         born, changed = ([pk for pk, first in _going(selector) if (first == 1) is there] for there in (True, False))
         for some in _read(born):
-            done.trashed += rollback_facts.trash(act, some)
+            done.trashed += rollback_facts.trash(changes, some)
         for some in _read(changed):
             for fact in some:
-                _count(done, "put_back", rollback_facts.put_back(act, fact, selector))
+                _count(done, "put_back", rollback_facts.put_back(changes, fact, selector))
         for row in touched_sections(selector).select_related("end_user"):
-            _count(done, "sections", not row.stays and rollback_profile.put_back(act, row))
+            _count(done, "sections", not row.stays and rollback_profile.put_back(changes, row))
         for ids in _steps(facts):
             review_items.settle(ids, now=now)
-        _record(act, ROLL_BACK, done, change_set=done.change_set, tenant=selector.tenant)
+        _record(changes, ROLL_BACK, done, change_set=done.change_set, tenant=selector.tenant)
     return done
 
 
@@ -97,8 +96,8 @@ def undo_rollback(*, change_set: uuid.UUID, actor: Actor, now: datetime, reason:
 
     The counts are those of what was put back. Errors: NotFound.
     """
-    done = RolledBack()
-    act = Act(actor, redact_text(reason)[0], now, done.change_set)
+    changes = ChangeSet(actor=actor, now=now, reason=reason)
+    done = RolledBack(changes.id)
     with transaction.atomic():
         facts = FactRevision.objects.filter(change_set=change_set, verb=ROLL_BACK).order_by("fact")
         sections = ProfileRevision.objects.filter(change_set=change_set, verb=ROLL_BACK).order_by("pk")
@@ -106,11 +105,11 @@ def undo_rollback(*, change_set: uuid.UUID, actor: Actor, now: datetime, reason:
         if not people:
             raise NotFound
         for revision in facts.iterator(STEP):
-            if _count(done, "put_back", rollback_facts.undo(act, revision)):
+            if _count(done, "put_back", rollback_facts.undo(changes, revision)):
                 rollback_facts.reopen([revision.fact_id], since=revision.created_at)
         for row in sections.select_related("end_user__tenant"):
-            _count(done, "sections", rollback_profile.undo(act, row))
-        _record(act, UNDO, done, change_set=change_set, tenant=people[0].tenant)
+            _count(done, "sections", rollback_profile.undo(changes, row))
+        _record(changes, UNDO, done, change_set=change_set, tenant=people[0].tenant)
     return done
 
 
@@ -152,13 +151,13 @@ def _count(done: RolledBack, name: str, is_done: bool) -> bool:
     return is_done
 
 
-def _record(act: Act, verb: str, done: RolledBack, *, change_set: uuid.UUID, tenant: Tenant) -> None:
+def _record(changes: ChangeSet, verb: str, done: RolledBack, *, change_set: uuid.UUID, tenant: Tenant) -> None:
     audit.record(
-        actor=act.actor,
+        actor=changes.actor,
         verb=verb,
         target=done,
         object_id=change_set,
         tenant=tenant,
-        now=act.now,
+        now=changes.now,
         counts=done.counts,
     )

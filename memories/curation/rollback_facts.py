@@ -2,64 +2,49 @@
 
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from copy import copy
 from datetime import datetime
 from typing import Any
 
-from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from memories import audit
-from memories.audit import Actor
 from memories.curation import item_states
+from memories.curation.change_sets import ChangeSet
 from memories.curation.rollback_selection import ROLL_BACK, UNDO, Selector, revisions
+from memories.exceptions import DuplicateFact
 from memories.models import Fact, FactRevision, ReviewItem, Status
 
 
-@dataclass(frozen=True)
-class Act:
-    """Who does it, why and when, and what its revisions share."""
-
-    actor: Actor
-    reason: str
-    now: datetime
-    change_set: uuid.UUID
-
-
-def trash(act: Act, facts: Iterable[Fact]) -> int:
+def trash(changes: ChangeSet, facts: Iterable[Fact]) -> int:
     """Move the facts to the trash; how many. No refusal: the same may honestly be said again."""
     count = 0
     for fact in facts:
-        before = audit.snapshot(fact)
-        fact.status, fact.trashed_at = Status.TRASHED, act.now
-        _keep(act, fact, before, ROLL_BACK)
+        with changes.changing(fact, ROLL_BACK):
+            fact.status, fact.trashed_at = Status.TRASHED, changes.now
         count += 1
     return count
 
 
-def put_back(act: Act, fact: Fact, selector: Selector) -> bool:
+def put_back(changes: ChangeSet, fact: Fact, selector: Selector) -> bool:
     """Make the fact what it was before the selected revisions; False when something stands in its place by now."""
     own = list(revisions(selector).filter(fact=fact).order_by("-version"))
-    before = audit.snapshot(fact)
-    for revision in own:
-        audit.put_back(fact, revision.before)
-    if fact.status == Status.ACTIVE != before["status"] and _is_replaced(fact, before["superseded_by"]):
+    state = {name: value for revision in own for name, value in revision.before.items()}
+    was = copy(fact)
+    audit.put_back(was, state)
+    if was.status == Status.ACTIVE != fact.status and _is_replaced(was, fact.superseded_by_id):
         return False
-    if not _kept_unless_said(act, fact, before, ROLL_BACK):
+    if not _put_back(changes, fact, state, ROLL_BACK):
         return False
     if fact.status == Status.PENDING:
         reopen([fact.pk], since=own[-1].created_at)
     return True
 
 
-def undo(act: Act, revision: FactRevision) -> bool:
+def undo(changes: ChangeSet, revision: FactRevision) -> bool:
     """Take back what a roll back did to a fact; False when it changed since, or another one says the same by now."""
     fact = Fact.objects.select_for_update(no_key=True).get(pk=revision.fact_id)
-    if fact.version != revision.version:
-        return False
-    before = audit.snapshot(fact)
-    audit.put_back(fact, revision.before)
-    return _kept_unless_said(act, fact, before, UNDO)
+    return fact.version == revision.version and _put_back(changes, fact, revision.before, UNDO)
 
 
 def reopen(facts: Sequence[uuid.UUID], *, since: datetime) -> None:
@@ -69,7 +54,7 @@ def reopen(facts: Sequence[uuid.UUID], *, since: datetime) -> None:
     item_states.reopen(settled)
 
 
-def _is_replaced(fact: Fact, successor: str | None) -> bool:
+def _is_replaced(fact: Fact, successor: uuid.UUID | None) -> bool:
     """Whether its successor is still served, or another fact has a value for its key by now."""
     served = Fact.objects.of(fact.tenant, fact.end_user).filter(status=Status.ACTIVE).exclude(pk=fact.pk)
     rivals = Q(agent_id=fact.agent_id, category=fact.category, key=fact.key) if fact.key and fact.value else Q()
@@ -77,27 +62,11 @@ def _is_replaced(fact: Fact, successor: str | None) -> bool:
     return bool(in_place) and served.filter(in_place).exists()
 
 
-def _kept_unless_said(act: Act, fact: Fact, before: dict[str, Any], verb: str) -> bool:
-    """Save it; False when another live fact has its text, which fact_text_once forbids."""
+def _put_back(changes: ChangeSet, fact: Fact, state: dict[str, Any], verb: str) -> bool:
+    """False when another live fact has its text, which fact_text_once forbids."""
     try:
-        with transaction.atomic():
-            _keep(act, fact, before, verb)
-    except IntegrityError:
+        with changes.changing(fact, verb):
+            audit.put_back(fact, state)
+    except DuplicateFact:
         return False
     return True
-
-
-def _keep(act: Act, fact: Fact, before: dict[str, Any], verb: str) -> None:
-    fact.version += 1
-    fact.updated_at = act.now
-    fact.refresh_decay(now=act.now)
-    fact.save()
-    audit.revise(
-        fact=fact,
-        verb=verb,
-        actor=act.actor,
-        before=before,
-        reason=act.reason,
-        now=act.now,
-        change_set=act.change_set,
-    )
