@@ -5,17 +5,11 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from memories.curation.change_sets import ChangeSet
-from memories.models import Fact, ReviewItem, Status, Trust
+from memories.models import Fact, ReviewItem, Status
 from memories.pipeline import review_items
-from memories.pipeline.review_items import Question
+from memories.pipeline.review_items import REASON_OF_FLAG, REASON_OF_TRUST, Question
 
 State, Reason = ReviewItem.State, ReviewItem.Reason
-# A flag that says by itself why a fact waits; else its trust does.
-_REASON_OF_FLAG = {"instructions": Reason.INSTRUCTIONS, "possible_secret": Reason.POSSIBLE_SECRET}
-_REASON_OF_TRUST: dict[str, ReviewItem.Reason] = {
-    Trust.ASSISTANT: Reason.ASSISTANT_TRUST,
-    Trust.TOOL: Reason.TOOL_TRUST,
-}
 
 
 def close(item: ReviewItem, state: str, changes: ChangeSet) -> None:
@@ -79,5 +73,5 @@ def part(facts: Collection[uuid.UUID]) -> None:
 
 
 def _why(fact: Fact) -> ReviewItem.Reason:
-    flagged = [reason for flag, reason in _REASON_OF_FLAG.items() if flag in fact.flags]
-    return flagged[0] if flagged else _REASON_OF_TRUST.get(fact.trust, Reason.SUGGESTED)
+    flagged = [reason for flag, reason in REASON_OF_FLAG.items() if flag in fact.flags]
+    return flagged[0] if flagged else REASON_OF_TRUST.get(fact.trust, Reason.SUGGESTED)

@@ -4,23 +4,16 @@ import uuid
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from memories.models import Fact, RelationType, ReviewItem, Trust
-from memories.pipeline import review_items, rules_extraction, suspicion
+from memories.models import Fact, RelationType, ReviewItem
+from memories.pipeline import review_items
 from memories.pipeline.fact_rows import Writer
 from memories.pipeline.gate import Accepted, rank
 from memories.pipeline.known import Known
-from memories.pipeline.review_items import Question
+from memories.pipeline.review_items import REASON_OF_FLAG, REASON_OF_TRUST, Question
 
 Reason = ReviewItem.Reason
 # With each near fact that nobody judged a person is asked about a pair: the nearest tell enough.
 MOST_DUPLICATES = 2
-
-_REASON_OF_FLAG = {
-    suspicion.POSSIBLE_SECRET: Reason.POSSIBLE_SECRET,
-    suspicion.INSTRUCTIONS: Reason.INSTRUCTIONS,
-    rules_extraction.SUGGESTED: Reason.SUGGESTED,
-}
-_REASON_OF_TRUST = {Trust.ASSISTANT: Reason.ASSISTANT_TRUST, Trust.TOOL: Reason.TOOL_TRUST}
 
 
 @dataclass(frozen=True)
@@ -97,7 +90,7 @@ class Desk:
             return
         self.ask(why, fact=fact, known=known)
         for flag in candidate.flags:
-            self.ask(_REASON_OF_FLAG[flag], fact=fact)
+            self.ask(REASON_OF_FLAG[flag], fact=fact)
         if known and opposed:
             self.writer.relate(fact, RelationType.CONTRADICTS, [known])
 
@@ -106,7 +99,7 @@ class Desk:
         fact = self._wait(candidate, suggestion, "suggested", "reinforced")
         if fact is None:
             return
-        for reason in [_REASON_OF_FLAG[flag] for flag in candidate.flags] or [_REASON_OF_TRUST[candidate.trust]]:
+        for reason in [REASON_OF_FLAG[flag] for flag in candidate.flags] or [REASON_OF_TRUST[candidate.trust]]:
             self.ask(reason, fact=fact, known=known)
 
     def join(self, candidate: Accepted, suggestion: Fact) -> None:

@@ -7,7 +7,8 @@ from datetime import datetime
 
 from django.db.models import F, Q
 
-from memories.models import ExtractionRun, Fact, ProfileRevision, ReviewItem, Status
+from memories.models import ExtractionRun, Fact, ProfileRevision, ReviewItem, Status, Trust
+from memories.pipeline import rules_extraction, suspicion
 
 Kind, Reason = ReviewItem.Kind, ReviewItem.Reason
 KIND_OF: dict[str, ReviewItem.Kind] = {
@@ -23,6 +24,16 @@ KIND_OF: dict[str, ReviewItem.Kind] = {
     Reason.NOT_JUDGED: Kind.DUPLICATE,
     Reason.INSTRUCTIONS: Kind.FLAGGED,
     Reason.POSSIBLE_SECRET: Kind.HELD,
+}
+# Why a fact waits for what its flags say, the gravest first; without one, for its trust.
+REASON_OF_FLAG: dict[str, ReviewItem.Reason] = {
+    suspicion.INSTRUCTIONS: Reason.INSTRUCTIONS,
+    suspicion.POSSIBLE_SECRET: Reason.POSSIBLE_SECRET,
+    rules_extraction.SUGGESTED: Reason.SUGGESTED,
+}
+REASON_OF_TRUST: dict[str, ReviewItem.Reason] = {
+    Trust.ASSISTANT: Reason.ASSISTANT_TRUST,
+    Trust.TOOL: Reason.TOOL_TRUST,
 }
 
 
