@@ -1,6 +1,7 @@
 """Typed access to the settings: the numbers of the rules (with a tenant's own) and the model's endpoint."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from django.conf import settings
@@ -12,6 +13,8 @@ EMBEDDINGS_OPENAI = "openai"
 # Vectors of hashed words, for tests.
 EMBEDDINGS_HASHED = "hashed"
 LOCAL_EMBEDDINGS = ("use-multilingual-3", "use-multilingual-3+e5-small")
+# An allergy must not fade, nor who somebody is.
+HALF_LIVES: Mapping[str, float | None] = {"identity": None, "relationship": None, "constraint": None}
 _EMBEDDING_MODELS = {
     EMBEDDINGS_LOCAL: LOCAL_EMBEDDINGS[0],
     EMBEDDINGS_OPENAI: "text-embedding-3-small",
@@ -38,9 +41,42 @@ class Rules:
     context_corrections: int = 10
     context_standing: int = 10
     context_facts: int = 20
+    context_episodes: int = 3
     # Active facts of one person, 10 to 5,000; 0: no bound.
     capacity: int = 500
     trust_assistant: bool = False
+    # Working memory (rules.md, 6.1). Compaction keeps at most this share of either limit; it waits for quiet, since
+    # reading trims the window anyway.
+    window_tokens: int = 8_000
+    window_rounds: int = 10
+    window_keep: float = 0.8
+    compaction_quiet_seconds: int = 5
+    compaction_wait_seconds: int = 60
+    # Episodes (6.2, 6.3).
+    idle_seconds: int = 1_800
+    episode_turns: int = 4
+    episode_quality: float = 0.5
+    # Of importance, decayed: below it an episode is not served.
+    served_importance: float = 0.3
+    # Decay and forgetting (7). Half-lives in days by category; None: it never fades; a missing one is `half_life_days`.
+    half_life_days: float = 90.0
+    half_lives: Mapping[str, float | None] = field(default_factory=lambda: dict(HALF_LIVES))
+    grace_days: float = 30.0
+    forget_below: float = 0.2
+    forget_episodes_below: float = 0.1
+    trash_days: int = 30
+    brake_share: float = 0.2
+    brake_count: int = 100
+    # Local hour of the nightly pass.
+    nightly_hour: int = 3
+    # Upkeep (7.5), off by default.
+    staleness_review: bool = False
+    stale_days: int = 90
+    stale_least: int = 3
+    stale_most: int = 10
+    merge_crowded: bool = False
+    crowded_facts: int = 8
+    merged_most: int = 8
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from memories.models import (
     ActorKind,
     APIKey,
     EndUser,
+    Episode,
     ExtractionRun,
     Fact,
     FactEvidence,
@@ -54,6 +55,29 @@ def session(person: EndUser, turns: Sequence[tuple[str, str]] = (("user", "Hello
     receipt = ingest.store_turns(tenant=person.tenant, user_id=person.external_id, messages=messages, **given)
     assert receipt.session
     return receipt.session
+
+
+def episode(of: Session, summary: str = "Asked about the invoice of May", **over: Any) -> Episode:
+    """An active episode of the session's first turn; `now` sets all of its times."""
+    now = over.pop("now", NOW)
+    given = {
+        "first_number": 1,
+        "last_number": 1,
+        "fed_turns": 1,
+        "importance": 0.6,
+        "quality": 0.9,
+        "extractor": "llm:test",
+        "started_at": now,
+        "ended_at": now,
+        "created_at": now,
+        "updated_at": now,
+        "decay_score": over.get("importance", 0.6),
+        **over,
+    }
+    row = Episode(tenant=of.tenant, end_user=of.end_user, session=of, **given)
+    row.say(summary)
+    row.save()
+    return row
 
 
 def fact(person: EndUser, content: str = "Lives in Leiden", **over: Any) -> Fact:

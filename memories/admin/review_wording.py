@@ -20,6 +20,7 @@ WHY: dict[str, str] = {
     "served meanwhile.",
     Reason.INSTRUCTIONS: "It reads like an instruction to a model. It is not served until somebody approves it.",
     Reason.POSSIBLE_SECRET: "It may hold a password or a key. It is not served until somebody approves it.",
+    Reason.POOR_QUALITY: "It says too little of its conversation. It is not served until somebody approves it.",
 }
 SECTION_WHY = "An operator wrote this section, and an extraction proposes another text. What stands is still served."
 KIND_COLOURS: dict[str, str] = {
@@ -28,6 +29,7 @@ KIND_COLOURS: dict[str, str] = {
     Kind.DUPLICATE: "info",
     Kind.FLAGGED: "danger",
     Kind.HELD: "warning",
+    Kind.EPISODE: "info",
 }
 STATE_COLOURS: dict[str, str] = {
     "waiting": "warning",

@@ -30,6 +30,7 @@ from memories.models import (
     Tenant,
     Trust,
     Turn,
+    WorkingMemory,
 )
 from memories.pipeline.review_items import Question, ask
 
@@ -134,6 +135,7 @@ def _turns(person: EndUser, conversation: Conversation, *, now: datetime) -> lis
         last_turn_at=now,
     )
     SessionQueue.objects.create(session=session, extracted_number=len(counts))
+    WorkingMemory.objects.create(session=session)
     return Turn.objects.bulk_create(
         Turn(
             tenant=person.tenant,

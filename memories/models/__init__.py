@@ -4,7 +4,8 @@ from memories.models.actors import ActorKind
 from memories.models.api_keys import APIKey, Scope
 from memories.models.audit import AuditEvent
 from memories.models.conversations import Role, Session, SessionQueue, Turn
-from memories.models.embeddings import EmbeddingSpace, FactVector, TurnVector
+from memories.models.embeddings import EmbeddingSpace, EpisodeVector, FactVector, TurnVector
+from memories.models.episodes import Episode, EpisodeQuerySet, EpisodeStatus
 from memories.models.evidence import FactEvidence, FactRelation, RelationType
 from memories.models.facts import (
     Category,
@@ -16,6 +17,7 @@ from memories.models.facts import (
     Status,
     Trust,
 )
+from memories.models.forgetting import DecayPass
 from memories.models.idempotency import IdempotencyRecord
 from memories.models.operators import Operator
 from memories.models.people import EndUser
@@ -27,15 +29,21 @@ from memories.models.runs import ExtractionRun
 from memories.models.tenants import Tenant
 from memories.models.throttles import ThrottleCounter
 from memories.models.workers import EndpointState, WorkerHeartbeat, WorkerKind
+from memories.models.working_memory import WorkingMemory
 
 __all__ = [
     "APIKey",
     "ActorKind",
     "AuditEvent",
     "Category",
+    "DecayPass",
     "EmbeddingSpace",
     "EndUser",
     "EndpointState",
+    "Episode",
+    "EpisodeQuerySet",
+    "EpisodeStatus",
+    "EpisodeVector",
     "ExtractionRun",
     "Fact",
     "FactEvidence",
@@ -66,4 +74,5 @@ __all__ = [
     "TurnVector",
     "WorkerHeartbeat",
     "WorkerKind",
+    "WorkingMemory",
 ]

@@ -1,4 +1,4 @@
-"""Vectors of turns and facts, each in the space of the model that made it; spaces are never mixed."""
+"""Vectors of turns, facts and episodes, each in the space of the model that made it; spaces are never mixed."""
 
 from datetime import datetime
 from typing import Self
@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 from pgvector.django import HalfVectorField
 
 from memories.models.conversations import Session, Turn
+from memories.models.episodes import Episode
 from memories.models.facts import Fact
 from memories.models.people import EndUser
 from memories.models.tenants import Tenant
@@ -125,3 +126,23 @@ class FactVector(Vector):
 
     def __str__(self) -> str:
         return f"Vector of fact {self.fact_id}"
+
+
+class EpisodeVector(Vector):
+    episode = models.ForeignKey(
+        Episode, on_delete=models.DO_NOTHING, related_name="vectors", db_index=False, db_constraint=False
+    )
+    text_digest = models.BinaryField(max_length=32, help_text="The episode's content_hash when it was made.")
+
+    class Meta:
+        constraints = [
+            # One vector per episode and space, replaced when the text changes. Serves the cascade from it, too.
+            models.UniqueConstraint(fields=["episode", "space"], name="episode_vector_once"),
+        ]
+        indexes = [
+            # Serves reading all of one person's vectors.
+            models.Index(fields=["end_user", "space"], name="episode_vector_of_end_user_idx"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Vector of episode {self.episode_id}"

@@ -195,6 +195,13 @@ class Fact(models.Model):
             models.Index(fields=["tenant"], name="fact_public_idx", condition=Q(scope="public") & Q(status="active")),
             # Serves the decay pass: only what is due.
             models.Index(fields=["forget_at"], name="fact_forget_at_idx", condition=Q(status="active")),
+            # Serve it for what expires, and for what has been in the trash long enough.
+            models.Index(
+                fields=["expires_at"],
+                name="fact_expires_idx",
+                condition=Q(status__in=["active", "pending"]) & Q(expires_at__isnull=False),
+            ),
+            models.Index(fields=["trashed_at"], name="fact_trash_idx", condition=Q(status="trashed")),
             # Serves the embedder once a second. No verb has to mark a fact: its hash changes with its text.
             models.Index(fields=["-updated_at"], name="fact_unembedded_idx", condition=UNEMBEDDED),
             # Serves the tag filter.

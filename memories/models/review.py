@@ -5,6 +5,7 @@ from typing import Self
 from django.db import models
 from django.db.models import Q
 
+from memories.models.episodes import Episode
 from memories.models.facts import Fact
 from memories.models.ids import new_id
 from memories.models.people import EndUser
@@ -26,6 +27,7 @@ class ReviewItem(models.Model):
         DUPLICATE = "possible_duplicate", "Possible duplicate"
         FLAGGED = "flagged"
         HELD = "held"
+        EPISODE = "poor_episode", "Poor episode"
 
     class Reason(models.TextChoices):
         """Why a person has to decide it; each belongs to one kind."""
@@ -46,6 +48,8 @@ class ReviewItem(models.Model):
         # Flagged and held.
         INSTRUCTIONS = "instructions", "Speaks to a model"
         POSSIBLE_SECRET = "possible_secret", "May hold a secret"
+        # Poor episode.
+        POOR_QUALITY = "poor_quality", "Says too little of its conversation"
 
     class State(models.TextChoices):
         OPEN = "open"
@@ -70,6 +74,9 @@ class ReviewItem(models.Model):
     proposed_section = models.ForeignKey(
         ProfileRevision, null=True, on_delete=models.CASCADE, related_name="+", help_text="Of the profile, instead."
     )
+    episode = models.ForeignKey(
+        Episode, null=True, on_delete=models.CASCADE, related_name="review_items", help_text="A poor one, instead."
+    )
     extraction = models.ForeignKey(ExtractionRun, null=True, on_delete=models.SET_NULL, related_name="+")
     state = models.CharField(max_length=9, choices=State.choices, default=State.OPEN)
     version = models.PositiveIntegerField(default=1)
@@ -89,8 +96,11 @@ class ReviewItem(models.Model):
             models.UniqueConstraint(
                 fields=["fact", "known", "kind"],
                 name="review_open_once",
-                condition=Q(state="open", proposed_section=None),
+                condition=Q(state="open", proposed_section=None, episode=None),
                 nulls_distinct=False,
+            ),
+            models.UniqueConstraint(
+                fields=["episode"], name="review_episode_once", condition=Q(state="open", episode__isnull=False)
             ),
         ]
         indexes = [

@@ -39,6 +39,10 @@ class Tenant(models.Model):
     max_attempts = models.PositiveIntegerField(
         null=True, blank=True, validators=_between(1, 20), help_text="Failed attempts before parking; empty: the hub's."
     )
+    numbers = models.JSONField(
+        default=dict, blank=True, help_text="Name of a rule → the tenant's own number; a missing one is the hub's."
+    )
+    decayed_on = models.DateField(null=True, editable=False, help_text="Its own day of the last nightly pass.")
     created_at = models.DateTimeField()
 
     class Meta:

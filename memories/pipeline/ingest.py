@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from memories import conf
 from memories.exceptions import ExternalIdReused, Fault, PersonRestricted
 from memories.llm import tokens
-from memories.models import EndUser, Session, SessionQueue, Tenant, Turn
+from memories.models import EndUser, Session, SessionQueue, Tenant, Turn, WorkingMemory
 from memories.pipeline import debounce, redaction
 from memories.pipeline.closing import locked_queue, save_locked
 from memories.pipeline.debounce import ExtractionStatus
@@ -211,7 +211,9 @@ def _make_session(tenant: Tenant, *, user_id: str, session_id: str, agent_id: st
         external_id=session_id,
         defaults={"tenant": tenant, "created_at": now, "last_turn_at": now},
     )
-    SessionQueue.objects.get_or_create(session=session)
+    # Whoever comes second finds them made: one statement each, where a look before would be a second.
+    SessionQueue.objects.bulk_create([SessionQueue(session=session)], ignore_conflicts=True)
+    WorkingMemory.objects.bulk_create([WorkingMemory(session=session)], ignore_conflicts=True)
     return True
 
 

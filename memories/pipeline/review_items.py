@@ -24,6 +24,7 @@ KIND_OF: dict[str, ReviewItem.Kind] = {
     Reason.NOT_JUDGED: Kind.DUPLICATE,
     Reason.INSTRUCTIONS: Kind.FLAGGED,
     Reason.POSSIBLE_SECRET: Kind.HELD,
+    Reason.POOR_QUALITY: Kind.EPISODE,
 }
 # Why a fact waits for what its flags say, the gravest first; without one, for its trust.
 REASON_OF_FLAG: dict[str, ReviewItem.Reason] = {
