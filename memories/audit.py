@@ -106,8 +106,24 @@ def revise(
 
     `change_set` is shared by the revisions of one decision.
     """
+    row = revision(fact=fact, verb=verb, actor=actor, before=before, reason=reason, now=now, change_set=change_set)
+    row.save(force_insert=True)
+    return row
+
+
+def revision(
+    *,
+    fact: Fact,
+    verb: str,
+    actor: Actor,
+    before: dict[str, Any],
+    reason: str,
+    now: datetime,
+    change_set: uuid.UUID | None = None,
+) -> FactRevision:
+    """The same, not written yet: for many at once."""
     after = snapshot(fact)
-    return FactRevision.objects.create(
+    return FactRevision(
         fact=fact,
         version=fact.version,
         verb=verb,

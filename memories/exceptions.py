@@ -7,6 +7,7 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 │   ├── OperatorWord        409
 │   ├── ExternalIdReused    409
 │   ├── DuplicateFact       409
+│   ├── CapacityReached     409
 │   ├── IdempotencyKeyBusy  409    with Retry-After
 │   └── ReembedRunning      409    another process builds a space
 ├── PreconditionFailed      412
@@ -106,6 +107,12 @@ class DuplicateFact(Conflict):
     def __init__(self, detail: str = "", *, fact_id: UUID | None = None) -> None:
         super().__init__(detail)
         self.fact_id = fact_id
+
+
+class CapacityReached(Conflict):
+    """The person has as many active facts as the tenant allows; forget some, or raise the capacity."""
+
+    code = "capacity"
 
 
 class IdempotencyKeyBusy(Conflict):

@@ -5,7 +5,17 @@ import uuid
 from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
 
 from memories.exceptions import NotFound
-from memories.models import EmbeddingSpace, EndUser, ExtractionRun, Fact, FactEvidence, FactVector, Session, Tenant
+from memories.models import (
+    EmbeddingSpace,
+    EndUser,
+    ExtractionRun,
+    Fact,
+    FactEvidence,
+    FactQuerySet,
+    FactVector,
+    Session,
+    Tenant,
+)
 
 # The model that serves, once a fact's present text has its vector.
 _EMBEDDED_BY = Subquery(
@@ -52,7 +62,7 @@ def fact(*, tenant: Tenant, fact_id: uuid.UUID) -> Fact:
     return found
 
 
-def facts(tenant: Tenant) -> QuerySet[Fact]:
+def facts(tenant: Tenant) -> FactQuerySet:
     """A tenant's facts with all that an answer shows of them."""
     evidence = Prefetch("evidence", queryset=FactEvidence.objects.select_related("session"))
     older = Prefetch("older", queryset=Fact.objects.only("superseded_by").order_by("pk"))

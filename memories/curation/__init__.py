@@ -2,7 +2,9 @@
 
 from memories.curation.adding import FactDraft, add_fact
 from memories.curation.deciding import Choice, Seen, choices_of
+from memories.curation.documents import DocumentFact, import_document
 from memories.curation.facts import correct_fact, delete_fact, edit_fact, forget_fact, restore_fact
+from memories.curation.feedback import give_feedback
 from memories.curation.keys import authenticate_key, create_api_key, revoke_api_key
 from memories.curation.people import person_for_writing, save_tenant, update_person
 from memories.curation.profile import (
@@ -27,6 +29,7 @@ from memories.curation.undo import may_undo, undo_decision
 __all__ = [
     "Allowance",
     "Choice",
+    "DocumentFact",
     "FactDraft",
     "Preview",
     "Seen",
@@ -45,6 +48,8 @@ __all__ = [
     "edit_fact",
     "facts_of_session",
     "forget_fact",
+    "give_feedback",
+    "import_document",
     "keep_both",
     "may_undo",
     "merge_items",

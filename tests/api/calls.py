@@ -64,6 +64,12 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "deleteFact": lambda ids: Call(path={"fact_id": ids.fact}, query={"hard": "true"}),
     "listFactHistory": lambda ids: Call(path={"fact_id": ids.fact}),
     "restoreFact": lambda ids: Call(path={"fact_id": ids.trashed}, body={"version": 1}),
+    "giveFactFeedback": lambda ids: Call(path={"fact_id": ids.fact}, body={"useful": False}),
+    "getMemory": lambda ids: Call(query={"user_id": ids.user_id}),
+    "putMemory": lambda ids: Call(
+        query={"user_id": ids.user_id},
+        body={"user": {"topOfMind": {"summary": "taken over"}}, "facts": [{"id": ids.fact, "content": "taken over"}]},
+    ),
     "getProfile": lambda ids: Call(query={"user_id": ids.user_id}),
     "writeProfileSection": lambda ids: Call(
         path={"section": "top_of_mind"}, body={"user_id": ids.user_id, "summary": "taken over"}

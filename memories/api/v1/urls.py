@@ -4,7 +4,8 @@ from django.urls import path
 
 from memories.api.v1.views.context import ContextView
 from memories.api.v1.views.extractions import ExtractionRetryView, ExtractionsView, ExtractionView
-from memories.api.v1.views.facts import FactHistoryView, FactRestoreView, FactsView, FactView
+from memories.api.v1.views.facts import FactFeedbackView, FactHistoryView, FactRestoreView, FactsView, FactView
+from memories.api.v1.views.memory import MemoryView
 from memories.api.v1.views.people import PeopleView, PersonView
 from memories.api.v1.views.profile import ProfileSectionView, ProfileView
 from memories.api.v1.views.search import SearchView
@@ -25,6 +26,8 @@ urlpatterns = [
     path("facts/<uuid:fact_id>", FactView.as_view()),
     path("facts/<uuid:fact_id>/history", FactHistoryView.as_view()),
     path("facts/<uuid:fact_id>/restore", FactRestoreView.as_view()),
+    path("facts/<uuid:fact_id>/feedback", FactFeedbackView.as_view()),
+    path("memory", MemoryView.as_view()),
     path("profile", ProfileView.as_view()),
     path("profile/<str:section>", ProfileSectionView.as_view()),
     path("users", PeopleView.as_view()),

@@ -104,6 +104,10 @@ class FactChangesSerializer(StatedSerializer, Changes):
         return Changes.validate(self, StatedSerializer.validate(self, attrs))
 
 
+class FactFeedbackSerializer(Strict):
+    useful = Flag()
+
+
 class RestoreSerializer(Strict):
     version = Whole(min_value=1, max_value=2**31 - 1, required=False, allow_null=True)
 

@@ -14,6 +14,7 @@ from memories.api.v1.serializers.facts import (
     ANY_STATUS,
     FactChangesSerializer,
     FactDeletion,
+    FactFeedbackSerializer,
     FactSerializer,
     FactsQuery,
     NewFactSerializer,
@@ -151,6 +152,27 @@ class FactRestoreView(FactEndpoint):
     def post(self, request: Request, fact_id: uuid.UUID) -> Response:
         version = self.body(RestoreSerializer).get("version")
         curation.restore_fact(version=version, **self.change(fact_id))
+        return self.fact_answer(fact_id)
+
+
+class FactFeedbackView(FactEndpoint):
+    @operation(
+        "giveFactFeedback",
+        "Say whether a fact helped",
+        description=(
+            "A useful one counts as confirmed now and matters more (importance + 0.05), another matters less (− 0.1). "
+            "What an operator corrected, pinned or locked stays as it is."
+        ),
+        scope=Scope.WRITE,
+        request=FactFeedbackSerializer,
+        parameters=[etag(200)],
+        answers={200: FactSerializer},
+        problems=(404, 409, 423),
+        idempotent=True,
+    )
+    def post(self, request: Request, fact_id: uuid.UUID) -> Response:
+        useful = self.body(FactFeedbackSerializer)["useful"]
+        curation.give_feedback(fact_id=fact_id, tenant=self.tenant, useful=useful, actor=self.actor, now=self.now)
         return self.fact_answer(fact_id)
 
 

@@ -1,0 +1,166 @@
+"""/memory: one person's memory as a document of DeerFlow's shape, out and in."""
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from rest_framework import serializers
+
+from memories.api.v1.serializers.fields import CleanText, Identifier, Moment, Share, Strict, Text
+from memories.curation import DocumentFact
+from memories.exceptions import InvalidInput
+from memories.models import Category, Fact, ProfileSection, Section
+
+VERSION = "1.0"
+MANUAL = "manual"
+MAX_FACTS = 5000
+DEFAULT_CONFIDENCE = 0.5
+# Our section → the part and the name that it has in the document.
+PLACES: Mapping[str, tuple[str, str]] = {
+    Section.WORK_CONTEXT: ("user", "workContext"),
+    Section.PERSONAL_CONTEXT: ("user", "personalContext"),
+    Section.TOP_OF_MIND: ("user", "topOfMind"),
+    Section.RECENT_MONTHS: ("history", "recentMonths"),
+    Section.EARLIER_CONTEXT: ("history", "earlierContext"),
+    Section.LONG_TERM_BACKGROUND: ("history", "longTermBackground"),
+}
+
+
+class Lenient(serializers.Serializer[Any]):
+    """Another program's document: what we do not know in it means nothing here."""
+
+
+class PartSerializer(Lenient):
+    summary = CleanText(max_length=4000, allow_blank=True, required=False)
+    updatedAt = serializers.CharField(required=False, allow_blank=True, allow_null=True)  # noqa: N815
+
+
+class UserPartsSerializer(Lenient):
+    workContext = PartSerializer(required=False)  # noqa: N815
+    personalContext = PartSerializer(required=False)  # noqa: N815
+    topOfMind = PartSerializer(required=False)  # noqa: N815
+
+
+class HistoryPartsSerializer(Lenient):
+    recentMonths = PartSerializer(required=False)  # noqa: N815
+    earlierContext = PartSerializer(required=False)  # noqa: N815
+    longTermBackground = PartSerializer(required=False)  # noqa: N815
+
+
+class DocumentFactSerializer(Lenient):
+    id = Text(required=False, allow_null=True, allow_blank=True, max_length=255)
+    content = CleanText(max_length=2000)
+    category = Text(default=Category.CONTEXT.value, max_length=100, help_text="One that is not known counts as other.")
+    confidence = Share(default=DEFAULT_CONFIDENCE)
+    createdAt = Text(required=False, allow_null=True, allow_blank=True, max_length=40)  # noqa: N815
+    source = Text(  # type: ignore[assignment]
+        required=False, allow_null=True, allow_blank=True, max_length=255, help_text="The conversation that it is from."
+    )
+    sourceError = CleanText(  # noqa: N815
+        required=False, allow_null=True, allow_blank=True, max_length=2000, help_text="Of a correction: what was wrong."
+    )
+
+
+class DocumentSerializer(Lenient):
+    """A memory document; what is left out stays as it is."""
+
+    version = serializers.CharField(default=VERSION)
+    lastUpdated = serializers.CharField(required=False, allow_blank=True, allow_null=True)  # noqa: N815
+    user = UserPartsSerializer(required=False)
+    history = HistoryPartsSerializer(required=False)
+    facts = serializers.ListField(child=DocumentFactSerializer(), required=False, max_length=MAX_FACTS)
+
+
+class NamedDocumentSerializer(DocumentSerializer):
+    user_id = Identifier(required=False, help_text="Here or in the query.")
+
+
+class PersonParameter(Strict):
+    user_id = Identifier(required=False, help_text="Here or in the body.")
+
+
+def named_person(body: Mapping[str, Any], query: Mapping[str, Any]) -> str:
+    """Whose document it is. Errors: InvalidInput when nobody is named, or two different people."""
+    named = {where["user_id"] for where in (body, query) if "user_id" in where}
+    if not named:
+        raise InvalidInput.at("/user_id", "Say whose memory it is, here or in the query.", code="required")
+    if len(named) > 1:
+        raise InvalidInput.at("/user_id", "The query names another person.", code="mismatch")
+    return str(named.pop())
+
+
+def sections_of(document: Mapping[str, Any]) -> dict[str, str]:
+    """The summaries that the document holds, by our sections; an empty one empties the section."""
+    parts = {section: document.get(part, {}).get(name, {}) for section, (part, name) in PLACES.items()}
+    return {section: part["summary"] for section, part in parts.items() if "summary" in part}
+
+
+def facts_of(document: Mapping[str, Any]) -> list[DocumentFact]:
+    """The facts that the document holds."""
+    return [_fact_in(given) for given in document.get("facts", ())]
+
+
+def document_of(sections: Iterable[ProfileSection], facts: Sequence[Fact]) -> dict[str, Any]:
+    """The document of what is known; `facts` come with their evidence."""
+    known = {row.section: row for row in sections}
+    moments = [row.updated_at for row in known.values()] + [fact.updated_at for fact in facts]
+    document: dict[str, Any] = {"version": VERSION, "lastUpdated": _told(max(moments, default=None))}
+    for section, (part, name) in PLACES.items():
+        document.setdefault(part, {})[name] = _part(known.get(section))
+    return document | {"facts": [_fact_out(fact) for fact in facts]}
+
+
+def _part(row: ProfileSection | None) -> dict[str, str]:
+    return {"summary": row.summary if row else "", "updatedAt": _told(row.updated_at if row else None)}
+
+
+def _fact_out(fact: Fact) -> dict[str, Any]:
+    shown = {
+        "id": str(fact.pk),
+        "content": fact.content,
+        "category": fact.category,
+        "confidence": fact.confidence,
+        "createdAt": _told(fact.first_observed_at),
+        "source": _source(fact),
+    }
+    return shown | ({"sourceError": fact.source_error} if fact.source_error else {})
+
+
+def _source(fact: Fact) -> str:
+    """The conversation that it was first said in, by the caller's name; of what was stated outright, `manual`."""
+    cited = [evidence.session.external_id for evidence in fact.evidence.all()]
+    imported = (fact.structured or {}).get("imported_source")
+    return cited[0] if cited else str(imported or MANUAL)
+
+
+def _fact_in(given: Mapping[str, Any]) -> DocumentFact:
+    category = given["category"]
+    return DocumentFact(
+        content=given["content"],
+        category=category if category in Category.values else Category.OTHER,
+        confidence=given["confidence"],
+        id=_our_id(given.get("id") or ""),
+        said_at=_moment(given.get("createdAt") or ""),
+        source=given.get("source") or "",
+        source_error=given.get("sourceError") or "",
+    )
+
+
+def _our_id(text: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return None
+
+
+def _moment(text: str) -> datetime | None:
+    """A time that another program wrote; one that cannot be read is none, for it decides nothing."""
+    try:
+        return Moment().to_internal_value(text) if text else None
+    except serializers.ValidationError:
+        return None
+
+
+def _told(moment: datetime | None) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z") if moment else ""
