@@ -3,7 +3,7 @@
 import hashlib
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -13,11 +13,11 @@ from django.db.models import F
 from memories import conf
 from memories.llm import tokens
 from memories.models import EndUser, Role, Section, Tenant, Turn
-from memories.pipeline import recalled, rows, told_facts
+from memories.pipeline import recalled, told_facts
 from memories.pipeline.asking import Question, ask
 from memories.pipeline.lines import FRAME, HEADINGS, Line, profile_line, render, turn_line
 from memories.pipeline.served_facts import Asker
-from memories.pipeline.serving import audience
+from memories.pipeline.serving import Audience, audience
 from memories.pipeline.told_facts import Told
 
 INCLUDABLE = ("profile", "facts", "turns", "unextracted")
@@ -28,10 +28,6 @@ DEFAULT_WITH_QUERY = DEFAULT_INCLUDE | {"turns"}
 BEFORE_FACTS = (Section.WORK_CONTEXT, Section.PERSONAL_CONTEXT, Section.TOP_OF_MIND)
 AFTER_FACTS = (Section.RECENT_MONTHS, Section.EARLIER_CONTEXT, Section.LONG_TERM_BACKGROUND)
 UNEXTRACTED_TURNS = 50
-_PROFILE = """
-    SELECT section, id, summary FROM memories_profilesection
-    WHERE tenant_id = %s AND end_user_id = %s AND summary <> ''
-"""
 
 
 @dataclass(frozen=True)
@@ -72,17 +68,18 @@ class Context:
 
 def build(*, tenant: Tenant, request: ContextRequest, now: datetime) -> Context:
     """The person's context within the budget; unknown, restricted and switched-off people get an empty one."""
-    meant = audience(tenant=tenant, user_id=request.user_id)
+    meant = audience(tenant=tenant, user_id=request.user_id, with_profile="profile" in request.include)
     if meant.person is None:
         return Context("", 0, request.max_tokens, request.tokenizer, restricted=meant.restricted, serve=meant.serve)
-    lines, beyond_limit = _sequence(meant.person, request, now=now)
+    lines, beyond_limit = _sequence(meant.person, _profile(meant), request, now=now)
     return _fill(lines, beyond_limit, request)
 
 
-def _sequence(person: EndUser, request: ContextRequest, *, now: datetime) -> tuple[list[Line], list[uuid.UUID]]:
+def _sequence(
+    person: EndUser, profile: Mapping[str, Line], request: ContextRequest, *, now: datetime
+) -> tuple[list[Line], list[uuid.UUID]]:
     """All lines in the order in which they claim room, and the facts that the limit leaves out."""
     question = ask(request.query) if request.query else None
-    profile = _profile(person) if "profile" in request.include else {}
     told = _facts(person, request, question, now=now) if "facts" in request.include else Told()
     before = [profile[section] for section in BEFORE_FACTS if section in profile]
     after = [profile[section] for section in AFTER_FACTS if section in profile]
@@ -90,8 +87,8 @@ def _sequence(person: EndUser, request: ContextRequest, *, now: datetime) -> tup
     return [*told.standing, *before, *told.ranked, *after, *turns], told.beyond
 
 
-def _profile(person: EndUser) -> dict[str, Line]:
-    found = rows.fetched(_PROFILE, [person.tenant_id, person.pk])
+def _profile(meant: Audience) -> dict[str, Line]:
+    found = meant.profile
     return {section: profile_line(row_id=pk, section=section, summary=summary) for section, pk, summary in found}
 
 

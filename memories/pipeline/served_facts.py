@@ -6,6 +6,7 @@ FactQuerySet says the same for everybody else; tests hold the one against the ot
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from memories import conf
@@ -14,8 +15,12 @@ from memories.pipeline import rows
 from memories.pipeline.fact_units import Measured
 from memories.pipeline.lines import FactText
 
-_WEIGHED = tuple(name for name in Measured._fields if name != "terms")
-_WORDED = tuple(name for name in FactText._fields if name not in _WEIGHED)
+# The words of so many facts come with them; of more, those of the few that are told are read by a second statement.
+FEW = 100
+# What both parts of Written are made of; the terms, which are Measured's last, nobody asks it for.
+_WEIGHED = Measured._fields[:-1]
+_WRITTEN = (*_WEIGHED, *(name for name in FactText._fields if name not in _WEIGHED))
+_text_of = itemgetter(*(_WRITTEN.index(name) for name in FactText._fields))
 # FactQuerySet's active() and visible_to().
 _GATES = """
     status = 'active' AND (expires_at IS NULL OR expires_at > %(now)s) AND confidence >= %(least)s
@@ -31,10 +36,20 @@ _SERVED = f"""
     SELECT NAMES FROM memories_fact
     WHERE tenant_id = %(tenant)s AND scope = 'public' AND end_user_id <> %(person)s AND {_GATES}
         AND (SELECT p.restricted_at IS NULL AND p.serve FROM memories_enduser p WHERE p.id = end_user_id)
-    ORDER BY created_at DESC, id DESC
+"""  # noqa: S608  (columns of our own models)
+_NEWEST_FIRST = "ORDER BY created_at DESC, id DESC"
+_MEASURED = _SERVED.replace("NAMES", ", ".join(Measured._fields)) + _NEWEST_FIRST
+_PLACED = ("created_at", "id", "category", "trust", "confidence")
+_place_of = itemgetter(*(_WRITTEN.index(name) for name in _PLACED))
+_WITH_WORDS = f"""
+    SELECT {", ".join(name if name in _PLACED else f"CASE WHEN few THEN {name} END" for name in _WRITTEN)}
+    FROM (
+        SELECT *, count(*) OVER () <= %(few)s AS few FROM ({_SERVED.replace("NAMES", ", ".join(_WRITTEN))}) each
+    ) counted
+    {_NEWEST_FIRST}
 """  # noqa: S608  (columns of our own models)
 _TEXTS = f"""
-    SELECT {", ".join(_WEIGHED)}, NULL::bytea, {", ".join(_WORDED)} FROM memories_fact
+    SELECT {", ".join(_WRITTEN)} FROM memories_fact
     WHERE tenant_id = %(tenant)s AND (end_user_id = %(person)s OR scope = 'public') AND id = ANY(%(ids)s)
 """  # noqa: S608  (columns of our own models)
 
@@ -47,16 +62,6 @@ class Asker(NamedTuple):
     roles: Sequence[str] = ()
 
 
-class Served(NamedTuple):
-    """As much of a fact as puts it in its place without a question."""
-
-    created_at: datetime
-    id: uuid.UUID
-    category: str
-    trust: str
-    confidence: float
-
-
 class Written(NamedTuple):
     """A fact with its words, and what it is weighed by (without terms)."""
 
@@ -64,14 +69,27 @@ class Written(NamedTuple):
     text: FactText
 
 
+class Served(NamedTuple):
+    """As much of a fact as puts it in its place without a question; `written` where they are FEW."""
+
+    created_at: datetime
+    id: uuid.UUID
+    category: str
+    trust: str
+    confidence: float
+    written: Written | None
+
+
 def served(person: EndUser, asker: Asker, *, rules: conf.Rules, now: datetime) -> list[Served]:
     """All facts that may be served, newest first: the person's own, and public ones of the tenant."""
-    return [Served(*row) for row in _read(Served._fields, person, asker, rules=rules, now=now)]
+    found = _read(_WITH_WORDS, person, asker, rules=rules, now=now)
+    few = len(found) <= FEW
+    return [Served._make((*_place_of(row), _written(row) if few else None)) for row in found]
 
 
 def measured(person: EndUser, asker: Asker, *, rules: conf.Rules, now: datetime) -> list[Measured]:
     """The same with all that a question ranks them by."""
-    return [Measured(*row) for row in _read(Measured._fields, person, asker, rules=rules, now=now)]
+    return [Measured(*row) for row in _read(_MEASURED, person, asker, rules=rules, now=now)]
 
 
 def written(person: EndUser, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Written]:
@@ -81,9 +99,7 @@ def written(person: EndUser, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Writte
     return {one.fact.id: one for one in facts}
 
 
-def _read(
-    names: Sequence[str], person: EndUser, asker: Asker, *, rules: conf.Rules, now: datetime
-) -> list[tuple[Any, ...]]:
+def _read(statement: str, person: EndUser, asker: Asker, *, rules: conf.Rules, now: datetime) -> list[tuple[Any, ...]]:
     given = {
         "tenant": person.tenant_id,
         "person": person.pk,
@@ -92,11 +108,10 @@ def _read(
         "agent": asker.agent_id,
         "user": asker.user_id,
         "roles": list(asker.roles),
+        "few": FEW,
     }
-    return rows.fetched(_SERVED.replace("NAMES", ", ".join(names)), given)
+    return rows.fetched(statement, given)
 
 
 def _written(row: Sequence[Any]) -> Written:
-    count = len(Measured._fields)
-    values = dict(zip((*Measured._fields, *_WORDED), row, strict=True))
-    return Written(Measured(*row[:count]), FactText(*(values[name] for name in FactText._fields)))
+    return Written(Measured._make((*row[: len(_WEIGHED)], None)), FactText._make(_text_of(row)))

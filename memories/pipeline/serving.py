@@ -1,9 +1,11 @@
 """Whether anything of a person may be served at all."""
 
-from dataclasses import dataclass
+import uuid
+from dataclasses import dataclass, field
 
 from memories.models import EndUser, Tenant
-from memories.models.hand_written import first, read, selected
+from memories.models.hand_written import read, selected
+from memories.pipeline import rows
 
 _PERSON = ("id", "tenant_id", "external_id", "serve", "restricted_at")
 # By hand: every context and every search begins with it.
@@ -11,26 +13,37 @@ _FIND = f"""
     SELECT {selected("p", _PERSON)} FROM memories_enduser p
     WHERE p.tenant_id = %(tenant)s AND p.external_id = %(user)s
 """  # noqa: S608  (columns of our own models)
+_FIND_WITH_PROFILE = f"""
+    SELECT {selected("p", _PERSON)}, s.section, s.id, s.summary FROM memories_enduser p
+    LEFT JOIN memories_profilesection s ON s.tenant_id = p.tenant_id AND s.end_user_id = p.id AND s.summary <> ''
+        AND p.serve AND p.restricted_at IS NULL
+    WHERE p.tenant_id = %(tenant)s AND p.external_id = %(user)s
+"""  # noqa: S608  (columns of our own models)
 
 
 @dataclass(frozen=True)
 class Audience:
-    """The person whose memories may be served; None for an unknown, restricted or switched-off one."""
+    """The person whose memories may be served; None for an unknown, restricted or switched-off one.
+
+    `profile`: (section, id, summary) of what is written in it, where it was asked for.
+    """
 
     person: EndUser | None = None
     restricted: bool = False
     serve: bool = True
+    profile: list[tuple[str, uuid.UUID, str]] = field(default_factory=list)
 
 
-def audience(*, tenant: Tenant, user_id: str) -> Audience:
-    """Who is meant by `user_id`, if their memories may be served."""
-    row = first(_FIND, {"tenant": tenant.pk, "user": user_id})
-    if row is None:
+def audience(*, tenant: Tenant, user_id: str, with_profile: bool = False) -> Audience:
+    """Who is meant by `user_id`, if their memories may be served; one statement."""
+    found = rows.fetched(_FIND_WITH_PROFILE if with_profile else _FIND, {"tenant": tenant.pk, "user": user_id})
+    if not found:
         return Audience()
-    person = read(EndUser, _PERSON, row)
+    person = read(EndUser, _PERSON, found[0])
     if person.restricted_at:
         return Audience(restricted=True)
     if not (tenant.serve and person.serve):
         return Audience(serve=False)
     person.tenant = tenant
-    return Audience(person)
+    sections = [(section, pk, summary) for *_, section, pk, summary in found if section] if with_profile else []
+    return Audience(person, profile=sections)

@@ -34,11 +34,12 @@ class Told:
 
 class _Answer(NamedTuple):
     """All facts by id in their order, with what the question gave them; those that stand; those that merely the
-    assistant or a tool said."""
+    assistant or a tool said; the words of all, or of none yet."""
 
     ordered: dict[uuid.UUID, Ranked | None]
     standing: list[uuid.UUID]
     doubted: set[uuid.UUID]
+    written: dict[uuid.UUID, Written]
 
 
 def tell(
@@ -49,14 +50,14 @@ def tell(
     What operators and the person said comes first, so that nobody else can crowd it out; standing facts of others are
     told behind it, beyond the limit.
     """
-    ordered, standing, doubted = _answering(person, asker, question, rules=rules, now=now)
+    ordered, standing, doubted, known = _answering(person, asker, question, rules=rules, now=now)
     stands = set(standing)
     others = [fact for fact in ordered if fact not in stands]
     if question:
         others = _reranked(person, question.text, ordered, others)
     others.sort(key=lambda fact: fact in doubted)
     chosen = sorted([*standing, *others[:limit]], key=lambda fact: fact in doubted)
-    written = served_facts.written(person, chosen)
+    written = known or served_facts.written(person, chosen)
     scored = [(written[fact], ordered[fact]) for fact in chosen if fact in written]
     lines = [_line(one, ranked, place, now=now) for place, (one, ranked) in enumerate(scored)]
     first = stands - doubted
@@ -69,14 +70,17 @@ def _answering(
 ) -> _Answer:
     facts: Sequence[Served | Measured]
     ordered: dict[uuid.UUID, Ranked | None]
+    written: dict[uuid.UUID, Written] = {}
     if question is None:
-        facts = served_facts.served(person, asker, rules=rules, now=now)
+        facts = found = served_facts.served(person, asker, rules=rules, now=now)
         # Ties keep their order: newest first, then the higher id.
         ordered = dict.fromkeys(fact.id for fact in sorted(facts, key=lambda fact: -fact.confidence))
+        written = {fact.id: fact.written for fact in found if fact.written}
     else:
         facts = measured = served_facts.measured(person, asker, rules=rules, now=now)
         ordered = {one.fact.id: one for one in found_facts.rank(person, measured, question, now=now)}
-    return _Answer(ordered, _standing(facts, rules), {fact.id for fact in facts if fact.trust not in TRUSTED})
+    doubted = {fact.id for fact in facts if fact.trust not in TRUSTED}
+    return _Answer(ordered, _standing(facts, rules), doubted, written)
 
 
 def _standing(facts: Sequence[Served | Measured], rules: conf.Rules) -> list[uuid.UUID]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memories.llm import tokens
 from memories.models import EndUser, Fact, SessionQueue, Tenant, Turn
-from memories.pipeline import context, lines
+from memories.pipeline import context, lines, served_facts
 from memories.pipeline.context import Context, ContextRequest
 from memories.pipeline.lines import HEADINGS, NOTICE, Line, render
 from tests import factories
@@ -498,14 +498,22 @@ class TestSameAgain:
 
 
 class TestCost:
-    def test_four_statements_however_much_there_is(self, person: EndUser) -> None:
-        assert len(statements(lambda: build(person))) == 3
+    def test_two_statements(self, person: EndUser) -> None:
+        assert len(statements(lambda: build(person))) == 2
         TestBudget().fill(person)
-        assert len(statements(lambda: build(person))) == 4
+        assert len(statements(lambda: build(person))) == 2
+
+    def test_of_many_facts_the_words_take_one_more(self, person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
+        TestBudget().fill(person)
+        count, with_words = Fact.objects.count(), build(person)
+        for few, cost in ((count, 2), (count - 1, 3)):
+            monkeypatch.setattr(served_facts, "FEW", few)
+            assert len(statements(lambda: build(person))) == cost
+            assert build(person) == with_words
 
     def test_unextracted_turns_take_one_more(self, person: EndUser) -> None:
         TestBudget().fill(person)
-        assert len(statements(lambda: build(person, include=frozenset({"profile", "facts", "unextracted"})))) == 5
+        assert len(statements(lambda: build(person, include=frozenset({"profile", "facts", "unextracted"})))) == 3
 
     def test_an_unknown_person_takes_one(self, person: EndUser) -> None:
         nobody = EndUser(tenant=person.tenant, external_id="unknown")

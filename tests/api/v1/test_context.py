@@ -155,8 +155,8 @@ def test_bad_input_is_refused_with_its_place(hub: Hub, over: dict[str, Any], poi
 
 
 @pytest.mark.usefixtures("person")
-def test_costs_five_queries(hub: Hub, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+def test_costs_three_queries(hub: Hub, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     hub.client.post("/context", {"user_id": "u1"})
-    # Key, person, profile, which facts, their texts.
-    with django_assert_num_queries(5):
+    # Key, person with profile, facts.
+    with django_assert_num_queries(3):
         hub.client.post("/context", {"user_id": "u1"})
