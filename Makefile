@@ -14,12 +14,17 @@ help: ## Show these targets.
 up: .venv/runtime ## Start the hub: database, web and worker. Ctrl-C stops everything.
 	@$(BIN)/python manage.py up
 
-test: .venv/dev .venv/browser ## Run all tests; what the caller's environment says about a hub is ignored.
-	@env $$(env | sed -nE 's/^((MEMORYHUB|OPENAI)_[A-Za-z0-9_]*|DATABASE_URL)=.*/-u \1/p') $(BIN)/python -m pytest
+# What the caller's environment says about a hub is ignored.
+PYTEST = env $$(env | sed -nE 's/^((MEMORYHUB|OPENAI)_[A-Za-z0-9_]*|DATABASE_URL)=.*/-u \1/p') $(BIN)/python -m pytest
+
+test: .venv/dev .venv/browser ## Run all tests: most of them side by side, then those that judge times.
+	@failed=; \
+	$(PYTEST) -m "not soak and not alone" --numprocesses auto || failed=1; \
+	$(PYTEST) -m "not soak and alone" || failed=1; \
+	test -z "$$failed"
 
 soak: .venv/dev ## Show the faults at their full size, each ROUNDS times (5), on a machine with nothing else to do.
-	@env $$(env | sed -nE 's/^((MEMORYHUB|OPENAI)_[A-Za-z0-9_]*|DATABASE_URL)=.*/-u \1/p') \
-		$(BIN)/python -m pytest tests/faults -m soak --rounds $(or $(ROUNDS),5)
+	@$(PYTEST) tests/faults -m soak --rounds $(or $(ROUNDS),5)
 
 bench: .venv/dev ## Measure the hub beside its floors and write docs/benchmarks.md (ROWS="ingest context": some rows).
 	@$(BIN)/python -m tests.bench $(ROWS) --write docs/benchmarks.md

@@ -1,6 +1,11 @@
 """What all tests share."""
 
+import os
+
 import pytest
+from xdist.remote import Producer
+
+from tests import sharing
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -11,3 +16,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=None,
         help="Generated calls per operation, way of generating and set of scopes (default: 8, and 2 with one scope).",
     )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    return sharing.processes()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> sharing.Sharing:
+    return sharing.Sharing(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: sharing.group(item.nodeid))

@@ -1,20 +1,27 @@
-"""Settings of the tests: nothing of the caller's environment, and an embedded server that ends with them."""
+"""Settings of the tests: nothing of the caller's environment, and an embedded server that ends with them.
+
+A process that pytest-xdist starts works on the server of the one that started it, in a database of its own.
+"""
 
 import atexit
 import os
+from pathlib import Path
 
 from tests import keeper
 from tests.scratch import scratch_folder
+
+SHARED = os.environ.get("MEMORYHUB_HOME", "") if "PYTEST_XDIST_WORKER" in os.environ else ""
 
 for name in list(os.environ):
     if name.startswith(("MEMORYHUB_", "OPENAI_")) or name == "DATABASE_URL":
         del os.environ[name]
 
-TEST_HOME = scratch_folder()
+TEST_HOME = Path(SHARED) if SHARED else scratch_folder()
 os.environ["MEMORYHUB_HOME"] = str(TEST_HOME)
 os.environ["MEMORYHUB_SECRET_KEY"] = "only-for-tests-" + "x" * 40
 
-atexit.register(keeper.end, keeper.start(TEST_HOME))
+if not SHARED:
+    atexit.register(keeper.end, keeper.start(TEST_HOME))
 
 from memoryhub.settings import *  # noqa: E402, F403
 

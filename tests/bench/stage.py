@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ import django
 
 from tests.bench import load
 from tests.bench.load import Server
+from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # What `up` prints at the end of its greeting.
@@ -60,7 +60,7 @@ def opened(size: Size) -> Iterator[Stage]:
     home = Path(tempfile.mkdtemp(prefix="mh-bench-"))
     # As root, the account that runs the database must reach it.
     home.chmod(0o711)
-    hub, floor = _free_port(), _free_port()
+    hub, floor = free_port(), free_port()
     _choose(home, port=hub)
     processes: list[subprocess.Popen[bytes]] = []
     try:
@@ -82,7 +82,7 @@ def another(chosen: Mapping[str, str]) -> Iterator[Server]:
     """A second hub with these settings, in a home and on a database of its own; the key is its demo's."""
     home = Path(tempfile.mkdtemp(prefix="mh-bench-"))
     home.chmod(0o711)
-    port = _free_port()
+    port = free_port()
     given = {"MEMORYHUB_HOME": str(home / "home"), "MEMORYHUB_PORT": str(port), **chosen}
     process = _started(home, "manage.py", "up", environ=given)
     try:
@@ -97,7 +97,7 @@ def another(chosen: Mapping[str, str]) -> Iterator[Server]:
 @contextmanager
 def unprepared(hub: Server) -> Iterator[Server]:
     """A second web server on the hub's database, which prepares no statements; its keys are the hub's."""
-    home, port = Path(tempfile.mkdtemp(prefix="mh-bench-")), _free_port()
+    home, port = Path(tempfile.mkdtemp(prefix="mh-bench-")), free_port()
     settings = {"DJANGO_SETTINGS_MODULE": "tests.bench.unprepared"}
     process = _started(home, "manage.py", "web", "--bind", f"127.0.0.1:{port}", environ=settings)
     try:
@@ -155,9 +155,3 @@ def _answers(port: int, path: str) -> bool:
     except ConnectionError:
         return False
     return True
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-    return port

@@ -5,7 +5,6 @@ import os
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from django.conf import settings
 
 from memoryhub.embedded_postgres import is_running, locks
 from memoryhub.embedded_postgres.place import locate
+from tests.ports import free_port
 
 # Generous: the machine may be busy with other things.
 PATIENCE_SECONDS = 90.0
@@ -91,12 +91,6 @@ class Hub:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
                 process.wait(timeout=PATIENCE_SECONDS)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-    return port
 
 
 def wait_until(condition: Callable[[], bool], complaint: Callable[[], str] = lambda: "waited in vain") -> None:

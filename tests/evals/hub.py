@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # What `up` prints at the end of its greeting.
@@ -52,7 +53,7 @@ def started(**environ: str) -> Iterator[Hub]:
     # As root, the account that runs the database must reach it.
     home.chmod(0o711)
     own = {name: value for name, value in os.environ.items() if not _is_of_a_hub(name)}
-    port = _free_port()
+    port = free_port()
     own |= {"MEMORYHUB_HOME": str(home / "home"), "MEMORYHUB_PORT": str(port), "MEMORYHUB_LLM": "off", **environ}
     own["DJANGO_SETTINGS_MODULE"] = "memoryhub.settings"
     with (home / "log").open("wb") as log:
@@ -84,9 +85,3 @@ def _wait_for(process: "subprocess.Popen[bytes]", log: Path) -> None:
         if process.poll() is not None or time.monotonic() > deadline:
             raise SystemExit(f"The hub does not start:\n{log.read_text(encoding='utf-8', errors='replace')[-2000:]}")
         time.sleep(0.05)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-    return port

@@ -16,12 +16,12 @@ from memories.llm.backends import openai_client
 from memories.management.commands import reembed
 from memories.models import EndUser, Turn, TurnVector
 from tests import factories
-from tests.commands.hub import free_port
 from tests.faults.conftest import Note
 from tests.faults.embedder import Answered, Background, Visitor, embedder
 from tests.faults.workers import wait_until
 from tests.llm import endpoint as at
 from tests.llm.endpoint import Handler, running
+from tests.ports import free_port
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # A search that meets the fault first waits 2 s; what else it does takes a moment.
@@ -66,6 +66,7 @@ def visitor() -> Visitor:
     return Visitor(factories.api_key(tenant)[1])
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("seconds", AWAY)
 @pytest.mark.parametrize("how", ["refused", "hangs"])
 def test_the_endpoint_away(port: int, visitor: Visitor, note: Note, how: str, seconds: float) -> None:

@@ -10,7 +10,6 @@ import pytest
 from pytest_django import Settings
 
 from memories.models import ExtractionRun, SessionQueue
-from tests.commands.hub import free_port
 from tests.faults.conftest import Note
 from tests.faults.crowd import SHORT, Crowd
 from tests.faults.parrot import Parrot
@@ -18,6 +17,7 @@ from tests.faults.workers import running, wait_until
 from tests.llm import endpoint as at
 from tests.llm.endpoint import Response
 from tests.llm.endpoint import running as endpoint_running
+from tests.ports import free_port
 
 pytestmark = pytest.mark.soak
 

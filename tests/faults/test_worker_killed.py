@@ -14,7 +14,7 @@ from django.db import connection
 
 from memories.models import EndUser, ExtractionRun, Fact, FactEvidence, Session, SessionQueue
 from tests import factories
-from tests.faults.workers import Worker, running, wait_until
+from tests.faults.workers import PATIENCE, Worker, running, wait_until
 from tests.llm.endpoint import Endpoint, Handler, envelope
 from tests.llm.endpoint import running as endpoint_running
 from tests.pipeline.model import candidate
@@ -108,7 +108,7 @@ def test_killed_during_the_model_call(
     endpoint.responds(held)
     person, other = factories.end_user(), factories.end_user()
     session = factories.session(person, (("user", HELD), ("assistant", "Noted")))
-    assert held.asked.wait(10)
+    assert held.asked.wait(PATIENCE)
     kill(workers[held.asked_by])
     assert held.gone.wait(5), "the wrong process was killed"
     killed_at = time.monotonic()
@@ -141,11 +141,11 @@ def test_told_to_end_it_finishes_what_it_is_at(workers: list[Worker], endpoint: 
 
     endpoint.responds(hold)
     session = factories.session(factories.end_user(), (("user", "我住在莱顿"), ("assistant", "Noted")), flush=True)
-    assert asked.wait(10)
+    assert asked.wait(PATIENCE)
     told = workers[askers[0]].process
     told.terminate()
     threading.Timer(1.0, enough.set).start()
-    assert told.wait(10) == 0
+    assert told.wait(PATIENCE) == 0
     assert is_extracted(session)
     assert list(ExtractionRun.objects.values_list("status", "attempt")) == [("committed", 1)]
 
@@ -156,15 +156,16 @@ def test_busy_worker_keeps_nothing_from_an_idle_one(workers: list[Worker], endpo
     held = HeldAnswer()
     endpoint.responds(held)
     slow = factories.session(factories.end_user(), (("user", HELD), ("assistant", "Noted")), flush=True)
-    assert held.asked.wait(10)
+    assert held.asked.wait(PATIENCE)
     for _ in range(3):
         session = factories.session(factories.end_user(), (("user", "Hello you"), ("assistant", "Hi")), flush=True)
-        wait_until(functools.partial(is_extracted, session), within=10)
+        wait_until(functools.partial(is_extracted, session))
     assert not is_extracted(slow)
     # Or it would be waited for at the end.
     workers[held.asked_by].kill()
 
 
+@pytest.mark.alone
 def test_connections_cut(workers: list[Worker], endpoint: Endpoint) -> None:
     """Every connection of the workers is ended by the server: they make new ones, and nothing is lost."""
     endpoint.responds(answer)
@@ -183,6 +184,7 @@ def test_connections_cut(workers: list[Worker], endpoint: Endpoint) -> None:
     assert contents(person) == [("Lives in Leiden", 2), ("喜欢喝龙井茶", 2)]
 
 
+@pytest.mark.alone
 def test_due_work_starts_in_time(workers: list[Worker], endpoint: Endpoint) -> None:
     """From the moment that a session is due to the model's being asked: at most 2 seconds."""
     arrivals: list[float] = []

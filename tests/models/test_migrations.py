@@ -15,25 +15,25 @@ from memories.models import ProfileRevision
 from tests import factories
 
 ALIAS = "scratch"
-NAME = "test_memoryhub_migrations"
 
 
 @pytest.fixture
 def scratch(django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
     """The alias of an empty database beside the one of the tests."""
     default = connections["default"]
+    name = f"{default.settings_dict['NAME']}_migrations"
     with django_db_blocker.unblock():
         with default._nodb_cursor() as cursor:
-            cursor.execute(f"DROP DATABASE IF EXISTS {NAME}")
-            cursor.execute(f"CREATE DATABASE {NAME}")
-        connections.databases[ALIAS] = {**default.settings_dict, "NAME": NAME}
+            cursor.execute(f"DROP DATABASE IF EXISTS {name}")
+            cursor.execute(f"CREATE DATABASE {name}")
+        connections.databases[ALIAS] = {**default.settings_dict, "NAME": name}
         try:
             yield ALIAS
         finally:
             connections[ALIAS].close()
             del connections.databases[ALIAS], connections[ALIAS]
             with default._nodb_cursor() as cursor:
-                cursor.execute(f"DROP DATABASE {NAME}")
+                cursor.execute(f"DROP DATABASE {name}")
 
 
 def ours(alias: str) -> dict[str, set[str]]:
