@@ -23,7 +23,7 @@ def group(nodeid: str) -> int:
     return next((place for place, rooms in enumerate(WAITING) if room in rooms), len(WAITING))
 
 
-class Sharing(LoadScopeScheduling):
+class Sharing(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     """In the order of the collection."""
 
     def __init__(self, config: pytest.Config, log: Producer) -> None:
