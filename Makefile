@@ -17,9 +17,9 @@ up: .venv/runtime ## Start the hub: database, web and worker. Ctrl-C stops every
 # What the caller's environment says about a hub is ignored.
 PYTEST = env $$(env | sed -nE 's/^((MEMORYHUB|OPENAI)_[A-Za-z0-9_]*|DATABASE_URL)=.*/-u \1/p') $(BIN)/python -m pytest
 
-test: .venv/dev .venv/browser ## Run all tests: most of them side by side, then those that judge times.
+test: .venv/dev .venv/browser ## Run all tests: most of them side by side, then those that start hubs and browsers.
 	@failed=; \
-	$(PYTEST) -m "not soak and not alone" --numprocesses auto || failed=1; \
+	$(PYTEST) -m "not soak and not alone" --numprocesses auto --maxprocesses 4 --dist loadfile || failed=1; \
 	$(PYTEST) -m "not soak and alone" || failed=1; \
 	test -z "$$failed"
 

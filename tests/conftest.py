@@ -1,11 +1,9 @@
 """What all tests share."""
 
-import os
-
 import pytest
-from xdist.remote import Producer
 
-from tests import sharing
+# They start hubs and browsers, wait for them and judge by the clock: a neighbour at work would make them fail.
+ALONE = ("bench", "browser", "commands", "e2e", "faults")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -18,16 +16,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    return sharing.processes()
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> sharing.Sharing:
-    return sharing.Sharing(config, log)
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: sharing.group(item.nodeid))
+    for item in items:
+        if item.nodeid.split("/")[1] in ALONE:
+            item.add_marker("alone")

@@ -58,7 +58,6 @@ def test_a_figure_says_how_far_it_came(target: Target, value: float, verdict: st
     assert Figure("x", value * 10, "ms", target, floor=10).verdict == verdict
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize(("seconds", "verdict"), [(0.5, "not met"), (0.0, "met")])
 def test_a_slow_hub_is_reported_as_not_met(seconds: float, verdict: str) -> None:
     """Its floor takes 40 ms, so that even a busy machine makes a quick hub pass."""

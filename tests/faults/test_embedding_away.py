@@ -66,7 +66,6 @@ def visitor() -> Visitor:
     return Visitor(factories.api_key(tenant)[1])
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("seconds", AWAY)
 @pytest.mark.parametrize("how", ["refused", "hangs"])
 def test_the_endpoint_away(port: int, visitor: Visitor, note: Note, how: str, seconds: float) -> None:

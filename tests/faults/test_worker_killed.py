@@ -165,7 +165,6 @@ def test_busy_worker_keeps_nothing_from_an_idle_one(workers: list[Worker], endpo
     workers[held.asked_by].kill()
 
 
-@pytest.mark.alone
 def test_connections_cut(workers: list[Worker], endpoint: Endpoint) -> None:
     """Every connection of the workers is ended by the server: they make new ones, and nothing is lost."""
     endpoint.responds(answer)
@@ -184,7 +183,6 @@ def test_connections_cut(workers: list[Worker], endpoint: Endpoint) -> None:
     assert contents(person) == [("Lives in Leiden", 2), ("喜欢喝龙井茶", 2)]
 
 
-@pytest.mark.alone
 def test_due_work_starts_in_time(workers: list[Worker], endpoint: Endpoint) -> None:
     """From the moment that a session is due to the model's being asked: at most 2 seconds."""
     arrivals: list[float] = []
