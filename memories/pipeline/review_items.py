@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db.models import F, Q
 
-from memories.models import ExtractionRun, Fact, ProfileRevision, ReviewItem, Status, Trust
+from memories.models import Episode, ExtractionRun, Fact, ProfileRevision, ReviewItem, Status, Trust
 from memories.pipeline import rules_extraction, suspicion
 
 Kind, Reason = ReviewItem.Kind, ReviewItem.Reason
@@ -41,19 +41,20 @@ REASON_OF_TRUST: dict[str, ReviewItem.Reason] = {
 @dataclass(frozen=True)
 class Question:
     """What is to be decided: whether `fact` holds, beside or instead of `known`; without a `fact`, whether `known`
-    still does. One of the two is given, or the proposed text of a section."""
+    still does. One of the two is given, or the proposed text of a section, or an episode that may be too poor."""
 
     reason: ReviewItem.Reason
     fact: Fact | None = None
     known: Fact | None = None
     proposed_section: ProfileRevision | None = None
+    episode: Episode | None = None
 
 
 def ask(question: Question, *, run: ExtractionRun | None, now: datetime) -> None:
     """Open an item, unless the same one waits already; inside the caller's transaction."""
-    about = question.fact or question.known or question.proposed_section
+    about = question.fact or question.known or question.proposed_section or question.episode
     if about is None:
-        raise TypeError("a question is about a fact or a section")
+        raise TypeError("a question is about a fact, a section or an episode")
     person = about.end_user
     item = ReviewItem(
         tenant_id=person.tenant_id,
@@ -63,10 +64,11 @@ def ask(question: Question, *, run: ExtractionRun | None, now: datetime) -> None
         fact=question.fact,
         known=question.known,
         proposed_section=question.proposed_section,
+        episode=question.episode,
         extraction=run,
         created_at=now,
     )
-    # Two batches may raise the same question: review_open_once lets one row stand.
+    # Two batches may raise the same question: review_open_once and review_episode_once let one row stand.
     ReviewItem.objects.bulk_create([item], ignore_conflicts=True)
 
 

@@ -1,9 +1,9 @@
-"""A model that repeats each user turn as a fact, takes its time, and fails, holds or kills as a test says."""
+"""A model that repeats each user turn as a fact, sums up by its first words, takes its time, and fails, holds or kills
+as a test says."""
 
 import json
 import os
 import random
-import re
 import signal
 import threading
 import time
@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from html import unescape
 
+from tests import summaries
 from tests.faults.clients import asking
 from tests.llm import endpoint as at
 from tests.llm.endpoint import Handler, Response
 
-TURN = re.compile(r'<turn n="(\d+)" role="user" at="[^"]+">(.*?)</turn>')
 # Of every kind that the hub is to get over by itself.
 FAULTS: tuple[Response, ...] = (at.fails(500), at.fails(429), at.resets, at.says('{"new_facts": [{'))
 
@@ -28,6 +28,8 @@ class Parrot:
         self.seconds, self.faulty, self.seed = seconds, faulty, seed
         self.arrivals: list[float] = []
         self.batches: Counter[str] = Counter()
+        # Answered calls for summaries, by "<name of the format> <user turns>".
+        self.summaries: Counter[str] = Counter()
         self.most_at_once = 0
         self.first: Callable[[Handler, str], bool] = lambda handler, said: False
         self._calls: Counter[str] = Counter()
@@ -40,9 +42,12 @@ class Parrot:
             # Whether two facts are the same is another question; each is its own.
             at.says('{"judgements": []}')(handler)
             return
+        name = format_of(handler)
+        is_summary = name in summaries.NAMES
         with self._lock:
             self.arrivals.append(time.monotonic())
-            key = " ".join(text for _, text in TURN.findall(said))
+            words = " ".join(text for _, text in summaries.TURN.findall(said))
+            key = f"{name} {words}" if is_summary else words
             self._calls[key] += 1
             fault = self._fault(key)
             self._at_once += 1
@@ -55,7 +60,7 @@ class Parrot:
             time.sleep(self.seconds)
             (fault or repeat)(handler)
             if not fault and key:
-                self.batches[key] += 1
+                (self.summaries if is_summary else self.batches)[key] += 1
         finally:
             with self._lock:
                 self._at_once -= 1
@@ -65,9 +70,19 @@ class Parrot:
         return dice.choice(FAULTS) if dice.random() < self.faulty else None
 
 
+def format_of(handler: Handler) -> str:
+    """The name of the answer's format, where the request gives one."""
+    schema = handler.asked.get("response_format", {}).get("json_schema", {})
+    return str(schema.get("name", ""))
+
+
 def repeat(handler: Handler) -> None:
-    """Take every user turn, word for word, for a fact; and no two facts for one."""
+    """Take every user turn, word for word, for a fact; no two facts for one; and a summary for its first words."""
     prompt = handler.asked["messages"][-1]["content"]
+    summary = summaries.of(format_of(handler), prompt)
+    if summary:
+        at.says(json.dumps(summary, ensure_ascii=False))(handler)
+        return
     if "<candidates>" in prompt:
         at.says('{"judgements": []}')(handler)
         return
@@ -82,7 +97,7 @@ def repeat(handler: Handler) -> None:
             "evidence": [int(number)],
             "quote": unescape(text),
         }
-        for number, text in TURN.findall(prompt)
+        for number, text in summaries.TURN.findall(prompt)
     ]
     at.says(json.dumps({"new_facts": facts}, ensure_ascii=False))(handler)
 

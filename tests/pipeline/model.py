@@ -11,6 +11,7 @@ from django.conf import LazySettings
 from memories.llm import client
 from memories.llm.answers import A, parse
 from memories.llm.calls import Call, Completion
+from tests import summaries
 
 Answer = dict[str, Any] | Exception | Callable[[], dict[str, Any]]
 
@@ -18,17 +19,21 @@ Answer = dict[str, Any] | Exception | Callable[[], dict[str, Any]]
 @dataclass
 class Model:
     """Each call takes the next of `answers`; when none is left it has nothing to say. An answer that is a function
-    can announce a further HTTP call by `call_again`."""
+    can announce a further HTTP call by `call_again`. Summaries, of episodes and of sessions, have answers of their own;
+    when none is left they repeat what they were shown."""
 
     answers: list[Answer] = field(default_factory=list)
+    episodes: list[Answer] = field(default_factory=list)
+    sessions: list[Answer] = field(default_factory=list)
     prompts: list[str] = field(default_factory=list)
     call_again: Callable[[], None] = lambda: None
 
     def say(self, *new_facts: Any, **rest: Any) -> None:
         self.answers.append({"new_facts": list(new_facts), **rest})
 
-    def answer(self) -> dict[str, Any]:
-        answer = self.answers.pop(0) if self.answers else {"new_facts": []}
+    def answer(self, name: str, said: str) -> dict[str, Any]:
+        queue = {"episode_summary": self.episodes, "session_summary": self.sessions}.get(name, self.answers)
+        answer = queue.pop(0) if queue else summaries.of(name, said) or {"new_facts": []}
         if isinstance(answer, Exception):
             raise answer
         return answer() if callable(answer) else answer
@@ -40,8 +45,9 @@ present = Model()
 def complete(call: Call[A]) -> Completion[A]:
     call.before_call()
     present.call_again = call.before_call
-    present.prompts.append(call.messages[-1]["content"])
-    answer = parse(json.dumps(present.answer()), call.answer)
+    said = call.messages[-1]["content"]
+    present.prompts.append(said)
+    answer = parse(json.dumps(present.answer(call.answer.name, said)), call.answer)
     return Completion(answer=answer, model="test", prompt_tokens=70, completion_tokens=7, calls=1)
 
 

@@ -33,6 +33,12 @@ def _days(value: Any) -> int | None:
     return days[0] if days and 0 < days[0] <= _MOST_DAYS else None
 
 
+def _unit_or_none(value: Any) -> float | None:
+    """Who rates by another scale, or by no number, has not rated."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value <= 1 else None
+
+
 def folded(value: Any) -> Any:
     """A string without outer spaces and case; anything else as it is."""
     return value.strip().casefold() if isinstance(value, str) else value
@@ -52,6 +58,7 @@ Flag = Annotated[bool, Field(strict=True)]
 Unit = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 
 OptionalText = Annotated[str | None, BeforeValidator(_text_or_none)]
+OptionalUnit = Annotated[float | None, BeforeValidator(_unit_or_none)]
 Texts = Annotated[list[str], BeforeValidator(_texts)]
 Integers = Annotated[list[int], BeforeValidator(_integers)]
 Days = Annotated[int | None, BeforeValidator(_days)]

@@ -67,6 +67,14 @@ def block(tag: str, lines: Iterable[str]) -> str:
     return "\n".join([f"<{tag}>", *lines, f"</{tag}>"])
 
 
+def guided(instructions: str, guidance: str) -> str:
+    """The instructions, and below them the tenant's own guidance when there is any."""
+    if not guidance.strip():
+        return instructions
+    lines = "\n".join(escape(line) for line in guidance.splitlines())
+    return f"{instructions}\n\nThe application that uses this memory adds:\n{lines}"
+
+
 def _cut_near(text: str, cut: int, *, step: int) -> int:
     for moved in range(_LONGEST_CLUSTER):
         place = cut + step * moved

@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from memories.llm.answers import AnswerFormat
 from memories.llm.prompts import fields
-from memories.llm.prompts.framing import Message, block, escape, escape_attribute, shorten, utc
+from memories.llm.prompts.framing import Message, block, escape, escape_attribute, guided, shorten, utc
 from memories.llm.prompts.memory_update_text import CATEGORIES, INSTRUCTIONS
 from memories.llm.prompts.schemas import FLAG, INTEGER, NUMBER, TEXT, list_of, object_of, one_of, or_null
 
@@ -159,19 +159,18 @@ def build(
         f"Signals found in the turns: {escape(', '.join(signals)) or 'none'}",
         block("profile", _profile(sections)),
         block("known_facts", map(_known_fact, known_facts)),
-        block("turns", map(_turn, turns)),
+        block("turns", map(turn_element, turns)),
     ]
     return [
-        {"role": "system", "content": _instructions(guidance)},
+        {"role": "system", "content": guided(INSTRUCTIONS, guidance)},
         {"role": "user", "content": "\n".join(data)},
     ]
 
 
-def _instructions(guidance: str) -> str:
-    if not guidance.strip():
-        return INSTRUCTIONS
-    lines = "\n".join(escape(line) for line in guidance.splitlines())
-    return f"{INSTRUCTIONS}\n\nThe application that uses this memory adds:\n{lines}"
+def turn_element(turn: TurnInput) -> str:
+    """The turn as every prompt shows it: on one line, escaped, cut to length."""
+    attributes = f'n="{turn.number}" role="{escape_attribute(turn.role)}" at="{utc(turn.at)}"'
+    return f"<turn {attributes}>{escape(shorten(turn.text))}</turn>"
 
 
 def _profile(sections: Mapping[str, str]) -> Iterator[str]:
@@ -182,8 +181,3 @@ def _profile(sections: Mapping[str, str]) -> Iterator[str]:
 def _known_fact(fact: KnownFact) -> str:
     attributes = f'n="{fact.number}" category="{escape_attribute(fact.category)}" key="{escape_attribute(fact.key)}"'
     return f'<fact {attributes} binding="{str(fact.binding).lower()}">{escape(fact.content)}</fact>'
-
-
-def _turn(turn: TurnInput) -> str:
-    attributes = f'n="{turn.number}" role="{escape_attribute(turn.role)}" at="{utc(turn.at)}"'
-    return f"<turn {attributes}>{escape(shorten(turn.text))}</turn>"
