@@ -1,15 +1,14 @@
 """Whether a summary says what happened in the turns it is of: what code can tell of that; pure (rules.md, 6.3)."""
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from memories.llm.prompts.framing import shorten
 from memories.llm.prompts.memory_update_text import is_example
 from memories.pipeline.feed import FedTurn
+from memories.pipeline.telling import HAN, content
 from memories.scoring import language, terms
 
 EMPTY, SHORT, BOILERPLATE, COPY, LANGUAGE, INVENTED = (
@@ -45,16 +44,15 @@ FLAWS = {
 _COPIED_SHARE = 0.8
 _LEAST_RUN = 10.0
 _TIMES_LONGER = 3.0
+# The turns have at least this share of what a summary is about: LoCoMo's sessions have 0.33 and more of their own, and
+# 0.15 as a rule of another's.
+_LEAST_KNOWN = 0.1
 # Of a word; a Chinese word is written with two characters as a rule.
 _WEIGHT_OF_CHARACTER = 0.5
 _MOST_OF_TURNS = 0.75
 
-_DATA = tomllib.loads((Path(__file__).parent / "data" / "plain_summaries.toml").read_text(encoding="utf-8"))
-_PLAIN_ENGLISH = frozenset(terms.tokens(_DATA["english"]))
-_PLAIN_CHINESE = re.compile("|".join(sorted(_DATA["chinese"].split(), key=len, reverse=True)))
-_HAN = r"\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7a3"
-_UNIT = re.compile(rf"[{_HAN}]|[^\W_{_HAN}]+")
-_IS_HAN = re.compile(rf"[{_HAN}]")
+_UNIT = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")
+_IS_HAN = re.compile(rf"[{HAN}]")
 
 
 @dataclass(frozen=True)
@@ -87,25 +85,19 @@ def _flaws(summary: str, turns: Sequence[FedTurn], *, is_quoted: bool) -> Iterat
         yield BOILERPLATE
     if is_quoted:
         return
-    dialogue = "\n".join(shorten(turn.text) for turn in turns)
     if _is_copy(summary, turns):
         yield COPY
     if _is_in_other_language(summary, turns):
         yield LANGUAGE
-    elif said and (said.isdisjoint(content(dialogue)) or is_example(summary) > is_example(dialogue)):
+    elif said and _is_invented(summary, said, turns):
         yield INVENTED
 
 
-def content(text: str) -> set[str]:
-    """What a text is about: stems of words and pairs of Chinese characters, without those that fit any conversation."""
-    telling = _PLAIN_CHINESE.sub(" ", terms.fold(text))
-    return {token for token in terms.tokens(telling) if _tells(token)}
-
-
-def _tells(token: str) -> bool:
-    if _IS_HAN.match(token):
-        return len(token) > 1
-    return token not in _PLAIN_ENGLISH and not token.isdigit()
+def _is_invented(summary: str, said: set[str], turns: Sequence[FedTurn]) -> bool:
+    """Hardly a word of it is of the turns, or it comes from the examples of the prompt."""
+    dialogue = "\n".join(shorten(turn.text) for turn in turns)
+    is_alien = len(said & content(dialogue)) < _LEAST_KNOWN * len(said)
+    return is_alien or (is_example(summary) and not is_example(dialogue))
 
 
 def _is_copy(summary: str, turns: Sequence[FedTurn]) -> bool:

@@ -5,18 +5,21 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 from memories.models.episodes import LONGEST_SUMMARY
-from memories.pipeline import sentences, signals, suspicion
-from memories.pipeline.episode_quality import content
+from memories.pipeline import sentences, signals, suspicion, topics, uploads
 from memories.pipeline.episode_texts import cleaned, cut
 from memories.pipeline.feed import FedTurn
 from memories.pipeline.signals import Patterns
+from memories.pipeline.telling import telling
 
 EXTRACTOR = "extractive-v1"
 
 # A longer turn is a document; what it is about stands at its beginning.
-_READ_OF_TURN = 2_000
+_READ_OF_TURN = 1_000
+# As many as a stretch of sensible turns has.
+_MOST_SENTENCES = 1_000
 # A greeting has fewer telling words; a sentence that repeats most of another's adds nothing.
 _LEAST_TERMS = 3
 _MOST_SHARED = 0.6
@@ -25,6 +28,8 @@ _LENGTH_OF_NONE = 4
 _LONGEST_SENTENCE = 400
 _LEAST_IMPORTANCE, _PER_SIGNAL, _MOST_IMPORTANCE = 0.4, 0.1, 0.8
 _NOTHING = "…"
+# Of a secret that was cut.
+_MARK = "[redacted:"
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class _Sentence:
 
     @cached_property
     def terms(self) -> frozenset[str]:
-        return frozenset(content(self.text))
+        return frozenset(telling(self.text))
 
     def repeats(self, other: "_Sentence") -> bool:
         return len(self.terms & other.terms) > _MOST_SHARED * len(self.terms)
@@ -58,14 +63,17 @@ def extract(turns: Sequence[FedTurn], patterns: Patterns | None = None) -> Extra
 
     What the assistant said is taken only where the person said nothing.
     """
-    said = [turn.text[:_READ_OF_TURN] for turn in turns if turn.is_user]
-    said = said or [turn.text[:_READ_OF_TURN] for turn in turns]
-    spread = Counter(term for turn in turns for term in content(turn.text[:_READ_OF_TURN]))
-    told = [sentence for sentence in _sentences(said) if _is_fit(sentence.text)]
+    said = [_beginning(turn) for turn in turns if turn.is_user] or [_beginning(turn) for turn in turns]
+    spread = Counter(term for turn in turns for term in telling(_beginning(turn)))
+    told = [sentence for sentence in islice(_sentences(said), _MOST_SENTENCES) if _is_fit(sentence.text)]
     summary = cleaned(_joined(_chosen(told, spread)), longest=LONGEST_SUMMARY) or _first_words(said)
     kinds = signals.find(said, patterns)
-    importance = min(_MOST_IMPORTANCE, _LEAST_IMPORTANCE + _PER_SIGNAL * len(kinds))
-    return Extract(summary, [], importance)
+    importance = min(_MOST_IMPORTANCE, round(_LEAST_IMPORTANCE + _PER_SIGNAL * len(kinds), 2))
+    return Extract(summary, topics.of([sentence.text for sentence in told]), importance)
+
+
+def _beginning(turn: FedTurn) -> str:
+    return cut(turn.text[: _READ_OF_TURN + 1], _READ_OF_TURN)
 
 
 def _sentences(said: Sequence[str]) -> Iterator[_Sentence]:
@@ -80,26 +88,32 @@ def _sentences(said: Sequence[str]) -> Iterator[_Sentence]:
 
 
 def _is_fit(sentence: str) -> bool:
-    return len(sentence) <= _LONGEST_SENTENCE and not suspicion.flags(sentence, "", "")
+    if len(sentence) > _LONGEST_SENTENCE or _MARK in sentence or uploads.mentioned(sentence):
+        return False
+    return not suspicion.flags(sentence, "", "")
 
 
 def _chosen(told: Sequence[_Sentence], spread: Counter[str]) -> list[_Sentence]:
     """The first that tells something and the most central of those that add to it, in their order."""
-    telling = [sentence for sentence in told if len(sentence.terms) >= _LEAST_TERMS] or list(told)
-    first = telling[:1]
-    others = [sentence for sentence in telling[1:] if not sentence.repeats(telling[0])]
-    central = sorted(others, key=lambda sentence: (-sentence.centrality(spread), sentence.place))[:1]
-    return first + central
+    apt = [sentence for sentence in told if len(sentence.terms) >= _LEAST_TERMS] or list(told)
+    others = [sentence for sentence in apt[1:] if not sentence.repeats(apt[0])]
+    central = sorted(others, key=lambda sentence: (-sentence.centrality(spread), sentence.place))
+    return apt[:1] + central[:1]
 
 
 def _joined(chosen: Sequence[_Sentence]) -> str:
     """Both within the bound: the shorter one whole if it fills no more than half of it."""
     texts = [sentence.text for sentence in chosen]
-    if len(texts) < 2 or len(" ".join(texts)) <= LONGEST_SUMMARY:
-        return " ".join(texts)
+    if len(texts) < 2 or len(_parted(texts)) <= LONGEST_SUMMARY:
+        return _parted(texts)
     half = LONGEST_SUMMARY // 2 - 1
     room = max(half, LONGEST_SUMMARY - 1 - min(map(len, texts)))
-    return " ".join(cut(text, room if len(text) > half else half) for text in texts)
+    return _parted([cut(text, room if len(text) > half else half) for text in texts])
+
+
+def _parted(texts: Sequence[str]) -> str:
+    """After a full-width mark no space is written."""
+    return "".join(text if text.endswith(("。", "！", "？")) else f"{text} " for text in texts).strip()
 
 
 def _first_words(said: Sequence[str]) -> str:

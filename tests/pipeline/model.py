@@ -26,6 +26,7 @@ class Model:
     episodes: list[Answer] = field(default_factory=list)
     sessions: list[Answer] = field(default_factory=list)
     prompts: list[str] = field(default_factory=list)
+    instructions: list[str] = field(default_factory=list)
     call_again: Callable[[], None] = lambda: None
 
     def say(self, *new_facts: Any, **rest: Any) -> None:
@@ -47,6 +48,7 @@ def complete(call: Call[A]) -> Completion[A]:
     present.call_again = call.before_call
     said = call.messages[-1]["content"]
     present.prompts.append(said)
+    present.instructions.append(call.messages[0]["content"])
     answer = parse(json.dumps(present.answer(call.answer.name, said)), call.answer)
     return Completion(answer=answer, model="test", prompt_tokens=70, completion_tokens=7, calls=1)
 
