@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from html import unescape
 from typing import Any
 
+from tests import summaries
+from tests.faults.parrot import format_of
 from tests.llm.endpoint import Handler, says
 
 TURN = re.compile(r'<turn n="(\d+)" role="(\w+)" at="[^"]+">(.*?)</turn>')
@@ -68,7 +70,8 @@ class Gossip:
     def __call__(self, handler: Handler) -> None:
         prompt = handler.asked["messages"][-1]["content"]
         dice = random.Random(f"{self.seed} {prompt}")
-        answer = self._judged(prompt) if "<candidates>" in prompt else self._update(prompt, dice)
+        judged = self._judged(prompt) if "<candidates>" in prompt else None
+        answer = judged or summaries.of(format_of(handler), prompt) or self._update(prompt, dice)
         says(json.dumps(answer, ensure_ascii=False))(handler)
 
     def _judged(self, prompt: str) -> dict[str, Any]:

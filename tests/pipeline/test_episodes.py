@@ -1,6 +1,7 @@
 """Episodes: one good summary a stretch, a second try for a poor one, a question for what stays poor."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +11,8 @@ from django.db import IntegrityError, connection, transaction
 
 from memories import conf
 from memories.exceptions import LeaseLost, ModelAnswerInvalid, ModelError, ModelMisconfigured, ModelUnavailable
-from memories.llm.backends import scripted
+from memories.llm.backends import openai as openai_backend
+from memories.llm.backends import openai_client, scripted
 from memories.llm.prompts import episode_summary
 from memories.models import EndUser, Episode, ReviewItem, Session
 from memories.models.folding import text_digest
@@ -20,6 +22,9 @@ from memories.pipeline.feed import FedTurn
 from memories.scoring import terms
 from tests import factories
 from tests.factories import NOW
+from tests.faults.parrot import Parrot
+from tests.llm import endpoint as at
+from tests.llm.endpoint import Endpoint, running
 from tests.pipeline.model import Model
 from tests.pipeline.talk import LEAK, TRIP, fed, turn
 
@@ -27,6 +32,7 @@ pytestmark = pytest.mark.django_db
 GOOD = "Will change the cartridge of the dripping Borgholm tap on Saturday, without the plumber."
 PLAIN = "The user asked a question."
 ALIEN = "Bought a racing bike for the commute and tried on helmets."
+REFUSED = at.fails(400, "response_format is not supported")
 SECRET = "sk-proj-9f8aK2mQ7xLw3vB5nR1tY6uJ0pZ4cD8e"
 
 
@@ -254,6 +260,44 @@ def test_a_script_without_an_answer_says_nothing(session: Session, settings: Laz
     )
     assert (drafted.is_poor, drafted.extractor) == (True, "extractive-v1")
     assert [call.answer.name for call in list(scripted.outbox)[-2:]] == ["episode_summary"] * 2
+
+
+class TestAgainstAnEndpoint:
+    @pytest.fixture
+    def endpoint(self, settings: LazySettings) -> Iterator[Endpoint]:
+        with running() as endpoint:
+            settings.MEMORYHUB_LLM, settings.OPENAI_BASE_URL = "openai", endpoint.url
+            yield endpoint
+        # Loopback ports come again.
+        openai_client.client_of.cache_clear()
+        openai_backend._first_form.clear()
+
+    def draft(self, session: Session, **over: Any) -> Draft:
+        given = {"turns": LEAK, "session": session, "max_calls": 4, "before_call": lambda: None}
+        return episodes.draft(**{**given, "rules": conf.rules(session.tenant), **over})
+
+    @pytest.mark.parametrize(("most", "kept"), [(4, GOOD), (3, PLAIN)])
+    def test_calls_for_the_form_of_the_request_count(
+        self, endpoint: Endpoint, session: Session, most: int, kept: str
+    ) -> None:
+        poor, good = (at.says(json.dumps(answer(summary))) for summary in (PLAIN, GOOD))
+        endpoint.responds(REFUSED, REFUSED, poor, good)
+        calls: list[int] = []
+        drafted = self.draft(session, max_calls=most, before_call=lambda: calls.append(1))
+        assert (drafted.summary, len(calls), len(endpoint.requests)) == (kept, most, most)
+
+    def test_a_second_try_that_is_cut_short_leaves_the_first(self, endpoint: Endpoint, session: Session) -> None:
+        endpoint.responds(at.says(json.dumps(answer(PLAIN))), at.says('{"summary": "Will cha'))
+        drafted = self.draft(session)
+        assert (drafted.summary, type(drafted.failure)) == (PLAIN, ModelAnswerInvalid)
+
+    def test_the_parrot_of_the_fault_tests_sums_up(self, endpoint: Endpoint, session: Session) -> None:
+        parrot = Parrot()
+        endpoint.responds(parrot)
+        drafted = self.draft(session)
+        assert drafted.summary.startswith("Told: Our kitchen tap has been")
+        assert (drafted.is_poor, len(endpoint.requests)) == (False, 1)
+        assert (list(parrot.summaries.values()), parrot.batches) == ([1], {})
 
 
 class TestStore:
