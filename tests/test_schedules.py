@@ -15,7 +15,7 @@ from django_q.signing import SignedPackage
 
 from memories import conf, schedules
 from memories.models import EndUser, IdempotencyRecord, Session, SessionQueue, WorkerHeartbeat
-from memories.pipeline import debounce
+from memories.pipeline import debounce, leases
 from memories.schedules import ROLL_CALL, TASK, Pulse, RollCall, SweepingBroker
 from tests import factories
 from tests.pipeline.model import install
@@ -76,7 +76,7 @@ def test_wake_up_that_got_lost_is_sent_again(broker: SweepingBroker, person: End
     due(person)
     broker.sweep()
     OrmQ.objects.all().delete()
-    SessionQueue.objects.update(woken_at=Now() - debounce.REWAKE)
+    SessionQueue.objects.update(woken_at=Now() - leases.REWAKE)
     broker.sweep()
     assert len(woken()) == 1
 

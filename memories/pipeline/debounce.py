@@ -1,28 +1,22 @@
-"""The queue is a timestamp on the session's row: armed by moving it, claimed with a lease, postponed on failure.
+"""The queue is a timestamp on the session's row: armed by moving it, claimed with a lease, postponed on failure."""
 
-Leases and due times follow the database's clock, so hosts whose clocks differ agree on them.
-"""
-
-import random
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Q
 from django.db.models.functions import Now
 
 from memories import conf
-from memories.exceptions import LeaseLost, PersonRestricted
-from memories.models import EndUser, Role, Session, SessionQueue, Tenant, Turn
-from memories.pipeline import endpoint, signal_phrases, signals
+from memories.exceptions import LeaseLost
+from memories.models import Role, Session, SessionQueue, Tenant, Turn
+from memories.pipeline import leases, signal_phrases, signals
 from memories.pipeline.feed import fed, is_final_reply
+from memories.pipeline.leases import Lease
 from memories.pipeline.pending import Pending, due_time, pending_of
 from memories.pipeline.setbacks import Setback
 
-# Also how long a session waits when a cluster fetched its wake-up ahead of workers that are all busy.
-REWAKE = timedelta(seconds=1)
 # What pending_of() reads of a turn: a backlog's text stays in the database.
 COUNTED = ("number", "role", "tool_calls", "token_count", "created_at")
 # What arm() changes.
@@ -43,9 +37,6 @@ ARMED = (
 )
 # Signs are looked for in the last turns that were said (rules.md, 1.4).
 RECENT = 6
-BACKOFF_BASE_SECONDS = 4.0
-BACKOFF_FACTOR = 3.0
-BACKOFF_LIMIT_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -57,19 +48,14 @@ class ExtractionStatus:
     max_due_at: datetime | None = None
 
 
-@dataclass(frozen=True)
-class Claim:
-    """The right to extract one session's pending turns until the lease ends or the person's generation changes."""
+@dataclass(frozen=True, kw_only=True)
+class Claim(Lease):
+    """The right to extract one session's pending turns."""
 
-    session: Session
-    token: uuid.UUID
-    attempt: int
     extracted_number: int
-    generation: int
     due_at: datetime
     signals: list[str]
     batch_limit: int | None
-    rules: conf.Rules
 
 
 def status_of(queue: SessionQueue | None, *, now: datetime) -> ExtractionStatus:
@@ -84,7 +70,7 @@ def status_of(queue: SessionQueue | None, *, now: datetime) -> ExtractionStatus:
     if queue.first_pending_at:
         longest = conf.rules(queue.session.tenant).max_wait_seconds
         limit = queue.first_pending_at + timedelta(seconds=longest)
-    state = "running" if _is_leased(queue, now=now) else "pending"
+    state = "running" if leases.is_leased(queue, now=now) else "pending"
     return ExtractionStatus(state, due_at=queue.due_at, max_due_at=limit)
 
 
@@ -128,26 +114,13 @@ def claim(session_id: uuid.UUID) -> Claim | None:
         if queue is None:
             return None
         rules = conf.rules(queue.session.tenant)
-        if queue.attempts >= rules.max_attempts:
-            # Its workers died without a word each time: it must not take the next one with it.
-            _park(queue, failure="worker_lost", now=queue.clock)
-            return None
-        if not endpoint.admit(lease=timedelta(seconds=rules.lease_seconds)):
-            return None
-        queue.attempts += 1
-        queue.lease_token = uuid.uuid4()
-        queue.lease_until = queue.clock + timedelta(seconds=rules.lease_seconds)
-        queue.woken_at = None
-        queue.save(update_fields=["attempts", "lease_token", "lease_until", "woken_at"])
-    return _claim(queue, rules)
+        token = leases.take(queue, rules)
+    return _claim(queue, token, rules) if token else None
 
 
 def renew(claim: Claim) -> None:
     """Prolong the lease before a model call. Errors: LeaseLost, PersonRestricted."""
-    lease = timedelta(seconds=claim.rules.lease_seconds)
-    rows = SessionQueue.objects.filter(pk=claim.session.pk, lease_token=claim.token)
-    if not rows.filter(session__end_user__restricted_at=None).update(lease_until=Now() + lease):
-        raise PersonRestricted if rows.exists() else LeaseLost
+    leases.renew(SessionQueue.objects.all(), claim)
 
 
 def hold(claim: Claim) -> SessionQueue:
@@ -158,12 +131,7 @@ def hold(claim: Claim) -> SessionQueue:
     queue = SessionQueue.objects.select_for_update(of=("self",)).filter(pk=claim.session.pk).first()
     if queue is None or queue.lease_token != claim.token:
         raise LeaseLost
-    # Serialises the commits of one person's sessions; no_key lets new turns refer to the person meanwhile.
-    person = EndUser.objects.select_for_update(no_key=True).filter(pk=claim.session.end_user_id).first()
-    if person is None or person.generation != claim.generation:
-        raise LeaseLost
-    if person.restricted_at:
-        raise PersonRestricted
+    leases.hold_person(claim)
     return queue
 
 
@@ -177,7 +145,7 @@ def finish(claim: Claim, queue: SessionQueue, *, extracted_number: int, now: dat
     queue.signals = _signals_left(claim.session, rest)
     queue.batch_limit = None
     _remember(queue, pending, rest)
-    _release(queue)
+    leases.release(queue)
     last_at = rest[-1].created_at if rest else now
     queue.due_at = due_time(pending, last_at=last_at, rules=claim.rules, flush=flush, now=now)
     queue.save()
@@ -191,23 +159,7 @@ def postpone(claim: Claim, setback: Setback, *, now: datetime) -> bool:
         if queue is None:
             return False
         queue.batch_limit = setback.batch_limit
-        if setback.park or (setback.counts and queue.attempts >= claim.rules.max_attempts):
-            _park(queue, failure=setback.failure, now=now)
-            return True
-        _release(queue)
-        queue.failure = setback.failure
-        wait = max(setback.delay or 0.0, backoff(queue.attempts) if setback.counts else 0.0)
-        queue.attempts -= 0 if setback.counts else 1
-        queue.due_at = queue.clock + timedelta(seconds=wait)
-        queue.save()
-        return False
-
-
-def backoff(attempt: int) -> float:
-    """Seconds to wait after the given attempt (1, 2, …): 4 · 3^(n−1), at most 120, give or take a quarter."""
-    seconds = min(BACKOFF_LIMIT_SECONDS, BACKOFF_BASE_SECONDS * BACKOFF_FACTOR ** (attempt - 1))
-    # The jitter keeps sessions that failed together from coming back together.
-    return seconds * random.uniform(0.75, 1.25)  # noqa: S311
+        return leases.give_back(queue, setback, max_attempts=claim.rules.max_attempts, now=now)
 
 
 def revive(*, session_id: uuid.UUID, range_end: int) -> bool:
@@ -218,19 +170,8 @@ def revive(*, session_id: uuid.UUID, range_end: int) -> bool:
 
 
 def due_sessions(limit: int) -> list[uuid.UUID]:
-    """Sessions to wake a worker for, oldest first, marked as woken; inside the caller's transaction.
-
-    A wake-up that got lost, or lies with a busy cluster, is sent again after REWAKE; one too many finds nothing.
-    """
-    if conf.llm().mode == conf.LLM_OFF:
-        return []
-    asleep = Q(woken_at=None) | Q(woken_at__lte=Now() - REWAKE)
-    free = endpoint.free_calls()
-    limit = limit if free is None else min(limit, free)
-    rows = SessionQueue.objects.due().filter(asleep).order_by("due_at").select_for_update(skip_locked=True)
-    found = list(rows.values_list("pk", flat=True)[:limit])
-    SessionQueue.objects.filter(pk__in=found).update(woken_at=Now())
-    return found
+    """Sessions to wake a worker for, oldest first, marked as woken; inside the caller's transaction."""
+    return leases.wake(SessionQueue.objects.due(), limit)
 
 
 def _signals_left(session: Session, rest: Iterable[Turn]) -> list[str]:
@@ -242,12 +183,12 @@ def _signals_left(session: Session, rest: Iterable[Turn]) -> list[str]:
     return signals_of(Turn.objects.filter(session=session, number__in=numbers).order_by("number"), session.tenant)
 
 
-def _claim(queue: SessionQueue, rules: conf.Rules) -> Claim:
-    if queue.lease_token is None or queue.due_at is None:
+def _claim(queue: SessionQueue, token: uuid.UUID, rules: conf.Rules) -> Claim:
+    if queue.due_at is None:
         raise LeaseLost
     return Claim(
         session=queue.session,
-        token=queue.lease_token,
+        token=token,
         attempt=queue.attempts,
         extracted_number=queue.extracted_number,
         generation=queue.session.end_user.generation,
@@ -258,23 +199,9 @@ def _claim(queue: SessionQueue, rules: conf.Rules) -> Claim:
     )
 
 
-def _park(queue: SessionQueue, *, failure: str, now: datetime) -> None:
-    queue.parked_at, queue.failure, queue.due_at = now, failure, None
-    _release(queue)
-    queue.save()
-
-
-def _release(queue: SessionQueue) -> None:
-    queue.lease_token = queue.lease_until = queue.woken_at = None
-
-
-def _is_leased(queue: SessionQueue, *, now: datetime) -> bool:
-    return queue.lease_until is not None and queue.lease_until > now
-
-
 def _due_beside_attempt(queue: SessionQueue, due: datetime, *, now: datetime) -> datetime | None:
     """The due time when another message comes to a batch that is being extracted or backs off."""
-    if _is_leased(queue, now=now):
+    if leases.is_leased(queue, now=now):
         # finish() looks at what came meanwhile by itself: counted with the batch, one message looks like a full one.
         return queue.due_at
     return max(due, queue.due_at) if queue.attempts and queue.due_at else due

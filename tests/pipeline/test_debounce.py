@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from memories import conf
 from memories.exceptions import LeaseLost
 from memories.models import EndUser, Session, SessionQueue, Turn
-from memories.pipeline import backlog, debounce, ingest
+from memories.pipeline import backlog, debounce, ingest, leases
 from memories.pipeline.debounce import Claim, ExtractionStatus
 from memories.pipeline.ingest import Message
 from memories.pipeline.setbacks import Setback
@@ -27,7 +27,7 @@ ANSWERED = (("user", "I live in Leiden"), ("assistant", "Noted"))
 @pytest.fixture(autouse=True)
 def _time_enough_between_wake_ups(monkeypatch: pytest.MonkeyPatch) -> None:
     # On a busy machine two statements can be a second apart.
-    monkeypatch.setattr(debounce, "REWAKE", timedelta(minutes=1))
+    monkeypatch.setattr(leases, "REWAKE", timedelta(minutes=1))
 
 
 @pytest.fixture(autouse=True)
@@ -302,7 +302,7 @@ class TestFinish:
 class TestFailure:
     def test_back_off_grows_to_a_limit_with_jitter(self) -> None:
         for attempt, seconds in ((1, 4), (2, 12), (3, 36), (4, 108), (5, 120), (20, 120)):
-            tries = [debounce.backoff(attempt) for _ in range(200)]
+            tries = [leases.backoff(attempt) for _ in range(200)]
             assert seconds * 0.75 <= min(tries) < seconds * 0.9
             assert seconds * 1.1 < max(tries) <= seconds * 1.25
 
@@ -441,9 +441,9 @@ class TestSweep:
     def test_a_lost_wake_up_is_sent_again_later(self) -> None:
         talk = a_session()
         assert debounce.due_sessions(5) == [talk.pk]
-        change(talk, woken_at=Now() - debounce.REWAKE + SECOND * 60)
+        change(talk, woken_at=Now() - leases.REWAKE + SECOND * 60)
         assert debounce.due_sessions(5) == []
-        change(talk, woken_at=Now() - debounce.REWAKE - SECOND)
+        change(talk, woken_at=Now() - leases.REWAKE - SECOND)
         assert debounce.due_sessions(5) == [talk.pk]
 
     def test_only_what_can_be_claimed(self) -> None:
