@@ -20,9 +20,9 @@ def selected(alias: str, names: Sequence[str]) -> str:
     return ", ".join(f"{alias}.{name}" for name in names)
 
 
-def assigned(names: Sequence[str]) -> str:
-    """What stands behind SET, with parameters of the same names."""
-    return ", ".join(f"{name} = %({name})s" for name in names)
+def assigned(names: Sequence[str], prefix: str = "") -> str:
+    """What stands behind SET, with parameters of the same names after the prefix."""
+    return ", ".join(f"{name} = %({prefix}{name})s" for name in names)
 
 
 def first(statement: str, parameters: Mapping[str, Any] | None = None) -> tuple[Any, ...] | None:

@@ -11,11 +11,14 @@ from memories.models.conversations import Session
 
 
 class WorkingMemoryQuerySet(models.QuerySet["WorkingMemory"]):
+    def unclaimed(self) -> Self:
+        """Rows that no live lease holds, by the database's clock."""
+        return self.filter(Q(lease_until=None) | Q(lease_until__lte=Now()), parked_at=None)
+
     def due(self) -> Self:
         """Rows whose time has come and that no live lease holds; those of people under restriction wait."""
         restricted = Session.objects.filter(pk=OuterRef("pk"), end_user__restricted_at__isnull=False)
-        free = Q(lease_until=None) | Q(lease_until__lte=Now())
-        return self.filter(free, ~Exists(restricted), parked_at=None, due_at__lte=Now())
+        return self.unclaimed().filter(~Exists(restricted), due_at__lte=Now())
 
     def with_clock(self) -> Self:
         """Each row with the database's time as `clock`."""
@@ -38,6 +41,7 @@ class WorkingMemory(models.Model):
     # When to look whether the window is too full, the session idle or ended; empty: nothing to do.
     due_at = models.DateTimeField(null=True)
     over_since = models.DateTimeField(null=True, help_text="When the window became too full.")
+    unarmed = models.BooleanField(default=False, help_text="Turns came while there was no model, and nobody armed it.")
     lease_token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
     woken_at = models.DateTimeField(null=True, help_text="When the last wake-up was sent.")
@@ -57,6 +61,8 @@ class WorkingMemory(models.Model):
             models.Index(
                 fields=["due_at"], name="working_memory_due_idx", condition=Q(due_at__isnull=False, parked_at=None)
             ),
+            # Serves the look for rows to arm, and is empty but after the model was switched off.
+            models.Index(fields=["session"], name="working_memory_unarmed_idx", condition=Q(unarmed=True)),
             # Serves the count of parked ones.
             models.Index(fields=["parked_at"], name="working_memory_parked_idx", condition=Q(parked_at__isnull=False)),
         ]

@@ -1,8 +1,6 @@
 """One claim of a batch with the run that records it: its calls are counted, its failure gives the batch back."""
 
-import time
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass
 
 from django.db import transaction
 
@@ -13,25 +11,17 @@ from memories.pipeline import debounce, rules_extraction
 from memories.pipeline.batches import Batch
 from memories.pipeline.debounce import Claim
 from memories.pipeline.setbacks import Setback
+from memories.pipeline.whose_fault import Calling
 
 RunStatus = ExtractionRun.Status
 
 
 @dataclass
-class Attempt:
+class Attempt(Calling):
     """A claim with the run that records it."""
 
     claim: Claim
-    begun_at: datetime
     run: ExtractionRun | None = None
-    calls: int = 0
-    # In this very attempt: once is enough.
-    endpoint_asked: bool = False
-    _begun: float = field(default_factory=time.monotonic)
-
-    def now(self) -> datetime:
-        """The moment of the caller's clock, moved on by the time that has passed since."""
-        return self.begun_at + timedelta(seconds=time.monotonic() - self._begun)
 
     def before_call(self) -> None:
         debounce.renew(self.claim)

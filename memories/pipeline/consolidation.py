@@ -18,7 +18,17 @@ from memories.llm import client
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.memory_update import MemoryUpdate
 from memories.models import ExtractionRun, SessionQueue
-from memories.pipeline import debounce, endpoint, extraction, gate, judgement, neighbours, reconcile, rules_extraction
+from memories.pipeline import (
+    debounce,
+    endpoint,
+    extraction,
+    gate,
+    judgement,
+    neighbours,
+    reconcile,
+    rules_extraction,
+    whose_fault,
+)
 from memories.pipeline.attempts import Attempt, RunStatus
 from memories.pipeline.batches import Batch
 from memories.pipeline.gate import Accepted
@@ -92,18 +102,15 @@ def _extract(attempt: Attempt, batch: Batch) -> None:
 
 def _ask(attempt: Attempt, run: ExtractionRun, batch: Batch) -> None:
     try:
-        if endpoint.is_down():
-            attempt.endpoint_asked = True
-            client.check(before_call=attempt.before_call)
-            endpoint.answered()
+        whose_fault.ask_first(attempt)
         completion = client.complete(
             messages=batch.messages,
             answer=memory_update.ANSWER,
-            max_calls=attempt.claim.rules.max_model_calls - attempt.calls,
+            max_calls=attempt.calls_left,
             before_call=attempt.before_call,
         )
     except ModelError as error:
-        down = _note_failure(attempt, error)
+        down = whose_fault.note(attempt, error)
         limit = attempt.claim.batch_limit
         attempt.give_back(setback(error, fed_turns=len(batch.turns), batch_limit=limit, endpoint_down=down))
     else:
@@ -111,36 +118,6 @@ def _ask(attempt: Attempt, run: ExtractionRun, batch: Batch) -> None:
         run.extractor = completion.extractor
         run.prompt_tokens, run.completion_tokens = completion.prompt_tokens, completion.completion_tokens
         _commit(attempt, run, batch, completion.answer, held={})
-
-
-def _note_failure(attempt: Attempt, error: ModelError) -> bool:
-    """True when the endpoint fails others too: then the failure does not count against the batch."""
-    if not error.endpoint_wide:
-        endpoint.answered()
-        return False
-    down = endpoint.failed(attempt.claim.session.pk, retry_after=error.retry_after)
-    if not down and _would_park(attempt, error):
-        _ask_whose_fault(attempt)
-    return down
-
-
-def _would_park(attempt: Attempt, error: ModelError) -> bool:
-    return not error.retryable or attempt.claim.attempt >= attempt.claim.rules.max_attempts
-
-
-def _ask_whose_fault(attempt: Attempt) -> None:
-    """Ask the endpoint something that has nothing to do with the batch, if the attempt has a call left.
-
-    Fails it at that too, the batch goes on by itself once it answers again.
-    """
-    if attempt.endpoint_asked or attempt.calls >= attempt.claim.rules.max_model_calls:
-        return
-    try:
-        client.check(before_call=attempt.before_call)
-    except ModelError as error:
-        endpoint.failed(attempt.claim.session.pk, retry_after=error.retry_after, surely=True)
-    else:
-        endpoint.answered()
 
 
 def _commit(
@@ -171,7 +148,7 @@ def _compare(attempt: Attempt, run: ExtractionRun, candidates: Sequence[Accepted
     )
     judged = judgement.judge(
         proposals=proposals,
-        max_calls=claim.rules.max_model_calls - attempt.calls,
+        max_calls=attempt.calls_left,
         max_tokens=claim.rules.batch_tokens,
         before_call=attempt.before_call,
     )

@@ -11,6 +11,7 @@ itself as soon as it answers.
 import logging
 import uuid
 from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -18,7 +19,7 @@ from django.db.models.functions import Now
 
 from memories.exceptions import ModelError, ModelMisconfigured, ModelRateLimited, ModelTimeout, ModelUnavailable
 from memories.llm import client
-from memories.models import EndpointState, SessionQueue
+from memories.models import EndpointState, SessionQueue, WorkingMemory
 
 # What a batch is parked for that may have been the endpoint's fault.
 OUTAGES = [error.code for error in (ModelUnavailable, ModelTimeout, ModelRateLimited, ModelMisconfigured)]
@@ -75,7 +76,8 @@ def answered() -> None:
     back = {"failures": 0, "last_session": None, "until": None, "confirmed": False}
     if EndpointState.objects.filter(confirmed=True).update(**back):
         fresh = {"parked_at": None, "attempts": 0, "failure": "", "due_at": Now(), "woken_at": None}
-        _parked_by_outages().update(**fresh)
+        for parked in _parked_by_outages():
+            parked.update(**fresh)
     else:
         EndpointState.objects.exclude(failures=0, until=None).update(**back)
 
@@ -86,7 +88,9 @@ def turn_to_ask(*, lease: timedelta) -> bool:
     True keeps all others waiting for `lease`. One cheap statement while it is not down.
     """
     confirmed = EndpointState.objects.filter(confirmed=True).exists()
-    return confirmed and client.is_configured() and _parked_by_outages().exists() and admit(lease=lease)
+    # Looked at only while it is down.
+    waits = confirmed and client.is_configured() and any(parked.exists() for parked in _parked_by_outages())
+    return waits and admit(lease=lease)
 
 
 def ask() -> bool:
@@ -143,5 +147,6 @@ def _count(state: EndpointState, session_id: uuid.UUID | None, *, surely: bool) 
         state.failures = FAILURES_TO_OPEN
 
 
-def _parked_by_outages() -> QuerySet[SessionQueue]:
-    return SessionQueue.objects.filter(parked_at__isnull=False, failure__in=OUTAGES)
+def _parked_by_outages() -> list[QuerySet[Any]]:
+    parked = Q(parked_at__isnull=False, failure__in=OUTAGES)
+    return [SessionQueue.objects.filter(parked), WorkingMemory.objects.filter(parked)]

@@ -1,6 +1,6 @@
 """What one model call is to read: a bounded batch of a session's new turns, and what is already known."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -13,9 +13,8 @@ from memories.models import EndUser, Fact, ProfileSection, Role, Turn
 from memories.pipeline import signal_phrases
 from memories.pipeline.batches import Batch, ShownFact, bounded
 from memories.pipeline.debounce import Claim
-from memories.pipeline.feed import FedTurn, fed
-
-_PAGE = 200
+from memories.pipeline.feed import FedTurn
+from memories.pipeline.reading import fed_turns
 
 
 def gather(*, claim: Claim, now: datetime) -> Batch:
@@ -25,7 +24,8 @@ def gather(*, claim: Claim, now: datetime) -> Batch:
     """
     first = claim.extracted_number + 1
     last = _turns(claim).aggregate(last=Max("number"))["last"] or claim.extracted_number
-    turns, is_rest = bounded(_fed(claim, last), claim.rules.batch_tokens, claim.batch_limit)
+    unread = fed_turns(claim.session, after=claim.extracted_number, last=last)
+    turns, is_rest = bounded(unread, claim.rules.batch_tokens, claim.batch_limit)
     if turns and not is_rest:
         last = turns[-1].number
     if not any(turn.is_user for turn in turns):
@@ -46,24 +46,6 @@ def gather(*, claim: Claim, now: datetime) -> Batch:
 
 def _turns(claim: Claim) -> QuerySet[Turn]:
     return Turn.objects.filter(session=claim.session).after(claim.extracted_number)
-
-
-def _fed(claim: Claim, last: int) -> Iterator[FedTurn]:
-    """Fed turns beyond the watermark; read from the user turn before it, so that a late reply knows what it answers."""
-    session_turns = Turn.objects.filter(session=claim.session)
-    asked = session_turns.filter(number__lte=claim.extracted_number, role=Role.USER)
-    asked = asked.exclude(metadata__hide_from_ui=True).order_by("-number")
-    start = asked.values_list("number", flat=True).first() or claim.extracted_number
-    spoken = session_turns.filter(number__lte=last, role__in=[Role.USER, Role.ASSISTANT])
-    return (turn for turn in fed(_paged(spoken, after=start - 1)) if turn.number > claim.extracted_number)
-
-
-def _paged(turns: QuerySet[Turn], *, after: int) -> Iterator[Turn]:
-    """In order, a page at a time: the caller stops at its bound, and a session may hold 10,000 turns."""
-    turns = turns.only("number", "role", "content", "tool_calls", "metadata", "timestamp", "created_at")
-    while page := list(turns.filter(number__gt=after).order_by("number")[:_PAGE]):
-        yield from page
-        after = page[-1].number
 
 
 def _known_facts(claim: Claim, *, now: datetime) -> list[Fact]:

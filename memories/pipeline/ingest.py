@@ -13,14 +13,16 @@ from django.db.models.functions import Now
 from memories import conf
 from memories.exceptions import ExternalIdReused, Fault, PersonRestricted
 from memories.llm import tokens
-from memories.models import EndUser, Session, SessionQueue, Tenant, Turn, WorkingMemory
-from memories.pipeline import debounce, redaction
+from memories.models import EndUser, Role, Session, SessionQueue, Tenant, Turn, WorkingMemory
+from memories.pipeline import debounce, redaction, working_memory
 from memories.pipeline.closing import locked_queue, save_locked
 from memories.pipeline.debounce import ExtractionStatus
 from memories.scoring import terms
 
 LAST_SEEN_STEP = timedelta(minutes=1)
 LONGEST_NAME = 255
+# What a message must repeat to be the same as the one that has its external_id.
+SAID = ("role", "content", "parts", "tool_call_id")
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Message:
     external_id: str | None = None
     timestamp: datetime | None = None
     tool_calls: list[Any] | None = None
+    tool_call_id: str = ""
     name: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
 
@@ -154,6 +157,7 @@ def _redacted(message: Message) -> tuple[Turn, int]:
         content=message.content,
         parts=message.parts,
         tool_calls=message.tool_calls,
+        tool_call_id=message.tool_call_id,
         metadata=message.metadata,
         name=message.name,
     )
@@ -162,6 +166,7 @@ def _redacted(message: Message) -> tuple[Turn, int]:
         content=clean.content,
         parts=clean.parts,
         tool_calls=clean.tool_calls,
+        tool_call_id=clean.tool_call_id[:LONGEST_NAME],
         metadata=clean.metadata,
         # A mark may be longer than the secret in whose place it stands.
         name=clean.name[:LONGEST_NAME],
@@ -236,7 +241,7 @@ def _sort_out(session: Session, turns: Sequence[Turn], *, now: datetime) -> tupl
             _place(turn, session, number=session.turn_count + len(new) + 1, now=now)
             new.append(turn)
             known.update({turn.external_id: turn} if turn.external_id else {})
-        elif (turn.role, turn.content, turn.parts) != (given.role, given.content, given.parts):
+        elif any(getattr(turn, name) != getattr(given, name) for name in SAID):
             raise ExternalIdReused
         stored.append(StoredTurn(turn.pk, turn.number, turn.external_id, turn.token_count, duplicate))
     return stored, new
@@ -259,11 +264,14 @@ def _append(queue: SessionQueue, new: Sequence[Turn], *, now: datetime, flush: b
     if new:
         session.turn_count += len(new)
         session.token_count += sum(turn.token_count for turn in new)
+        session.round_count += sum(turn.role == Role.USER for turn in new)
         session.last_turn_at, session.ended_at = now, None
     if new or flush:
         found = found if new else []
-        debounce.arm(queue, new, rules=conf.rules(session.tenant), now=now, flush=flush, found=found)
-        save_locked(queue, new)
+        rules, window = conf.rules(session.tenant), session.working_memory
+        debounce.arm(queue, new, rules=rules, now=now, flush=flush, found=found)
+        moved = bool(new) and working_memory.arm(window, session, rules=rules, now=now)
+        save_locked(queue, new, window if moved else None)
 
 
 def _note_all_seen(receipts: Iterable[Receipt]) -> None:

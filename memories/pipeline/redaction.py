@@ -38,6 +38,7 @@ class Redacted:
     content: str
     parts: list[Any] | None
     tool_calls: list[Any] | None
+    tool_call_id: str
     metadata: dict[str, Any]
     name: str
     count: int
@@ -62,6 +63,7 @@ def redact_message(
     content: str,
     parts: list[Any] | None = None,
     tool_calls: list[Any] | None = None,
+    tool_call_id: str = "",
     metadata: Mapping[str, Any] | None = None,
     name: str = "",
 ) -> Redacted:
@@ -72,6 +74,7 @@ def redact_message(
         content=said,
         parts=None if parts is None else _parts(parts, said, desk),
         tool_calls=None if tool_calls is None else desk.value(tool_calls),
+        tool_call_id=desk.text(tool_call_id) if tool_call_id else "",
         metadata=desk.value(dict(metadata or {})),
         name=desk.text(name),
         count=desk.count,

@@ -31,3 +31,10 @@ def setback(error: ModelError, *, fed_turns: int, batch_limit: int | None, endpo
         smaller = half > 0 and (batch_limit is None or half < batch_limit)
         return Setback(error.code, park=not smaller, counts=not smaller, batch_limit=half if smaller else batch_limit)
     return Setback(error.code, delay=error.retry_after, park=not error.retryable, batch_limit=batch_limit)
+
+
+def whole_setback(error: ModelError, *, endpoint_down: bool) -> Setback:
+    """The same for what cannot be made smaller: one that was too long is asked again as often as any other."""
+    if isinstance(error, ModelAnswerTruncated) and not endpoint_down:
+        return Setback(error.code)
+    return setback(error, fed_turns=0, batch_limit=None, endpoint_down=endpoint_down)

@@ -61,7 +61,7 @@ class Content(serializers.Field[Any, Any, Any, Any]):
 
 class MessageSerializer(Strict):
     # A message can be posted as a chat completion gave it; what these say is no memory of a person.
-    tolerated = frozenset({"tool_call_id", "refusal", "annotations", "audio", "function_call", "reasoning_content"})
+    tolerated = frozenset({"refusal", "annotations", "audio", "function_call", "reasoning_content"})
 
     role = OneOf(Role.values)
     content = Content(allow_null=True, help_text="May be empty or null for `assistant` and `tool`.")
@@ -69,6 +69,9 @@ class MessageSerializer(Strict):
     timestamp = Moment(required=False, allow_null=True, help_text="Your own time; never decides the order.")
     tool_calls = serializers.ListField(
         child=JSONObject(), required=False, allow_null=True, max_length=MAX_PARTS, help_text="As the model gave them."
+    )
+    tool_call_id = Text(
+        required=False, allow_null=True, allow_blank=True, max_length=255, help_text="Of the call that a tool answers."
     )
     name = Text(required=False, allow_null=True, allow_blank=True, max_length=255)
     metadata = JSONObject(required=False, allow_null=True)
@@ -201,6 +204,7 @@ def _message(given: dict[str, Any]) -> Message:
         external_id=given.get("external_id"),
         timestamp=given.get("timestamp"),
         tool_calls=given.get("tool_calls") or None,
+        tool_call_id=given.get("tool_call_id") or "",
         name=given.get("name") or "",
         metadata=given.get("metadata") or {},
     )
