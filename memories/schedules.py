@@ -6,6 +6,7 @@ queue: a wake-up that gets lost is sent again, and one too many finds nothing to
 
 import ctypes
 import logging
+import math
 import os
 import socket
 import threading
@@ -24,7 +25,7 @@ from django_q.tasks import async_task
 from memories import conf, curation
 from memories.llm import tokens
 from memories.models import WorkerHeartbeat
-from memories.pipeline import debounce, endpoint, rearming
+from memories.pipeline import debounce, endpoint, rearming, working_memory
 
 SWEEP_SECONDS = 0.5
 # While more is due than was woken, the next sweep comes sooner.
@@ -35,6 +36,9 @@ BEAT_SECONDS = 5.0
 UNWELL_PAUSE_SECONDS = 0.5
 FORGOTTEN_AFTER = timedelta(hours=1)
 TASK = "memories.tasks.consolidate_session"
+COMPACT_TASK = "memories.tasks.compact_session"
+# Of the room for wake-ups: windows wait for nobody, for contexts trim them, and must not wait for ever.
+WINDOWS_SHARE = 4
 ASK_TASK = "memories.tasks.ask_endpoint"
 ROLL_CALL = "memories.schedules.answer_roll_call"
 ROLL_CALL_SECONDS = 3.0
@@ -117,10 +121,14 @@ class SweepingBroker(ORM):  # type: ignore[misc]  # django-q has no types
         with transaction.atomic():
             waiting = OrmQ.objects.filter(key=self.list_key, lock__lte=timezone.now()).count()
             room: int = max(0, WAKE_UPS_PER_WORKER * Conf.WORKERS - waiting)
-            woken = debounce.due_sessions(room) if room else []
-            for session_id in woken:
+            share = math.ceil(room / WINDOWS_SHARE)
+            windows = working_memory.due_sessions(share) if room else []
+            sessions = debounce.due_sessions(room - len(windows)) if room > len(windows) else []
+            for session_id in sessions:
                 async_task(TASK, str(session_id), broker=self)
-        return len(woken) == room
+            for session_id in windows:
+                async_task(COMPACT_TASK, str(session_id), broker=self)
+        return len(windows) == share or len(sessions) + len(windows) == room
 
     def _sweep_in_time(self) -> None:
         if time.monotonic() < self._next_sweep:

@@ -6,7 +6,17 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Min, Q, Sum
 
-from memories.models import EndUser, ExtractionRun, Fact, Operator, ReviewItem, SessionQueue, Status, Tenant
+from memories.models import (
+    EndUser,
+    ExtractionRun,
+    Fact,
+    Operator,
+    ReviewItem,
+    SessionQueue,
+    Status,
+    Tenant,
+    WorkingMemory,
+)
 
 RUNS_SHOWN = 10
 WEEK = timedelta(days=7)
@@ -22,6 +32,7 @@ def overview(operator: Operator | AnonymousUser, *, now: datetime) -> dict[str, 
         "facts": _facts(now),
         "review": ReviewItem.objects.waiting().aggregate(waiting=Count("pk"), oldest=Min("created_at")),
         "queue": _queue(now),
+        "windows_parked": WorkingMemory.objects.filter(parked_at__isnull=False).count(),
         "failed_today": ExtractionRun.objects.filter(status__in=FAILED, started_at__gte=now - DAY).count(),
     }
     if not operator.has_perm("memories.view_extractionrun"):

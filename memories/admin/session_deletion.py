@@ -49,6 +49,8 @@ class DeletablePage(RecordPage):
         return self.has_change_permission(request) and request.user.has_perm("memories.delete_session")
 
     def carry_out(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
+        if verb != "delete":
+            return super().carry_out(request, object_id, verb)
         if not self.may_delete(request):
             raise PermissionDenied
         if request.method == "POST":
@@ -60,7 +62,7 @@ class DeletablePage(RecordPage):
     ) -> TemplateResponse:
         """The conversation; after a refusal what deleting it would take along, once more."""
         page = super().show(request, record, tried=tried, status=status)
-        return self.confirm(page) if tried else page
+        return self.confirm(page) if isinstance(tried, DeleteForm) else page
 
     def confirm(self, page: TemplateResponse) -> TemplateResponse:
         """The page of a session turned into the one that says what goes with it."""

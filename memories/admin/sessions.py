@@ -1,7 +1,9 @@
 """Sessions: the list, and the conversation turn by turn with what is still to be extracted; they can be deleted."""
 
-from typing import Any
+from datetime import datetime
+from typing import Any, ClassVar
 
+from django.contrib.admin import SimpleListFilter
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.db.models.functions import Left, Length
@@ -9,23 +11,48 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
+from memories import conf, curation
 from memories.admin import cells
 from memories.admin.columns import column
+from memories.admin.page import VerbForm
 from memories.admin.session_deletion import DeletablePage
 from memories.admin.template_tags import TURNS_SHOWN
 from memories.admin.wording import KINDS
+from memories.audit import Actor
 from memories.models import ExtractionRun, Session, SessionQueue, Turn
+from memories.pipeline import working_memory
 from memories.pipeline.debounce import status_of
+from memories.pipeline.leaving import Window
 
 TURN_CLIP = 4_000
 RUNS_SHOWN = 5
 
 
+class RetryForm(VerbForm):
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        curation.retry_working_memory(session=self.record, actor=actor, now=now)
+        return f"{self.record}: its working memory is due now; a worker takes it within two seconds."
+
+
+class WindowFilter(SimpleListFilter):
+    """Sessions whose working memory nobody tries any more."""
+
+    title = "working memory"
+    parameter_name = "window"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("parked", "Parked")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Session]) -> QuerySet[Session]:
+        return queryset.filter(working_memory__parked_at__isnull=False) if self.value() == "parked" else queryset
+
+
 class SessionPage(DeletablePage):
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {**DeletablePage.verbs, "retry": RetryForm}
     page_template = "memories/session.html"
     list_display = ("session", "person", "turn_count", "token_count", "state", "last_turn", "ended")
-    list_filter = ("tenant",)
-    list_select_related = ("end_user", "tenant", "queue")
+    list_filter = ("tenant", WindowFilter)
+    list_select_related = ("end_user", "tenant", "queue", "working_memory")
     search_fields = ("external_id", "agent_id")
     search_help_text = "Search by session or agent"
     ordering = ("-last_turn_at", "-id")
@@ -58,6 +85,10 @@ class SessionPage(DeletablePage):
             "session": record,
             "queue": queue,
             "state": status_of(queue, now=timezone.now()),
+            "memory": record.working_memory,
+            "window": Window.of(record, record.working_memory),
+            "window_state": working_memory.status_of(record.working_memory, now=timezone.now()),
+            "rules": conf.rules(record.tenant),
             "page": Paginator(_turns(record), TURNS_SHOWN).get_page(request.GET.get("page")),
             "clip": TURN_CLIP,
             "may_delete": self.may_delete(request),

@@ -43,7 +43,7 @@ def known_person(*, tenant: Tenant, user_id: str) -> EndUser | None:
 
 def session(*, tenant: Tenant, session_id: uuid.UUID) -> Session:
     """Errors: NotFound."""
-    found = sessions(tenant).filter(pk=session_id).first()
+    found = sessions(tenant).select_related("working_memory").filter(pk=session_id).first()
     if found is None:
         raise NotFound
     return found

@@ -21,7 +21,7 @@ from memories.curation.review import approve_fact, reconsider_fact, reject_fact
 from memories.curation.review_decisions import approve_item, keep_both, merge_items, reject_item
 from memories.curation.rollback import Preview, preview_rollback, roll_back, undo_rollback
 from memories.curation.rollback_selection import Selector
-from memories.curation.runs import retry_extraction
+from memories.curation.runs import retry_extraction, retry_working_memory
 from memories.curation.sessions import delete_session, facts_of_session
 from memories.curation.throttles import Allowance, count_request
 from memories.curation.undo import may_undo, undo_decision
@@ -63,6 +63,7 @@ __all__ = [
     "restore_fact",
     "restore_profile_section",
     "retry_extraction",
+    "retry_working_memory",
     "revoke_api_key",
     "roll_back",
     "save_tenant",

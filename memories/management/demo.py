@@ -22,6 +22,7 @@ from memories.models import (
     Operator,
     ProfileSection,
     ReviewItem,
+    Role,
     Scope,
     Session,
     SessionQueue,
@@ -131,6 +132,7 @@ def _turns(person: EndUser, conversation: Conversation, *, now: datetime) -> lis
         external_id=conversation.session_id,
         turn_count=len(counts),
         token_count=sum(counts),
+        round_count=sum(role == Role.USER for role, _ in conversation.turns),
         created_at=start,
         last_turn_at=now,
     )

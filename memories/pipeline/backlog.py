@@ -3,13 +3,14 @@
 import uuid
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Max, Subquery
+from django.db.models import F, Max, QuerySet, Subquery
 from django.db.models.functions import Greatest, Now
 
 from memories import conf
-from memories.models import EndpointState, SessionQueue, WorkerHeartbeat
+from memories.models import EndpointState, SessionQueue, WorkerHeartbeat, WorkingMemory
 
 # Since when work could have been taken: a batch whose worker died waits from the end of its lease.
 # Nothing waits while the endpoint is paused. PostgreSQL's GREATEST passes over NULL.
@@ -34,8 +35,8 @@ def overdue_seconds() -> float:
     if conf.llm().mode == conf.LLM_OFF:
         # What was armed before it was switched off waits for nobody.
         return 0.0
-    longest: timedelta | None = SessionQueue.objects.due().aggregate(longest=Max(WAITED))["longest"]
-    return max(0.0, longest.total_seconds()) if longest else 0.0
+    waits: list[timedelta | None] = [rows.aggregate(longest=Max(WAITED))["longest"] for rows in _due()]
+    return max(0.0, *(wait.total_seconds() for wait in waits if wait), 0.0)
 
 
 def look(*, cluster: str) -> Look:
@@ -46,14 +47,26 @@ def look(*, cluster: str) -> Look:
     return Look(
         first=first,
         waited=waited.total_seconds(),
-        claimed=SessionQueue.objects.filter(lease_until__gt=Now()).count(),
+        claimed=sum(rows.filter(lease_until__gt=Now()).count() for rows in _all()),
         beat_age=age.total_seconds() if age is not None else None,
     )
 
 
+def _all() -> tuple[QuerySet[Any], ...]:
+    """Whatever waits for a worker."""
+    return SessionQueue.objects.all(), WorkingMemory.objects.all()
+
+
+def _due() -> tuple[QuerySet[Any], ...]:
+    return SessionQueue.objects.due(), WorkingMemory.objects.due()
+
+
 def _first_in_line() -> tuple[tuple[uuid.UUID, int] | None, timedelta]:
     """A row that somebody holds is passed over, as a worker would pass over it."""
-    rows = SessionQueue.objects.due().order_by("due_at").select_for_update(skip_locked=True)
+    found: list[tuple[uuid.UUID, int, timedelta]] = []
     with transaction.atomic():
-        row = rows.values_list("pk", "attempts", WAITED).first()
-    return ((row[0], row[1]), row[2]) if row else (None, timedelta())
+        for rows in _due():
+            free = rows.order_by("due_at").select_for_update(skip_locked=True)
+            found += free.values_list("pk", "attempts", WAITED)[:1]
+    session, attempts, waited = max(found, key=lambda row: row[2], default=(None, 0, timedelta()))
+    return ((session, attempts) if session else None), waited

@@ -33,7 +33,7 @@ _LOCK = f"""
 _COUNTED = ("turn_count", "token_count", "round_count", "last_turn_at", "ended_at")
 # Parts of one statement: whoever posts to the same session waits from the lock to the commit.
 _SAY_ONE = f"said AS ({turn_rows.INSERT_ONE})"
-_COUNT = f"counted AS (UPDATE memories_session SET {assigned(_COUNTED)} WHERE id = %(id)s)"
+_COUNT = f"counted AS (UPDATE memories_session SET {assigned(_COUNTED)} WHERE id = %(id)s)"  # noqa: S608
 _ARM_WINDOW = f"""
     armed AS (UPDATE memories_workingmemory SET {assigned(working_memory.ARMED, "window_")} WHERE session_id = %(id)s)
 """  # noqa: S608  (columns of our own models)

@@ -51,6 +51,7 @@ class Attempt(Calling):
     """A claim of a working memory, with the calls made for it."""
 
     claim: Claim
+    is_committed = False
 
     def before_call(self) -> None:
         working_memory.renew(self.claim)
@@ -85,8 +86,7 @@ def compact(*, session_id: uuid.UUID, now: datetime) -> bool:
         answers = _ask(attempt, work)
         if answers:
             _commit(attempt, work, answers)
-        return answers is not None
-    return False
+    return attempt.is_committed
 
 
 def gather(claim: Claim) -> Work:
@@ -132,7 +132,7 @@ def _qualifies(claim: Claim, count: int) -> bool:
 
 
 def _hurry_extraction(claim: Claim, last_number: int) -> None:
-    """What leaves the window is extracted at once (rules.md, 6.1), unless it is under way or has to wait for its sake."""
+    """What leaves the window is extracted at once (rules.md, 6.1), unless that is under way or backs off."""
     waiting = SessionQueue.objects.unclaimed().filter(pk=claim.session.pk, pending_user=True, attempts=0)
     waiting.filter(extracted_number__lt=last_number, due_at__gt=Now()).update(due_at=Now(), woken_at=None)
 
@@ -208,6 +208,7 @@ def _commit(attempt: Attempt, work: Work, answers: Answers) -> None:
                 now=now,
             )
         working_memory.finish(claim, row, done, now=now)
+    attempt.is_committed = True
 
 
 @contextmanager

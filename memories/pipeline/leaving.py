@@ -65,7 +65,7 @@ def leaving(turns: Iterable[Turn], window: Window, rules: Rules) -> Leaving | No
 
 
 def _rounds(turns: Iterable[Turn]) -> Iterator[list[Turn]]:
-    """Whole rounds but the last. One that begins with the answer to an earlier call of a tool belongs to that before."""
+    """Whole rounds but the last. One that begins with a tool that answers an earlier call belongs to that before."""
     current: list[Turn] = []
     for found in _from_user_to_user(turns):
         if current and not _is_orphaned(found):

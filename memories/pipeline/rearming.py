@@ -5,7 +5,8 @@ from datetime import datetime
 from django.db import transaction
 
 from memories import conf
-from memories.models import SessionQueue
+from memories.models import SessionQueue, WorkingMemory
+from memories.pipeline import working_memory
 from memories.pipeline.pending import Pending, due_time
 
 # So many sessions may be due at once: what was stored in months must not pass for work that the worker neglects.
@@ -13,13 +14,18 @@ ROOM = 50
 
 
 def rearm() -> int:
-    """Arm sessions with user turns beyond the watermark that nobody armed, longest waiting first; returns how many.
+    """Arm sessions with user turns beyond the watermark that nobody armed, longest waiting first, and their windows;
+    returns how many.
 
     Fills up to ROOM due sessions, so it is called again and again; with nothing to do it is one look at an empty
-    index. Rows that somebody holds are passed over: whoever stores a turn arms its session.
+    index each. Rows that somebody holds are passed over: whoever stores a turn arms its session.
     """
     if conf.llm().mode == conf.LLM_OFF:
         return 0
+    return _rearm_queues() + _rearm_windows()
+
+
+def _rearm_queues() -> int:
     with transaction.atomic():
         rows = SessionQueue.objects.unarmed().order_by("first_pending_at").with_clock()
         rows = rows.select_related("session__tenant").select_for_update(of=("self",), no_key=True, skip_locked=True)
@@ -30,6 +36,20 @@ def rearm() -> int:
         for queue in found:
             queue.due_at = _due(queue)
         return SessionQueue.objects.bulk_update(found, ["due_at"])
+
+
+def _rearm_windows() -> int:
+    with transaction.atomic():
+        rows = WorkingMemory.objects.filter(unarmed=True).order_by("pk").with_clock().select_related("session__tenant")
+        found = list(rows.select_for_update(of=("self",), no_key=True, skip_locked=True)[:ROOM])
+        if not found:
+            return 0
+        found = found[: max(0, ROOM - WorkingMemory.objects.due()[:ROOM].count())]
+        for row in found:
+            row.unarmed = False
+            working_memory.arm(row, row.session, rules=conf.rules(row.session.tenant), now=row.clock)
+            row.due_at = max(row.due_at, row.clock) if row.due_at else None
+        return WorkingMemory.objects.bulk_update(found, list(working_memory.ARMED))
 
 
 def _due(queue: SessionQueue) -> datetime:

@@ -5,6 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from memories import conf
 from memories.api.v1.serializers.fields import AgentId, Identifier, JSONObject, OrNull, PageQuery, Strict
 from memories.api.v1.serializers.turns import (
     Content,
@@ -14,8 +15,9 @@ from memories.api.v1.serializers.turns import (
     session_answer,
 )
 from memories.models import Role, Session, Turn
-from memories.pipeline import debounce
+from memories.pipeline import debounce, working_memory
 from memories.pipeline.closing import Standing
+from memories.pipeline.leaving import Window
 
 
 class SessionsQuery(PageQuery):
@@ -54,6 +56,49 @@ class SessionSerializer(serializers.Serializer[Session]):
     def get_extraction(self, session: Session) -> dict[str, Any]:
         queue = getattr(session, "queue", None)
         return extraction_answer(debounce.status_of(queue, now=self.context["now"]))
+
+
+class WindowSerializer(serializers.Serializer[Any]):
+    """What has not left the conversation's window, and its limits: contexts trim it to them when they read it."""
+
+    first_number = serializers.IntegerField(help_text="The first turn that has not left it.")
+    turn_count = serializers.IntegerField()
+    token_count = serializers.IntegerField()
+    rounds = serializers.IntegerField(help_text="User turns.")
+    max_tokens = serializers.IntegerField()
+    max_rounds = serializers.IntegerField()
+
+
+class WindowStatusSerializer(serializers.Serializer[Any]):
+    """Where the compaction of a session's window stands, and that of its episodes."""
+
+    status = serializers.ChoiceField(["idle", "pending", "running", "parked", "off"])
+    due_at = serializers.DateTimeField(allow_null=True, help_text="When somebody looks at it next.")
+
+
+class SessionDetailSerializer(SessionSerializer):
+    summary = serializers.CharField(
+        source="working_memory.summary", help_text="Of the turns that have left the window; empty when none have."
+    )
+    window = serializers.SerializerMethodField()
+    working_memory = serializers.SerializerMethodField()
+
+    @extend_schema_field(WindowSerializer)
+    def get_window(self, session: Session) -> dict[str, Any]:
+        row, rules = session.working_memory, conf.rules(session.tenant)
+        held = Window.of(session, row)
+        return {
+            "first_number": row.left_number + 1,
+            "turn_count": session.turn_count - row.left_number,
+            "token_count": held.tokens,
+            "rounds": held.rounds,
+            "max_tokens": rules.window_tokens,
+            "max_rounds": rules.window_rounds,
+        }
+
+    @extend_schema_field(WindowStatusSerializer)
+    def get_working_memory(self, session: Session) -> dict[str, Any]:
+        return vars(working_memory.status_of(session.working_memory, now=self.context["now"]))
 
 
 class TurnSerializer(serializers.Serializer[Turn]):

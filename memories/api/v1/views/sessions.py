@@ -13,6 +13,7 @@ from memories.api.schema import operation
 from memories.api.v1.serializers.fields import PageQuery
 from memories.api.v1.serializers.page import page_of
 from memories.api.v1.serializers.sessions import (
+    SessionDetailSerializer,
     SessionNameSerializer,
     SessionSerializer,
     SessionsQuery,
@@ -44,13 +45,13 @@ class SessionsView(Endpoint):
 class SessionView(Endpoint):
     @operation(
         "getSession",
-        "Get a session with the state of its extraction",
+        "Get a session with its running summary, its window and the state of its extraction",
         scope=Scope.READ,
-        answers={200: SessionSerializer},
+        answers={200: SessionDetailSerializer},
         problems=(404,),
     )
     def get(self, request: Request, session_id: uuid.UUID) -> Response:
-        return Response(self.shown(lookups.session(tenant=self.tenant, session_id=session_id), SessionSerializer))
+        return Response(self.shown(lookups.session(tenant=self.tenant, session_id=session_id), SessionDetailSerializer))
 
     @operation(
         "deleteSession",
