@@ -174,6 +174,7 @@ class Pulse(threading.Thread):
             close_old_connections()
             self.beat()
             rearming.rearm()
+            rearming.rearm_windows()
             if endpoint.turn_to_ask(lease=timedelta(seconds=conf.hub_rules().lease_seconds)):
                 async_task(ASK_TASK)
         except (DatabaseError, InterfaceError):

@@ -174,6 +174,7 @@ SPECTACULAR_SETTINGS = {
         "MemoryKind": ["fact", "profile", "turn"],
         "FoundKind": ["fact", "turn", "session"],
         "StatedScope": ["private", "share"],
+        "WorkStatus": ["idle", "pending", "running", "parked", "off"],
     },
 }
 

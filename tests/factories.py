@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from django.db.models import F
+from django.db.models.functions import Greatest
+
 from memories import curation
 from memories.audit import Actor
 from memories.models import (
@@ -25,6 +28,7 @@ from memories.models import (
     Tenant,
     Trust,
     Turn,
+    WorkingMemory,
 )
 from memories.pipeline import ingest
 from memories.pipeline.ingest import Message
@@ -77,6 +81,8 @@ def episode(of: Session, summary: str = "Asked about the invoice of May", **over
     row = Episode(tenant=of.tenant, end_user=of.end_user, session=of, **given)
     row.say(summary)
     row.save()
+    seen = Greatest("episode_number", row.last_number)
+    WorkingMemory.objects.filter(pk=of.pk).update(episode_number=seen, episodes_made=F("episodes_made") + 1)
     return row
 
 

@@ -14,9 +14,9 @@ from django_q.models import OrmQ
 from django_q.signing import SignedPackage
 
 from memories import conf, schedules
-from memories.models import EndUser, IdempotencyRecord, Session, SessionQueue, WorkerHeartbeat
+from memories.models import EndUser, IdempotencyRecord, Session, SessionQueue, WorkerHeartbeat, WorkingMemory
 from memories.pipeline import debounce, leases
-from memories.schedules import ROLL_CALL, TASK, Pulse, RollCall, SweepingBroker
+from memories.schedules import COMPACT_TASK, ROLL_CALL, TASK, Pulse, RollCall, SweepingBroker
 from tests import factories
 from tests.pipeline.model import install
 
@@ -45,10 +45,10 @@ def due(person: EndUser) -> Session:
     return factories.session(person, SAID, flush=True)
 
 
-def woken() -> list[uuid.UUID]:
+def woken(func: str = TASK) -> list[uuid.UUID]:
     tasks = [SignedPackage.loads(payload) for payload in OrmQ.objects.order_by("pk").values_list("payload", flat=True)]
-    assert {task["func"] for task in tasks} <= {TASK}
-    return [uuid.UUID(task["args"][0]) for task in tasks]
+    assert {task["func"] for task in tasks} <= {TASK, COMPACT_TASK}
+    return [uuid.UUID(task["args"][0]) for task in tasks if task["func"] == func]
 
 
 def test_due_sessions_are_woken_oldest_first(broker: SweepingBroker, person: EndUser) -> None:
@@ -102,6 +102,30 @@ def test_backlog_of_wake_ups_stays_small(broker: SweepingBroker, person: EndUser
     OrmQ.objects.all().delete()
     assert not broker.sweep()
     assert len(woken()) == 2
+
+
+def test_due_windows_are_woken_beside_the_sessions(broker: SweepingBroker, person: EndUser) -> None:
+    room = schedules.WAKE_UPS_PER_WORKER * Conf.WORKERS
+    windows = [factories.session(person, SAID) for _ in range(room)]
+    WorkingMemory.objects.update(due_at=Now() - timedelta(minutes=1))
+    sessions = [due(person) for _ in range(room)]
+    # However many sessions are due, some windows are looked at; and more than these when no session is.
+    assert broker.sweep()
+    few = len(woken(COMPACT_TASK))
+    assert 0 < few < room
+    assert woken() == [session.pk for session in sessions[: room - few]]
+    SessionQueue.objects.update(due_at=None)
+    OrmQ.objects.all().delete()
+    assert broker.sweep(), "more windows are due"
+    assert set(woken(COMPACT_TASK)) < {window.pk for window in windows}
+
+
+def test_a_windows_wake_up_holds_an_id_and_nothing_else(broker: SweepingBroker, person: EndUser) -> None:
+    session = factories.session(person, SAID)
+    WorkingMemory.objects.update(due_at=Now())
+    broker.sweep()
+    task = SignedPackage.loads(OrmQ.objects.get().payload)
+    assert (task["func"], task["args"], task["kwargs"]) == (COMPACT_TASK, (str(session.pk),), {})
 
 
 def test_without_a_model_nobody_is_woken(broker: SweepingBroker, person: EndUser, settings: LazySettings) -> None:

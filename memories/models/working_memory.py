@@ -38,6 +38,7 @@ class WorkingMemory(models.Model):
     episode_number = models.PositiveIntegerField(
         default=0, help_text="Turns up to here are in an episode, or need none."
     )
+    episodes_made = models.PositiveIntegerField(default=0, help_text="Also those that were deleted since.")
     # When to look whether the window is too full, the session idle or ended; empty: nothing to do.
     due_at = models.DateTimeField(null=True)
     over_since = models.DateTimeField(null=True, help_text="When the window became too full.")

@@ -194,6 +194,7 @@ def _commit(attempt: Attempt, work: Work, answers: Answers) -> None:
         extractor=answers.extractor,
         prompt_version=session_summary.VERSION,
         episode_number=stretch.last_number if stretch and is_made else claim.row.episode_number,
+        has_episode=answers.draft is not None,
         is_all=(not work.leaving or work.leaving.is_all) and (not stretch or (is_made and stretch.is_all)),
     )
     with transaction.atomic():

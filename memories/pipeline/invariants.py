@@ -11,6 +11,7 @@ from django.db.models import Exists, F, OuterRef
 from memories import conf
 from memories.models import ExtractionRun, Fact, Role, Turn
 from memories.models.folding import text_digest
+from memories.pipeline import window_invariants
 from memories.pipeline.feed import fed
 
 SHOWN_IDS = 20
@@ -219,5 +220,15 @@ INVARIANTS = (
     Invariant("asked", "Every fact that waits for review is asked about.", _rows(UNASKED)),
     Invariant("questions", "A review item is about facts of its own tenant and person.", _rows(ITEMS)),
     Invariant("relations", "Relations join facts of one person.", _rows(RELATIONS)),
+    Invariant(
+        "windows",
+        "What has left a session's window agrees with its turns, and so does its count of rounds.",
+        _rows(window_invariants.WINDOWS),
+    ),
+    Invariant("episodes_apart", "Episodes of a session do not overlap.", _rows(window_invariants.EPISODE_OVERLAPS)),
+    Invariant(
+        "episodes_below", "No episode reaches beyond what is summed up.", _rows(window_invariants.EPISODES_BEYOND)
+    ),
+    Invariant("turns_told", "Every fed turn that is summed up is in an episode.", window_invariants.untold),
     Invariant("vectors", "A fact's vector is of its own text and person.", _rows(VECTORS)),
 )

@@ -1,4 +1,5 @@
-"""Turns that came while extraction was switched off: their sessions are armed once there is a model, or rules."""
+"""Turns that came while extraction was switched off: their sessions and windows are armed once there is a model, or
+rules."""
 
 from datetime import datetime
 
@@ -14,18 +15,13 @@ ROOM = 50
 
 
 def rearm() -> int:
-    """Arm sessions with user turns beyond the watermark that nobody armed, longest waiting first, and their windows;
-    returns how many.
+    """Arm sessions with user turns beyond the watermark that nobody armed, longest waiting first; returns how many.
 
     Fills up to ROOM due sessions, so it is called again and again; with nothing to do it is one look at an empty
-    index each. Rows that somebody holds are passed over: whoever stores a turn arms its session.
+    index. Rows that somebody holds are passed over: whoever stores a turn arms its session.
     """
     if conf.llm().mode == conf.LLM_OFF:
         return 0
-    return _rearm_queues() + _rearm_windows()
-
-
-def _rearm_queues() -> int:
     with transaction.atomic():
         rows = SessionQueue.objects.unarmed().order_by("first_pending_at").with_clock()
         rows = rows.select_related("session__tenant").select_for_update(of=("self",), no_key=True, skip_locked=True)
@@ -38,7 +34,10 @@ def _rearm_queues() -> int:
         return SessionQueue.objects.bulk_update(found, ["due_at"])
 
 
-def _rearm_windows() -> int:
+def rearm_windows() -> int:
+    """The same for their working memories."""
+    if conf.llm().mode == conf.LLM_OFF:
+        return 0
     with transaction.atomic():
         rows = WorkingMemory.objects.filter(unarmed=True).order_by("pk").with_clock().select_related("session__tenant")
         found = list(rows.select_for_update(of=("self",), no_key=True, skip_locked=True)[:ROOM])

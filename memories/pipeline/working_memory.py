@@ -49,13 +49,14 @@ class Claim(Lease):
 @dataclass(frozen=True)
 class Done:
     """What an attempt made: turns that left with the `summary` of all that has left (None: it stays as it was), how
-    far episodes reach, and whether there is more to do at once."""
+    far episodes reach and whether there is one more, and whether that is all there is to do now."""
 
     leaving: Leaving | None
     summary: str | None
     extractor: str
     prompt_version: str
     episode_number: int
+    has_episode: bool
     is_all: bool
 
 
@@ -171,6 +172,7 @@ def finish(claim: Claim, row: WorkingMemory, done: Done, *, now: datetime) -> No
         row.summary, row.updated_at = done.summary, now
         row.extractor, row.prompt_version = done.extractor, done.prompt_version
     row.episode_number, row.attempts, row.failure = done.episode_number, 0, ""
+    row.episodes_made += done.has_episode
     leases.release(row)
     _arm_rest(claim, row, done)
     row.save()
@@ -216,9 +218,9 @@ def _due_beside(row: WorkingMemory, session: Session, *, rules: Rules, now: date
     due = due_time(session, row.over_since, rules=rules, now=now)
     if row.parked_at or row.due_at is None:
         return due
-    if row.attempts:
-        return max(due, row.due_at)
-    return due if row.over_since or session.ended_at else row.due_at
+    if not (row.over_since or session.ended_at):
+        return row.due_at
+    return max(due, row.due_at) if row.attempts else due
 
 
 def _arm_rest(claim: Claim, row: WorkingMemory, done: Done) -> None:

@@ -79,4 +79,5 @@ def test_names_are_escaped(admin: Client) -> None:
 def test_it_takes_few_queries(admin: Client) -> None:
     for _ in range(12):
         factories.run(factories.session(factories.end_user()))
-    assert queries_of(admin, reverse(INDEX)) <= LIST_BUDGET
+    # One more than a list: what is parked of working memories.
+    assert queries_of(admin, reverse(INDEX)) <= LIST_BUDGET + 1

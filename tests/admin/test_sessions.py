@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from memories.models import EndUser, Session, SessionQueue, Turn
+from memories.models import AuditEvent, EndUser, Session, SessionQueue, Turn, WorkingMemory
 from tests import factories
 from tests.admin.pages import HOSTILE, LIST_BUDGET, PAGE_BUDGET, list_of, page_of, queries_of, shows_harmless, text_of
 
@@ -122,3 +123,45 @@ def test_nothing_of_the_session_is_in_the_title(admin: Client, session: Session)
 def test_an_empty_list_says_what_to_do(admin: Client) -> None:
     assert not EndUser.objects.exists()
     assert "No sessions yet" in text_of(admin.get(list_of(Session)))
+
+
+def window_is(session: Session, **state: object) -> None:
+    WorkingMemory.objects.filter(pk=session.pk).update(**state)
+
+
+def test_the_window_and_the_running_summary_are_shown(admin: Client, session: Session) -> None:
+    page = text_of(admin.get(page_of(session)))
+    assert "2 of 10 rounds" in page
+    assert "up to turn" not in page
+    window_is(
+        session, summary=f"他们聊了马拉松 {HOSTILE}", left_number=2, left_rounds=1, episode_number=2, extractor="llm:x"
+    )
+    response = admin.get(page_of(session))
+    page = text_of(response)
+    assert "1 of 10 rounds" in page
+    assert page.count("up to turn 2") == 2
+    assert "他们聊了马拉松" in page
+    assert page.index('id="turn-2"') < page.index("In the window from here") < page.index('id="turn-3"')
+    assert shows_harmless(response)
+
+
+def test_a_parked_working_memory_is_found_told_and_retried(admin: Client, session: Session) -> None:
+    factories.session(session.end_user)
+    assert "Retry now" not in text_of(admin.get(page_of(session)))
+    window_is(session, parked_at=timezone.now(), due_at=None, attempts=5, failure="model_timeout")
+    assert "Working memories parked" in text_of(admin.get(reverse("admin:index")))
+    found = admin.get(list_of(Session), {"window": "parked"}).context["cl"].result_list
+    assert [row.pk for row in found] == [session.pk]
+    page = text_of(admin.get(page_of(session)))
+    assert "took longer than MEMORYHUB_LLM_TIMEOUT" in page
+    assert "Retry now" in page
+    answer = admin.post(f"{page_of(session).removesuffix('change/')}retry/", follow=True)
+    assert answer.status_code == 200
+    row = WorkingMemory.objects.get(pk=session.pk)
+    assert (row.parked_at, row.attempts, row.failure) == (None, 0, "")
+    assert WorkingMemory.objects.due().get() == row
+    event = AuditEvent.objects.get(verb="retry")
+    assert event.object_id == session.pk
+    # Somebody else was faster.
+    again = admin.post(f"{page_of(session).removesuffix('change/')}retry/")
+    assert again.status_code == 409

@@ -126,9 +126,9 @@ def test_a_database_that_is_gone_is_503(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.usefixtures("worker")
-def test_costs_five_queries_once_the_migrations_are_known(
+def test_costs_six_queries_once_the_migrations_are_known(
     with_model: None, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     ready()
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         ready()

@@ -25,6 +25,7 @@ from memories.models import (
     Session,
     SessionQueue,
     Turn,
+    WorkingMemory,
 )
 from memories.pipeline import invariants
 from tests import factories, vectors
@@ -52,6 +53,7 @@ def sound() -> tuple[Session, Fact]:
     Fact.objects.filter(pk=fact.pk).update(extraction=run)
     factories.evidence(fact, session.turns.get(number=1), quote="penicillin")
     factories.profile_section(person)
+    factories.episode(session, last_number=3, fed_turns=2)
     factories.session(person, [("user", "Still waiting")])
     draft = FactDraft(content="Carries an allergy card", category="other")
     other = curation.add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=factories.NOW)
@@ -218,9 +220,43 @@ def vector_of_another_tenants(session: Session, fact: Fact) -> None:
     FactVector.objects.update(tenant=factories.tenant())
 
 
+def no_working_memory(session: Session, fact: Fact) -> None:
+    WorkingMemory.objects.filter(session=session).delete()
+
+
+def rounds_miscounted(session: Session, fact: Fact) -> None:
+    Session.objects.filter(pk=session.pk).update(round_count=3)
+
+
+def left_beyond_the_turns(session: Session, fact: Fact) -> None:
+    turns = session.turns.all()
+    tokens = sum(turn.token_count for turn in turns)
+    WorkingMemory.objects.filter(session=session).update(left_number=4, left_tokens=tokens, left_rounds=2)
+
+
+def left_miscounted(session: Session, fact: Fact) -> None:
+    WorkingMemory.objects.filter(session=session).update(left_tokens=1)
+
+
+def left_rounds_miscounted(session: Session, fact: Fact) -> None:
+    WorkingMemory.objects.filter(session=session).update(left_rounds=1)
+
+
+def told_twice(session: Session, fact: Fact) -> None:
+    factories.episode(session, first_number=3, last_number=3)
+
+
+def told_beyond(session: Session, fact: Fact) -> None:
+    WorkingMemory.objects.filter(session=session).update(episode_number=2)
+
+
+def untold(session: Session, fact: Fact) -> None:
+    session.episodes.update(first_number=2)
+
+
 BREAKS: list[tuple[Callable[[Session, Fact], None], set[str]]] = [
     (gap, {"turn_numbers"}),
-    (lost_turn, {"turn_numbers"}),
+    (lost_turn, {"turn_numbers", "windows"}),
     (miscounted, {"turn_numbers"}),
     (no_queue_row, {"queue_rows"}),
     (watermark_too_high, {"watermarks"}),
@@ -250,6 +286,14 @@ BREAKS: list[tuple[Callable[[Session, Fact], None], set[str]]] = [
     (vector_of_another_text, {"vectors"}),
     (foreign_vector, {"vectors"}),
     (vector_of_another_tenants, {"vectors"}),
+    (no_working_memory, {"windows"}),
+    (rounds_miscounted, {"windows"}),
+    (left_beyond_the_turns, {"windows"}),
+    (left_miscounted, {"windows"}),
+    (left_rounds_miscounted, {"windows"}),
+    (told_twice, {"episodes_apart"}),
+    (told_beyond, {"episodes_below"}),
+    (untold, {"turns_told"}),
 ]
 
 
@@ -268,7 +312,7 @@ def test_it_fails_with_ids_and_without_content(with_model: None, capsys: pytest.
     _, fact = sound()
     other_text(fact.evidence.get().session, fact)
     said = StringIO()
-    with pytest.raises(CommandError, match="1 of 18 invariants do not hold") as refused:
+    with pytest.raises(CommandError, match=f"1 of {len(invariants.INVARIANTS)} invariants do not hold") as refused:
         call_command("check_memory", stdout=said)
     assert refused.value.returncode == 1
     assert f"hashes: broken by 1. Every fact's hash is that of its text.\n    {fact.pk}\n" in said.getvalue()
@@ -291,6 +335,12 @@ def test_a_successor_that_was_deleted_for_good_is_no_breach(with_model: None) ->
     draft = FactDraft(content="newer", category="other")
     newer = curation.add_fact(end_user=fact.end_user, draft=draft, actor=factories.COMMAND, now=later)
     curation.delete_fact(fact_id=newer.pk, tenant=None, actor=factories.COMMAND, now=later)
+    assert invariants.check() == []
+
+
+def test_an_episode_that_was_deleted_for_good_is_no_breach(with_model: None) -> None:
+    session, _ = sound()
+    session.episodes.all().delete()
     assert invariants.check() == []
 
 

@@ -309,9 +309,6 @@ class TestEpisodes:
                 model.call_again()
             return {"summary": "They met."}
 
-        from tests.pipeline import model as module
-
-        model.call_again = lambda: module.present.call_again()
         model.sessions.append(ask_four_times)
         session = full(person)
         assert compact(session)

@@ -75,12 +75,13 @@ class TestWhatIsStored:
             external_id="m1",
             timestamp=datetime(1970, 1, 1, tzinfo=UTC),
             tool_calls=[{"id": "c1", "score": 0.1}],
+            tool_call_id="c0",
             name="planner",
             metadata={"trace": {"深": [1, None, True]}},
         )
         receipt = post(tenant, message)
         turn = Turn.objects.get()
-        for name in ("role", "content", "parts", "external_id", "timestamp", "tool_calls", "name", "metadata"):
+        for name in vars(message):
             assert getattr(turn, name) == getattr(message, name), name
         assert (turn.tenant, turn.end_user.external_id, turn.number) == (tenant, "u1", 1)
         assert receipt.turns == [ingest.StoredTurn(turn.pk, 1, "m1", turn.token_count, False)]
@@ -154,6 +155,7 @@ class TestDuplicates:
         [
             say("Else", external_id="m1"),
             say("One", "assistant", external_id="m1"),
+            say("One", external_id="m1", tool_call_id="c1"),
             say("One", external_id="m1", parts=[{"type": "text", "text": "One"}]),
         ],
     )

@@ -14,7 +14,7 @@ from tests.curation.marks import places_of
 pytestmark = pytest.mark.django_db
 SECRET = "Tr0ub4dor-9x"
 PHRASES = [f"My password is {SECRET}, and I am allergic to penicillin.", f"我的密码是{SECRET}，我对青霉素过敏。"]
-KINDS = ("content", "parts", "metadata", "metadata of depth", "tool calls", "name")
+KINDS = ("content", "parts", "metadata", "metadata of depth", "tool calls", "tool call id", "name")
 
 
 @pytest.fixture
@@ -33,6 +33,7 @@ def message_with(text: str, kind: str) -> Message:
         "metadata": {"metadata": {"note": text}},
         "metadata of depth": {"metadata": {"a": [{"b": {"c": text}}]}},
         "tool calls": {"tool_calls": [{"function": {"name": "login", "arguments": text}}]},
+        "tool call id": {"tool_call_id": text},
         "name": {"name": text},
     }
     return Message(**{"role": "assistant", "content": "Noted", **given[kind]})

@@ -98,7 +98,8 @@ def test_a_message_may_come_as_a_chat_completion_gave_it(client: HubClient) -> N
         {"role": "assistant", "content": "Nothing is on.", "refusal": None, "annotations": []},
     ]
     assert client.post("/turns", post(messages=given)).status_code == 202
-    assert list(Turn.objects.values_list("role", flat=True)) == ["user", "tool", "assistant"]
+    stored = Turn.objects.order_by("number").values_list("role", "tool_call_id")
+    assert list(stored) == [("user", ""), ("tool", "call_1"), ("assistant", "")]
 
 
 def test_tool_calls_may_come_without_content(client: HubClient) -> None:

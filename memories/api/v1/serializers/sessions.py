@@ -8,6 +8,7 @@ from rest_framework import serializers
 from memories import conf
 from memories.api.v1.serializers.fields import AgentId, Identifier, JSONObject, OrNull, PageQuery, Strict
 from memories.api.v1.serializers.turns import (
+    WORK_STATUSES,
     Content,
     ExtractionStatusSerializer,
     StoredSessionSerializer,
@@ -72,7 +73,7 @@ class WindowSerializer(serializers.Serializer[Any]):
 class WindowStatusSerializer(serializers.Serializer[Any]):
     """Where the compaction of a session's window stands, and that of its episodes."""
 
-    status = serializers.ChoiceField(["idle", "pending", "running", "parked", "off"])
+    status = serializers.ChoiceField(WORK_STATUSES)
     due_at = serializers.DateTimeField(allow_null=True, help_text="When somebody looks at it next.")
 
 

@@ -28,6 +28,7 @@ MAX_CONVERSATIONS = 100
 MAX_BULK_MESSAGES = 5000
 MAX_PARTS = 1000
 MAX_MESSAGE_BYTES = 1024 * 1024
+WORK_STATUSES = ["idle", "pending", "running", "parked", "off"]
 MAY_BE_SILENT = (Role.ASSISTANT, Role.TOOL)
 _NO_PART = ErrorDetail("A part is an object with a `type`; one of type `text` has a string `text`.", code="part")
 
@@ -117,7 +118,7 @@ class BulkSerializer(Strict):
 class ExtractionStatusSerializer(serializers.Serializer[Any]):
     """Where a session's extraction stands."""
 
-    status = serializers.ChoiceField(["idle", "pending", "running", "parked", "off"])
+    status = serializers.ChoiceField(WORK_STATUSES)
     due_at = serializers.DateTimeField(allow_null=True, help_text="When it may start.")
     max_due_at = serializers.DateTimeField(allow_null=True, help_text="When it starts at the latest.")
 
