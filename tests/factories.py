@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import F
 from django.db.models.functions import Greatest
 
-from memories import curation
+from memories import conf, curation
 from memories.audit import Actor
 from memories.models import (
     ActorKind,
@@ -75,11 +75,11 @@ def episode(of: Session, summary: str = "Asked about the invoice of May", **over
         "ended_at": now,
         "created_at": now,
         "updated_at": now,
-        "decay_score": over.get("importance", 0.6),
         **over,
     }
     row = Episode(tenant=of.tenant, end_user=of.end_user, session=of, **given)
     row.say(summary)
+    row.refresh_decay(now=now, rules=conf.rules(of.tenant))
     row.save()
     seen = Greatest("episode_number", row.last_number)
     WorkingMemory.objects.filter(pk=of.pk).update(episode_number=seen, episodes_made=F("episodes_made") + 1)
@@ -104,7 +104,7 @@ def fact(person: EndUser, content: str = "Lives in Leiden", **over: Any) -> Fact
     }
     row = Fact(tenant=person.tenant, end_user=person, **{"stated_confidence": given["confidence"], **given})
     row.say(content)
-    row.refresh_decay(now=now)
+    row.refresh_decay(now=now, rules=conf.rules(person.tenant))
     row.save()
     return row
 

@@ -9,11 +9,12 @@ from django.db.models import Q
 from django.db.models.functions import Left
 from django.utils import timezone
 
+from memories import conf
 from memories.admin import wording
 from memories.admin.authors import ANONYMOUS, names_of
 from memories.admin.segments import Segment, diff, highlight
 from memories.models import Fact, FactEvidence, FactRevision, Session, Status, Turn
-from memories.scoring.decay import decay_score
+from memories.scoring.decay import Remembered, decay_score
 
 MOST_CITATIONS = 20
 MOST_REVISIONS = 20
@@ -85,12 +86,12 @@ def revisions(fact: Fact) -> list[Change]:
 
 def fading(fact: Fact) -> Fading:
     """The score as it is now, not as it was last stored."""
-    because = wording.why_it_stays(fact)
+    rules = conf.rules(fact.tenant)
+    because = wording.why_it_stays(fact, rules)
     if because:
         return Fading(fact.importance, None, because)
-    last = max(fact.last_confirmed_at, fact.last_recalled_at or fact.last_confirmed_at)
-    score = decay_score(importance=fact.importance, last_reinforced=last, mentions=fact.mentions, now=timezone.now())
-    return Fading(score, fact.forget_at, "")
+    memory = Remembered(fact.importance, fact.last_reinforced, fact.mentions, fact.category)
+    return Fading(decay_score(memory, rules, now=timezone.now()), fact.forget_at, "")
 
 
 def _neighbours(rows: Iterable[FactEvidence]) -> dict[tuple[uuid.UUID, int], Turn]:

@@ -5,9 +5,8 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 from django.utils.dateformat import format as format_date
 
-from memories import exceptions
+from memories import conf, exceptions
 from memories.models import Fact
-from memories.scoring.decay import NEVER_FADES
 
 # What a state looks like: the names are those of Unfold's labels.
 KINDS = {
@@ -82,13 +81,15 @@ def relative(moment: datetime, *, now: datetime) -> str:
     return f"{text} ago" if moment <= now else f"in {text}"
 
 
-def why_it_stays(fact: Fact) -> str:
+def why_it_stays(fact: Fact, rules: conf.Rules) -> str:
     """Why a fact never fades; empty when it does fade."""
+    if fact.locked:
+        return "it is locked"
     if fact.pinned:
         return "it is pinned"
     if fact.binding:
         return "it is an operator's word"
-    if fact.category in NEVER_FADES:
+    if rules.half_lives.get(fact.category, rules.half_life_days) is None:
         return f"{fact.category} facts do not fade"
     return ""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from memories import audit
+from memories import audit, conf
 from memories.audit import Actor
 from memories.curation import item_states
 from memories.curation.change_sets import ChangeSet
@@ -119,5 +119,5 @@ def _fact(end_user: EndUser, draft: FactDraft, *, actor: Actor, now: datetime) -
         binding=actor.is_operator,
     )
     fact.say(draft.content)
-    fact.begin(now=now)
+    fact.begin(now=now, rules=conf.rules(end_user.tenant))
     return fact

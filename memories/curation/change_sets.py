@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from memories import audit
+from memories import audit, conf
 from memories.audit import Actor
 from memories.exceptions import DuplicateFact
 from memories.models import Fact, FactEvidence, FactRefusal, FactRelation, Status
@@ -50,7 +50,7 @@ class ChangeSet:
         yield
         fact.version += 1
         fact.updated_at = self.now
-        fact.refresh_decay(now=self.now)
+        fact.refresh_decay(now=self.now, rules=conf.rules(fact.tenant))
         _save(fact)
         audit.revise(
             fact=fact,

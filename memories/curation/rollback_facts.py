@@ -43,7 +43,8 @@ def put_back(changes: ChangeSet, fact: Fact, selector: Selector) -> bool:
 
 def undo(changes: ChangeSet, revision: FactRevision) -> bool:
     """Take back what a roll back did to a fact; False when it changed since, or another one says the same by now."""
-    fact = Fact.objects.select_for_update(no_key=True).get(pk=revision.fact_id)
+    rows = Fact.objects.select_for_update(of=("self",), no_key=True).select_related("tenant")
+    fact = rows.get(pk=revision.fact_id)
     return fact.version == revision.version and _put_back(changes, fact, revision.before, UNDO)
 
 

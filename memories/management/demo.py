@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from memories import audit, curation
+from memories import audit, conf, curation
 from memories.audit import Actor
 from memories.llm import tokens
 from memories.management.demo_text import CONVERSATIONS, PROFILE, Conversation, Statement
@@ -172,7 +172,7 @@ def _fact(run: ExtractionRun, turn: Turn, statement: Statement, *, now: datetime
         extraction=run,
     )
     fact.say(statement.content)
-    fact.begin(now=now)
+    fact.begin(now=now, rules=conf.rules(run.tenant))
     fact.save()
     FactEvidence.objects.create(
         fact=fact, turn=turn, session=turn.session, turn_number=turn.number, quote=statement.quote, created_at=now

@@ -16,6 +16,7 @@ from gunicorn.glogging import Logger
 
 from memories.exceptions import EmbeddingError
 from memories.llm import embeddings, tokens
+from memories.pipeline import recalls
 
 # Requests wait for the database most of their time: threads for that, a second process for a second core.
 # 4 × 8 threads hold at most 32 of the server's 100 connections.
@@ -74,6 +75,8 @@ class WebServer(BaseApplication):  # type: ignore[misc]
             "loglevel": "error",
             "accesslog": "-",
             "access_log_format": ACCESS_LOG_FORMAT,
+            "post_worker_init": _write_recalls,
+            "worker_exit": _write_last_recalls,
         }
         for name, value in options.items():
             self.cfg.set(name, value)
@@ -86,6 +89,16 @@ class WebServer(BaseApplication):  # type: ignore[misc]
         application = get_internal_wsgi_application()
         _spare_the_collector()
         return application
+
+
+def _write_recalls(worker: Any) -> None:
+    """In the forked process: a thread does not come along with a fork."""
+    worker.recalls = recalls.Flusher()
+    worker.recalls.start()
+
+
+def _write_last_recalls(_server: Any, worker: Any) -> None:
+    worker.recalls.end()
 
 
 def _spare_the_collector() -> None:

@@ -8,12 +8,14 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
+from memories import conf
 from memories.models.conversations import Session
 from memories.models.folding import text_digest
 from memories.models.ids import new_id
 from memories.models.people import EndUser
 from memories.models.tenants import Tenant
 from memories.scoring import terms
+from memories.scoring.decay import Remembered, decay_score, forget_at
 
 UNIT = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 LONGEST_SUMMARY = 200
@@ -115,6 +117,25 @@ class Episode(models.Model):
     def text(self) -> str:
         """What it is found by."""
         return "\n".join([self.summary, *self.key_topics, *self.actions_taken, *self.outcomes])
+
+    @property
+    def protected(self) -> bool:
+        """It does not fade."""
+        return self.binding or self.pinned
+
+    @property
+    def last_reinforced(self) -> datetime:
+        """Since when it fades: the later of its end and its last recall."""
+        return max(self.ended_at, self.last_recalled_at or self.ended_at)
+
+    def refresh_decay(self, *, now: datetime, rules: conf.Rules) -> None:
+        """Set decay_score and forget_at from the base values and the tenant's numbers; save with them."""
+        self.forget_at, self.decay_score = None, self.importance
+        if self.protected:
+            return
+        memory = Remembered(self.importance, self.last_reinforced)
+        self.decay_score = decay_score(memory, rules, now=now)
+        self.forget_at = forget_at(memory, rules, below=rules.forget_episodes_below)
 
     def say(self, summary: str) -> None:
         """Take this summary, with the hash and the terms of all that it is found by; set the lists before."""

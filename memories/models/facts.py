@@ -9,13 +9,14 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
+from memories import conf
 from memories.models.folding import text_digest
 from memories.models.ids import new_id
 from memories.models.people import EndUser
 from memories.models.runs import ExtractionRun
 from memories.models.tenants import Tenant
 from memories.scoring import terms
-from memories.scoring.decay import decay_score, forget_at
+from memories.scoring.decay import Remembered, decay_score, forget_at
 
 UNIT = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 
@@ -217,7 +218,7 @@ class Fact(models.Model):
 
     @property
     def protected(self) -> bool:
-        """No job changes, merges or supersedes it."""
+        """No job changes, merges or supersedes it, and it does not fade."""
         return self.binding or self.pinned or self.locked
 
     def say(self, content: str) -> None:
@@ -226,20 +227,21 @@ class Fact(models.Model):
         self.content_hash = text_digest(content)
         self.terms = terms.pack(terms.count(content))
 
-    def begin(self, *, now: datetime) -> None:
+    def begin(self, *, now: datetime, rules: conf.Rules) -> None:
         """Set the times that a new fact starts with, and its decay."""
         self.created_at = self.updated_at = self.first_observed_at = self.last_confirmed_at = self.valid_from = now
-        self.refresh_decay(now=now)
+        self.refresh_decay(now=now, rules=rules)
 
-    def refresh_decay(self, *, now: datetime) -> None:
-        """Set decay_score and forget_at from the base values; save with them."""
-        last = max(self.last_confirmed_at, self.last_recalled_at or self.last_confirmed_at)
-        self.forget_at = forget_at(
-            importance=self.importance,
-            last_reinforced=last,
-            mentions=self.mentions,
-            category=self.category,
-            protected=self.pinned or self.binding,
-        )
-        faded = decay_score(importance=self.importance, last_reinforced=last, mentions=self.mentions, now=now)
-        self.decay_score = self.importance if self.forget_at is None else faded
+    @property
+    def last_reinforced(self) -> datetime:
+        """Since when it fades: the later of its last mention and its last recall."""
+        return max(self.last_confirmed_at, self.last_recalled_at or self.last_confirmed_at)
+
+    def refresh_decay(self, *, now: datetime, rules: conf.Rules) -> None:
+        """Set decay_score and forget_at from the base values and the tenant's numbers; save with them."""
+        self.forget_at, self.decay_score = None, self.importance
+        if self.protected:
+            return
+        memory = Remembered(self.importance, self.last_reinforced, self.mentions, self.category)
+        self.decay_score = decay_score(memory, rules, now=now)
+        self.forget_at = forget_at(memory, rules, below=rules.forget_below)

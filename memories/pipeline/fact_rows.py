@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
-from memories import audit
+from memories import audit, conf
 from memories.audit import Actor
 from memories.models import ExtractionRun, Fact, FactEvidence, FactRelation, RelationType, Status
 from memories.pipeline.gate import Accepted, rank
@@ -135,7 +135,7 @@ class Writer:
             expires_at=now + candidate.expires_in if candidate.expires_in else None,
         )
         fact.say(candidate.content)
-        fact.begin(now=now)
+        fact.begin(now=now, rules=conf.rules(run.tenant))
         return fact
 
     def _confirm(self, fact: Fact) -> None:
@@ -185,7 +185,7 @@ class Writer:
     def _save(self, fact: Fact, verb: str, before: dict[str, object], reason: str = "") -> None:
         fact.version += 1
         fact.updated_at = self.now
-        fact.refresh_decay(now=self.now)
+        fact.refresh_decay(now=self.now, rules=conf.rules(self.run.tenant))
         fact.save()
         self._revise(fact, verb, before=before, reason=reason)
 

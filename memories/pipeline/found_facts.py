@@ -10,13 +10,14 @@ import numpy as np
 from django.db.models import Q
 from numpy.typing import NDArray
 
+from memories import conf
 from memories.models import EndUser, Fact, FactEvidence, FactQuerySet, MemoryScope
 from memories.pipeline import fact_units, rows
 from memories.pipeline.asking import Question
 from memories.pipeline.fact_units import Measured
 from memories.pipeline.findings import FACT, Evidence, Filters, Finding
 from memories.scoring import ranking, weighting
-from memories.scoring.decay import decay_score
+from memories.scoring.decay import Remembered, decay_score
 from memories.scoring.ranking import Scores
 from memories.scoring.weighting import Weighed
 
@@ -61,7 +62,7 @@ def rank(person: EndUser, facts: Sequence[Measured], question: Question, *, now:
         return []
     units = fact_units.units(person, facts, question.space)
     scores = ranking.score(units, question.queries)
-    weighed = _weighed(scores.total, facts, now=now)
+    weighed = _weighed(scores.total, facts, rules=conf.rules(person.tenant), now=now)
     order = ranking.best_first(weighed.total, len(facts))
     return [Ranked(facts[at], round(float(weighed.total[at]), 6), scores, weighed, int(at)) for at in order]
 
@@ -97,12 +98,12 @@ def shown(person: EndUser, ranked: Sequence[Ranked]) -> list[Finding]:
     ]
 
 
-def decayed(fact: Measured, *, now: datetime) -> float:
+def decayed(fact: Measured, *, rules: conf.Rules, now: datetime) -> float:
     """What is left of its importance, 0..1 (rules.md, 7.1)."""
     if fact.forget_at is None:
         return fact.importance
     last = max(fact.last_confirmed_at, fact.last_recalled_at or fact.last_confirmed_at)
-    return decay_score(importance=fact.importance, last_reinforced=last, mentions=fact.mentions, now=now)
+    return decay_score(Remembered(fact.importance, last, fact.mentions, fact.category), rules, now=now)
 
 
 def _measured(facts: FactQuerySet) -> list[Measured]:
@@ -111,12 +112,12 @@ def _measured(facts: FactQuerySet) -> list[Measured]:
     return [Measured(*row) for row in rows.fetched(statement, parameters)]
 
 
-def _weighed(relevance: NDArray[np.float32], facts: Sequence[Measured], *, now: datetime) -> Weighed:
+def _weighed(relevance: NDArray[np.float32], facts: Sequence[Measured], *, rules: conf.Rules, now: datetime) -> Weighed:
     ages = [(now - fact.last_confirmed_at) // DAY for fact in facts]
     return weighting.weigh(
         relevance,
         confidence=np.array([fact.confidence for fact in facts], np.float32),
-        decay=np.array([decayed(fact, now=now) for fact in facts], np.float32),
+        decay=np.array([decayed(fact, rules=rules, now=now) for fact in facts], np.float32),
         age_days=np.array(ages, np.float32),
     )
 

@@ -59,7 +59,7 @@ def tell(
     chosen = sorted([*standing, *others[:limit]], key=lambda fact: fact in doubted)
     written = known or served_facts.written(person, chosen)
     scored = [(written[fact], ordered[fact]) for fact in chosen if fact in written]
-    lines = [_line(one, ranked, place, now=now) for place, (one, ranked) in enumerate(scored)]
+    lines = [_line(one, ranked, place, rules=rules, now=now) for place, (one, ranked) in enumerate(scored)]
     first = stands - doubted
     number = sum(line.id in first for line in lines)
     return Told(lines[:number], lines[number:], others[limit:], [one.text.content for one, _ in scored])
@@ -96,12 +96,12 @@ def _standing(facts: Sequence[Served | Measured], rules: conf.Rules) -> list[uui
     return [fact.id for fact in first]
 
 
-def _line(written: Written, ranked: Ranked | None, place: int, *, now: datetime) -> Line:
+def _line(written: Written, ranked: Ranked | None, place: int, *, rules: conf.Rules, now: datetime) -> Line:
     """Without a question a fact is as good as it is sure."""
     if ranked:
         return fact_line(written.text, place=place, score=ranked.score, score_parts=ranked.parts)
     sure = written.fact.confidence
-    parts = {"confidence": sure, "decay": found_facts.decayed(written.fact, now=now)}
+    parts = {"confidence": sure, "decay": found_facts.decayed(written.fact, rules=rules, now=now)}
     return fact_line(written.text, place=place, score=sure, score_parts=parts)
 
 

@@ -1,41 +1,66 @@
-"""Decay as pure arithmetic: how much a memory still counts, and when it will have faded."""
+"""Decay as pure arithmetic: how much a memory still counts, and when it will have faded (rules.md, 7.1)."""
 
 import math
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple, Protocol
 
-HALF_LIFE_DAYS = 90.0
-GRACE_DAYS = 30.0
-FORGET_BELOW = 0.2
-NEVER_FADES = frozenset({"identity", "relationship", "constraint"})
+# Episodes fade as facts do that have no half-life of their category's own.
+EPISODE = "episode"
 _DAY = 86_400.0
 _LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
 
 
-def half_life(*, mentions: int) -> float:
-    """Days until a memory counts half: 90 · (1 + log2(mentions)); mentions below 1 count as 1 (rules.md, 7.1)."""
-    return HALF_LIFE_DAYS * (1 + math.log2(max(1, mentions)))
+class Numbers(Protocol):
+    """What a tenant may set (docs/settings.md), in days; a half-life of None never ends."""
+
+    @property
+    def half_life_days(self) -> float: ...
+    @property
+    def half_lives(self) -> Mapping[str, float | None]: ...
+    @property
+    def grace_days(self) -> float: ...
 
 
-def decay_score(*, importance: float, last_reinforced: datetime, mentions: int, now: datetime) -> float:
-    """What is left of `importance` (0..1): importance · 2^(−max(0, days − 30) / half-life).
+class Remembered(NamedTuple):
+    """What a memory fades from: importance (0..1), its last mention or recall, how often it was said."""
 
-    Days count from the last reinforcement; a moment in the future counts as now (rules.md, 7.1).
+    importance: float
+    last_reinforced: datetime
+    mentions: int = 1
+    category: str = EPISODE
+
+
+def half_life(memory: Remembered, numbers: Numbers) -> float | None:
+    """Days until it counts half: its category's own · (1 + log2(mentions)); None: it never fades.
+
+    Mentions below 1 count as 1.
     """
-    days = max(0.0, (now - last_reinforced).total_seconds() / _DAY)
-    return importance * 2 ** (-max(0.0, days - GRACE_DAYS) / half_life(mentions=mentions))
+    days = numbers.half_lives.get(memory.category, numbers.half_life_days)
+    return None if days is None else days * (1 + math.log2(max(1, memory.mentions)))
 
 
-def forget_at(
-    *, importance: float, last_reinforced: datetime, mentions: int, category: str, protected: bool
-) -> datetime | None:
-    """When decay_score passes below 0.2: its inverse, last + 30 days + half-life · log2(importance / 0.2).
+def decay_score(memory: Remembered, numbers: Numbers, *, now: datetime) -> float:
+    """What is left of its importance (0..1): importance · 2^(−max(0, days − grace) / half-life).
 
-    None: never, for the categories that do not fade and for what is `protected` (pinned or an operator's).
-    An importance already at or below the threshold is forgotten once the 30 days are over.
+    Days count from the last reinforcement; a moment in the future counts as now.
     """
-    if protected or category in NEVER_FADES:
+    halving = half_life(memory, numbers)
+    if halving is None:
+        return memory.importance
+    days = max(0.0, (now - memory.last_reinforced).total_seconds() / _DAY)
+    return memory.importance * 2 ** (-max(0.0, days - numbers.grace_days) / halving)
+
+
+def forget_at(memory: Remembered, numbers: Numbers, *, below: float) -> datetime | None:
+    """When decay_score passes `below`: its inverse, last + grace + half-life · log2(importance / below).
+
+    None: never, for a category that does not fade and for a threshold of 0. An importance already at or below the
+    threshold is forgotten once the days of grace are over.
+    """
+    halving = half_life(memory, numbers)
+    if halving is None or below <= 0:
         return None
-    halvings = math.log2(max(importance, FORGET_BELOW) / FORGET_BELOW)
-    days = GRACE_DAYS + half_life(mentions=mentions) * halvings
-    room = (_LAST_MOMENT - last_reinforced) / timedelta(days=1)
-    return last_reinforced + timedelta(days=days) if days < room else None
+    days = numbers.grace_days + halving * math.log2(max(memory.importance, below) / below)
+    room = (_LAST_MOMENT - memory.last_reinforced) / timedelta(days=1)
+    return memory.last_reinforced + timedelta(days=days) if days < room else None

@@ -35,7 +35,8 @@ _TURNS = """
 """
 _FACTS = """
     SELECT f.id::text, row_number() OVER (ORDER BY f.created_at DESC, f.id DESC)::int, f.terms, v.language,
-        halfvec_send(v.vector), f.confidence, f.importance, f.mentions, f.last_confirmed_at, f.forget_at IS NULL
+        halfvec_send(v.vector), f.confidence, f.importance, f.mentions, f.last_confirmed_at, f.forget_at IS NULL,
+        f.category
     FROM memories_fact f JOIN memories_factvector v ON v.fact_id = f.id
     WHERE f.end_user_id = %s ORDER BY f.created_at DESC, f.id DESC
 """
@@ -116,13 +117,13 @@ def _best_turns(person: "EndUser", questions: "list[Question]") -> list[list[str
 
 
 def _best_facts(person: "EndUser", questions: "list[Question]") -> list[list[str]]:
+    from memories import conf
     from memories.scoring import weighting
-    from memories.scoring.decay import decay_score
+    from memories.scoring.decay import Remembered, decay_score
 
-    found, now = _read(_FACTS, person), datetime.now(UTC)
+    found, now, rules = _read(_FACTS, person), datetime.now(UTC), conf.rules(person.tenant)
     left = [
-        one[6] if one[9] else decay_score(importance=one[6], last_reinforced=one[8], mentions=one[7], now=now)
-        for one in found
+        one[6] if one[9] else decay_score(Remembered(one[6], one[8], one[7], one[10]), rules, now=now) for one in found
     ]
     weigh = partial(
         weighting.weigh,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memories import curation
+from memories import conf, curation
 from memories.audit import Actor
 from memories.curation import FactDraft
 from memories.models import EndUser, Fact, FactEvidence, ProfileSection
@@ -68,9 +68,9 @@ def test_forgetting_is_set_at_once(extract: Extractor, person: EndUser, category
     extract(candidate(category=category, importance=0.8))
     fact = only(person)
     assert fact.decay_score == 0.8
-    assert fact.forget_at == decay.forget_at(
-        importance=0.8, last_reinforced=fact.last_confirmed_at, mentions=1, category=category, protected=False
-    )
+    rules = conf.hub_rules()
+    memory = decay.Remembered(0.8, fact.last_confirmed_at, 1, category)
+    assert fact.forget_at == decay.forget_at(memory, rules, below=rules.forget_below)
     assert (fact.forget_at is None) == (category == "constraint")
 
 
@@ -126,9 +126,9 @@ def test_same_text_reinforces(extract: Extractor, person: EndUser, text: str) ->
     assert fact.stated_confidence == 0.9
     assert (fact.mentions, fact.version) == (2, 2)
     assert LATER <= fact.last_confirmed_at < LATER + timedelta(minutes=1)
-    assert fact.forget_at == decay.forget_at(
-        importance=0.5, last_reinforced=fact.last_confirmed_at, mentions=2, category="knowledge", protected=False
-    )
+    rules = conf.hub_rules()
+    memory = decay.Remembered(0.5, fact.last_confirmed_at, 2, "knowledge")
+    assert fact.forget_at == decay.forget_at(memory, rules, below=rules.forget_below)
     assert FactEvidence.objects.filter(fact=fact).count() == 2
     revision = fact.revisions.get(version=2)
     assert (revision.verb, revision.actor_id) == ("reinforce", str(run.pk))

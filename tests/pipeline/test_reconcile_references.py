@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memories import curation
+from memories import conf, curation
 from memories.audit import Actor
 from memories.models import EndUser, Fact
 from memories.scoring import decay
@@ -60,9 +60,9 @@ def test_reinforced(extract: Extractor, known: Fact) -> None:
     assert (known.mentions, known.version, known.stated_confidence) == (2, 2, 0.8)
     assert known.confidence == pytest.approx(0.85)
     assert LATER <= known.last_confirmed_at < LATER + timedelta(minutes=1)
-    assert known.forget_at == decay.forget_at(
-        importance=0.5, last_reinforced=known.last_confirmed_at, mentions=2, category="knowledge", protected=False
-    )
+    rules = conf.hub_rules()
+    memory = decay.Remembered(0.5, known.last_confirmed_at, 2, "knowledge")
+    assert known.forget_at == decay.forget_at(memory, rules, below=rules.forget_below)
     assert list(known.evidence.values_list("turn_number", flat=True)) == [1, 4]
     assert [(item.version, item.verb, item.actor_id) for item in known.revisions.all()] == [
         (2, "reinforce", str(run.pk))
