@@ -9,7 +9,8 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 │   ├── DuplicateFact       409
 │   ├── CapacityReached     409
 │   ├── IdempotencyKeyBusy  409    with Retry-After
-│   └── ReembedRunning      409    another process builds a space
+│   ├── ReembedRunning      409    another process builds a space
+│   └── DecayRunning        409    a pass of forgetting is under way
 ├── PreconditionFailed      412
 ├── MessageTooLarge         413
 ├── IdempotencyKeyReused    422
@@ -272,6 +273,12 @@ class ReembedRunning(Conflict):
     """Another process is changing the embedding model; wait for it, or end it: the next one goes on where it was."""
 
     code = "reembed_running"
+
+
+class DecayRunning(Conflict):
+    """A pass of forgetting is under way for this tenant: wait until it is done."""
+
+    code = "decay_running"
 
 
 class ReembedUnfinished(MemoryHubError):

@@ -10,6 +10,7 @@ ANONYMOUS: dict[str, str] = {
     ActorKind.KEY: "an application",
     ActorKind.OPERATOR: "an operator",
     ActorKind.COMMAND: "a command",
+    ActorKind.DECAY: "a decay pass",
 }
 
 

@@ -8,7 +8,6 @@ from django.db import transaction
 
 from memories import audit
 from memories.audit import Actor
-from memories.curation import item_states
 from memories.curation.change_sets import LIVE, ChangeSet, refusals_against
 from memories.curation.fact_changes import change_fact, check_allowed, locked, make_way, rivals_of
 from memories.curation.review import UNAPPROVED
@@ -16,6 +15,7 @@ from memories.curation.scrubbing import without_secrets
 from memories.exceptions import Conflict, NotFound
 from memories.models import Fact, FactRefusal, FactRevision, Source, Status, Tenant, Trust
 from memories.models.folding import fold, refusal_of_text
+from memories.pipeline import review_items
 from memories.pipeline.redaction import redact_text
 
 RESTORED_FIELDS = (
@@ -124,7 +124,7 @@ def delete_fact(
         fact = locked(fact_id, tenant)
         check_allowed(fact, actor=actor, expected_version=expected_version)
         ChangeSet(actor=actor, now=now).refuse(fact, refusals_against(fact))
-        item_states.part([fact.pk])
+        review_items.part([fact.pk])
         audit.record(actor=actor, verb="delete", target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
         fact.delete()
 

@@ -1,11 +1,11 @@
 """How review items follow their facts: closed by a decision, open again when it is taken back."""
 
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 
 from memories.curation.change_sets import ChangeSet
-from memories.models import Fact, ReviewItem, Status
+from memories.models import Fact, ReviewItem
 from memories.pipeline import review_items
 from memories.pipeline.review_items import REASON_OF_FLAG, REASON_OF_TRUST, Question
 
@@ -59,17 +59,6 @@ def reopen(items: Iterable[ReviewItem]) -> None:
         item.change_set, item.traces = None, {}
         item.version += 1
         item.save()
-
-
-def part(facts: Collection[uuid.UUID]) -> None:
-    """Before these facts are deleted: a suggestion that stood against one of them waits by itself from now on."""
-    standing = ReviewItem.objects.waiting().filter(known__in=facts, fact__status=Status.PENDING)
-    for item in standing.exclude(fact__in=facts).select_for_update(of=("self",)).order_by("pk"):
-        alone = ReviewItem.objects.waiting().filter(fact=item.fact_id, known=None, kind=item.kind)
-        if not alone.exists():
-            item.known = None
-            item.version += 1
-            item.save()
 
 
 def _why(fact: Fact) -> ReviewItem.Reason:

@@ -8,9 +8,9 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from memories import audit
 from memories.audit import Actor
-from memories.curation import item_states
 from memories.exceptions import NotFound, PersonRestricted, PreconditionFailed
 from memories.models import EndUser, Fact, FactEvidence, Session, SessionQueue, Tenant
+from memories.pipeline import review_items
 
 # Said outright: a conversation may have confirmed such a fact, it does not rest on one.
 STATED = ("api", "operator", "import")
@@ -75,7 +75,7 @@ def _delete_facts(session: Session) -> int:
     _drop_quotes(here, _cited().filter(session=session))
     # Locked, an operator who made one binding meanwhile is seen.
     found = list(_alone(here, session).select_for_update(of=("self",)).values_list("pk", flat=True))
-    item_states.part(found)
+    review_items.part(found)
     Fact.objects.filter(pk__in=found).delete()
     return len(found)
 

@@ -8,3 +8,5 @@ class ActorKind(models.TextChoices):
     OPERATOR = "operator"
     KEY = "key"
     COMMAND = "command"
+    # A pass of forgetting.
+    DECAY = "decay"

@@ -40,6 +40,18 @@ class EpisodeQuerySet(models.QuerySet["Episode"]):
     def active(self, *, now: datetime) -> Self:
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), status=EpisodeStatus.ACTIVE)
 
+    def faded(self, *, now: datetime) -> Self:
+        """What the decay pass takes (rules.md, 7.3)."""
+        return self.active(now=now).filter(forget_at__lte=now).exclude(Q(pinned=True) | Q(binding=True))
+
+    def expired(self, *, now: datetime) -> Self:
+        """What it takes besides."""
+        return self.filter(status=EpisodeStatus.ACTIVE, expires_at__lte=now)
+
+    def discarded(self, *, now: datetime) -> Self:
+        """What is in the trash since then, or longer."""
+        return self.filter(status=EpisodeStatus.TRASHED, trashed_at__lte=now)
+
     def unembedded(self) -> Self:
         """Episodes whose present text no embedder has looked at."""
         return self.filter(UNEMBEDDED)
@@ -99,13 +111,19 @@ class Episode(models.Model):
             # Serves the admin's list of a tenant.
             models.Index(fields=["tenant", "-ended_at"], name="episode_of_tenant_idx"),
             # Serve the decay pass: only what is due.
-            models.Index(fields=["forget_at"], name="episode_forget_at_idx", condition=Q(status="active")),
             models.Index(
-                fields=["expires_at"],
+                fields=["tenant", "forget_at", "id"],
+                name="episode_forget_at_idx",
+                condition=Q(status="active") & Q(forget_at__isnull=False),
+            ),
+            models.Index(
+                fields=["tenant", "expires_at", "id"],
                 name="episode_expires_idx",
                 condition=Q(status="active") & Q(expires_at__isnull=False),
             ),
-            models.Index(fields=["trashed_at"], name="episode_trash_idx", condition=Q(status="trashed")),
+            models.Index(
+                fields=["tenant", "trashed_at", "id"], name="episode_trash_idx", condition=Q(status="trashed")
+            ),
             # Serves the embedder once a second.
             models.Index(fields=["-updated_at"], name="episode_unembedded_idx", condition=UNEMBEDDED),
         ]

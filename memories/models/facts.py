@@ -98,6 +98,19 @@ class FactQuerySet(models.QuerySet["Fact"]):
     def active(self, *, now: datetime) -> Self:
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), status=Status.ACTIVE)
 
+    def faded(self, *, now: datetime) -> Self:
+        """What the decay pass takes (rules.md, 7.3): protected facts have no date, and are left alone if they had."""
+        protected = Q(pinned=True) | Q(locked=True) | Q(binding=True)
+        return self.active(now=now).filter(forget_at__lte=now).exclude(protected)
+
+    def expired(self, *, now: datetime) -> Self:
+        """What it takes besides: a stated date holds for pinned facts, too, but no job changes a locked one."""
+        return self.filter(status__in=[Status.ACTIVE, Status.PENDING], expires_at__lte=now, locked=False)
+
+    def discarded(self, *, now: datetime) -> Self:
+        """What is in the trash since then, or longer."""
+        return self.filter(status=Status.TRASHED, trashed_at__lte=now)
+
     def unembedded(self) -> Self:
         """Facts whose present text no embedder has looked at."""
         return self.filter(UNEMBEDDED)
@@ -195,14 +208,18 @@ class Fact(models.Model):
             # Serves contexts and searches of everybody in the tenant, and is empty but where operators publish facts.
             models.Index(fields=["tenant"], name="fact_public_idx", condition=Q(scope="public") & Q(status="active")),
             # Serves the decay pass: only what is due.
-            models.Index(fields=["forget_at"], name="fact_forget_at_idx", condition=Q(status="active")),
+            models.Index(
+                fields=["tenant", "forget_at", "id"],
+                name="fact_forget_at_idx",
+                condition=Q(status="active") & Q(forget_at__isnull=False),
+            ),
             # Serve it for what expires, and for what has been in the trash long enough.
             models.Index(
-                fields=["expires_at"],
+                fields=["tenant", "expires_at", "id"],
                 name="fact_expires_idx",
                 condition=Q(status__in=["active", "pending"]) & Q(expires_at__isnull=False),
             ),
-            models.Index(fields=["trashed_at"], name="fact_trash_idx", condition=Q(status="trashed")),
+            models.Index(fields=["tenant", "trashed_at", "id"], name="fact_trash_idx", condition=Q(status="trashed")),
             # Serves the embedder once a second. No verb has to mark a fact: its hash changes with its text.
             models.Index(fields=["-updated_at"], name="fact_unembedded_idx", condition=UNEMBEDDED),
             # Serves the tag filter.

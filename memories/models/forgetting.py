@@ -1,13 +1,28 @@
 """Passes of forgetting: what each took and why it stopped, in counts."""
 
+from typing import Self
+
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from memories.models.ids import new_id
 from memories.models.tenants import Tenant
 
 
+class DecayPassQuerySet(models.QuerySet["DecayPass"]):
+    def open(self) -> Self:
+        """Passes that are not done, whether somebody works on them or not."""
+        return self.filter(state=DecayPass.State.RUNNING)
+
+    def free(self) -> Self:
+        """Of these, those that nobody works on: none has begun, or whoever did has stopped or died."""
+        return self.open().filter(Q(lease_until=None) | Q(lease_until__lte=Now()))
+
+
 class DecayPass(models.Model):
+    """One pass; the row is the queue: whoever holds its lease works on it, and another goes on where that one died."""
+
     class State(models.TextChoices):
         RUNNING = "running"
         DONE = "done"
@@ -22,11 +37,18 @@ class DecayPass(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="decay_passes", db_index=False)
     trigger = models.CharField(max_length=8, choices=Trigger.choices)
+    actor_id = models.CharField(max_length=36, blank=True, help_text="Id of the operator who began it.")
     as_of = models.DateTimeField(help_text="The moment that it judges by.")
+    confirmed = models.BooleanField(default=False, help_text="Somebody has seen what it takes: no brake holds it.")
     state = models.CharField(max_length=7, choices=State.choices, default=State.RUNNING)
     counts = models.JSONField(default=dict, blank=True, help_text="facts, episodes, expired, purged, refreshed, …")
+    reached = models.UUIDField(null=True, editable=False, help_text="Person up to whom the scores are refreshed.")
+    lease_token = models.UUIDField(null=True, editable=False)
+    lease_until = models.DateTimeField(null=True, editable=False)
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True, blank=True)
+
+    objects = DecayPassQuerySet.as_manager()
 
     class Meta:
         ordering = ["-started_at", "-id"]

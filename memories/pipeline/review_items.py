@@ -88,3 +88,14 @@ def settle(facts: Collection[uuid.UUID], *, now: datetime, change_set: uuid.UUID
     return ReviewItem.objects.filter(pk__in=settled).update(
         state=ReviewItem.State.SETTLED, decided_at=now, change_set=change_set, version=F("version") + 1
     )
+
+
+def part(facts: Collection[uuid.UUID]) -> None:
+    """Before these facts are deleted: a suggestion that stood against one of them waits by itself from now on."""
+    standing = ReviewItem.objects.waiting().filter(known__in=facts, fact__status=Status.PENDING)
+    for item in standing.exclude(fact__in=facts).select_for_update(of=("self",)).order_by("pk"):
+        alone = ReviewItem.objects.waiting().filter(fact=item.fact_id, known=None, kind=item.kind)
+        if not alone.exists():
+            item.known = None
+            item.version += 1
+            item.save()

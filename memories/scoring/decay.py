@@ -64,3 +64,8 @@ def forget_at(memory: Remembered, numbers: Numbers, *, below: float) -> datetime
     days = numbers.grace_days + halving * math.log2(max(memory.importance, below) / below)
     room = (_LAST_MOMENT - memory.last_reinforced) / timedelta(days=1)
     return memory.last_reinforced + timedelta(days=days) if days < room else None
+
+
+def is_too_much(*, takes: int, memories: int, share: float, count: int) -> bool:
+    """Whether a pass that takes so many of a tenant's memories is to be confirmed: more than a share and a count."""
+    return takes > count and takes > share * memories

@@ -162,7 +162,7 @@ class TestFlush:
         facts = [factories.fact(one, now=LONG_AGO, importance=0.8) for one in (slow, quick)]
         days = {slow.tenant_id: 200.0, quick.tenant_id: 10.0}
         rules = conf.Rules(1, 1, 1, 1)
-        monkeypatch.setattr(recalls.conf, "rules", lambda tenant: _with(rules, days[tenant.pk]))
+        monkeypatch.setattr(conf, "rules", lambda tenant: _with(rules, days[tenant.pk]))
         assert recall(*facts) == 2
         left = [Fact.objects.get(pk=fact.pk).forget_at for fact in facts]
         assert left == [NOW + timedelta(days=30 + 2 * number) for number in (200, 10)]
