@@ -16,6 +16,8 @@ from memories.models import ActorKind, DecayPass, Tenant
 
 # Much longer than one batch takes.
 LEASE = timedelta(seconds=60)
+# What the counts of a pass always name; one that is held names, besides, what it would take of how many.
+COUNTED = ("facts", "episodes", "expired", "purged", "refreshed")
 State = DecayPass.State
 
 
@@ -44,7 +46,8 @@ def begin(
     actor_id: str = "",
 ) -> DecayPass:
     """Put a pass down to be worked on. Errors: DecayRunning, when one is not done yet."""
-    row = DecayPass(tenant=tenant, trigger=trigger, as_of=as_of, started_at=now, confirmed=confirmed, actor_id=actor_id)
+    row = DecayPass(tenant=tenant, trigger=trigger, as_of=as_of, confirmed=confirmed, actor_id=actor_id)
+    row.started_at, row.counts = now, dict.fromkeys(COUNTED, 0)
     try:
         with transaction.atomic():
             row.save(force_insert=True)

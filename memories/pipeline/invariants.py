@@ -83,7 +83,7 @@ SOURCES = """
 ACTIVE_CLOSED = """
     SELECT id FROM memories_fact WHERE status = 'active' AND (valid_to IS NOT NULL OR superseded_by_id IS NOT NULL)
 """
-# A successor that was deleted for good leaves nothing to name.
+# A successor that was deleted for good, by somebody or from the trash, leaves nothing to name.
 SUCCESSORS = """
     SELECT f.id FROM memories_fact f LEFT JOIN memories_fact n ON n.id = f.superseded_by_id
     WHERE f.status = 'superseded' AND (
@@ -91,6 +91,9 @@ SUCCESSORS = """
         OR n.id IS NULL AND NOT EXISTS (
             SELECT 1 FROM memories_auditevent a WHERE a.tenant_uuid = f.tenant_id
                 AND a.object_type = 'Fact' AND a.verb = 'delete' AND a.created_at >= f.valid_to
+        ) AND NOT EXISTS (
+            SELECT 1 FROM memories_decaypass d WHERE d.tenant_id = f.tenant_id
+                AND d.as_of >= f.valid_to AND (d.counts ->> 'purged')::int > 0
         )
     )
 """
