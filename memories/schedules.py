@@ -14,11 +14,11 @@ import time
 from datetime import timedelta
 from multiprocessing.sharedctypes import RawValue
 
-from django.db import DatabaseError, InterfaceError, close_old_connections, connections, transaction
+from django.db import DatabaseError, InterfaceError, close_old_connections, connection, connections, transaction
 from django.utils import timezone
 from django_q.brokers.orm import ORM
 from django_q.conf import Conf
-from django_q.models import OrmQ
+from django_q.models import OrmQ, Schedule
 from django_q.signing import SignedPackage
 from django_q.tasks import async_task
 
@@ -40,6 +40,12 @@ COMPACT_TASK = "memories.tasks.compact_session"
 # Of the room for wake-ups: windows wait for nobody, for contexts trim them, and must not wait for ever.
 WINDOWS_SHARE = 4
 ASK_TASK = "memories.tasks.ask_endpoint"
+FORGET_TASK = "memories.tasks.forget"
+# How often somebody looks whose night has come; in this row of django-q2, whose names are not unique.
+FORGETTING = "forgetting"
+FORGETTING_MINUTES = 5
+# Any number, the same for all: one process at a time looks for the row.
+SCHEDULE_LOCK = 6_110_301
 ROLL_CALL = "memories.schedules.answer_roll_call"
 ROLL_CALL_SECONDS = 3.0
 # An idle process answers within milliseconds.
@@ -144,6 +150,19 @@ class SweepingBroker(ORM):  # type: ignore[misc]  # django-q has no types
             self._pulse.start()
 
 
+def ensure_schedule() -> None:
+    """Have django-q2 look for passes of forgetting: one row, whoever else makes it, and as this version wants it."""
+    wanted = {"func": FORGET_TASK, "schedule_type": Schedule.MINUTES, "minutes": FORGETTING_MINUTES, "repeats": -1}
+    rows = Schedule.objects.filter(name=FORGETTING)
+    if list(rows.values(*wanted)) == [wanted]:
+        return
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [SCHEDULE_LOCK])
+        if list(rows.values(*wanted)) != [wanted]:
+            rows.delete()
+            Schedule.objects.create(name=FORGETTING, **wanted)
+
+
 def _call() -> tuple[int, str]:
     """A task for this cluster's own pool; 0 stands for a row that nobody need delete."""
     task = {"id": "", "name": "roll call", "func": ROLL_CALL, "args": (), "kwargs": {}, "started": timezone.now()}
@@ -175,6 +194,7 @@ class Pulse(threading.Thread):
             self.beat()
             rearming.rearm()
             rearming.rearm_windows()
+            ensure_schedule()
             if endpoint.turn_to_ask(lease=timedelta(seconds=conf.hub_rules().lease_seconds)):
                 async_task(ASK_TASK)
         except (DatabaseError, InterfaceError):

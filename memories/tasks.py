@@ -4,40 +4,80 @@ import logging
 import traceback
 import uuid
 from collections.abc import Callable
-from typing import TypeVar
+from functools import wraps
+from typing import ParamSpec
 
 from django.utils import timezone
+from django_q.tasks import async_task
 
-from memories.models import ExtractionRun
-from memories.pipeline import compaction, consolidation, endpoint
+from memories.models import ExtractionRun, Tenant
+from memories.pipeline import compaction, consolidation, decay, endpoint
 
-T = TypeVar("T")
+# One worker's share of a long pass: other work comes in between, and nobody takes the cluster for a wedged one.
+SLICE_SECONDS = 4.0
+FORGET = "memories.tasks.forget"
 
 logger = logging.getLogger(__name__)
 
+P = ParamSpec("P")
 
+
+def outermost(task: Callable[P, int]) -> Callable[P, int]:
+    """The frame of a task, in which an error ends: what it was about is postponed already, and the worker lives on."""
+
+    @wraps(task)
+    def framed(*args: P.args, **named: P.kwargs) -> int:
+        try:
+            return task(*args, **named)
+        except Exception as error:  # noqa: BLE001 - the outermost frame
+            # The place and the kind alone: the message of an error may quote a person. Arguments are ids.
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            kind = type(error).__name__
+            logger.error("%s%s: %s at %s:%s", task.__name__, args, kind, place.name, place.lineno)
+            return 0
+
+    return framed
+
+
+@outermost
 def consolidate_session(session_id: str) -> int:
     """Extract the session's due batch; returns how many batches were committed, 0 or 1."""
-    run = _run(consolidation.consolidate, session_id)
+    run = consolidation.consolidate(session_id=uuid.UUID(session_id), now=timezone.now())
     return int(run is not None and run.status == ExtractionRun.Status.COMMITTED)
 
 
+@outermost
 def compact_session(session_id: str) -> int:
     """Do what the session's working memory is due for; returns how many steps were committed, 0 or 1."""
-    return int(bool(_run(compaction.compact, session_id)))
+    return int(bool(compaction.compact(session_id=uuid.UUID(session_id), now=timezone.now())))
 
 
-def _run(work: Callable[..., T], session_id: str) -> T | None:
-    """The outermost frame of the work on one session."""
-    try:
-        return work(session_id=uuid.UUID(session_id), now=timezone.now())
-    except Exception as error:  # noqa: BLE001 - the work is already postponed, the worker lives on
-        # The place and the kind alone: the message of an error may quote a person.
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        logger.error("Session %s: %s at %s:%s", session_id, type(error).__name__, place.name, place.lineno)
-        return None
-
-
+@outermost
 def ask_endpoint() -> int:
     """Find out whether the model's endpoint is back after an outage; 1 when it is. What was parked then goes on."""
     return int(endpoint.ask())
+
+
+@outermost
+def forget() -> int:
+    """Begin the passes of tenants whose night has come, and work on those that are open for a slice of time; how many
+    began. What is left is a task of its own."""
+    now = timezone.now()
+    begun = decay.begin_due(now=now)
+    if decay.work_on(now=now, seconds=SLICE_SECONDS):
+        async_task(FORGET)
+    return begun
+
+
+@outermost
+def replan_decay(tenant_id: str, reached: str = "") -> int:
+    """Plan anew when the tenant's memories fade, from the person behind `reached` on; 1 when all is done."""
+    tenant = Tenant.objects.filter(pk=tenant_id).first()
+    if tenant is None:
+        return 0
+    behind = uuid.UUID(reached) if reached else None
+    last = decay.refresh(tenant=tenant, now=timezone.now(), reached=behind, seconds=SLICE_SECONDS)
+    if last is None:
+        return 1
+    async_task(decay.REPLAN_TASK, tenant_id, str(last))
+    return 0

@@ -1,17 +1,16 @@
 """`manage.py roll_back`: take back what came of a session, an agent, a key or a time; without --confirm only counts."""
 
-from argparse import ArgumentParser, ArgumentTypeError
-from datetime import datetime
+from argparse import ArgumentParser
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 
 from memories import curation
 from memories.audit import Actor
-from memories.models import ActorKind, APIKey, EndUser, Session, Tenant
+from memories.management.arguments import moment, tenant_of
+from memories.models import ActorKind, APIKey, EndUser, Session
 
 SAYS = {
     "trashed": "facts to the trash",
@@ -32,8 +31,8 @@ class Command(BaseCommand):
         parser.add_argument("--session", help="The hub's id of a session.")
         parser.add_argument("--agent", default="", help="All sessions with this agent.")
         parser.add_argument("--key", help="The prefix of an API key: what it posted and stated.")
-        parser.add_argument("--since", type=_moment, help="Extracted at or after, like 2026-11-03T09:00:00Z.")
-        parser.add_argument("--until", type=_moment, help="Extracted before.")
+        parser.add_argument("--since", type=moment, help="Extracted at or after, like 2026-11-03T09:00:00Z.")
+        parser.add_argument("--until", type=moment, help="Extracted before.")
         parser.add_argument("--reason", default="", help="Kept with every change.")
         parser.add_argument("--confirm", action="store_true", help="Do it.")
 
@@ -54,7 +53,7 @@ class Command(BaseCommand):
 
 
 def _selector(options: dict[str, Any]) -> curation.Selector:
-    tenant = _found(Tenant, "tenant", slug=options["tenant"])
+    tenant = tenant_of(options["tenant"])
     if not any(options[name] for name in ("session", "agent", "key", "since", "until")):
         raise CommandError("Name at least one of --session, --agent, --key, --since and --until.")
     return curation.Selector(
@@ -73,13 +72,3 @@ def _found(model: Any, option: str, **named: Any) -> Any:
         return model.objects.get(**named)
     except (model.DoesNotExist, ValidationError):
         raise CommandError(f"--{option}: there is none such.") from None
-
-
-def _moment(text: str) -> datetime:
-    try:
-        moment = parse_datetime(text)
-    except ValueError:
-        moment = None
-    if moment is None:
-        raise ArgumentTypeError(f"{text!r} is no date and time like 2026-11-03T09:00:00Z")
-    return moment if timezone.is_aware(moment) else timezone.make_aware(moment)
