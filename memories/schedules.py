@@ -25,7 +25,13 @@ from django_q.tasks import async_task
 from memories import conf, curation
 from memories.llm import tokens
 from memories.models import WorkerHeartbeat
-from memories.pipeline import debounce, endpoint, rearming, working_memory
+from memories.pipeline import (
+    debounce,
+    decay,
+    endpoint,
+    rearming,
+    working_memory,
+)
 
 SWEEP_SECONDS = 0.5
 # While more is due than was woken, the next sweep comes sooner.
@@ -40,7 +46,6 @@ COMPACT_TASK = "memories.tasks.compact_session"
 # Of the room for wake-ups: windows wait for nobody, for contexts trim them, and must not wait for ever.
 WINDOWS_SHARE = 4
 ASK_TASK = "memories.tasks.ask_endpoint"
-FORGET_TASK = "memories.tasks.forget"
 # How often somebody looks whose night has come; in this row of django-q2, whose names are not unique.
 FORGETTING = "forgetting"
 FORGETTING_MINUTES = 5
@@ -152,7 +157,12 @@ class SweepingBroker(ORM):  # type: ignore[misc]  # django-q has no types
 
 def ensure_schedule() -> None:
     """Have django-q2 look for passes of forgetting: one row, whoever else makes it, and as this version wants it."""
-    wanted = {"func": FORGET_TASK, "schedule_type": Schedule.MINUTES, "minutes": FORGETTING_MINUTES, "repeats": -1}
+    wanted = {
+        "func": decay.FORGET_TASK,
+        "schedule_type": Schedule.MINUTES,
+        "minutes": FORGETTING_MINUTES,
+        "repeats": -1,
+    }
     rows = Schedule.objects.filter(name=FORGETTING)
     if list(rows.values(*wanted)) == [wanted]:
         return

@@ -15,7 +15,6 @@ from memories.pipeline import compaction, consolidation, decay, endpoint
 
 # One worker's share of a long pass: other work comes in between, and nobody takes the cluster for a wedged one.
 SLICE_SECONDS = 4.0
-FORGET = "memories.tasks.forget"
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +64,7 @@ def forget() -> int:
     now = timezone.now()
     begun = decay.begin_due(now=now)
     if decay.work_on(now=now, seconds=SLICE_SECONDS):
-        async_task(FORGET)
+        decay.wake()
     return begun
 
 

@@ -7,6 +7,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Min, Q, Sum
 
 from memories.models import (
+    DecayPass,
     EndUser,
     ExtractionRun,
     Fact,
@@ -33,6 +34,7 @@ def overview(operator: Operator | AnonymousUser, *, now: datetime) -> dict[str, 
         "review": ReviewItem.objects.waiting().aggregate(waiting=Count("pk"), oldest=Min("created_at")),
         "queue": _queue(now),
         "windows_parked": WorkingMemory.objects.filter(parked_at__isnull=False).count(),
+        "fading": _fading(now),
         "failed_today": ExtractionRun.objects.filter(status__in=FAILED, started_at__gte=now - DAY).count(),
     }
     if not operator.has_perm("memories.view_extractionrun"):
@@ -63,6 +65,14 @@ def _facts(now: datetime) -> dict[str, int]:
         active=Count("pk", filter=active),
         this_week=Count("pk", filter=active & Q(created_at__gte=now - WEEK)),
     )
+
+
+def _fading(now: datetime) -> dict[str, int]:
+    """What the next passes take, and how many tenants' newest pass waits for somebody to confirm it."""
+    newest = DecayPass.objects.order_by("tenant", "-started_at", "-id").distinct("tenant")
+    held = DecayPass.objects.filter(pk__in=newest.values("pk"), state=DecayPass.State.HELD)
+    facts = Fact.objects.faded(now=now).exclude(end_user__in=EndUser.objects.filter(restricted_at__isnull=False))
+    return {"facts": facts.count(), "held": held.count()}
 
 
 def _queue(now: datetime) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Q
 from django.db.models.functions import Left
@@ -92,6 +92,13 @@ def fading(fact: Fact) -> Fading:
         return Fading(fact.importance, None, because)
     memory = Remembered(fact.importance, fact.last_reinforced, fact.mentions, fact.category)
     return Fading(decay_score(memory, rules, now=timezone.now()), fact.forget_at, "")
+
+
+def purged_on(fact: Fact) -> datetime | None:
+    """When it is deleted for good, if it is in the trash."""
+    if fact.status != Status.TRASHED or fact.trashed_at is None:
+        return None
+    return fact.trashed_at + timedelta(days=conf.rules(fact.tenant).trash_days)
 
 
 def _neighbours(rows: Iterable[FactEvidence]) -> dict[tuple[uuid.UUID, int], Turn]:

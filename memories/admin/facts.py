@@ -18,7 +18,7 @@ from memories.admin.fact_forms import (
     RestoreForm,
     WithdrawForm,
 )
-from memories.admin.fact_page import citations, fading, revisions
+from memories.admin.fact_page import citations, fading, purged_on, revisions
 from memories.admin.page import RecordPage, VerbForm
 from memories.admin.wording import KINDS
 from memories.models import Fact, ReviewItem, Status
@@ -79,5 +79,6 @@ class FactPage(RecordPage):
             "citations": citations(record),
             "revisions": revisions(record),
             "fading": fading(record),
+            "purged_on": purged_on(record),
             "waiting": ReviewItem.objects.waiting().filter(Q(fact=record) | Q(known=record)),
         }

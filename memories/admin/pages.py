@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.db.models import Model
 
 from memories.admin.facts import FactPage
+from memories.admin.forgetting import DecayPassPage
 from memories.admin.keys import KeyPage
 from memories.admin.operators import OPERATOR_PAGES
 from memories.admin.page import Page
@@ -13,7 +14,7 @@ from memories.admin.runs import RunPage
 from memories.admin.sessions import SessionPage
 from memories.admin.tenants import TenantPage
 from memories.admin.trail import TrailPage
-from memories.models import APIKey, AuditEvent, EndUser, ExtractionRun, Fact, ReviewItem, Session, Tenant
+from memories.models import APIKey, AuditEvent, DecayPass, EndUser, ExtractionRun, Fact, ReviewItem, Session, Tenant
 
 PAGES: tuple[tuple[type[Model], type[Page]], ...] = (
     (ReviewItem, ReviewPage),
@@ -21,6 +22,7 @@ PAGES: tuple[tuple[type[Model], type[Page]], ...] = (
     (Fact, FactPage),
     (Session, SessionPage),
     (ExtractionRun, RunPage),
+    (DecayPass, DecayPassPage),
     (APIKey, KeyPage),
     (Tenant, TenantPage),
     (AuditEvent, TrailPage),

@@ -18,6 +18,7 @@ MENU: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("Facts", "lightbulb", "fact"),
             ("Sessions", "forum", "session"),
             ("Extraction runs", "neurology", "extractionrun"),
+            ("Forgetting", "auto_delete", "decaypass"),
         ),
     ),
     (

@@ -12,7 +12,7 @@ from django.utils import timezone
 from unfold.sites import UnfoldAdminSite
 
 from memories import conf
-from memories.admin import rollback
+from memories.admin import forgetting, rollback
 from memories.admin.dashboard import overview
 from memories.admin.fields import zone_or_utc
 from memories.admin.page import Page
@@ -54,7 +54,7 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
         return {**context, "llm_mode": conf.llm().mode}
 
     def get_urls(self) -> list[Any]:
-        return [*rollback.urls(), *super().get_urls()]
+        return [*rollback.urls(), *forgetting.urls(), *super().get_urls()]
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         return super().index(request, {**overview(request.user, now=timezone.now()), **(extra_context or {})})

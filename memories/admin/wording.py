@@ -14,6 +14,8 @@ KINDS = {
     "committed": "success",
     "pending": "warning",
     "running": "info",
+    "done": "success",
+    "held": "danger",
     "parked": "danger",
     "failed": "danger",
     "rejected": "danger",

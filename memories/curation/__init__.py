@@ -5,6 +5,7 @@ from memories.curation.deciding import Choice, Seen, choices_of
 from memories.curation.documents import DocumentFact, import_document
 from memories.curation.facts import correct_fact, delete_fact, edit_fact, forget_fact, restore_fact
 from memories.curation.feedback import give_feedback
+from memories.curation.forgetting import confirm_decay, is_confirmable, run_decay
 from memories.curation.keys import authenticate_key, create_api_key, revoke_api_key
 from memories.curation.people import person_for_writing, save_tenant, update_person
 from memories.curation.profile import (
@@ -39,6 +40,7 @@ __all__ = [
     "approve_item",
     "authenticate_key",
     "choices_of",
+    "confirm_decay",
     "correct_fact",
     "count_request",
     "create_api_key",
@@ -50,6 +52,7 @@ __all__ = [
     "forget_fact",
     "give_feedback",
     "import_document",
+    "is_confirmable",
     "keep_both",
     "may_undo",
     "merge_items",
@@ -66,6 +69,7 @@ __all__ = [
     "retry_working_memory",
     "revoke_api_key",
     "roll_back",
+    "run_decay",
     "save_tenant",
     "sweep_replays",
     "take_proposed_section",

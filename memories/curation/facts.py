@@ -141,6 +141,8 @@ def restore_fact(
 ) -> Fact:
     """Bring a fact back from the trash as it was, or to what an earlier version said; its refusal is lifted.
 
+    It fades anew from now on, and a date at which it expired holds no longer.
+
     Errors: NotFound, Conflict, PreconditionFailed, OperatorWord, DuplicateFact. No key approves: in its hands a
     fact that waits for review, or was rejected, stays so, and what holds its key with another value by now stays too.
     """
@@ -155,6 +157,9 @@ def restore_fact(
             changes.lift_refusals(fact)
             was = was if was in UNAPPROVED and not actor.is_operator else Status.ACTIVE
         fact.status, fact.trashed_at, fact.last_confirmed_at = was, None, now
+        if fact.expires_at and fact.expires_at <= now:
+            # Else the next pass would take it back there.
+            fact.expires_at = None
         if was == Status.ACTIVE:
             fact.valid_to, fact.superseded_by = None, None
 

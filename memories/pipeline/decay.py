@@ -24,6 +24,7 @@ from memories.pipeline.nightly import due_day
 from memories.scoring.decay import is_too_much
 
 EXAMPLES = 25
+FORGET_TASK = "memories.tasks.forget"
 REPLAN_TASK = "memories.tasks.replan_decay"
 
 
@@ -88,6 +89,11 @@ def work_on(*, now: datetime, seconds: float) -> bool:
         if work and not _work(work, now=now, until=until):
             return True
     return False
+
+
+def wake() -> None:
+    """Have a worker look for passes at once; inside the transaction that begins one."""
+    async_task(FORGET_TASK)
 
 
 def replan(*, tenant_id: uuid.UUID) -> None:

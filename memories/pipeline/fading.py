@@ -1,25 +1,61 @@
-"""Keeps what is stored of fading true: the score, which time changes, and the date, which a tenant's numbers change."""
+"""Keeps what is stored of fading true: the score, which time changes, and the date, which a tenant's numbers change.
+
+Said in SQL what refresh_decay() of facts and episodes says of one: a tenant may have a million of them, and no row
+leaves the database. Tests hold the one against the other.
+"""
 
 import uuid
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
-from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db import connection
 
 from memories import conf
-from memories.models import EndUser, Episode, EpisodeStatus, Fact, Status, Tenant
+from memories.models import EndUser, Tenant
+from memories.scoring.decay import EPISODE
 
-# People of one step: some hundred memories each.
-STEP = 20
+# People of one step: some thousand memories.
+STEP = 50
 # A stored score this near to the true one is left alone: each is written every few days instead of every night.
 DRIFT = 0.02
-SECOND = timedelta(seconds=1)
-# What refresh_decay() reads and sets.
-_COMMON = ("importance", "pinned", "binding", "last_recalled_at", "decay_score", "forget_at")
-_OF_FACTS = (*_COMMON, "category", "mentions", "locked", "last_confirmed_at")
-_OF_EPISODES = (*_COMMON, "ended_at")
+# What differs between the two: when it was last said, what keeps it, how often it was said, and as what it fades.
+_FACT = ("memories_fact", "last_confirmed_at", "pinned OR binding OR locked", "mentions", "memory.category")
+_EPISODE = ("memories_episode", "ended_at", "pinned OR binding", "1", f"'{EPISODE}'")
+_REFRESH = """
+    WITH own AS (SELECT * FROM unnest(%(categories)s::text[], %(own)s::float8[]) own (category, days)),
+    told AS (
+        SELECT memory.id, coalesce(faded.score, importance) AS score, faded.date
+        FROM {table} memory LEFT JOIN own ON own.category = {category}
+        CROSS JOIN LATERAL (SELECT
+            greatest({said}, last_recalled_at) AS last,
+            CASE WHEN {kept} THEN NULL WHEN own.category IS NULL THEN %(days)s ELSE own.days END
+                * (1 + ln(greatest(1, {mentions})::float8) / ln(2::float8)) AS halving
+        ) since
+        CROSS JOIN LATERAL (SELECT
+            extract(epoch FROM %(now)s - since.last)::float8 / 86400 - %(grace)s AS fading_days,
+            %(grace)s + halving * ln(greatest(importance, %(below)s::float8) / %(below)s::float8) / ln(2::float8) AS lasts_days
+        ) ages
+        CROSS JOIN LATERAL (SELECT
+            -- Beyond so many halvings nothing is left, and PostgreSQL takes it for an error.
+            importance * power(2::float8, -least(greatest(0, fading_days) / halving, 500)) AS score,
+            CASE WHEN lasts_days < extract(epoch FROM %(end)s - since.last)::float8 / 86400
+                THEN since.last + lasts_days * interval '1 day' END AS date
+        ) faded
+        WHERE memory.end_user_id = ANY(%(people)s) AND memory.status = 'active' AND (
+            abs(coalesce(faded.score, importance) - decay_score) > %(drift)s
+            OR (faded.date IS NULL) <> (forget_at IS NULL)
+            OR abs(extract(epoch FROM faded.date - forget_at)) > 1
+        )
+        -- Who recalls or edits one meanwhile sets both himself, and is not waited for.
+        FOR NO KEY UPDATE OF memory SKIP LOCKED
+    )
+    UPDATE {table} memory SET decay_score = told.score, forget_at = told.date FROM told WHERE memory.id = told.id
+"""
+_STATEMENTS = tuple(
+    _REFRESH.format(table=table, said=said, kept=kept, mentions=mentions, category=category)
+    for table, said, kept, mentions, category in (_FACT, _EPISODE)
+)
 
 
 def people_after(tenant: Tenant, reached: uuid.UUID | None) -> list[uuid.UUID]:
@@ -35,39 +71,20 @@ def refresh(people: Sequence[uuid.UUID], *, rules: conf.Rules, now: datetime) ->
 
     Neither version nor updated_at changes, and there is no revision.
     """
-    facts = Fact.objects.filter(end_user__in=people, status=Status.ACTIVE).only(*_OF_FACTS)
-    episodes = Episode.objects.filter(end_user__in=people, status=EpisodeStatus.ACTIVE).only(*_OF_EPISODES)
-    return _refresh(facts, rules, now) + _refresh(episodes, rules, now)
-
-
-def _refresh(rows: QuerySet[Any], rules: conf.Rules, now: datetime) -> int:
-    stale = [row.pk for row in rows if _differs(row, rules, now)]
-    if not stale:
-        return 0
-    with transaction.atomic():
-        # Read again under locks: who recalls or edits one meanwhile sets both himself, and is not waited for.
-        locked = rows.filter(pk__in=stale).select_for_update(no_key=True, skip_locked=True).order_by("pk")
-        written = [row for row in locked if _differs(row, rules, now)]
-        _write(rows.model._meta.db_table, written)
-    return len(written)
-
-
-def _differs(row: Fact | Episode, rules: conf.Rules, now: datetime) -> bool:
-    """Set both anew; whether they were wrong."""
-    score, date = row.decay_score, row.forget_at
-    row.refresh_decay(now=now, rules=rules)
-    if abs(row.decay_score - score) > DRIFT:
-        return True
-    if date is None or row.forget_at is None:
-        return date is not row.forget_at
-    return abs(row.forget_at - date) > SECOND
-
-
-def _write(table: str, rows: Sequence[Fact | Episode]) -> None:
-    statement = f"""
-        UPDATE {table} memory SET decay_score = told.score, forget_at = told.forget_at
-        FROM unnest(%s::uuid[], %s::float8[], %s::timestamptz[]) told (id, score, forget_at)
-        WHERE memory.id = told.id"""  # noqa: S608 - the tables' names are ours
-    told: list[Any] = [[row.pk for row in rows], [row.decay_score for row in rows], [row.forget_at for row in rows]]
+    named: dict[str, Any] = {
+        "people": list(people),
+        "categories": list(rules.half_lives),
+        "own": list(rules.half_lives.values()),
+        "days": rules.half_life_days,
+        "grace": rules.grace_days,
+        "now": now,
+        "end": datetime.max.replace(tzinfo=UTC),
+        "drift": DRIFT,
+    }
+    written = 0
     with connection.cursor() as cursor:
-        cursor.execute(statement, told)
+        for statement, below in zip(_STATEMENTS, (rules.forget_below, rules.forget_episodes_below), strict=True):
+            # Never forgotten: a threshold of 0 has no logarithm.
+            cursor.execute(statement, {**named, "below": below or None})
+            written += cursor.rowcount
+    return written
