@@ -34,11 +34,13 @@ _REFRESH = """
         ) since
         CROSS JOIN LATERAL (SELECT
             extract(epoch FROM %(now)s - since.last)::float8 / 86400 - %(grace)s AS fading_days,
-            %(grace)s + halving * ln(greatest(importance, %(below)s::float8) / %(below)s::float8) / ln(2::float8) AS lasts_days
+            %(grace)s + halving / ln(2::float8) * ln(greatest(importance, %(below)s::float8) / %(below)s::float8)
+                AS lasts_days
         ) ages
         CROSS JOIN LATERAL (SELECT
             -- Beyond so many halvings nothing is left, and PostgreSQL takes it for an error.
-            importance * power(2::float8, -least(greatest(0, fading_days) / halving, 500)) AS score,
+            CASE WHEN halving IS NOT NULL
+                THEN importance * power(2::float8, -least(greatest(0, fading_days) / halving, 500)) END AS score,
             CASE WHEN lasts_days < extract(epoch FROM %(end)s - since.last)::float8 / 86400
                 THEN since.last + lasts_days * interval '1 day' END AS date
         ) faded
