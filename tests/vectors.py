@@ -1,7 +1,8 @@
 """Vectors for tests, made at once instead of by an embedder."""
 
 from memories.llm import embeddings
-from memories.models import EmbeddingSpace, EndUser, Fact, FactVector, Session, Turn, TurnVector
+from memories.models import EmbeddingSpace, EndUser, Session, Turn, TurnVector
+from memories.pipeline.memory_vectors import KINDS
 from memories.scoring import language
 from tests.factories import NOW
 
@@ -18,13 +19,11 @@ def embed_all(person: EndUser, within: EmbeddingSpace | None = None) -> Embeddin
     for session in Session.objects.filter(end_user=person):
         _embed_turns(session, within)
         Session.objects.filter(pk=session.pk).update(embedded_number=session.turn_count)
-    for fact in Fact.objects.filter(end_user=person):
-        FactVector.objects.update_or_create(
-            fact=fact,
-            space=within,
-            defaults=_of(person, fact.content, within) | {"text_digest": fact.content_hash},
-        )
-        Fact.objects.filter(pk=fact.pk).update(embedded_hash=fact.content_hash)
+    for kind in KINDS:
+        for row in kind.rows.objects.filter(end_user=person):
+            given = _of(person, kind.said(row), within) | {"text_digest": row.content_hash}
+            kind.vectors.objects.update_or_create(**{kind.name: row}, space=within, defaults=given)
+            kind.rows.objects.filter(pk=row.pk).update(embedded_hash=row.content_hash)
     return within
 
 

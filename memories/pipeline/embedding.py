@@ -26,7 +26,7 @@ _HARMLESS = "word"
 
 @dataclass(frozen=True)
 class Text:
-    """A text to embed, by the id of its turn or fact, and whose it is."""
+    """A text to embed, by the id of its turn, fact or episode, and whose it is."""
 
     key: uuid.UUID
     end_user_id: uuid.UUID

@@ -126,12 +126,17 @@ RELATIONS = """
     JOIN memories_fact f ON f.id = r.fact_id JOIN memories_fact t ON t.id = r.target_id
     WHERE f.end_user_id <> t.end_user_id
 """
-# A fact whose text has just changed waits for its vector: until then its hash says so.
+# A memory whose text has just changed waits for its vector: until then its hash says so.
 VECTORS = """
-    SELECT f.id FROM memories_factvector v
-    JOIN memories_fact f ON f.id = v.fact_id JOIN memories_embeddingspace s ON s.id = v.space_id
-    WHERE v.end_user_id <> f.end_user_id OR v.tenant_id <> f.tenant_id
-        OR s.state = 'serving' AND f.embedded_hash = f.content_hash AND v.text_digest <> f.content_hash
+    SELECT m.id FROM (
+        SELECT fact_id AS memory_id, space_id, tenant_id, end_user_id, text_digest FROM memories_factvector
+        UNION ALL SELECT episode_id, space_id, tenant_id, end_user_id, text_digest FROM memories_episodevector
+    ) v JOIN (
+        SELECT id, tenant_id, end_user_id, content_hash, embedded_hash FROM memories_fact
+        UNION ALL SELECT id, tenant_id, end_user_id, content_hash, embedded_hash FROM memories_episode
+    ) m ON m.id = v.memory_id JOIN memories_embeddingspace s ON s.id = v.space_id
+    WHERE v.end_user_id <> m.end_user_id OR v.tenant_id <> m.tenant_id
+        OR s.state = 'serving' AND m.embedded_hash = m.content_hash AND v.text_digest <> m.content_hash
 """
 
 
@@ -233,5 +238,5 @@ INVARIANTS = (
         "episodes_below", "No episode reaches beyond what is summed up.", _rows(window_invariants.EPISODES_BEYOND)
     ),
     Invariant("turns_told", "Every fed turn that is summed up is in an episode.", window_invariants.untold),
-    Invariant("vectors", "A fact's vector is of its own text and person.", _rows(VECTORS)),
+    Invariant("vectors", "The vector of a fact or an episode is of its own text and person.", _rows(VECTORS)),
 )

@@ -17,9 +17,10 @@ from django.db.models.functions import Now
 from memories.exceptions import EmbeddingError, EmbeddingMisconfigured, ReembedRunning, ReembedUnfinished
 from memories.llm import embeddings
 from memories.llm.embeddings import BATCH
-from memories.models import EmbeddingSpace, Fact, FactVector, Session, Turn, TurnVector
-from memories.pipeline import fact_vectors, spaces, turn_vectors
+from memories.models import EmbeddingSpace, Session, Turn, TurnVector
+from memories.pipeline import memory_vectors, spaces, turn_vectors
 from memories.pipeline.embedding import embed_each, quick_commit
+from memories.pipeline.memory_vectors import KINDS, Kind
 
 State = EmbeddingSpace.State
 SESSIONS_AT_ONCE = 200
@@ -92,10 +93,11 @@ def _fill(rebuild: Rebuild, report: Callable[[int], None]) -> None:
         while turns := _missing_turns(rebuild, chunk):
             rebuild.embedded += _put_turns(rebuild, turns)
             report(rebuild.embedded)
-    for chunk in _chunks(Fact.objects.filter(embedded_hash=F("content_hash"))):
-        while facts := _missing_facts(rebuild, chunk):
-            rebuild.embedded += _put_facts(rebuild, facts)
-            report(rebuild.embedded)
+    for kind in KINDS:
+        for chunk in _chunks(kind.rows.objects.filter(embedded_hash=F("content_hash"))):
+            while rows := _missing(kind, rebuild, chunk):
+                rebuild.embedded += _put(kind, rebuild, rows)
+                report(rebuild.embedded)
 
 
 def _chunks(rows: Any) -> Iterator[list[uuid.UUID]]:
@@ -124,20 +126,21 @@ def _put_turns(rebuild: Rebuild, turns: Sequence[Any]) -> int:
     return len(rows)
 
 
-def _missing_facts(rebuild: Rebuild, facts: Sequence[uuid.UUID]) -> list[Fact]:
-    made = FactVector.objects.filter(fact=OuterRef("pk"), space=rebuild.space, text_digest=OuterRef("content_hash"))
-    rows = Fact.objects.filter(pk__in=facts, embedded_hash=F("content_hash"))
+def _missing(kind: Kind, rebuild: Rebuild, ids: Sequence[uuid.UUID]) -> list[Any]:
+    same = {kind.name: OuterRef("pk"), "text_digest": OuterRef("content_hash")}
+    made = kind.vectors.objects.filter(space=rebuild.space, **same)
+    rows = kind.rows.objects.filter(pk__in=ids, embedded_hash=F("content_hash"))
     rows = rows.filter(~Exists(made)).exclude(pk__in=rebuild.refused)
-    return list(fact_vectors.with_text(rows)[:BATCH])
+    return list(memory_vectors.with_text(kind, rows)[:BATCH])
 
 
-def _put_facts(rebuild: Rebuild, facts: Sequence[Fact]) -> int:
-    vectors = embed_each(rebuild.space, [fact_vectors.text_of(fact) for fact in facts])
+def _put(kind: Kind, rebuild: Rebuild, rows: Sequence[Any]) -> int:
+    vectors = embed_each(rebuild.space, [memory_vectors.text_of(kind, row) for row in rows])
     rebuild.refused |= {key for key, vector in vectors.items() if vector is None}
     with transaction.atomic():
         quick_commit()
-        same = fact_vectors.unchanged(facts)
-        fact_vectors.write(rebuild.space, same, vectors)
+        same = memory_vectors.unchanged(kind, rows)
+        memory_vectors.write(kind, rebuild.space, same, vectors)
     return len(same)
 
 
@@ -150,7 +153,7 @@ def _switch(rebuild: Rebuild) -> None:
 
 def _clear(space: EmbeddingSpace) -> int:
     total = 0
-    for model in (TurnVector, FactVector):
+    for model in (TurnVector, *(kind.vectors for kind in KINDS)):
         last: int | None = 0
         while last is not None:
             ids = list(

@@ -17,6 +17,7 @@ from memories.curation import FactDraft
 from memories.llm import embeddings
 from memories.models import (
     ActorKind,
+    EpisodeVector,
     ExtractionRun,
     Fact,
     FactRelation,
@@ -58,6 +59,7 @@ def sound() -> tuple[Session, Fact]:
     draft = FactDraft(content="Carries an allergy card", category="other")
     other = curation.add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=factories.NOW)
     FactRelation.objects.create(fact=fact, target=other, type="related_to", created_at=factories.NOW)
+    factories.episode(session)
     vectors.embed_all(person, vectors.space(embeddings.HASHED, 16))
     return session, fact
 
@@ -254,6 +256,14 @@ def untold(session: Session, fact: Fact) -> None:
     session.episodes.update(first_number=2)
 
 
+def episode_of_another_text(session: Session, fact: Fact) -> None:
+    EpisodeVector.objects.update(text_digest=b"another")
+
+
+def foreign_episode_vector(session: Session, fact: Fact) -> None:
+    EpisodeVector.objects.update(end_user=factories.end_user())
+
+
 BREAKS: list[tuple[Callable[[Session, Fact], None], set[str]]] = [
     (gap, {"turn_numbers"}),
     (lost_turn, {"turn_numbers", "windows"}),
@@ -294,6 +304,8 @@ BREAKS: list[tuple[Callable[[Session, Fact], None], set[str]]] = [
     (told_twice, {"episodes_apart"}),
     (told_beyond, {"episodes_below"}),
     (untold, {"turns_told"}),
+    (episode_of_another_text, {"vectors"}),
+    (foreign_episode_vector, {"vectors"}),
 ]
 
 

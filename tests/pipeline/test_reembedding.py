@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from memories.exceptions import EmbeddingUnavailable, ReembedRunning, ReembedUnfinished
 from memories.llm import embeddings
 from memories.management.commands import reembed as command
-from memories.models import EmbeddingSpace, EndUser, Fact, FactVector, Session, TurnVector
+from memories.models import EmbeddingSpace, EndUser, EpisodeVector, Fact, FactVector, Session, TurnVector
 from memories.pipeline import reembedding, spaces, vectors
 from memories.pipeline.asking import ask
 from tests import factories
@@ -25,8 +25,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def person() -> EndUser:
     """With texts in the space of the hashed model."""
     person = factories.end_user()
-    factories.session(person, [("user", f"text {n}") for n in range(70)], session_id="s")
+    talk = factories.session(person, [("user", f"text {n}") for n in range(70)], session_id="s")
     factories.fact(person)
+    factories.episode(talk)
     embed_all()
     return person
 
@@ -44,12 +45,12 @@ def test_everything_moves_to_the_new_space(person: EndUser) -> None:
     assert serving() == "hashed"
     rebuild = reembedding.reembed(model=USE)
     assert rebuild
-    assert (rebuild.embedded, serving()) == (71, USE)
+    assert (rebuild.embedded, serving()) == (72, USE)
     old = EmbeddingSpace.objects.get(model="hashed")
     assert TurnVector.objects.filter(space=old).count() == 70
-    assert reembedding.clear_retired() == 71
+    assert reembedding.clear_retired() == 72
     assert set(TurnVector.objects.values_list("space__model", flat=True)) == {USE}
-    assert FactVector.objects.get().space.model == USE
+    assert FactVector.objects.get().space.model == EpisodeVector.objects.get().space.model == USE
     asked = ask("text 7").queries[0].vector
     assert asked is not None
     assert asked.shape == (512,)
@@ -68,7 +69,7 @@ def test_there_and_back(person: EndUser, settings: LazySettings) -> None:
         assert reembedding.reembed(model=model)
         reembedding.clear_retired()
         assert serving() == model
-        assert (TurnVector.objects.count(), FactVector.objects.count()) == (70, 1)
+        assert (TurnVector.objects.count(), FactVector.objects.count(), EpisodeVector.objects.count()) == (70, 1, 1)
 
 
 def test_texts_that_come_meanwhile_are_in_the_new_space(person: EndUser) -> None:
@@ -144,7 +145,7 @@ def test_one_that_was_cut_off_goes_on(person: EndUser) -> None:
     assert TurnVector.objects.filter(space__model=USE).count() == 64
     rebuild = reembedding.reembed(model=USE)
     assert rebuild
-    assert (rebuild.embedded, serving()) == (7, USE)
+    assert (rebuild.embedded, serving()) == (8, USE)
 
 
 def test_a_change_of_mind_drops_what_was_begun(person: EndUser) -> None:
@@ -181,8 +182,8 @@ def test_the_second_command_refuses(person: EndUser, monkeypatch: pytest.MonkeyP
     said = StringIO()
     call_command("reembed", model=USE, stdout=said)
     assert said.getvalue().splitlines() == [
-        f"{USE} serves: 71 texts embedded, 0 refused.",
-        "71 vectors of earlier models removed.",
+        f"{USE} serves: 72 texts embedded, 0 refused.",
+        "72 vectors of earlier models removed.",
     ]
 
 

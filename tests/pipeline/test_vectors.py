@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from memories import curation
 from memories.llm import embeddings
 from memories.llm.backends import hashed_embeddings, openai_client
-from memories.models import EmbeddingSpace, EndUser, Fact, FactVector, Session, Turn, TurnVector
+from memories.models import EmbeddingSpace, EndUser, Episode, EpisodeVector, Fact, FactVector, Session, Turn, TurnVector
 from memories.pipeline import spaces, vectors
 from memories.pipeline.asking import ask
 from memories.pipeline.embedding import Round
@@ -64,11 +64,15 @@ def test_every_text_that_can_be_found_gets_its_vector() -> None:
     session = factories.session(person, roles)
     known, waiting = factories.fact(person), factories.fact(person, "Likes tea", status="pending")
     factories.fact(person, "Gone", status="trashed")
-    assert vectors.pending_texts(person) == 5
-    assert embed_all() == 5
+    told = factories.episode(session, "问候与告别", key_topics=["问候"])
+    poor = factories.episode(session, "Poor, and pending", first_number=2, last_number=2, status="pending")
+    factories.episode(session, "Gone", first_number=3, last_number=3, status="trashed")
+    assert vectors.pending_texts(person) == 7
+    assert embed_all() == 7
     assert numbers(session) == [1, 3, 5]
     assert [row.language for row in TurnVector.objects.order_by("number")] == ["zh", "en", "en"]
     assert set(FactVector.objects.values_list("fact", flat=True)) == {known.pk, waiting.pk}
+    assert set(EpisodeVector.objects.values_list("episode", "language")) == {(told.pk, "zh"), (poor.pk, "en")}
     assert vectors.pending_texts(person) == 0
     row = TurnVector.objects.get(number=1)
     assert (row.tenant_id, row.end_user_id, row.turn.content) == (person.tenant_id, person.pk, "你好")
@@ -103,7 +107,8 @@ def test_the_look_is_served_by_partial_indexes() -> None:
         cursor.execute("SET LOCAL enable_sort = off")
         for rows in (Session.objects.unembedded().order_by("-last_turn_at"), Fact.objects.order_by("-updated_at")):
             assert ("unembedded_idx" in rows.explain()) == (rows.model is Session)
-        assert "unembedded_idx" in Fact.objects.unembedded().order_by("-updated_at").explain()
+        for kind in (Fact, Episode):
+            assert "unembedded_idx" in kind.objects.unembedded().order_by("-updated_at").explain()
 
 
 @pytest.mark.django_db
@@ -135,6 +140,21 @@ def test_a_fact_whose_text_changes_gets_another_vector() -> None:
     assert embed_all() == 1
     after = FactVector.objects.get()
     assert (after.pk, bytes(after.text_digest)) == (before.pk, bytes(known.content_hash))
+    assert not np.allclose(after.vector, before.vector)
+
+
+@pytest.mark.django_db
+def test_an_episode_is_embedded_with_its_lists_and_anew_when_one_changes() -> None:
+    told = factories.episode(factories.session(factories.end_user()), "Paid", key_topics=["invoice"], outcomes=["done"])
+    embed_all()
+    before = EpisodeVector.objects.get()
+    assert np.allclose(np.array(before.vector), embeddings.embed(["Paid\ninvoice\ndone"])[0], atol=1e-3)
+    told.outcomes = ["refused"]
+    told.say(told.summary)
+    told.save()
+    assert embed_all() == 1
+    after = EpisodeVector.objects.get()
+    assert (after.pk, bytes(after.text_digest)) == (before.pk, bytes(told.content_hash))
     assert not np.allclose(after.vector, before.vector)
 
 
@@ -286,9 +306,23 @@ def test_nothing_is_written_for_a_person_erased_meanwhile(between: Callable[[Cal
     between(lambda: EndUser.objects.filter(pk=person.pk).update(generation=2))
     vectors.embed_some()
     assert known.pk not in FactVector.objects.values_list("fact", flat=True)
+    factories.episode(session)
     between(lambda: EndUser.objects.filter(pk=person.pk).delete())
     vectors.embed_some()
-    assert (numbers(session), FactVector.objects.count()) == ([], 0)
+    assert (numbers(session), FactVector.objects.count(), EpisodeVector.objects.count()) == ([], 0, 0)
+
+
+@races
+def test_an_episode_of_a_person_erased_meanwhile_gets_no_vector(between: Callable[[Callable[[], Any]], None]) -> None:
+    space_made()
+    person = factories.end_user()
+    factories.episode(factories.session(person))
+    between(lambda: EndUser.objects.filter(pk=person.pk).update(generation=2))
+    vectors.embed_some()
+    assert not EpisodeVector.objects.exists()
+    # The control: with nothing in between it gets one.
+    embed_all()
+    assert EpisodeVector.objects.count() == 1
 
 
 @races

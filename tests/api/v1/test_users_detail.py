@@ -32,6 +32,21 @@ def test_shows_the_person_with_counts(hub: Hub, person: EndUser) -> None:
     assert hub.client.get("/users/detail", user_id="用户 1").json()["pending"] == {"extraction": 0, "embedding": 0}
 
 
+def test_counts_the_texts_without_a_vector(hub: Hub, person: EndUser) -> None:
+    factories.episode(factories.session(person))
+    factories.fact(person)
+
+    def waiting() -> int:
+        count: int = hub.client.get("/users/detail", user_id="用户 1").json()["pending"]["embedding"]
+        return count
+
+    # The turn, its episode and the fact.
+    assert waiting() == 3
+    while vectors.embed_some().moved:
+        """Until nothing is left."""
+    assert waiting() == 0
+
+
 @pytest.mark.usefixtures("with_model")
 def test_counts_the_turns_that_extraction_has_yet_to_read(hub: Hub, person: EndUser) -> None:
     turns = [("user", "I moved"), ("assistant", "Where to?"), ("user", "谢谢"), ("assistant", "bye"), ("tool", "{}")]
