@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-FACT, TURN, SESSION = "fact", "turn", "session"
-KINDS = (FACT, TURN, SESSION)
+FACT, EPISODE, TURN, SESSION = "fact", "episode", "turn", "session"
+KINDS = (FACT, EPISODE, TURN, SESSION)
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,11 @@ class Filters:
     session_id: str | None = None
 
     @property
+    def leaves_facts_alone(self) -> bool:
+        """Whether nothing but a fact can fit, as far as memories go."""
+        return bool(self.category or self.tags)
+
+    @property
     def narrows_facts(self) -> bool:
         """Whether a fact may be left out for more than the agent who asks."""
         return any((self.category, self.tags, self.since, self.until)) or self.session_id is not None
@@ -28,7 +33,7 @@ class Filters:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A turn that a fact rests on."""
+    """A turn that a fact rests on, or at an end of an episode."""
 
     session_id: str
     turn_number: int

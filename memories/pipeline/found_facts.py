@@ -2,13 +2,11 @@
 
 import uuid
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
 
-import numpy as np
 from django.db.models import Q
-from numpy.typing import NDArray
 
 from memories import conf
 from memories.models import EndUser, Fact, FactEvidence, FactQuerySet, MemoryScope
@@ -16,12 +14,9 @@ from memories.pipeline import fact_units, rows
 from memories.pipeline.asking import Question
 from memories.pipeline.fact_units import Measured
 from memories.pipeline.findings import FACT, Evidence, Filters, Finding
-from memories.scoring import ranking, weighting
+from memories.pipeline.lone_units import DAY, Place, best_first, today
 from memories.scoring.decay import Remembered, decay_score
-from memories.scoring.ranking import Scores
-from memories.scoring.weighting import Weighed
 
-DAY = timedelta(days=1)
 # What a finding shows of a fact.
 SHOWN = ("end_user", "content", "agent_id", "category", "confidence", "tags", "first_observed_at")
 
@@ -30,23 +25,17 @@ class Ranked(NamedTuple):
     """One fact with its score, and what that consists of."""
 
     fact: Measured
-    score: float
-    scores: Scores
-    weighed: Weighed
-    at: int
+    place: Place
     reranked: Mapping[str, float] = MappingProxyType({})
+
+    @property
+    def score(self) -> float:
+        return self.place.score
 
     @property
     def parts(self) -> dict[str, float]:
         """Written out for the few that are shown."""
-        parts = {
-            "vector": self.scores.vector[self.at],
-            "lexical": self.scores.lexical[self.at],
-            "confidence": self.weighed.confidence[self.at],
-            "decay": self.weighed.decay[self.at],
-            "recency": self.weighed.recency[self.at],
-        }
-        return {name: round(float(value), 6) for name, value in parts.items()} | dict(self.reranked)
+        return self.place.parts | dict(self.reranked)
 
 
 def measured(*lots: FactQuerySet) -> list[Measured]:
@@ -60,11 +49,15 @@ def rank(person: EndUser, facts: Sequence[Measured], question: Question, *, now:
     """All of the person's `facts`, best first; of equals the one that was given first."""
     if not facts:
         return []
-    units = fact_units.units(person, facts, question.space)
-    scores = ranking.score(units, question.queries)
-    weighed = _weighed(scores.total, facts, rules=conf.rules(person.tenant), now=now)
-    order = ranking.best_first(weighed.total, len(facts))
-    return [Ranked(facts[at], round(float(weighed.total[at]), 6), scores, weighed, int(at)) for at in order]
+    rules, day = conf.rules(person.tenant), today(now)
+    places = best_first(
+        fact_units.units(person, facts, question.space),
+        question.queries,
+        confidence=[fact.confidence for fact in facts],
+        decay=[_decayed(fact, rules, day) for fact in facts],
+        age_days=[(day - fact.last_confirmed_at) // DAY for fact in facts],
+    )
+    return [Ranked(facts[place.at], place) for place in places]
 
 
 def narrowed(facts: FactQuerySet, filters: Filters) -> FactQuerySet:
@@ -99,11 +92,8 @@ def shown(person: EndUser, ranked: Sequence[Ranked]) -> list[Finding]:
 
 
 def decayed(fact: Measured, *, rules: conf.Rules, now: datetime) -> float:
-    """What is left of its importance, 0..1 (rules.md, 7.1)."""
-    if fact.forget_at is None:
-        return fact.importance
-    last = max(fact.last_confirmed_at, fact.last_recalled_at or fact.last_confirmed_at)
-    return decay_score(Remembered(fact.importance, last, fact.mentions, fact.category), rules, now=now)
+    """What is left of its importance today, 0..1 (rules.md, 7.1)."""
+    return _decayed(fact, rules, today(now))
 
 
 def _measured(facts: FactQuerySet) -> list[Measured]:
@@ -112,14 +102,11 @@ def _measured(facts: FactQuerySet) -> list[Measured]:
     return [Measured(*row) for row in rows.fetched(statement, parameters)]
 
 
-def _weighed(relevance: NDArray[np.float32], facts: Sequence[Measured], *, rules: conf.Rules, now: datetime) -> Weighed:
-    ages = [(now - fact.last_confirmed_at) // DAY for fact in facts]
-    return weighting.weigh(
-        relevance,
-        confidence=np.array([fact.confidence for fact in facts], np.float32),
-        decay=np.array([decayed(fact, rules=rules, now=now) for fact in facts], np.float32),
-        age_days=np.array(ages, np.float32),
-    )
+def _decayed(fact: Measured, rules: conf.Rules, day: datetime) -> float:
+    if fact.forget_at is None:
+        return fact.importance
+    last = max(fact.last_confirmed_at, fact.last_recalled_at or fact.last_confirmed_at)
+    return decay_score(Remembered(fact.importance, last, fact.mentions, fact.category), rules, now=day)
 
 
 def _evidence(facts: Sequence[uuid.UUID]) -> dict[uuid.UUID, list[Evidence]]:

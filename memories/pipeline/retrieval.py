@@ -1,4 +1,4 @@
-"""Search over one person's memories: facts, turns and whole sessions, by meaning and by words (docs/retrieval.md)."""
+"""Search over one person's facts, episodes, turns and whole sessions, by meaning and by words (docs/retrieval.md)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -8,15 +8,28 @@ from itertools import chain, zip_longest
 from memories import conf
 from memories.llm.reranking import Candidate
 from memories.models import EndUser, Fact, Tenant
-from memories.pipeline import found_facts, found_turns, reranking, served_facts
+from memories.pipeline import found_episodes, found_facts, found_turns, reranking, served_episodes, served_facts
 from memories.pipeline.asking import Question, ask
 from memories.pipeline.fact_units import Measured
-from memories.pipeline.findings import FACT, KINDS, SESSION, TURN, Filters, Finding
+from memories.pipeline.findings import EPISODE, FACT, KINDS, SESSION, TURN, Filters, Finding
+from memories.pipeline.served_episodes import Served
 from memories.pipeline.served_facts import Asker
-from memories.pipeline.serving import audience
+from memories.pipeline.serving import Audience, audience
 from memories.pipeline.stores import open_store
 
-__all__ = ["FACT", "KINDS", "SESSION", "TURN", "Explanation", "Filters", "Finding", "Found", "Search", "search"]
+__all__ = [
+    "EPISODE",
+    "FACT",
+    "KINDS",
+    "SESSION",
+    "TURN",
+    "Explanation",
+    "Filters",
+    "Finding",
+    "Found",
+    "Search",
+    "search",
+]
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,10 @@ class Search:
     filters: Filters = field(default_factory=Filters)
     roles: tuple[str, ...] = ()
     explain: bool = False
+
+
+# The best of each kind, and how many there were to choose from.
+_Lots = tuple[dict[str, list[Finding]], dict[str, int]]
 
 
 @dataclass(frozen=True)
@@ -55,40 +72,60 @@ class Found:
 def search(*, tenant: Tenant, search: Search, now: datetime) -> Found:
     """The person's memories that answer the query best; nothing of unknown, restricted and switched-off people.
 
-    Reads only: about seven statements, whatever is stored. Works without vectors, by words alone.
+    Reads only: about nine statements, whatever is stored. Works without vectors, by words alone.
     """
     meant = audience(tenant=tenant, user_id=search.user_id)
     if meant.person is None:
         return Found(restricted=meant.restricted, serve=meant.serve)
     question = ask(search.query)
     wide = replace(search, limit=reranking.reach(search.limit))
-    found, searched = _by_kind(meant.person, question, wide, now=now)
-    results = _reranked(search.query, _merged(found, wide.limit))[: search.limit]
-    return Found(results, _explanation(question, searched) if search.explain else None)
+    memories, facts_searched = _memories(meant, meant.person, question, wide, now=now)
+    said, turns_searched = _said(meant.person, question, wide)
+    found, searched = memories | said, facts_searched | turns_searched
+    merged = _merged([found[kind] for kind in search.kinds], wide.limit)
+    results = _reranked(search.query, merged)[: search.limit]
+    counts = {kind: searched[kind] for kind in search.kinds}
+    return Found(results, _explanation(question, counts) if search.explain else None)
 
 
 def _explanation(question: Question, searched: dict[str, int]) -> Explanation:
     return Explanation(question.terms, question.language, question.embedding_model, searched)
 
 
-def _by_kind(
-    person: EndUser, question: Question, search: Search, *, now: datetime
-) -> tuple[list[list[Finding]], dict[str, int]]:
-    """The best of each kind, and how many there were to choose from."""
+def _memories(meant: Audience, person: EndUser, question: Question, search: Search, *, now: datetime) -> _Lots:
+    """The best facts and episodes, as far as they are asked for."""
     found: dict[str, list[Finding]] = {}
     searched: dict[str, int] = {}
     if FACT in search.kinds:
         facts = found_facts.rank(person, _facts(person, search, now=now), question, now=now)
         found[FACT], searched[FACT] = found_facts.shown(person, facts[: search.limit]), len(facts)
-    if TURN in search.kinds or SESSION in search.kinds:
-        store = open_store(person, question.space)
-        ranked = found_turns.rank(person, store, question, search.filters)
-        searched[TURN], searched[SESSION] = len(store), len(store.stretches)
-        if TURN in search.kinds:
-            found[TURN] = found_turns.turns(ranked, limit=search.limit)
-        if SESSION in search.kinds:
-            found[SESSION] = found_turns.sessions(ranked, limit=search.limit)
-    return [found[kind] for kind in search.kinds], {kind: searched[kind] for kind in search.kinds}
+    if EPISODE in search.kinds:
+        episodes = found_episodes.rank(person, _episodes(meant, person, question, search, now=now), question, now=now)
+        found[EPISODE], searched[EPISODE] = found_episodes.shown(episodes[: search.limit]), len(episodes)
+    return found, searched
+
+
+def _said(person: EndUser, question: Question, search: Search) -> _Lots:
+    """The best turns and sessions, as far as they are asked for."""
+    found: dict[str, list[Finding]] = {}
+    if not {TURN, SESSION} & set(search.kinds):
+        return found, {}
+    store = open_store(person, question.space)
+    ranked = found_turns.rank(person, store, question, search.filters)
+    if TURN in search.kinds:
+        found[TURN] = found_turns.turns(ranked, limit=search.limit)
+    if SESSION in search.kinds:
+        found[SESSION] = found_turns.sessions(ranked, limit=search.limit)
+    return found, {TURN: len(store), SESSION: len(store.stretches)}
+
+
+def _episodes(meant: Audience, person: EndUser, question: Question, search: Search, *, now: datetime) -> list[Served]:
+    """Episodes that may be served (rules.md, 8.2), as far as the filters leave them; all agents see them alike."""
+    if not meant.has_episodes or search.filters.leaves_facts_alone:
+        return []
+    rules = conf.rules(person.tenant)
+    served = served_episodes.served(person, question.space, rules=rules, now=now)
+    return [one for one in served if one.fits(search.filters)]
 
 
 def _facts(person: EndUser, search: Search, *, now: datetime) -> list[Measured]:

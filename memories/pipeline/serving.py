@@ -8,13 +8,14 @@ from memories.models.hand_written import read, selected
 from memories.pipeline import rows
 
 _PERSON = ("id", "tenant_id", "external_id", "serve", "restricted_at")
+_EPISODES = "EXISTS (SELECT 1 FROM memories_episode e WHERE e.end_user_id = p.id AND e.status = 'active')"
 # By hand: every context and every search begins with it.
 _FIND = f"""
-    SELECT {selected("p", _PERSON)} FROM memories_enduser p
+    SELECT {selected("p", _PERSON)}, {_EPISODES} FROM memories_enduser p
     WHERE p.tenant_id = %(tenant)s AND p.external_id = %(user)s
 """  # noqa: S608  (columns of our own models)
 _FIND_WITH_PROFILE = f"""
-    SELECT {selected("p", _PERSON)}, s.section, s.id, s.summary FROM memories_enduser p
+    SELECT {selected("p", _PERSON)}, {_EPISODES}, s.section, s.id, s.summary FROM memories_enduser p
     LEFT JOIN memories_profilesection s ON s.tenant_id = p.tenant_id AND s.end_user_id = p.id AND s.summary <> ''
         AND p.serve AND p.restricted_at IS NULL
     WHERE p.tenant_id = %(tenant)s AND p.external_id = %(user)s
@@ -25,10 +26,12 @@ _FIND_WITH_PROFILE = f"""
 class Audience:
     """The person whose memories may be served; None for an unknown, restricted or switched-off one.
 
-    `profile`: (section, id, summary) of what is written in it, where it was asked for.
+    `has_episodes`: whether it is worth a statement to read them. `profile`: (section, id, summary) of what is written
+    in it, where it was asked for.
     """
 
     person: EndUser | None = None
+    has_episodes: bool = False
     restricted: bool = False
     serve: bool = True
     profile: list[tuple[str, uuid.UUID, str]] = field(default_factory=list)
@@ -46,4 +49,4 @@ def audience(*, tenant: Tenant, user_id: str, with_profile: bool = False) -> Aud
         return Audience(serve=False)
     person.tenant = tenant
     sections = [(section, pk, summary) for *_, section, pk, summary in found if section] if with_profile else []
-    return Audience(person, profile=sections)
+    return Audience(person, has_episodes=found[0][len(_PERSON)], profile=sections)

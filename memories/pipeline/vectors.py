@@ -38,7 +38,7 @@ def embed_some(*, passing_over: Collection[uuid.UUID] = ()) -> Round:
 def pending_texts(person: EndUser) -> int:
     """How many of the person's texts have yet to get a vector in the serving space."""
     turns = Turn.objects.filter(end_user=person, number__gt=F("session__embedded_number")).searchable()
-    memories = (kind.rows.objects.of(person.tenant, person).unembedded().count() for kind in KINDS)
+    memories: list[int] = [kind.rows.objects.of(person.tenant, person).unembedded().count() for kind in KINDS]
     return turns.count() + sum(memories)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from memories.llm import embeddings
-from memories.models import EndUser, Session, Turn
+from memories.models import EndUser, Episode, Session, Turn
 from memories.pipeline import ingest, retrieval
 from memories.pipeline.ingest import Message
 from memories.pipeline.retrieval import Filters, Finding, Found, Search
@@ -210,16 +210,144 @@ class TestFacts:
         assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
 
 
+class TestEpisodes:
+    @pytest.fixture(autouse=True)
+    def _episodes(self, person: EndUser) -> None:
+        first, second = Session.objects.order_by("external_id")
+        factories.episode(first, "Told of the move to Leiden and of Ana's bakery", last_number=4, key_topics=["moving"])
+        factories.episode(second, "聊了学钢琴和猫豆豆", last_number=3, actions_taken=["推荐了练习曲"])
+
+    @pytest.mark.parametrize(
+        ("query", "summary"),
+        [
+            ("Where is the bakery?", "Told of the move to Leiden and of Ana's bakery"),
+            ("moving", "Told of the move to Leiden and of Ana's bakery"),
+            ("她的猫叫什么", "聊了学钢琴和猫豆豆"),
+            ("练习曲", "聊了学钢琴和猫豆豆"),
+        ],
+    )
+    @pytest.mark.parametrize("with_vectors", [False, True])
+    def test_the_episode_that_answers_comes_first(
+        self, person: EndUser, query: str, summary: str, with_vectors: bool
+    ) -> None:
+        if with_vectors:
+            embed_all(person)
+        assert first(person, query, kinds=("episode",)).text == summary
+
+    def test_an_english_question_finds_a_chinese_episode_by_meaning(self, person: EndUser) -> None:
+        embed_all(person)
+        assert first(person, "Which instrument is the user learning?", kinds=("episode",)).text.startswith("聊了")
+
+    def test_with_its_range_and_parts(self, person: EndUser) -> None:
+        Session.objects.filter(external_id="s1").update(agent_id="nurse")
+        found = first(person, "bakery", kinds=("episode",))
+        told = Episode.objects.get(session__external_id="s1")
+        assert (found.kind, found.id, found.session_id, found.agent_id) == ("episode", told.pk, "s1", "nurse")
+        assert (found.turn_numbers, found.created_at, found.confidence) == ([1, 4], told.ended_at, None)
+        assert [(one.session_id, one.turn_number, one.quote) for one in found.evidence] == [
+            ("s1", 1, ""),
+            ("s1", 4, ""),
+        ]
+        assert set(found.score_parts) == {"vector", "lexical", "confidence", "decay", "recency"}
+        assert found.score_parts["confidence"] == pytest.approx(told.quality)
+
+    def test_quality_decay_and_recency_settle_what_is_equally_near(self, person: EndUser) -> None:
+        talk = factories.session(person, [("user", str(n)) for n in range(4)])
+        over: list[dict[str, Any]] = [{}, {"quality": 0.5}, {"importance": 0.4}, {"now": NOW - timedelta(days=25)}]
+        made = [
+            factories.episode(talk, "Saw a quokka", first_number=place, last_number=place, **given)
+            for place, given in enumerate(over, start=1)
+        ]
+        found = [one.id for one in search(person, "quokka", kinds=("episode",), limit=4).results]
+        assert found[0] == made[0].pk
+        assert set(found[1:]) == {one.pk for one in made[1:]}
+
+    @pytest.mark.parametrize(
+        ("over", "served"),
+        [
+            ({}, True),
+            ({"importance": 0.31}, True),
+            ({"importance": 0.3}, False),
+            ({"status": "pending"}, False),
+            ({"status": "trashed"}, False),
+            ({"expires_at": NOW}, False),
+            ({"expires_at": NOW + timedelta(seconds=1)}, True),
+            # 0.6 has halved 30 + 90 days later.
+            ({"now": NOW - timedelta(days=119)}, True),
+            ({"now": NOW - timedelta(days=121)}, False),
+            ({"now": NOW - timedelta(days=121), "last_recalled_at": NOW - timedelta(days=20)}, True),
+            ({"now": NOW - timedelta(days=121), "pinned": True}, True),
+            ({"now": NOW - timedelta(days=121), "binding": True}, True),
+            ({"now": NOW + timedelta(days=400)}, True),
+        ],
+    )
+    def test_gates(self, person: EndUser, over: dict[str, Any], served: bool) -> None:
+        talk = factories.session(person, [("user", "quokka")])
+        factories.episode(talk, "Saw a quokka", **over)
+        found = texts(search(person, "quokka", kinds=("episode",)))
+        assert ("Saw a quokka" in found) == served
+
+    @pytest.mark.parametrize(
+        ("filters", "count"),
+        [
+            (Filters(session_id="s1"), 1),
+            (Filters(session_id="s3"), 0),
+            (Filters(agent_id="nurse"), 0),
+            (Filters(since=NOW), 2),
+            (Filters(since=NOW + timedelta(seconds=1)), 0),
+            (Filters(until=NOW + timedelta(seconds=1)), 2),
+            (Filters(until=NOW), 0),
+            (Filters(category="goal"), 0),
+            (Filters(tags=["food"]), 0),
+        ],
+    )
+    def test_filters(self, person: EndUser, filters: Filters, count: int) -> None:
+        assert len(search(person, "bakery", kinds=("episode",), filters=filters).results) == count
+
+    def test_a_changed_episode_is_found_by_its_new_words_only(self, person: EndUser) -> None:
+        embed_all(person)
+        assert first(person, "quokka", kinds=("episode",)).score_parts["lexical"] == 0
+        told = Episode.objects.get(session__external_id="s1")
+        told.say("Keeps a quokka")
+        told.save()
+        found = first(person, "quokka", kinds=("episode",))
+        # Its vector is that of the old text: not used until it has one of its own.
+        assert (found.id, found.score_parts["vector"]) == (told.pk, 0)
+        embed_all(person)
+        assert first(person, "quokka", kinds=("episode",)).score_parts["vector"] > 0
+
+    def test_only_when_asked_for_and_counted(self, person: EndUser) -> None:
+        asked = Search(user_id=person.external_id, query="bakery", explain=True)
+        found = retrieval.search(tenant=person.tenant, search=asked, now=NOW)
+        assert {one.kind for one in found.results} == {"turn"}
+        explained = search(person, "bakery", kinds=("episode",), explain=True).explanation
+        assert explained
+        assert explained.searched == {"episode": 2}
+
+    def test_one_statement_more_and_none_where_there_are_none(self, person: EndUser) -> None:
+        embed_all(person)
+
+        def cost(*kinds: str) -> int:
+            search(person, "bakery", kinds=kinds)
+            return len(statements(lambda: search(person, "bakery", kinds=kinds)))
+
+        assert cost("turn", "episode") == cost("turn") + 1
+        Episode.objects.update(status="trashed")
+        assert cost("turn", "episode") == cost("turn")
+
+
 class TestWhom:
     def test_nothing_of_anybody_else(self, person: EndUser) -> None:
         other = factories.end_user(person.tenant, external_id="u2")
         twin = factories.end_user(external_id="u1")
         for somebody in (other, twin):
-            factories.session(somebody, [("user", "bakery of somebody else")])
+            talk = factories.session(somebody, [("user", "bakery of somebody else")])
             factories.fact(somebody, "bakery fact of somebody else")
+            factories.episode(talk, "bakery episode of somebody else")
             embed_all(somebody)
+        factories.episode(Session.objects.get(external_id="s1"), "Own")
         embed_all(person)
-        found = search(person, "bakery of somebody else", kinds=("fact", "turn", "session"))
+        found = search(person, "bakery of somebody else", kinds=("fact", "episode", "turn", "session"))
         assert found.results
         assert not any("somebody" in one.text for one in found.results)
         assert "somebody" in first(twin, "bakery of somebody else").text

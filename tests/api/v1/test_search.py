@@ -81,6 +81,31 @@ def test_a_session(hub: Hub) -> None:
     )
 
 
+def test_an_episode(hub: Hub, person: EndUser) -> None:
+    session = person.sessions.get()
+    told = factories.episode(session, "Presented the quokka Q", last_number=3)
+    (found,) = results(hub, "quokka", kinds=["episode"])
+    assert found | {"score": 0, "score_parts": {}} == {
+        "kind": "episode",
+        "id": str(told.pk),
+        "external_id": None,
+        "text": "Presented the quokka Q",
+        "score": 0,
+        "score_parts": {},
+        "session_id": "s1",
+        "agent_id": "vet",
+        "turn_numbers": [1, 3],
+        "role": None,
+        "category": None,
+        "confidence": None,
+        "tags": [],
+        "evidence": [{"session_id": "s1", "turn_number": number, "quote": None} for number in (1, 3)],
+        "created_at": "2026-11-03T09:12:00Z",
+    }
+    assert results(hub, "quokka", kinds=["episode"], filters={"agent_id": "vet", "session_id": "s1"}) == [found]
+    assert results(hub, "quokka", kinds=["episode"], filters={"tags": ["pets"]}) == []
+
+
 @pytest.mark.usefixtures("person")
 def test_filters(hub: Hub) -> None:
     assert len(results(hub, "quokka", kinds=["turn"], filters={"agent_id": "VET", "session_id": "s1"})) == 3
@@ -118,7 +143,7 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     ({"query": "x" * 20_001}, "/query", "max_length"),
     ({"query": ["x"]}, "/query", "invalid"),
     ({"kinds": []}, "/kinds", "min_length"),
-    ({"kinds": ["episode"]}, "/kinds/0", "invalid_choice"),
+    ({"kinds": ["file"]}, "/kinds/0", "invalid_choice"),
     ({"kinds": "turn"}, "/kinds", "not_a_list"),
     ({"limit": 0}, "/limit", "min_value"),
     ({"limit": 101}, "/limit", "max_value"),

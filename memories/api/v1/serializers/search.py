@@ -26,10 +26,10 @@ MAX_RESULTS = 100
 class FiltersSerializer(Strict):
     """What a result must be; all that are given must hold."""
 
-    category = OneOf(Category.values, required=False, help_text="Of facts.")
-    tags = Words(child=Text(max_length=100), required=False, help_text="A fact has all of them.")
-    since = Moment(required=False, help_text="Said then or later (facts: first observed).")
-    until = Moment(required=False, help_text="Said before then (facts: first observed).")
+    category = OneOf(Category.values, required=False, help_text="Of facts; leaves out all episodes.")
+    tags = Words(child=Text(max_length=100), required=False, help_text="A fact has all of them; as for `category`.")
+    since = Moment(required=False, help_text="Said then or later (facts: first observed; episodes: ended).")
+    until = Moment(required=False, help_text="Said before then (facts: first observed; episodes: ended).")
     agent_id = AgentId(help_text="Of this agent: its sessions, its private facts and the person's own.")
     session_id = Identifier(required=False, help_text="Said in a session that you call so, or resting on it.")
 
@@ -63,13 +63,17 @@ class ResultSerializer(serializers.Serializer[Any]):
     score_parts = serializers.DictField(child=serializers.FloatField())
     session_id = serializers.CharField(allow_null=True)
     agent_id = serializers.CharField(allow_null=True)
-    turn_numbers = serializers.ListField(child=serializers.IntegerField())
+    turn_numbers = serializers.ListField(
+        child=serializers.IntegerField(), help_text="Of an episode: the first and the last of its range."
+    )
     role = serializers.ChoiceField(Role.values, allow_null=True)
     category = serializers.ChoiceField(Category.values, allow_null=True)
     confidence = serializers.FloatField(allow_null=True)
     tags = serializers.ListField(child=serializers.CharField())
     evidence = FoundEvidenceSerializer(many=True)
-    created_at = serializers.DateTimeField(help_text="When it was said, by the client's clock if it told.")
+    created_at = serializers.DateTimeField(
+        help_text="When it was said, by the client's clock if it told; of an episode its end."
+    )
 
 
 class ExplanationSerializer(serializers.Serializer[Any]):
