@@ -14,7 +14,7 @@ class SearchView(Endpoint):
     @operation(
         "search",
         "Find what a person said, and what is remembered of them",
-        description="Facts, episodes, turns and sessions, ranked by meaning and by words; without vectors by words alone.",
+        description="Facts, episodes, turns and sessions, by meaning and by words; without vectors by words alone.",
         scope=Scope.READ,
         request=SearchSerializer,
         answers={200: FoundSerializer},
