@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memories.llm.reranking import Candidate
 from memories.models import EndUser, Role, Turn
@@ -13,7 +14,8 @@ from memories.pipeline.asking import Question
 from memories.pipeline.findings import TURN, Filters
 from memories.pipeline.found_turns import Ranking
 from memories.pipeline.lines import Line, turn_line
-from memories.pipeline.stores import ROLES, open_store
+from memories.pipeline.open_window import Window
+from memories.pipeline.stores import ROLES, Store, open_store
 
 HITS = 10
 # Below this a turn has next to nothing to do with the question. Of turns that answer a question of LoCoMo all lie above
@@ -25,14 +27,18 @@ RECALLED_ROLES = (Role.USER, Role.ASSISTANT)
 SAME_SHARE = 0.4
 
 
-def lines(person: EndUser, question: Question, *, said: Sequence[str]) -> list[Line]:
-    """The best hits, best first, each before its neighbours; without what `said` (texts of facts) says already."""
+def lines(person: EndUser, question: Question, window: Window, *, said: Sequence[str]) -> list[Line]:
+    """The best hits, best first, each before its neighbours; without what `said` (texts of facts) says already, and
+    without the turns that the window shows."""
     store = open_store(person, question.space)
+    unshown = _unshown(store, window)
     ranked = found_turns.rank(person, store, question, Filters())
-    hits = [place for place in _speakers(ranked).best(reranking.reach(HITS)) if ranked.scores.total[place] >= FLOOR]
+    hits = [
+        place for place in _heard(ranked, unshown).best(reranking.reach(HITS)) if ranked.scores.total[place] >= FLOOR
+    ]
     parts = _reranked(ranked, question.text, hits)
     hits = list(parts)[:HITS]
-    places = list(dict.fromkeys(near for hit in hits for near in _with_neighbours(ranked, hit)))
+    places = list(dict.fromkeys(near for hit in hits for near in _with_neighbours(ranked, hit) if unshown[near]))
     stored = found_turns.read(ranked, places)
     known = [fold(text) for text in said]
     told = [place for place in places if place in stored and stored[place].role in RECALLED_ROLES]
@@ -50,10 +56,19 @@ def _reranked(ranked: Ranking, query: str, hits: Sequence[int]) -> dict[int, dic
     return {place: {} for place in hits}
 
 
-def _speakers(ranked: Ranking) -> Ranking:
+def _heard(ranked: Ranking, unshown: NDArray[np.bool_]) -> Ranking:
     """Only what people and assistants said can be a hit."""
     codes = [ROLES.index(role) for role in RECALLED_ROLES]
-    return replace(ranked, allowed=ranked.allowed & np.isin(ranked.store.roles, codes))
+    return replace(ranked, allowed=ranked.allowed & unshown & np.isin(ranked.store.roles, codes))
+
+
+def _unshown(store: Store, window: Window) -> NDArray[np.bool_]:
+    """Of each turn, whether the window does not show it."""
+    unshown = np.ones(len(store), np.bool_)
+    for at, stretch in enumerate(store.stretches):
+        if stretch.talk.id == window.session:
+            unshown[store.places == at] = ~np.isin(stretch.numbers, list(window.numbers))
+    return unshown
 
 
 def _with_neighbours(ranked: Ranking, hit: int) -> Iterator[int]:

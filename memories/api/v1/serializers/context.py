@@ -6,32 +6,39 @@ from rest_framework import serializers
 
 from memories.api.v1.serializers.fields import AgentId, Identifier, OneOf, Strict, Text, Whole, Words
 from memories.llm.tokens import DEFAULT_TOKENIZER, TOKENIZERS
+from memories.models import Role
 from memories.pipeline.context import DEFAULT_INCLUDE, DEFAULT_WITH_QUERY, INCLUDABLE, Context, ContextRequest
 
 MAX_TOKENS = 8000
 DEFAULT_TOKENS = 2000
 MAX_FACTS = 500
+MAX_EPISODES = 100
+KINDS = ("fact", "profile", "episode", "turn")
 MAX_QUERY = 20_000
 
 
 class LimitsSerializer(Strict):
-    tolerated = frozenset({"episodes"})
-
-    facts = Whole(min_value=0, max_value=MAX_FACTS, default=20, help_text="Ranked facts; standing ones come on top.")
+    facts = Whole(
+        min_value=0,
+        max_value=MAX_FACTS,
+        required=False,
+        help_text="Ranked facts, by default 20; standing ones come on top.",
+    )
+    episodes = Whole(min_value=0, max_value=MAX_EPISODES, required=False, help_text="By default 3.")
 
 
 class ContextSerializer(Strict):
-    # Comes with the working memory; callers of the full contract work today.
-    tolerated = frozenset({"session_id"})
-
     user_id = Identifier()
     agent_id = AgentId(help_text="Whose private facts are served besides the person's own.")
+    session_id = Identifier(
+        required=False, allow_null=True, help_text="The conversation that the agent is in, for `working_memory`."
+    )
     query = Text(
         required=False,
         allow_null=True,
         allow_blank=True,
         max_length=MAX_QUERY,
-        help_text="What the agent is about to answer: ranks the facts, and recalls turns.",
+        help_text="What the agent is about to answer: ranks facts and episodes, and recalls turns.",
     )
     max_tokens = Whole(min_value=0, max_value=MAX_TOKENS, default=DEFAULT_TOKENS)
     if_revision = Text(required=False, allow_null=True, max_length=64)
@@ -39,7 +46,7 @@ class ContextSerializer(Strict):
         child=OneOf(INCLUDABLE),
         required=False,
         max_length=len(INCLUDABLE),
-        help_text="By default `profile` and `facts`, with a query also `turns`.",
+        help_text="By default `profile`, `facts` and `episodes`, with a query also `turns`.",
     )
     tokenizer = OneOf(TOKENIZERS, default=DEFAULT_TOKENIZER)
     roles = Words(child=Text(max_length=100), default=list, help_text="Roles that the person has, for guarded facts.")
@@ -47,7 +54,7 @@ class ContextSerializer(Strict):
 
 
 class ItemSerializer(serializers.Serializer[Any]):
-    kind = serializers.ChoiceField(["fact", "profile", "turn"])
+    kind = serializers.ChoiceField(KINDS)
     id = serializers.UUIDField()
     score = serializers.FloatField(allow_null=True)
     score_parts = serializers.DictField(child=serializers.FloatField())
@@ -55,9 +62,21 @@ class ItemSerializer(serializers.Serializer[Any]):
 
 
 class DroppedSerializer(serializers.Serializer[Any]):
-    kind = serializers.ChoiceField(["fact", "profile", "turn"])
+    kind = serializers.ChoiceField(KINDS)
     id = serializers.UUIDField()
     reason = serializers.ChoiceField(["budget", "limit"])
+
+
+class MessageSerializer(serializers.Serializer[Any]):
+    """One message for a chat completion; what it does not have is left out."""
+
+    role = serializers.ChoiceField(Role.values)
+    content = serializers.JSONField(
+        allow_null=True, help_text="Text, or the parts as they were posted; null beside tool calls alone."
+    )
+    name = serializers.CharField(required=False)
+    tool_calls = serializers.ListField(child=serializers.JSONField(), required=False)
+    tool_call_id = serializers.CharField(required=False)
 
 
 class ContextAnswerSerializer(serializers.Serializer[Any]):
@@ -67,6 +86,7 @@ class ContextAnswerSerializer(serializers.Serializer[Any]):
     token_count = serializers.IntegerField(required=False)
     max_tokens = serializers.IntegerField(required=False)
     tokenizer = serializers.CharField(required=False)
+    messages = MessageSerializer(many=True, required=False, help_text="With `working_memory`.")
     items = ItemSerializer(many=True, required=False)
     dropped = DroppedSerializer(many=True, required=False)
     revision = serializers.CharField()
@@ -83,12 +103,14 @@ def context_request(given: dict[str, Any]) -> ContextRequest:
     return ContextRequest(
         user_id=given["user_id"],
         agent_id=given.get("agent_id") or "",
+        session_id=given.get("session_id") or "",
         query=query,
         max_tokens=given["max_tokens"],
         include=frozenset(given.get("include", default)),
         tokenizer=given["tokenizer"],
         roles=tuple(given["roles"]),
-        facts_limit=limits.get("facts", ContextRequest.facts_limit),
+        facts_limit=limits.get("facts"),
+        episodes_limit=limits.get("episodes"),
     )
 
 
@@ -106,6 +128,8 @@ def context_answer(context: Context, *, if_revision: str | None) -> dict[str, An
         "dropped": context.dropped,
         "revision": revision,
     }
+    if context.messages is not None:
+        answer["messages"] = context.messages
     if context.restricted:
         answer["restricted"] = True
     if not context.serve:
