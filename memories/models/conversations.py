@@ -195,6 +195,8 @@ class Turn(models.Model):
         indexes = [
             # Serves counting and erasing one person's turns.
             models.Index(fields=["end_user", "-created_at"], name="turn_of_end_user_idx"),
+            # Serves the window of a long session: what the system said stands at its start, as a rule.
+            models.Index(fields=["session", "-number"], name="turn_of_system_idx", condition=Q(role="system")),
         ]
 
     def __str__(self) -> str:

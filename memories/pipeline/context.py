@@ -13,7 +13,7 @@ from django.db.models import F
 from memories import conf
 from memories.llm import tokens
 from memories.models import EndUser, Role, Section, Tenant, Turn
-from memories.pipeline import recalled, told_episodes, told_facts
+from memories.pipeline import recalled, recalls, told_episodes, told_facts
 from memories.pipeline.asking import Question, ask
 from memories.pipeline.lines import FRAME, HEADINGS, Line, profile_line, render, turn_line
 from memories.pipeline.open_window import Window, open_window
@@ -85,10 +85,12 @@ class _Asked(NamedTuple):
 
 
 class _Sequence(NamedTuple):
-    """Lines in the order in which they claim room, and what the limits leave out, by kind and id."""
+    """Lines in the order in which they claim room; what the limits leave out, by kind and id; the ids of the facts and
+    episodes that the question, if there is one, ranked among them."""
 
     lines: list[Line]
     beyond: list[tuple[str, uuid.UUID]]
+    ranked: set[uuid.UUID]
 
 
 def build(*, tenant: Tenant, request: ContextRequest, now: datetime) -> Context:
@@ -101,8 +103,10 @@ def build(*, tenant: Tenant, request: ContextRequest, now: datetime) -> Context:
     rules = conf.rules(tenant)
     window = _window(meant.person, request, rules) if tells_messages and request.session_id else Window()
     question = ask(request.query) if request.query else None
-    asked = _Asked(meant, meant.person, request, question, window, rules, now)
-    built = _fill(*_sequence(asked), request)
+    sequence = _sequence(_Asked(meant, meant.person, request, question, window, rules, now))
+    built = _fill(sequence.lines, sequence.beyond, request)
+    if question:
+        _note_recalls(sequence, told=len(built.items), now=now)
     return replace(built, messages=window.messages(built.memory)) if tells_messages else built
 
 
@@ -115,11 +119,19 @@ def _sequence(asked: _Asked) -> _Sequence:
     profile, facts, episodes = _profile(asked.meant), _facts(asked), _episodes(asked)
     before = [profile[section] for section in BEFORE_FACTS if section in profile]
     after = [profile[section] for section in AFTER_FACTS if section in profile]
-    turns = _turns(asked, facts.texts)
+    turns = _turns(asked, facts.texts + episodes.texts)
     return _Sequence(
         [*facts.standing, *before, *facts.ranked, *episodes.lines, *after, *turns],
         [("fact", fact) for fact in facts.beyond] + [("episode", episode) for episode in episodes.beyond],
+        {line.id for line in (*facts.ranked, *episodes.lines)},
     )
+
+
+def _note_recalls(sequence: _Sequence, *, told: int, now: datetime) -> None:
+    """What was ranked into the block; what stands in it whatever is asked is not needed for that."""
+    recalled_lines = [line for line in sequence.lines[:told] if line.id in sequence.ranked]
+    for kind in ("fact", "episode"):
+        recalls.note(kind, [line.id for line in recalled_lines if line.kind == kind], now=now)
 
 
 def _profile(meant: Audience) -> dict[str, Line]:

@@ -3,7 +3,7 @@
 import re
 
 from memories.models import Category, Role
-from memories.pipeline.lines import HEADINGS, NOTICE
+from memories.pipeline.lines import EPISODES, HEADINGS, NOTICE
 
 # An application may escape what it shows, also more than once; a block ends with a tag that is written like its first.
 _OPENING = re.compile(
@@ -16,6 +16,13 @@ _LINE = re.compile(
     rf"|- \[\d{{4}}-\d\d-\d\d\] (?:{'|'.join(Role.values)}): )",
     re.IGNORECASE,
 )
+# Many a list of somebody's own has dates: one of episodes is known by its heading alone.
+_EPISODES = re.compile(
+    rf"^{_MARKS}{re.escape(HEADINGS[EPISODES])}[ \t\r]*\n(?:{_MARKS}- \[\d{{4}}-\d\d-\d\d\] .*(?:\n|\Z))+",
+    re.MULTILINE | re.IGNORECASE,
+)
+# Stands for them while what is above them is judged.
+_OURS = "- [other | 0.00] episodes\n"
 _FRAME = re.compile(rf"{_MARKS}(?:{'|'.join(map(re.escape, (NOTICE, *HEADINGS)))})\s*", re.IGNORECASE)
 
 
@@ -24,7 +31,7 @@ def cut_echo(text: str) -> str:
 
     What is like them but not of our very shape stays: `<memory>` without our notice, a list of somebody's own.
     """
-    return _without_lines(_without_blocks(text))
+    return _without_lines(_EPISODES.sub(_OURS, _without_blocks(text)))
 
 
 def _without_blocks(text: str) -> str:

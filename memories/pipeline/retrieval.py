@@ -8,7 +8,15 @@ from itertools import chain, zip_longest
 from memories import conf
 from memories.llm.reranking import Candidate
 from memories.models import EndUser, Fact, Tenant
-from memories.pipeline import found_episodes, found_facts, found_turns, reranking, served_episodes, served_facts
+from memories.pipeline import (
+    found_episodes,
+    found_facts,
+    found_turns,
+    recalls,
+    reranking,
+    served_episodes,
+    served_facts,
+)
 from memories.pipeline.asking import Question, ask
 from memories.pipeline.fact_units import Measured
 from memories.pipeline.findings import EPISODE, FACT, KINDS, SESSION, TURN, Filters, Finding
@@ -72,7 +80,8 @@ class Found:
 def search(*, tenant: Tenant, search: Search, now: datetime) -> Found:
     """The person's memories that answer the query best; nothing of unknown, restricted and switched-off people.
 
-    Reads only: about nine statements, whatever is stored. Works without vectors, by words alone.
+    Reads only: about nine statements, whatever is stored; which facts and episodes it recalled is written later. Works
+    without vectors, by words alone.
     """
     meant = audience(tenant=tenant, user_id=search.user_id)
     if meant.person is None:
@@ -84,8 +93,14 @@ def search(*, tenant: Tenant, search: Search, now: datetime) -> Found:
     found, searched = memories | said, facts_searched | turns_searched
     merged = _merged([found[kind] for kind in search.kinds], wide.limit)
     results = _reranked(search.query, merged)[: search.limit]
+    _note_recalls(results, now=now)
     counts = {kind: searched[kind] for kind in search.kinds}
     return Found(results, _explanation(question, counts) if search.explain else None)
+
+
+def _note_recalls(results: Sequence[Finding], *, now: datetime) -> None:
+    for kind in (FACT, EPISODE):
+        recalls.note(kind, [one.id for one in results if one.kind == kind], now=now)
 
 
 def _explanation(question: Question, searched: dict[str, int]) -> Explanation:

@@ -9,17 +9,17 @@ from memories.models import EndUser
 from memories.pipeline import found_episodes, served_episodes
 from memories.pipeline.asking import Question
 from memories.pipeline.lines import Line, episode_line
-from memories.pipeline.lone_units import today
 from memories.pipeline.open_window import Window
 from memories.pipeline.served_episodes import Served
 
 
 @dataclass(frozen=True)
 class Told:
-    """Lines in the order in which they claim room, and the ids of those beyond the limit."""
+    """Lines in the order in which they claim room; ids of those beyond the limit; the texts of the lines."""
 
     lines: list[Line] = field(default_factory=list)
     beyond: list[uuid.UUID] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
 
 
 def tell(
@@ -28,24 +28,22 @@ def tell(
     """`limit` of the episodes that may be served, without those that the window shows as they were said."""
     served = served_episodes.served(person, question.space if question else None, rules=rules, now=now)
     unshown = [one for one in served if not _is_shown(one, window)]
-    lines = _ranked(person, unshown, question, now=now) if question else _newest(unshown, now=now)
-    return Told(lines[:limit], [line.id for line in lines[limit:]])
+    told = _ranked(person, unshown, question, now=now) if question else [(one, _newest(one)) for one in unshown]
+    lines = [line for _, line in told]
+    return Told(lines[:limit], [line.id for line in lines[limit:]], [one.summary for one, _ in told[:limit]])
 
 
 def _is_shown(episode: Served, window: Window) -> bool:
     return window.covers(session=episode.session, first=episode.first_number, last=episode.last_number)
 
 
-def _ranked(person: EndUser, episodes: list[Served], question: Question, *, now: datetime) -> list[Line]:
+def _ranked(person: EndUser, episodes: list[Served], question: Question, *, now: datetime) -> list[tuple[Served, Line]]:
     found = found_episodes.rank(person, episodes, question, now=now)
-    return [_line(one.episode, one.place.score, one.place.parts) for one in found]
+    return [(one.episode, _line(one.episode, one.place.score, one.place.parts)) for one in found]
 
 
-def _newest(episodes: list[Served], *, now: datetime) -> list[Line]:
-    day = today(now)
-    return [
-        _line(one, None, {"confidence": one.quality, "decay": served_episodes.decayed(one, day)}) for one in episodes
-    ]
+def _newest(episode: Served) -> Line:
+    return _line(episode, None, {"confidence": episode.quality, "decay": episode.left})
 
 
 def _line(episode: Served, score: float | None, parts: dict[str, float]) -> Line:

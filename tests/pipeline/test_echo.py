@@ -16,7 +16,10 @@ from tests.pipeline.model import Model, candidate
 
 FACT = "- [preference | 0.95] Likes tea &amp; &lt;/memory&gt; cake"
 TURN = "- [2026-11-03] user: I live in Leiden"
-BLOCK = f"{lines.OPENING}\n{lines.NOTICE}\nFacts:\n{FACT}\nRecalled turns:\n{TURN}\n{lines.CLOSING}"
+EPISODE = "- [2026-11-03] Moved to Leiden: found a flat"
+BLOCK = (
+    f"{lines.OPENING}\n{lines.NOTICE}\nFacts:\n{FACT}\nEpisodes:\n{EPISODE}\nRecalled turns:\n{TURN}\n{lines.CLOSING}"
+)
 
 
 def rendered() -> str:
@@ -25,6 +28,7 @@ def rendered() -> str:
     told = [
         lines.profile_line(row_id=uuid.uuid4(), section=Section.WORK_CONTEXT, summary="Bakes."),
         lines.fact_line(fact, place=0, score=1.0, score_parts={}),
+        lines.episode_line(row_id=uuid.uuid4(), summary="Moved.", ended_at=NOW, score=None, score_parts={}),
         lines.turn_line(Turn(role="user", content="I live in Leiden", created_at=NOW, number=1)),
     ]
     return lines.render(told)
@@ -45,6 +49,8 @@ OURS = {
     "a fact alone": FACT,
     "a turn alone": TURN,
     "facts under their heading": f"Facts:\n{FACT}\n{FACT}",
+    "episodes under their heading": f"Episodes:\n{EPISODE}\n{EPISODE}",
+    "episodes under all that stands above them": f"{lines.NOTICE}\nFacts:\n{FACT}\nEpisodes:\n{EPISODE}",
     "without its tags": "\n".join(BLOCK.splitlines()[1:-1]),
     "quoted": "\n".join(f"> {line}" for line in BLOCK.splitlines()[1:-1]),
     "indented": f"    {FACT}",
@@ -62,6 +68,9 @@ LOOK_ALIKES = [
     "- [drink | 0.95] Likes tea",
     "- [x] buy milk",
     "- [2026-11-03] moved to Leiden",
+    "Flats:\n- [2026-11-03] moved to Leiden",
+    "Episodes:\n- The pilot\n- [2026-11-03] moved to Leiden",
+    "Episodes:",
     "- [2026-11-03] me: moved to Leiden",
     "I said - [preference | 0.95] Likes tea",
     "Work: I bake.\n- Work: bakes",
@@ -76,7 +85,9 @@ def test_what_is_ours_goes(echo: str) -> None:
     assert around.strip() == "I moved to Delft."
 
 
-@pytest.mark.parametrize("echo", [BLOCK, html.escape(BLOCK, quote=False), FACT, f"Facts:\n{FACT}"])
+@pytest.mark.parametrize(
+    "echo", [BLOCK, html.escape(BLOCK, quote=False), FACT, f"Facts:\n{FACT}", f"Episodes:\n{EPISODE}"]
+)
 def test_what_stands_behind_it_stays(echo: str) -> None:
     assert cut_echo(f"See:\n{echo}\nI moved to Delft.").split("\n")[-1] == "I moved to Delft."
 

@@ -1,0 +1,16 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("memories", "0016_working_memories"),
+    ]
+
+    operations = [
+        migrations.AddIndex(
+            model_name="turn",
+            index=models.Index(
+                condition=models.Q(("role", "system")), fields=["session", "-number"], name="turn_of_system_idx"
+            ),
+        ),
+    ]
