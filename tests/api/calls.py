@@ -51,9 +51,16 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "endSession": lambda ids: Call(body={"user_id": ids.user_id, "session_id": ids.session_id}),
     "deleteSession": lambda ids: Call(path={"session_id": ids.session}),
     "getContext": lambda ids: Call(
-        body={"user_id": ids.user_id, "query": SECRET, "include": ["profile", "facts", "turns", "unextracted"]}
+        body={
+            "user_id": ids.user_id,
+            "session_id": ids.session_id,
+            "query": SECRET,
+            "include": ["profile", "facts", "episodes", "working_memory", "turns", "unextracted"],
+        }
     ),
-    "search": lambda ids: Call(body={"user_id": ids.user_id, "query": SECRET, "kinds": ["fact", "turn", "session"]}),
+    "search": lambda ids: Call(
+        body={"user_id": ids.user_id, "query": SECRET, "kinds": ["fact", "episode", "turn", "session"]}
+    ),
     "listSessions": lambda ids: Call(query={"user_id": ids.user_id}),
     "getSession": lambda ids: Call(path={"session_id": ids.session}),
     "listTurns": lambda ids: Call(path={"session_id": ids.session}),
@@ -96,6 +103,7 @@ def populated(tenant: Tenant) -> Ids:
     person = factories.end_user(tenant, external_id=f"somebody-{uuid.uuid4()}", display_name=SECRET)
     session = factories.session(person, [("user", SECRET), ("assistant", "…")], session_id="s-1")
     session.turns.filter(number=1).update(external_id="m-s-1")
+    factories.episode(session, SECRET)
     SessionQueue.objects.filter(session=session).update(parked_at=factories.NOW, due_at=None, failure="model_timeout")
     draft = FactDraft(content=SECRET, category="other")
     given: dict[str, Any] = {"actor": factories.COMMAND, "now": factories.NOW}

@@ -85,3 +85,23 @@ def test_what_an_operator_made_public_is_told_within_the_tenant_alone(hub: Hub, 
     assert not any("canteen" in answer for answer in told(other))
     own = hub.client.get("/facts", user_id=reader.external_id)
     assert own.json()["results"] == []
+
+
+def test_a_namesakes_conversation_and_episodes_are_told_to_nobody_else(hub: Hub, other: Hub) -> None:
+    """The same ids in another tenant, and another person of the same one."""
+    person = factories.end_user(hub.tenant, external_id="u1")
+    factories.end_user(other.tenant, external_id="u1")
+    factories.end_user(hub.tenant, external_id="u2")
+    factories.episode(factories.session(person, [("user", SECRET)], session_id="s1"), f"{SECRET} in short")
+
+    def told(to: Hub, user_id: str) -> list[str]:
+        asked = {"user_id": user_id, "query": SECRET}
+        messages = asked | {"session_id": "s1", "include": ["episodes", "working_memory"]}
+        answers = [to.client.post("/context", messages), to.client.post("/search", asked | {"kinds": ["episode"]})]
+        assert [answer.status_code for answer in answers] == [200, 200]
+        return [answer.content.decode() for answer in answers]
+
+    assert [SECRET in answer for answer in told(hub, "u1")] == [True, True]
+    for nobody in (told(other, "u1"), told(hub, "u2"), told(hub, "u3")):
+        assert [SECRET in answer for answer in nobody] == [False, False]
+        assert '"messages":[]' in nobody[0]

@@ -8,7 +8,7 @@ import pytest
 
 from memories.llm import embeddings
 from memories.models import EndUser, Episode, Session, Turn
-from memories.pipeline import ingest, retrieval
+from memories.pipeline import ingest, recalls, retrieval
 from memories.pipeline.ingest import Message
 from memories.pipeline.retrieval import Filters, Finding, Found, Search
 from memories.scoring import dense, language, ranking
@@ -323,6 +323,15 @@ class TestEpisodes:
         explained = search(person, "bakery", kinds=("episode",), explain=True).explanation
         assert explained
         assert explained.searched == {"episode": 2}
+
+    def test_what_is_found_is_noted_as_recalled(self, person: EndUser) -> None:
+        known = factories.fact(person, "Knows a bakery")
+        recalls._buffer.take()
+        found = search(person, "bakery", kinds=("fact", "turn", "session"), limit=3).results
+        assert len(found) == 3
+        assert recalls._buffer.take() == {("fact", known.pk): NOW}
+        [told] = search(person, "bakery", kinds=("episode",), limit=1).results
+        assert recalls._buffer.take() == {("episode", told.id): NOW}
 
     def test_one_statement_more_and_none_where_there_are_none(self, person: EndUser) -> None:
         embed_all(person)

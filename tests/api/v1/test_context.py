@@ -99,10 +99,29 @@ def test_unknown_restricted_and_switched_off_people_get_an_empty_one(hub: Hub) -
     assert off["serve"] is False
 
 
-@pytest.mark.usefixtures("person")
-def test_what_comes_later_is_taken_and_means_nothing_yet(hub: Hub) -> None:
-    plain = hub.client.post("/context", {"user_id": "u1"}).json()
-    assert hub.client.post("/context", {"user_id": "u1", "session_id": "s1"}).json() == plain
+def test_limits_bound_the_episodes(hub: Hub, person: EndUser) -> None:
+    talk = factories.session(person, [("user", str(n)) for n in range(5)])
+    for number in range(1, 6):
+        factories.episode(talk, f"Episode {number}", first_number=number, last_number=number)
+
+    def told(**limits: int) -> int:
+        answer = hub.client.post("/context", {"user_id": "u1", "limits": limits}).json()
+        return [item["kind"] for item in answer["items"]].count("episode")
+
+    assert (told(), told(facts=5), told(episodes=4), told(episodes=0), told(episodes=100)) == (3, 3, 4, 0, 5)
+
+
+def test_the_messages_of_the_session(hub: Hub, person: EndUser) -> None:
+    messages = [{"role": "system", "content": "You are a vet."}, {"role": "user", "content": "Hey", "name": "Ana"}]
+    hub.client.post("/turns", {"user_id": "u1", "session_id": "s1", "agent_id": "vet", "messages": messages})
+    asked = {"user_id": "u1", "session_id": "s1", "agent_id": "VET", "include": ["facts", "working_memory"]}
+    answer = hub.client.post("/context", asked).json()
+    assert answer["messages"] == [messages[0], {"role": "system", "content": answer["memory"]}, messages[1]]
+    unknown = hub.client.post("/context", asked | {"session_id": "s2"}).json()
+    assert unknown["messages"] == [{"role": "system", "content": unknown["memory"]}]
+    assert "messages" not in hub.client.post("/context", asked | {"include": ["facts"]}).json()
+    unchanged = hub.client.post("/context", asked | {"if_revision": answer["revision"]}).json()
+    assert unchanged == {"unchanged": True, "revision": answer["revision"]}
 
 
 def test_a_query_recalls_what_was_said(hub: Hub, person: EndUser) -> None:
@@ -141,6 +160,12 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     ({"limits": []}, "/limits", "invalid"),
     ({"limits": {"facts": -1}}, "/limits/facts", "min_value"),
     ({"limits": {"facts": 501}}, "/limits/facts", "max_value"),
+    ({"limits": {"episodes": -1}}, "/limits/episodes", "min_value"),
+    ({"limits": {"episodes": 101}}, "/limits/episodes", "max_value"),
+    ({"limits": {"episodes": "3"}}, "/limits/episodes", "invalid"),
+    ({"session_id": 5}, "/session_id", "invalid"),
+    ({"session_id": "a\nb"}, "/session_id", "control"),
+    ({"session_id": "x" * 256}, "/session_id", "max_length"),
     ({"limits": {"fact": 5}}, "/limits/fact", "unknown_field"),
     ({"if_revision": 5}, "/if_revision", "invalid"),
     ({"agent_id": ""}, "/agent_id", "blank"),
