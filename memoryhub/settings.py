@@ -171,8 +171,8 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
-        "MemoryKind": ["fact", "profile", "turn"],
-        "FoundKind": ["fact", "turn", "session"],
+        "MemoryKind": ["fact", "profile", "episode", "turn"],
+        "FoundKind": ["fact", "episode", "turn", "session"],
         "StatedScope": ["private", "share"],
         "WorkStatus": ["idle", "pending", "running", "parked", "off"],
     },

@@ -107,7 +107,7 @@ class TestMessages:
 
     def test_hidden_turns_stay_and_secrets_are_gone(self, person: EndUser, talk: Session) -> None:
         hidden = Message(role="user", content="my password is hunter2hunter2", metadata={"hide_from_ui": True})
-        named = {"tenant": person.tenant, "user_id": "u1", "session_id": "s1", "agent_id": "vet"}
+        named: dict[str, Any] = {"tenant": person.tenant, "user_id": "u1", "session_id": "s1", "agent_id": "vet"}
         ingest.store_turns(messages=[hidden], **named)
         role, content = messages(person)[-1]
         assert role == "user"
