@@ -9,6 +9,7 @@ from memories.models import EndUser
 from memories.pipeline import found_episodes, served_episodes
 from memories.pipeline.asking import Question
 from memories.pipeline.lines import Line, episode_line
+from memories.pipeline.lone_units import Place
 from memories.pipeline.open_window import Window
 from memories.pipeline.served_episodes import Served
 
@@ -28,25 +29,32 @@ def tell(
     """`limit` of the episodes that may be served, without those that the window shows as they were said."""
     served = served_episodes.served(person, question.space if question else None, rules=rules, now=now)
     unshown = [one for one in served if not _is_shown(one, window)]
-    told = _ranked(person, unshown, question, now=now) if question else [(one, _newest(one)) for one in unshown]
-    lines = [line for _, line in told]
-    return Told(lines[:limit], [line.id for line in lines[limit:]], [one.summary for one, _ in told[:limit]])
+    placed = _ranked(person, unshown, question, now=now) if question else [(one, None) for one in unshown]
+    chosen, beyond = placed[:limit], placed[limit:]
+    return Told(
+        [_line(episode, place) for episode, place in chosen],
+        [episode.id for episode, _ in beyond],
+        [episode.summary for episode, _ in chosen],
+    )
 
 
 def _is_shown(episode: Served, window: Window) -> bool:
     return window.covers(session=episode.session, first=episode.first_number, last=episode.last_number)
 
 
-def _ranked(person: EndUser, episodes: list[Served], question: Question, *, now: datetime) -> list[tuple[Served, Line]]:
-    found = found_episodes.rank(person, episodes, question, now=now)
-    return [(one.episode, _line(one.episode, one.place.score, one.place.parts)) for one in found]
+def _ranked(
+    person: EndUser, episodes: list[Served], question: Question, *, now: datetime
+) -> list[tuple[Served, Place | None]]:
+    return [(one.episode, one.place) for one in found_episodes.rank(person, episodes, question, now=now)]
 
 
-def _newest(episode: Served) -> Line:
-    return _line(episode, None, {"confidence": episode.quality, "decay": episode.left})
-
-
-def _line(episode: Served, score: float | None, parts: dict[str, float]) -> Line:
+def _line(episode: Served, place: Place | None) -> Line:
+    """Without a question it has no score: the newest come first."""
+    parts = place.parts if place else {"confidence": episode.quality, "decay": episode.left}
     return episode_line(
-        row_id=episode.id, summary=episode.summary, ended_at=episode.ended_at, score=score, score_parts=parts
+        row_id=episode.id,
+        summary=episode.summary,
+        ended_at=episode.ended_at,
+        score=place.score if place else None,
+        score_parts=parts,
     )
