@@ -89,7 +89,7 @@ class Conflict(MemoryHubError):
 
 
 class OperatorWord(Conflict):
-    """An operator corrected, pinned or locked this fact: only an operator can change it."""
+    """An operator corrected, pinned or locked this: only an operator can change it."""
 
     code = "operator_word"
 

@@ -153,10 +153,17 @@ def profile_revision(person: EndUser, after: str = "Runs a bakery.", **over: Any
 
 
 def review_item(of: Fact | None, **over: Any) -> ReviewItem:
-    """An open question about a suggestion, or about `known`."""
-    about = of or over["known"]
+    """An open question about a suggestion, about `known`, or about `episode`."""
+    about = of or over.get("known") or over["episode"]
     given = {"kind": "quarantined", "reason": "assistant_trust", "created_at": NOW, **over}
     return ReviewItem.objects.create(tenant=about.tenant, end_user=about.end_user, fact=of, **given)
+
+
+def poor_episode(of: Session, summary: str = "The user asked a question", **over: Any) -> ReviewItem:
+    """A pending episode, and the open question about it."""
+    given = {"status": "pending", "quality": 0.3, "flaws": ["boilerplate"], **over}
+    row = episode(of, summary, **given)
+    return review_item(None, episode=row, kind="poor_episode", reason="poor_quality")
 
 
 def operator(**over: Any) -> Operator:

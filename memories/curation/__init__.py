@@ -2,7 +2,18 @@
 
 from memories.curation.adding import FactDraft, add_fact
 from memories.curation.deciding import Choice, Seen, choices_of
-from memories.curation.documents import DocumentFact, import_document
+from memories.curation.documents import (
+    DocumentFact,
+    import_document,
+)
+from memories.curation.episodes import (
+    delete_episode,
+    edit_episode,
+    forget_episode,
+    pin_episode,
+    restore_episode,
+    unpin_episode,
+)
 from memories.curation.facts import correct_fact, delete_fact, edit_fact, forget_fact, restore_fact
 from memories.curation.feedback import give_feedback
 from memories.curation.forgetting import confirm_decay, is_confirmable, run_decay
@@ -19,7 +30,7 @@ from memories.curation.profile import (
 from memories.curation.publishing import publish_fact, withdraw_fact
 from memories.curation.replays import sweep_replays
 from memories.curation.review import approve_fact, reconsider_fact, reject_fact
-from memories.curation.review_decisions import approve_item, keep_both, merge_items, reject_item
+from memories.curation.review_decisions import approve_edited, approve_item, keep_both, merge_items, reject_item
 from memories.curation.rollback import Preview, preview_rollback, roll_back, undo_rollback
 from memories.curation.rollback_selection import Selector
 from memories.curation.runs import retry_extraction, retry_working_memory
@@ -36,6 +47,7 @@ __all__ = [
     "Seen",
     "Selector",
     "add_fact",
+    "approve_edited",
     "approve_fact",
     "approve_item",
     "authenticate_key",
@@ -44,11 +56,14 @@ __all__ = [
     "correct_fact",
     "count_request",
     "create_api_key",
+    "delete_episode",
     "delete_fact",
     "delete_session",
     "drop_proposed_section",
+    "edit_episode",
     "edit_fact",
     "facts_of_session",
+    "forget_episode",
     "forget_fact",
     "give_feedback",
     "import_document",
@@ -57,12 +72,14 @@ __all__ = [
     "may_undo",
     "merge_items",
     "person_for_writing",
+    "pin_episode",
     "preview_rollback",
     "publish_fact",
     "reconsider_fact",
     "reject_fact",
     "reject_item",
     "release_profile_section",
+    "restore_episode",
     "restore_fact",
     "restore_profile_section",
     "retry_extraction",
@@ -76,6 +93,7 @@ __all__ = [
     "undo_decision",
     "undo_profile_change",
     "undo_rollback",
+    "unpin_episode",
     "update_person",
     "withdraw_fact",
     "write_profile_section",

@@ -22,7 +22,8 @@ LIVE = (Status.ACTIVE, Status.PENDING)
 
 @dataclass
 class ChangeSet:
-    """One decision under way: who decides, when and why; `traces` are ids, versions and keyed hashes alone."""
+    """One decision under way: who decides, when and why; `traces` are ids, versions and keyed hashes, and of an
+    episode, which has no revisions, what it said before."""
 
     actor: Actor
     now: datetime
@@ -33,14 +34,15 @@ class ChangeSet:
     lifted: list[dict[str, Any]] = field(default_factory=list)
     evidence: list[int] = field(default_factory=list)
     relations: list[int] = field(default_factory=list)
+    episode: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.reason = redact_text(self.reason)[0]
 
     @property
     def traces(self) -> dict[str, Any]:
-        """What an undo goes by: the versions that facts were left at, and what was made and lifted."""
-        names = ("versions", "refused", "lifted", "evidence", "relations")
+        """What an undo goes by: the versions that facts were left at, what was made and lifted, what an episode was."""
+        names = ("versions", "refused", "lifted", "evidence", "relations", "episode")
         return {name: getattr(self, name) for name in names}
 
     @contextmanager

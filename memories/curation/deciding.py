@@ -13,15 +13,17 @@ from memories import audit
 from memories.audit import Actor
 from memories.curation import item_states
 from memories.curation.change_sets import ChangeSet
+from memories.curation.episode_changes import lock
 from memories.curation.fact_changes import lock_facts, lock_person
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
-from memories.models import Fact, FactRevision, ReviewItem, Status
+from memories.models import EpisodeStatus, Fact, FactRevision, ReviewItem, Status
 
 
 class Choice(StrEnum):
     """What can be decided; also the verb in the audit trail."""
 
     APPROVE = "approve"
+    EDIT = "edit"
     KEEP_BOTH = "keep_both"
     MERGE = "merge"
     REJECT = "reject"
@@ -29,6 +31,7 @@ class Choice(StrEnum):
 
 STATE_OF = {
     Choice.APPROVE: ReviewItem.State.APPROVED,
+    Choice.EDIT: ReviewItem.State.APPROVED,
     Choice.KEEP_BOTH: ReviewItem.State.KEPT_BOTH,
     Choice.MERGE: ReviewItem.State.MERGED,
     Choice.REJECT: ReviewItem.State.REJECTED,
@@ -37,18 +40,21 @@ STATE_OF = {
 
 @dataclass(frozen=True)
 class Seen:
-    """The versions that whoever decides has looked at: of the item, and of its facts by their ids."""
+    """The versions that whoever decides has looked at: of the item, and of its facts or its episode by their ids."""
 
     item: int
     facts: Mapping[uuid.UUID, int] = field(default_factory=dict)
 
 
 def choices_of(item: ReviewItem) -> tuple[Choice, ...]:
-    """What fits the item: two facts can be kept or merged only while both may be served."""
+    """What fits the item: two facts can be kept or merged only while both may be served; an episode can be edited."""
     if item.state != ReviewItem.State.OPEN or not _stands(item):
         return ()
+    if item.episode:
+        return (Choice.APPROVE, Choice.EDIT, Choice.REJECT)
     pair = item.fact and item.known and item.known.status == Status.ACTIVE
-    return tuple(Choice) if pair else (Choice.APPROVE, Choice.REJECT)
+    both = (Choice.KEEP_BOTH, Choice.MERGE) if pair else ()
+    return (Choice.APPROVE, *both, Choice.REJECT)
 
 
 @contextmanager
@@ -67,27 +73,31 @@ def deciding(
 
 
 def locked_item(item_id: uuid.UUID) -> tuple[ReviewItem, dict[uuid.UUID, Fact]]:
-    """The item, with its facts and those that its decision changed, by their ids.
+    """The item with its episode, and its facts with those that its decision changed, by their ids.
 
-    The person first, the facts in one order, then the item: extraction's commits and the verbs on facts take their
-    locks in this order, too. Errors: NotFound.
+    The person first, the facts in one order, the episode, then the item: extraction's commits and the verbs on facts
+    and episodes take their locks in this order, too. Errors: NotFound.
     """
     found = ReviewItem.objects.filter(pk=item_id)
     lock_person(found.values_list("end_user", flat=True).first())
     # Nobody else decides it from here on: all of them hold the person.
-    about = found.values_list("fact", "known", "change_set").first() or (None, None, None)
+    about = found.values_list("fact", "known", "change_set", "episode").first() or (None, None, None, None)
     changed = FactRevision.objects.filter(change_set=about[2]).exclude(change_set=None)
     facts = {fact.pk: fact for fact in lock_facts([*about[:2], *changed.values_list("fact", flat=True)])}
+    episode = lock(about[3])
     rows = found.select_related("tenant", "end_user", "proposed_section")
     item = rows.select_for_update(of=("self",), no_key=True).first()
     if item is None:
         raise NotFound
     item.fact, item.known = (facts.get(pk) if pk else None for pk in (item.fact_id, item.known_id))
+    item.episode = episode
     return item, facts
 
 
 def _stands(item: ReviewItem) -> bool:
     """Whether the question still is one: whoever answers it in passing should have settled it."""
+    if item.episode:
+        return item.episode.status == EpisodeStatus.PENDING
     if item.fact:
         return item.fact.status == (Status.ACTIVE if item.kind == ReviewItem.Kind.DUPLICATE else Status.PENDING)
     return item.known is None or item.known.status == Status.ACTIVE
@@ -96,10 +106,10 @@ def _stands(item: ReviewItem) -> bool:
 def _check(item: ReviewItem, choice: Choice, seen: Seen | None) -> None:
     if item.state != ReviewItem.State.OPEN:
         raise Conflict(f"Somebody has decided this meanwhile: {item.get_state_display().lower()}.")
-    now_there = {fact.pk: fact.version for fact in (item.fact, item.known) if fact}
+    now_there = {about.pk: about.version for about in (item.fact, item.known, item.episode) if about}
     if seen and (seen.item != item.version or dict(seen.facts) != now_there):
         raise PreconditionFailed
     if not _stands(item):
         raise Conflict("What this asks about has changed meanwhile: there is nothing left to decide.")
     if choice not in choices_of(item):
-        raise Conflict("There are no two facts that both may hold: approve or reject what is proposed.")
+        raise Conflict("This decision does not fit what is asked: approve or reject what is proposed.")

@@ -12,7 +12,7 @@ from memories.audit import Actor
 from memories.curation import item_states
 from memories.curation.change_sets import ChangeSet
 from memories.exceptions import NotFound, OperatorWord, PersonRestricted, PreconditionFailed
-from memories.models import EndUser, Fact, ReviewItem, Status, Tenant
+from memories.models import EndUser, Episode, Fact, ReviewItem, Status, Tenant
 from memories.models.folding import fold
 
 Change = Callable[[Fact, ChangeSet], None]
@@ -69,12 +69,12 @@ def lock_person(person_id: uuid.UUID | None) -> None:
         raise NotFound
 
 
-def check_allowed(fact: Fact, *, actor: Actor, expected_version: int | None) -> None:
-    if fact.end_user.restricted_at and not actor.is_operator:
+def check_allowed(memory: Fact | Episode, *, actor: Actor, expected_version: int | None) -> None:
+    if memory.end_user.restricted_at and not actor.is_operator:
         raise PersonRestricted
-    if fact.binding and not actor.is_operator:
+    if memory.binding and not actor.is_operator:
         raise OperatorWord
-    if expected_version is not None and expected_version != fact.version:
+    if expected_version is not None and expected_version != memory.version:
         raise PreconditionFailed
 
 

@@ -52,7 +52,8 @@ def wait_again(fact: Fact, *, now: datetime) -> None:
 def reopen(items: Iterable[ReviewItem]) -> None:
     """They wait again; one that has been asked anew meanwhile is left to that."""
     for item in items:
-        same = ReviewItem.objects.waiting().filter(fact=item.fact_id, known=item.known_id, kind=item.kind)
+        about = {"fact": item.fact_id, "known": item.known_id, "episode": item.episode_id}
+        same = ReviewItem.objects.waiting().filter(**about, kind=item.kind)
         asked_anew = item.proposed_section_id is None and same.exists()
         item.state = State.SETTLED if asked_anew else State.OPEN
         item.decided_by, item.decided_at, item.note = "", None, ""

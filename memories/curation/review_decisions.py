@@ -2,15 +2,28 @@
 
 import uuid
 from datetime import datetime
+from typing import Any
 
 from memories.audit import Actor
 from memories.curation import profile
 from memories.curation.change_sets import ChangeSet
 from memories.curation.deciding import Choice, Seen, deciding
+from memories.curation.episode_changes import changing, rewrite
 from memories.curation.fact_changes import approve, make_way
 from memories.curation.review import turn_down
+from memories.curation.scrubbing import episode_without_secrets
 from memories.exceptions import Conflict, InvalidInput
-from memories.models import Fact, ProfileRevision, RelationType, ReviewItem, Source, Status, Trust
+from memories.models import (
+    Episode,
+    EpisodeStatus,
+    Fact,
+    ProfileRevision,
+    RelationType,
+    ReviewItem,
+    Source,
+    Status,
+    Trust,
+)
 from memories.models.folding import fold
 from memories.pipeline.redaction import redact_text
 
@@ -21,13 +34,16 @@ def approve_item(
     *, item_id: uuid.UUID, actor: Actor, now: datetime, seen: Seen | None = None, reason: str = ""
 ) -> ReviewItem:
     """The proposal holds: a suggestion becomes active, and what it stands against is superseded by it, also an
-    operator's word; what was said to be true no longer is archived; a proposed section is written.
+    operator's word; what was said to be true no longer is archived; a proposed section is written; a poor episode is
+    served.
 
     Errors: NotFound, Conflict (decided meanwhile), PreconditionFailed (not as `seen`).
     """
     with deciding(item_id, Choice.APPROVE, actor=actor, now=now, reason=reason, seen=seen) as (item, changes):
         if item.proposed_section:
             _decide_section(item.proposed_section, changes)
+        elif item.episode:
+            _serve(item.episode, changes)
         elif item.fact:
             _let_hold(item, item.fact, changes)
         elif item.known:
@@ -39,9 +55,13 @@ def reject_item(
     *, item_id: uuid.UUID, actor: Actor, now: datetime, reason: str, seen: Seen | None = None
 ) -> ReviewItem:
     """The proposal goes: a suggestion is rejected and refused for good; a possible duplicate is archived in favour of
-    what is known, and nothing refuses it; otherwise all stays as it is. Errors: as approve_item().
+    what is known, and nothing refuses it; a poor episode goes to the trash; otherwise all stays as it is.
+    Errors: as approve_item().
     """
     with deciding(item_id, Choice.REJECT, actor=actor, now=now, reason=reason, seen=seen) as (item, changes):
+        if item.episode:
+            with changing(item.episode, "reject", changes):
+                item.episode.status, item.episode.trashed_at = EpisodeStatus.TRASHED, now
         if item.fact:
             with changes.changing(item.fact, "reject"):
                 if item.kind == Kind.DUPLICATE:
@@ -49,6 +69,26 @@ def reject_item(
                     item.fact.superseded_by = item.known
                 else:
                     turn_down(item.fact, changes)
+    return item
+
+
+def approve_edited(
+    *,
+    item_id: uuid.UUID,
+    changes: dict[str, Any],
+    actor: Actor,
+    now: datetime,
+    seen: Seen | None = None,
+    reason: str = "",
+) -> ReviewItem:
+    """A poor episode is served with the named fields as the operator writes them, as an operator's word.
+
+    Errors: as approve_item().
+    """
+    stated = episode_without_secrets(changes)
+    with deciding(item_id, Choice.EDIT, actor=actor, now=now, reason=reason, seen=seen) as (item, made):
+        if item.episode:
+            _serve(item.episode, made, stated)
     return item
 
 
@@ -102,6 +142,13 @@ def _let_hold(item: ReviewItem, fact: Fact, changes: ChangeSet) -> None:
     if fact.status == Status.PENDING:
         approve(fact, changes)
     make_way(fact, changes, instead_of=[item.known.pk] if item.known else [])
+
+
+def _serve(episode: Episode, changes: ChangeSet, stated: dict[str, Any] | None = None) -> None:
+    with changing(episode, "approve", changes):
+        episode.status = EpisodeStatus.ACTIVE
+        if stated:
+            rewrite(episode, stated, changes)
 
 
 def _end(known: Fact, changes: ChangeSet) -> None:

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from memories.models.episodes import LONGEST_SUMMARY
 from memories.pipeline.redaction import redact_message, redact_text
 
 # Lengths of the columns: a mark may be longer than the secret in whose place it stands.
 _TEXTS = {"content": None, "source_error": None, "key": 100, "value": 500}
+_LISTS_OF_EPISODE = ("key_topics", "actions_taken", "outcomes")
 _LONGEST_TAG = 100
 
 
@@ -35,4 +37,15 @@ def without_secrets(fields: dict[str, Any]) -> dict[str, Any]:
         scrubbed["tags"] = [redact_text(tag)[0][:_LONGEST_TAG] for tag in fields["tags"]]
     if fields.get("structured"):
         scrubbed["structured"] = redact_message(content="", metadata=fields["structured"]).metadata
+    return scrubbed
+
+
+def episode_without_secrets(fields: dict[str, Any]) -> dict[str, Any]:
+    """The named fields of an episode, each secret in them replaced by its mark."""
+    scrubbed = dict(fields)
+    if fields.get("summary"):
+        scrubbed["summary"] = redact_text(fields["summary"])[0][:LONGEST_SUMMARY]
+    for name in _LISTS_OF_EPISODE:
+        if fields.get(name):
+            scrubbed[name] = [redact_text(text)[0][:LONGEST_SUMMARY] for text in fields[name]]
     return scrubbed

@@ -11,6 +11,7 @@ from memories.audit import Actor
 from memories.curation import item_states, profile
 from memories.curation.change_sets import ChangeSet
 from memories.curation.deciding import locked_item
+from memories.curation.episode_changes import changing, put_back
 from memories.exceptions import Conflict, PreconditionFailed
 from memories.models import Fact, FactEvidence, FactRefusal, FactRelation, FactRevision, ProfileRevision, ReviewItem
 
@@ -21,9 +22,9 @@ DECIDED = (State.APPROVED, State.REJECTED, State.KEPT_BOTH, State.MERGED)
 def undo_decision(
     *, item_id: uuid.UUID, actor: Actor, now: datetime, expected_version: int | None = None, reason: str = ""
 ) -> ReviewItem:
-    """Take the whole decision back, as long as none of its facts has changed since.
+    """Take the whole decision back, as long as none of its facts, nor its episode, has changed since.
 
-    Errors: NotFound, Conflict (nothing is decided, or a fact has changed since), PreconditionFailed, DuplicateFact.
+    Errors: NotFound, Conflict (nothing is decided, or it has changed since), PreconditionFailed, DuplicateFact.
     """
     changes = ChangeSet(actor=actor, now=now, reason=reason)
     with transaction.atomic():
@@ -36,6 +37,9 @@ def undo_decision(
                 audit.put_back(fact, revision.before)
         if item.proposed_section and item.state == State.APPROVED:
             _undo_section(item, changes)
+        if item.episode:
+            with changing(item.episode, "undo", changes):
+                put_back(item.episode, item.traces["episode"]["before"])
         _take_back(item)
         closed = ReviewItem.objects.filter(change_set=item.change_set).select_for_update(of=("self",))
         item_states.reopen(closed.order_by("pk"))
@@ -58,6 +62,8 @@ def _check(item: ReviewItem, facts: dict[uuid.UUID, Fact], expected_version: int
     left_at: dict[str, int] = item.traces.get("versions", {})
     if left_at != {pk: facts[uuid.UUID(pk)].version for pk in left_at if uuid.UUID(pk) in facts}:
         raise Conflict("This cannot be undone any more: one of its facts has changed since.")
+    if item.episode and item.episode.version != item.traces.get("episode", {}).get("version"):
+        raise Conflict("This cannot be undone any more: the episode has changed since.")
 
 
 def _take_back(item: ReviewItem) -> None:

@@ -7,7 +7,16 @@ from datetime import datetime
 
 from django.db.models import F, Q
 
-from memories.models import Episode, ExtractionRun, Fact, ProfileRevision, ReviewItem, Status, Trust
+from memories.models import (
+    Episode,
+    EpisodeStatus,
+    ExtractionRun,
+    Fact,
+    ProfileRevision,
+    ReviewItem,
+    Status,
+    Trust,
+)
 from memories.pipeline import rules_extraction, suspicion
 
 Kind, Reason = ReviewItem.Kind, ReviewItem.Reason
@@ -99,3 +108,11 @@ def part(facts: Collection[uuid.UUID]) -> None:
             item.known = None
             item.version += 1
             item.save()
+
+
+def settle_episode(episode: Episode, *, now: datetime) -> int:
+    """Close what waits about this episode once it does not wait any more; how many."""
+    if episode.status == EpisodeStatus.PENDING:
+        return 0
+    items = ReviewItem.objects.waiting().filter(episode=episode)
+    return items.update(state=ReviewItem.State.SETTLED, decided_at=now, version=F("version") + 1)
