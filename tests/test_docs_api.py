@@ -58,7 +58,8 @@ def test_the_curl_lines_work(settings: Any) -> None:
     _, plaintext = factories.api_key(tenant)
     run = factories.run(factories.session(factories.end_user(tenant)), status="parked")
     SessionQueue.objects.update(parked_at=factories.NOW, due_at=None, failure="model_timeout")
-    known = {"RUN": str(run.pk)}
+    episode = factories.episode(run.session)
+    known = {"RUN": str(run.pk), "EPISODE": str(episode.pk)}
     lines = re.findall(r"^curl .*?(?=\n```)", TEXT, flags=re.MULTILINE | re.DOTALL)
     assert len(lines) == len(operations())
     for line in lines:

@@ -8,6 +8,8 @@ from memories.exceptions import NotFound
 from memories.models import (
     EmbeddingSpace,
     EndUser,
+    Episode,
+    EpisodeVector,
     ExtractionRun,
     Fact,
     FactEvidence,
@@ -17,12 +19,10 @@ from memories.models import (
     Tenant,
 )
 
-# The model that serves, once a fact's present text has its vector.
-_EMBEDDED_BY = Subquery(
-    FactVector.objects.filter(
-        fact=OuterRef("pk"), text_digest=OuterRef("content_hash"), space__state=EmbeddingSpace.State.SERVING
-    ).values("space__model")
-)
+# The model that serves, once the present text of a fact or an episode has its vector.
+_SERVING = {"text_digest": OuterRef("content_hash"), "space__state": EmbeddingSpace.State.SERVING}
+_EMBEDDED_BY = Subquery(FactVector.objects.filter(fact=OuterRef("pk"), **_SERVING).values("space__model"))
+_EPISODE_EMBEDDED_BY = Subquery(EpisodeVector.objects.filter(episode=OuterRef("pk"), **_SERVING).values("space__model"))
 
 
 def person(*, tenant: Tenant, user_id: str) -> EndUser:
@@ -68,6 +68,20 @@ def facts(tenant: Tenant) -> FactQuerySet:
     older = Prefetch("older", queryset=Fact.objects.only("superseded_by").order_by("pk"))
     facts = Fact.objects.filter(tenant=tenant).annotate(embedding_model=_EMBEDDED_BY)
     return facts.select_related("end_user").prefetch_related(evidence, "relations", older)
+
+
+def episode(*, tenant: Tenant, episode_id: uuid.UUID) -> Episode:
+    """Errors: NotFound."""
+    found = episodes(tenant).filter(pk=episode_id).first()
+    if found is None:
+        raise NotFound
+    return found
+
+
+def episodes(tenant: Tenant) -> QuerySet[Episode]:
+    """A tenant's episodes with all that an answer shows of them."""
+    episodes = Episode.objects.filter(tenant=tenant).annotate(embedding_model=_EPISODE_EMBEDDED_BY)
+    return episodes.select_related("end_user", "session")
 
 
 def extraction(*, tenant: Tenant, run_id: uuid.UUID) -> ExtractionRun:

@@ -23,6 +23,7 @@ class Ids:
     session: str = field(default_factory=lambda: str(uuid.uuid4()))
     fact: str = field(default_factory=lambda: str(uuid.uuid4()))
     trashed: str = field(default_factory=lambda: str(uuid.uuid4()))
+    episode: str = field(default_factory=lambda: str(uuid.uuid4()))
     run: str = field(default_factory=lambda: str(uuid.uuid4()))
 
 
@@ -77,6 +78,10 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
         query={"user_id": ids.user_id},
         body={"user": {"topOfMind": {"summary": "taken over"}}, "facts": [{"id": ids.fact, "content": "taken over"}]},
     ),
+    "listEpisodes": lambda ids: Call(query={"user_id": ids.user_id, "status": "all"}),
+    "getEpisode": lambda ids: Call(path={"episode_id": ids.episode}),
+    "changeEpisode": lambda ids: Call(path={"episode_id": ids.episode}, body={"summary": "taken over"}),
+    "deleteEpisode": lambda ids: Call(path={"episode_id": ids.episode}, query={"hard": "true"}),
     "getProfile": lambda ids: Call(query={"user_id": ids.user_id}),
     "writeProfileSection": lambda ids: Call(
         path={"section": "top_of_mind"}, body={"user_id": ids.user_id, "summary": "taken over"}
@@ -110,6 +115,8 @@ def populated(tenant: Tenant) -> Ids:
     fact = curation.add_fact(end_user=person, draft=draft, **given)
     trashed = curation.add_fact(end_user=person, draft=FactDraft(content=f"{SECRET} 2", category="other"), **given)
     curation.forget_fact(fact_id=trashed.pk, tenant=tenant, **given)
+    episode = factories.episode(session, SECRET)
     factories.profile_section(person, summary=SECRET)
     run = factories.run(session, status="parked")
-    return Ids(person.external_id, "s-1", str(session.pk), str(fact.pk), str(trashed.pk), str(run.pk))
+    ours = [str(row.pk) for row in (session, fact, trashed, episode, run)]
+    return Ids(person.external_id, "s-1", *ours)

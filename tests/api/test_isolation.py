@@ -61,7 +61,7 @@ def everything_of(hub: Hub) -> dict[str, list[Any]]:
         path = next((path for path in paths if path.split("__")[0] in names), None)
         if path:
             rows[model.__name__] = list(model._default_manager.filter(**{path: hub.tenant.pk}).order_by("pk").values())
-    assert {"Turn", "Fact", "FactRevision", "SessionQueue", "EndUser", "AuditEvent"} <= rows.keys()
+    assert {"Turn", "Fact", "FactRevision", "Episode", "SessionQueue", "EndUser", "AuditEvent"} <= rows.keys()
     return rows
 
 

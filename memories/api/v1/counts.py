@@ -4,19 +4,19 @@ from itertools import groupby
 
 from django.db.models import F, Q
 
-from memories.models import EndUser, Fact, Status, Turn
+from memories.models import EndUser, Episode, EpisodeStatus, Fact, Status, Turn
 from memories.pipeline import vectors
 from memories.pipeline.feed import fed
 
 
 def counts_of(person: EndUser) -> dict[str, int]:
-    """Rows of each kind; of facts the active ones."""
+    """Rows of each kind; of facts and episodes the active ones."""
     facts = Fact.objects.of(person.tenant, person)
     return {
         "sessions": person.sessions.count(),
         "turns": person.turns.count(),
         "facts": facts.filter(status=Status.ACTIVE).count(),
-        "episodes": 0,
+        "episodes": Episode.objects.of(person.tenant, person).filter(status=EpisodeStatus.ACTIVE).count(),
     }
 
 

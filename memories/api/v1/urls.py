@@ -3,6 +3,7 @@
 from django.urls import path
 
 from memories.api.v1.views.context import ContextView
+from memories.api.v1.views.episodes import EpisodesView, EpisodeView
 from memories.api.v1.views.extractions import ExtractionRetryView, ExtractionsView, ExtractionView
 from memories.api.v1.views.facts import FactFeedbackView, FactHistoryView, FactRestoreView, FactsView, FactView
 from memories.api.v1.views.memory import MemoryView
@@ -28,6 +29,8 @@ urlpatterns = [
     path("facts/<uuid:fact_id>/restore", FactRestoreView.as_view()),
     path("facts/<uuid:fact_id>/feedback", FactFeedbackView.as_view()),
     path("memory", MemoryView.as_view()),
+    path("episodes", EpisodesView.as_view()),
+    path("episodes/<uuid:episode_id>", EpisodeView.as_view()),
     path("profile", ProfileView.as_view()),
     path("profile/<str:section>", ProfileSectionView.as_view()),
     path("users", PeopleView.as_view()),

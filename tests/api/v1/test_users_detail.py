@@ -47,6 +47,13 @@ def test_counts_the_texts_without_a_vector(hub: Hub, person: EndUser) -> None:
     assert waiting() == 0
 
 
+def test_counts_the_active_episodes(hub: Hub, person: EndUser) -> None:
+    for number, status in enumerate(("active", "active", "pending", "trashed"), start=1):
+        factories.episode(factories.session(person), first_number=number, last_number=number, status=status)
+    factories.episode(factories.session(factories.end_user(hub.tenant)))
+    assert hub.client.get("/users/detail", user_id="用户 1").json()["counts"]["episodes"] == 2
+
+
 @pytest.mark.usefixtures("with_model")
 def test_counts_the_turns_that_extraction_has_yet_to_read(hub: Hub, person: EndUser) -> None:
     turns = [("user", "I moved"), ("assistant", "Where to?"), ("user", "谢谢"), ("assistant", "bye"), ("tool", "{}")]

@@ -49,7 +49,7 @@ class FactsQuery(PageQuery):
     agent_id = AgentId()
 
 
-class FactDeletion(Strict):
+class Deletion(Strict):
     hard = serializers.BooleanField(default=False, help_text="Leave no text, not even in the trash.")
 
 

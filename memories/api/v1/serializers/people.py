@@ -56,7 +56,7 @@ class CountsSerializer(serializers.Serializer[Any]):
     sessions = serializers.IntegerField()
     turns = serializers.IntegerField()
     facts = serializers.IntegerField(help_text="Active ones.")
-    episodes = serializers.IntegerField()
+    episodes = serializers.IntegerField(help_text="Active ones.")
 
 
 class PendingSerializer(serializers.Serializer[Any]):

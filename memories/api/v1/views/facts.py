@@ -12,8 +12,8 @@ from memories.api.endpoints import Endpoint
 from memories.api.schema import etag, if_match, operation
 from memories.api.v1.serializers.facts import (
     ANY_STATUS,
+    Deletion,
     FactChangesSerializer,
-    FactDeletion,
     FactFeedbackSerializer,
     FactSerializer,
     FactsQuery,
@@ -113,12 +113,12 @@ class FactView(FactEndpoint):
         "Forget a fact",
         description="It goes to the trash, and what it says is not taken from a conversation again.",
         scope=Scope.WRITE,
-        parameters=[FactDeletion, if_match()],
+        parameters=[Deletion, if_match()],
         answers={204: None},
         problems=(404, 409, 412, 423),
     )
     def delete(self, request: Request, fact_id: uuid.UUID) -> Response:
-        forget = curation.delete_fact if self.query(FactDeletion)["hard"] else curation.forget_fact
+        forget = curation.delete_fact if self.query(Deletion)["hard"] else curation.forget_fact
         forget(**self.change(fact_id))
         return Response(status=204)
 
