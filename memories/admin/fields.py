@@ -64,6 +64,26 @@ class PhrasesField(forms.CharField):
         """A mapping has none of the validators of text; parse() judged it."""
 
 
+class LinesField(forms.CharField):
+    """Short texts, one a line."""
+
+    def __init__(self, *, longest: int, most: int = 20, rows: int = 3, **kwargs: Any) -> None:
+        self.longest, self.most = longest, most
+        kwargs.setdefault("help_text", "One a line.")
+        super().__init__(widget=UnfoldAdminTextareaWidget(attrs={"rows": rows}), required=False, **kwargs)
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, list) else value
+
+    def to_python(self, value: Any) -> Any:
+        lines = [line.strip() for line in (super().to_python(value) or "").splitlines() if line.strip()]
+        if len(lines) > self.most:
+            raise ValidationError(f"These are {len(lines)} lines; {self.most} are the most.", code="most")
+        if any(len(line) > self.longest for line in lines):
+            raise ValidationError(f"A line may have at most {self.longest} characters.", code="longest")
+        return lines
+
+
 class TextField(forms.CharField):
     """Some lines of text."""
 

@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.db.models import Model
 
+from memories.admin.episodes import EpisodePage
 from memories.admin.facts import FactPage
 from memories.admin.forgetting import DecayPassPage
 from memories.admin.keys import KeyPage
@@ -14,12 +15,24 @@ from memories.admin.runs import RunPage
 from memories.admin.sessions import SessionPage
 from memories.admin.tenants import TenantPage
 from memories.admin.trail import TrailPage
-from memories.models import APIKey, AuditEvent, DecayPass, EndUser, ExtractionRun, Fact, ReviewItem, Session, Tenant
+from memories.models import (
+    APIKey,
+    AuditEvent,
+    DecayPass,
+    EndUser,
+    Episode,
+    ExtractionRun,
+    Fact,
+    ReviewItem,
+    Session,
+    Tenant,
+)
 
 PAGES: tuple[tuple[type[Model], type[Page]], ...] = (
     (ReviewItem, ReviewPage),
     (EndUser, PersonPage),
     (Fact, FactPage),
+    (Episode, EpisodePage),
     (Session, SessionPage),
     (ExtractionRun, RunPage),
     (DecayPass, DecayPassPage),

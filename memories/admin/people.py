@@ -18,7 +18,7 @@ from memories.admin.page import VerbForm
 from memories.admin.profile_page import ProfilePages, sections
 from memories.admin.wording import CUT_OUT
 from memories.audit import Actor
-from memories.models import EndUser, ExtractionRun, Fact, Session, Status
+from memories.models import EndUser, Episode, EpisodeStatus, ExtractionRun, Fact, Session, Status
 
 SHOWN = 10
 FACTS_SHOWN = 25
@@ -91,6 +91,9 @@ class PersonPage(ProfilePages):
         shown: dict[str, Any] = {"person": record}
         if request.user.has_perm("memories.view_fact"):
             shown |= _memory(record)
+        if request.user.has_perm("memories.view_episode"):
+            active = Episode.objects.filter(end_user=record, status=EpisodeStatus.ACTIVE)
+            shown |= {"episodes": active[:SHOWN], "episode_count": active.count()}
         if request.user.has_perm("memories.view_session"):
             shown["sessions"] = record.sessions.select_related("queue", "tenant").order_by("-last_turn_at")[:SHOWN]
         if request.user.has_perm("memories.view_extractionrun"):

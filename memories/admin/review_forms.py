@@ -7,22 +7,24 @@ from django import forms
 from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget
 
 from memories import curation
+from memories.admin.episode_forms import EpisodeWords
 from memories.admin.fields import LineField, TextField
 from memories.admin.page import VerbForm
 from memories.admin.wording import CUT_OUT
 from memories.audit import Actor
 from memories.curation import Seen
-from memories.models import Category, Fact, ReviewItem
+from memories.models import Category, Episode, Fact, ReviewItem
 
 REASON = "Kept with the decision, for your colleagues."
 
 
 class ItemForm(VerbForm):
-    """The versions of the item and of its facts, as they were shown."""
+    """The versions of the item and of what it is about, as they were shown."""
 
     version = forms.IntegerField(widget=forms.HiddenInput)
     fact_version = forms.IntegerField(required=False, widget=forms.HiddenInput)
     known_version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    episode_version = forms.IntegerField(required=False, widget=forms.HiddenInput)
     record: ReviewItem
 
     def __init__(self, data: Any = None, *, record: ReviewItem) -> None:
@@ -36,23 +38,35 @@ class ItemForm(VerbForm):
 
     def target(self) -> dict[str, Any]:
         """What every decision is told: which item, and what was seen of it."""
-        shown = ((self.record.fact, "fact_version"), (self.record.known, "known_version"))
-        facts = {fact.pk: self.cleaned_data[name] for fact, name in shown if fact}
-        return {"item_id": self.record.pk, "seen": Seen(self.cleaned_data["version"], facts)}
+        seen = {
+            about.pk: self.cleaned_data[f"{name}_version"] for name, about in self._about(self.record).items() if about
+        }
+        return {"item_id": self.record.pk, "seen": Seen(self.cleaned_data["version"], seen)}
 
     @staticmethod
-    def _now_there(record: ReviewItem) -> dict[str, int | None]:
-        fact, known = record.fact, record.known
-        return {
-            "version": record.version,
-            "fact_version": fact.version if fact else None,
-            "known_version": known.version if known else None,
-        }
+    def _about(record: ReviewItem) -> dict[str, Fact | Episode | None]:
+        return {"fact": record.fact, "known": record.known, "episode": record.episode}
+
+    def _now_there(self, record: ReviewItem) -> dict[str, int]:
+        seen = {f"{name}_version": about.version for name, about in self._about(record).items() if about}
+        return {"version": record.version, **seen}
 
 
 class ApproveItemForm(ItemForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         return f"{curation.approve_item(**self.target(), actor=actor, now=now)} is approved."
+
+
+class EditItemForm(EpisodeWords, ItemForm):
+    """A poor episode in the operator's own words."""
+
+    def __init__(self, data: Any = None, *, record: ReviewItem) -> None:
+        super().__init__(data, record=record)
+        self.begin_with(record.episode)
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        item = curation.approve_edited(**self.target(), changes=self.said(), actor=actor, now=now)
+        return f"{item} is approved: what you wrote is served, as an operator's word.{self.told(item.episode)}"
 
 
 class KeepBothForm(ItemForm):

@@ -7,11 +7,12 @@ from django.db.models import CharField, Q, QuerySet
 from django.db.models.functions import Cast
 
 from memories import curation
-from memories.admin import review_wording
+from memories.admin import episode_wording, review_wording
 from memories.admin.authors import ANONYMOUS
+from memories.admin.episode_page import range_of
 from memories.admin.fact_page import citations
 from memories.admin.segments import Segment, diff
-from memories.models import ActorKind, Fact, Operator, ProfileSection, ReviewItem
+from memories.models import ActorKind, Episode, Fact, Operator, ProfileSection, ReviewItem
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,16 @@ def shown_of(item: ReviewItem) -> dict[str, Any]:
         "siblings": siblings(item),
         "decider": _decider(item),
         "may_undo": curation.may_undo(item),
+        **(_shown_of_episode(item.episode) if item.episode else {}),
+    }
+
+
+def _shown_of_episode(episode: Episode) -> dict[str, Any]:
+    return {
+        "episode": episode,
+        "flaws": episode_wording.flaws_of(episode.flaws),
+        "poor": episode_wording.why_poor(episode),
+        "range": range_of(episode),
     }
 
 
@@ -49,6 +60,8 @@ def texts(item: ReviewItem) -> list[Segment]:
         stands = ProfileSection.objects.filter(end_user=item.end_user_id, section=item.proposed_section.section)
         before = stands.values_list("summary", flat=True).first() if item.state == ReviewItem.State.OPEN else None
         return diff(item.proposed_section.before if before is None else before, item.proposed_section.after)
+    if item.episode:
+        return [Segment(item.episode.summary)]
     if item.fact and item.known:
         return diff(item.known.content, item.fact.content)
     if item.fact:

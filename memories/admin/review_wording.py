@@ -55,6 +55,7 @@ def effects_of(item: ReviewItem) -> dict[str, str]:
     """What each decision would do, by its name, in a short line."""
     return {
         Choice.APPROVE: _approving(item),
+        Choice.EDIT: "It is served from now on, in your words: no job and no key changes it afterwards.",
         Choice.KEEP_BOTH: _keeping(item),
         Choice.MERGE: "One of the two stays, with a text of yours and the evidence of both. The other is superseded.",
         Choice.REJECT: _rejecting(item),
@@ -64,6 +65,8 @@ def effects_of(item: ReviewItem) -> dict[str, str]:
 def _approving(item: ReviewItem) -> str:
     if item.proposed_section_id:
         return "The proposed text takes the place of the section."
+    if item.episode_id:
+        return "It is served from now on, as it stands."
     if item.fact is None:
         return "It is archived, and served no longer."
     if item.known is None or item.known.status != Status.ACTIVE:
@@ -83,6 +86,8 @@ def _keeping(item: ReviewItem) -> str:
 def _rejecting(item: ReviewItem) -> str:
     if item.proposed_section_id:
         return "The section stays as it is."
+    if item.episode_id:
+        return "It goes to the trash, and no other is made of the same turns. Until it is purged it can be restored."
     if item.fact is None:
         return "It is still true: nothing changes."
     if item.kind == Kind.DUPLICATE:

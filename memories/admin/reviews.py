@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from memories.admin import cells
 from memories.admin.columns import column
 from memories.admin.page import RecordPage, VerbForm
-from memories.admin.review_forms import ApproveItemForm, KeepBothForm, MergeForm, RejectItemForm, UndoForm
+from memories.admin.review_forms import ApproveItemForm, EditItemForm, KeepBothForm, MergeForm, RejectItemForm, UndoForm
 from memories.admin.review_page import shown_of
 from memories.admin.review_wording import KIND_COLOURS, STATE_COLOURS, state_of
 from memories.models import ReviewItem
@@ -45,6 +45,7 @@ class ReviewPage(RecordPage):
     page_template = "memories/review_item.html"
     verbs: ClassVar[dict[str, type[VerbForm]]] = {
         "approve": ApproveItemForm,
+        "edit": EditItemForm,
         "keep_both": KeepBothForm,
         "merge": MergeForm,
         "reject": RejectItemForm,
@@ -52,17 +53,21 @@ class ReviewPage(RecordPage):
     }
     list_display = ("statement", "kind_shown", "why", "about", "person", "state_shown", "waits_since")
     list_filter = ("kind", StateFilter, "tenant")
-    list_select_related = ("fact", "known", "proposed_section", "end_user", "tenant", "extraction")
+    list_select_related = ("fact", "known", "proposed_section", "episode__session", "end_user", "tenant", "extraction")
     ordering = ("created_at", "id")
     empty_title = "Nothing waits for a decision"
     empty_hint = (
         "What only an assistant or a tool said, what contradicts an operator, possible duplicates, and text that looks "
-        "like a secret or an instruction come here. For what was decided, filter by state."
+        "like a secret or an instruction come here, and episodes that say too little. For what was decided, filter by "
+        "state."
     )
 
     @column("What is proposed")
     def statement(self, item: ReviewItem) -> SafeString:
-        section, fact = item.proposed_section, item.fact or item.known
+        fact = item.fact or item.known
+        if fact is None and item.episode:
+            return cells.statement(item.episode.summary)
+        section = item.proposed_section
         return cells.statement(section.after if section else fact.content if fact else "")
 
     @column("Kind", label=KIND_COLOURS, ordering="kind")
@@ -76,7 +81,7 @@ class ReviewPage(RecordPage):
     @column("About")
     def about(self, item: ReviewItem) -> SafeString:
         section, fact = item.proposed_section, item.fact or item.known
-        category = fact.get_category_display() if fact else "–"
+        category = fact.get_category_display() if fact else "Episode" if item.episode_id else "–"
         return cells.two_lines(f"Profile: {section.get_section_display()}" if section else category, item.tenant.slug)
 
     @column("End user")

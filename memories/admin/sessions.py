@@ -18,14 +18,25 @@ from memories.admin.page import VerbForm
 from memories.admin.session_deletion import DeletablePage
 from memories.admin.template_tags import TURNS_SHOWN
 from memories.admin.wording import KINDS
-from memories.audit import Actor
-from memories.models import ExtractionRun, Session, SessionQueue, Turn
-from memories.pipeline import working_memory
+from memories.audit import (
+    Actor,
+)
+from memories.models import (
+    Episode,
+    ExtractionRun,
+    Session,
+    SessionQueue,
+    Turn,
+)
+from memories.pipeline import (
+    working_memory,
+)
 from memories.pipeline.debounce import status_of
 from memories.pipeline.leaving import Window
 
 TURN_CLIP = 4_000
 RUNS_SHOWN = 5
+EPISODES_SHOWN = 10
 
 
 class RetryForm(VerbForm):
@@ -95,6 +106,8 @@ class SessionPage(DeletablePage):
         }
         if request.user.has_perm("memories.view_extractionrun"):
             shown["runs"] = ExtractionRun.objects.filter(session=record)[:RUNS_SHOWN]
+        if request.user.has_perm("memories.view_episode"):
+            shown["episodes"] = Episode.objects.filter(session=record).order_by("-first_number")[:EPISODES_SHOWN]
         return shown
 
 

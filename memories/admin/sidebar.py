@@ -16,6 +16,7 @@ MENU: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         (
             ("End users", "group", "enduser"),
             ("Facts", "lightbulb", "fact"),
+            ("Episodes", "auto_stories", "episode"),
             ("Sessions", "forum", "session"),
             ("Extraction runs", "neurology", "extractionrun"),
             ("Forgetting", "auto_delete", "decaypass"),

@@ -12,11 +12,22 @@ from django.urls import reverse
 from django_q.models import Schedule
 
 from memories.admin.site import HubAdminSite
-from memories.models import APIKey, AuditEvent, EndUser, ExtractionRun, Fact, Operator, ReviewItem, Session, Tenant
+from memories.models import (
+    APIKey,
+    AuditEvent,
+    EndUser,
+    Episode,
+    ExtractionRun,
+    Fact,
+    Operator,
+    ReviewItem,
+    Session,
+    Tenant,
+)
 from tests import factories
 from tests.admin.pages import list_of, page_of, text_of
 
-MODELS = [ReviewItem, EndUser, Fact, Session, ExtractionRun, APIKey, Tenant, AuditEvent, Operator, Group]
+MODELS = [ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, APIKey, Tenant, AuditEvent, Operator, Group]
 
 
 @pytest.fixture
@@ -26,7 +37,8 @@ def records(db: None) -> list[object]:
     session = factories.session(person)
     key, _ = factories.api_key(person.tenant)
     item = factories.review_item(factories.fact(person, "Likes tea", status="pending"))
-    return [person, session, key, factories.fact(person), item, factories.run(session), person.tenant]
+    episode = factories.episode(session)
+    return [person, session, key, factories.fact(person), episode, item, factories.run(session), person.tenant]
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -69,7 +81,7 @@ def test_nothing_is_deleted_by_a_raw_form(admin: Client, records: list[Any]) -> 
 
 
 def test_facts_people_sessions_and_runs_are_not_added_by_a_raw_form(admin: Client) -> None:
-    for model in (Fact, EndUser, Session, ExtractionRun, ReviewItem, AuditEvent):
+    for model in (Fact, Episode, EndUser, Session, ExtractionRun, ReviewItem, AuditEvent):
         assert admin.get(f"{list_of(model)}add/").status_code == 403
 
 
@@ -92,13 +104,15 @@ NONSENSE = [
     "status__exact=nothing",
     "status__exact=%00",
     "state=nothing",
+    "quality=nothing",
+    "session__id__exact=x",
     "kind__exact=%00",
     "tenant__slug=x",
     "end_user__external_id=x",
 ]
 
 
-@pytest.mark.parametrize("model", [ReviewItem, EndUser, Fact, Session, ExtractionRun, AuditEvent])
+@pytest.mark.parametrize("model", [ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, AuditEvent])
 @pytest.mark.parametrize("query", NONSENSE)
 def test_nonsense_in_an_address_is_never_a_server_error(
     admin: Client, records: list[Any], model: type[Model], query: str

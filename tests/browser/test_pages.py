@@ -9,6 +9,7 @@ from memories.models import (
     APIKey,
     AuditEvent,
     EndUser,
+    Episode,
     ExtractionRun,
     Fact,
     Operator,
@@ -24,7 +25,18 @@ from tests.browser.conftest import DESK, PHONE, Open
 pytestmark = pytest.mark.browser
 
 TRAP = '"><img src=x onerror="alert(1)"><script>alert(2)</script><i x-data x-init="alert(3)">{{ alert(4) }}'
-LISTS: list[type[Model]] = [ReviewItem, EndUser, Fact, Session, ExtractionRun, APIKey, Tenant, AuditEvent, Operator]
+LISTS: list[type[Model]] = [
+    ReviewItem,
+    EndUser,
+    Fact,
+    Episode,
+    Session,
+    ExtractionRun,
+    APIKey,
+    Tenant,
+    AuditEvent,
+    Operator,
+]
 
 # The contrast of an element's text to what is behind it (WCAG 2.2), colours resolved by the browser itself.
 CONTRAST = """
@@ -66,7 +78,10 @@ def world(operator: Operator) -> list[str]:
     factories.profile_revision(person, f"在物流公司工作 {TRAP}", before=TRAP, extraction=run, reason=TRAP)
     key, _ = factories.api_key(tenant, name=TRAP)
     item = factories.review_item(fact, note=TRAP)
-    records: list[Model] = [item, person, fact, session, run, key, tenant, operator]
+    words = {"key_topics": [TRAP, "花生"], "actions_taken": [TRAP], "outcomes": [TRAP]}
+    episode = factories.episode(session, f"说到花生过敏 {TRAP}", last_number=3, **words)
+    poor = factories.poor_episode(factories.session(person, turns, agent_id=TRAP), TRAP, last_number=3, **words)
+    records: list[Model] = [item, poor, person, fact, episode, session, run, key, tenant, operator]
     section = reverse("admin:memories_enduser_profile", args=[person.pk, "work_context"])
     return [reverse("admin:index"), *map(list_of, LISTS), *map(page_of, records), f"{list_of(APIKey)}add/", section]
 
@@ -96,6 +111,9 @@ def test_hostile_text_is_shown_and_not_run(open_page: Open, world: list[str], op
     page.goto(page_of(Fact.objects.get()))
     expect(page.locator("#content-now")).to_contain_text(TRAP)
     expect(page.locator(".hub-cited p")).to_contain_text(TRAP)
+    page.goto(page_of(Episode.objects.get(status="active")))
+    expect(page.locator("#content-now")).to_contain_text(TRAP)
+    expect(page.locator(".hub-lists")).to_contain_text(TRAP)
     page.goto(page_of(EndUser.objects.get()))
     expect(page.locator(".hub-name")).to_contain_text(TRAP)
     assert page.locator("[x-init='alert(3)']").count() == 0

@@ -1,0 +1,87 @@
+"""Episodes: the list, the page, and the verbs edit, pin, unpin, forget and restore."""
+
+from typing import Any, ClassVar
+
+from django.contrib.admin import SimpleListFilter
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from memories import conf
+from memories.admin import cells, episode_wording
+from memories.admin.columns import column
+from memories.admin.episode_forms import EditForm, ForgetForm, PinForm, RestoreForm, UnpinForm
+from memories.admin.episode_page import acts_on, range_of
+from memories.admin.page import RecordPage, VerbForm
+from memories.admin.wording import KINDS
+from memories.models import Episode, EpisodeStatus, ReviewItem
+
+
+class QualityFilter(SimpleListFilter):
+    title = "quality"
+    parameter_name = "quality"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("good", "Good"), ("poor", "Poor")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Episode]) -> QuerySet[Episode]:
+        # By the hub's own number: a list may be of many tenants.
+        least = conf.hub_rules().episode_quality
+        asked = {"good": queryset.filter(quality__gte=least), "poor": queryset.filter(quality__lt=least)}
+        return asked.get(self.value() or "", queryset)
+
+
+class EpisodePage(RecordPage):
+    page_template = "memories/episode.html"
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {
+        "edit": EditForm,
+        "pin": PinForm,
+        "unpin": UnpinForm,
+        "forget": ForgetForm,
+        "restore": RestoreForm,
+    }
+    list_display = ("statement", "person", "state", "importance_shown", "quality_shown", "ended")
+    list_filter = ("status", QualityFilter, "tenant")
+    list_select_related = ("end_user", "tenant", "session")
+    search_fields = ("summary", "end_user__external_id")
+    search_help_text = "Search summary or end user"
+    ordering = ("-ended_at", "-id")
+    empty_title = "No episodes yet"
+    empty_hint = "A session is summed up when its turns leave working memory, when it ends, or when it falls idle."
+
+    @column("Episode")
+    def statement(self, episode: Episode) -> SafeString:
+        return cells.statement(episode.summary)
+
+    @column("End user")
+    def person(self, episode: Episode) -> SafeString:
+        return cells.person(episode.end_user)
+
+    @column("Status", label=KINDS, ordering="status")
+    def state(self, episode: Episode) -> str:
+        return episode.status
+
+    @column("Importance", ordering="importance")
+    def importance_shown(self, episode: Episode) -> SafeString:
+        return cells.meter(episode.importance)
+
+    @column("Quality", ordering="quality")
+    def quality_shown(self, episode: Episode) -> SafeString:
+        return cells.meter(episode.quality)
+
+    @column("Happened", ordering="ended_at")
+    def ended(self, episode: Episode) -> SafeString | str:
+        return cells.moment(episode.ended_at)
+
+    def gather(self, request: HttpRequest, record: Episode) -> dict[str, Any]:
+        shown: dict[str, Any] = {
+            "episode": record,
+            "live": record.status != EpisodeStatus.TRASHED,
+            "flaws": episode_wording.flaws_of(record.flaws),
+            "because": episode_wording.why_it_stays(record),
+            "acts": acts_on(record),
+            "waiting": ReviewItem.objects.waiting().filter(episode=record),
+        }
+        if request.user.has_perm("memories.view_session"):
+            shown["range"] = range_of(record)
+        return shown

@@ -1,0 +1,319 @@
+"""Episodes in the admin: the list, the page, the verbs, and where else they are shown."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.messages import get_messages
+from django.test import Client
+from django.utils import timezone
+
+from memories import curation
+from memories.admin import episode_page, episode_wording
+from memories.models import AuditEvent, EndUser, Episode, Operator, Session
+from tests import factories
+from tests.admin.conftest import signed_in
+from tests.admin.pages import HOSTILE, LIST_BUDGET, PAGE_BUDGET, list_of, page_of, queries_of, shows_harmless, text_of
+from tests.factories import NOW
+
+WORDS = {
+    "summary": "要了五月的发票",
+    "key_topics": "发票\n\n 账单 ",
+    "actions_taken": "",
+    "outcomes": "已寄出",
+    "importance": "0.8",
+}
+VERBS: dict[str, dict[str, str]] = {"edit": WORDS, "pin": {}, "unpin": {}, "forget": {}}
+
+
+@pytest.fixture
+def session(db: None) -> Session:
+    person = factories.end_user(factories.tenant(slug="acme-prod"), external_id="usr_1000", display_name="华桂珍")
+    turns = [("user", "Where is my invoice?"), ("assistant", "Here it is."), ("user", "Thanks")]
+    return factories.session(person, turns, session_id="billing", agent_id="support")
+
+
+@pytest.fixture
+def episode(session: Session) -> Episode:
+    lists = {"key_topics": ["invoices"], "actions_taken": ["Looked it up"], "outcomes": ["Sent again"]}
+    return factories.episode(session, last_number=2, **lists)
+
+
+def send(client: Client, episode: Episode, verb: str, **over: Any) -> Any:
+    version = Episode.objects.get(pk=episode.pk).version
+    return client.post(page_of(episode, verb), {"version": version, **VERBS.get(verb, {}), **over})
+
+
+def said(response: Any) -> str:
+    return " ".join(str(message) for message in get_messages(response.wsgi_request))
+
+
+def fresh(episode: Episode) -> Episode:
+    return Episode.objects.get(pk=episode.pk)
+
+
+class TestTheList:
+    def test_shows_what_happened_last_first(self, admin: Client, session: Session, episode: Episode) -> None:
+        later = factories.episode(session, "Said thanks", first_number=3, last_number=3, now=NOW + timedelta(hours=1))
+        page = admin.get(list_of(Episode))
+        assert list(page.context["cl"].result_list) == [later, episode]
+        for shown in ("Said thanks", "华桂珍", "usr_1000", "Active", "60 %", "90 %", "title="):
+            assert shown in text_of(page)
+
+    @pytest.mark.parametrize(
+        ("query", "found"),
+        [
+            ({"q": "INVOICE"}, {"good"}),
+            ({"q": "usr_1000"}, {"good", "poor"}),
+            ({"q": "nothing"}, set()),
+            ({"quality": "good"}, {"good"}),
+            ({"quality": "poor"}, {"poor"}),
+            ({"status__exact": "pending"}, {"poor"}),
+            ({"tenant__id__exact": "{tenant}"}, {"good", "poor"}),
+            ({"session__id__exact": "{session}"}, {"good"}),
+            ({"end_user__id__exact": "{end_user}"}, {"good", "poor"}),
+        ],
+    )
+    def test_is_searched_and_filtered(
+        self, admin: Client, session: Session, episode: Episode, query: dict[str, str], found: set[str]
+    ) -> None:
+        poor = factories.poor_episode(factories.session(session.end_user)).episode
+        factories.episode(factories.session(factories.end_user()), "Somebody else's", quality=0.5, status="trashed")
+        ids = {"tenant": session.tenant_id, "session": session.pk, "end_user": session.end_user_id}
+        asked = {name: value.format(**ids) for name, value in query.items()}
+        names = {episode.pk: "good", poor.pk: "poor"}  # type: ignore[union-attr]
+        shown = admin.get(list_of(Episode), asked).context["cl"].result_list
+        assert {names[row.pk] for row in shown if row.pk in names} == found
+        assert len(shown) == len(found) + (asked == {"quality": "good"})
+
+    def test_takes_few_queries(self, admin: Client, session: Session) -> None:
+        for _ in range(30):
+            factories.episode(factories.session(factories.end_user(session.tenant)))
+        assert len(admin.get(list_of(Episode)).context["cl"].result_list) == 25
+        assert queries_of(admin, list_of(Episode)) <= LIST_BUDGET
+
+    def test_says_where_they_come_from_when_there_are_none(self, admin: Client) -> None:
+        page = text_of(admin.get(list_of(Episode)))
+        assert "No episodes yet" in page
+        assert "when it ends" in page
+
+
+class TestThePage:
+    def test_shows_what_it_says_and_the_turns_of_its_range_alone(self, admin: Client, episode: Episode) -> None:
+        page = text_of(admin.get(page_of(episode)))
+        for shown in (
+            "invoice of May",
+            "invoices",
+            "Looked it up",
+            "Sent again",
+            "Where is my invoice?",
+            "Here it is.",
+        ):
+            assert shown in page
+        assert "Thanks" not in page
+        assert f"{page_of(episode.session)}?page=1#turn-1" in page
+
+    def test_shows_a_bounded_part_of_a_long_range(
+        self, admin: Client, session: Session, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(episode_page, "TURNS_SHOWN", 2)
+        monkeypatch.setattr(episode_page, "TURN_CLIP", 5)
+        page = text_of(admin.get(page_of(factories.episode(session, last_number=3))))
+        for shown in ("The first 2 turns", "1 more in session", "Where…"):
+            assert shown in page
+        assert "is my invoice?" not in page
+
+    def test_shows_no_turns_to_those_who_may_not_see_them(
+        self, staff_who_may: Callable[..., Client], episode: Episode
+    ) -> None:
+        page = text_of(staff_who_may("view_episode").get(page_of(episode)))
+        assert "invoice of May" in page
+        for hidden in ("Where is my invoice?", "billing", "华桂珍", page_of(episode, "edit")):
+            assert hidden not in page
+
+    @pytest.mark.parametrize(
+        ("over", "told"),
+        [
+            ({}, "Never fades."),
+            ({"forget_at": NOW + timedelta(days=90)}, "Fades on <time"),
+            ({"forget_at": NOW, "pinned": True}, "Never fades: it is pinned."),
+            ({"binding": True}, "Never fades: it is an operator&#x27;s word."),
+            ({"status": "trashed", "trashed_at": NOW, "pinned": True}, "Not served: it is in the trash."),
+            ({"expires_at": timezone.now() + timedelta(hours=3, minutes=5)}, "in 3 h"),
+        ],
+    )
+    def test_tells_when_it_will_be_forgotten(
+        self, admin: Client, episode: Episode, over: dict[str, Any], told: str
+    ) -> None:
+        Episode.objects.update(**over)
+        assert told in text_of(admin.get(page_of(episode)))
+
+    def test_tells_its_flaws_in_words(self, admin: Client, episode: Episode) -> None:
+        Episode.objects.update(flaws=["too_short", "unheard_of"])
+        page = text_of(admin.get(page_of(episode)))
+        assert episode_wording.FLAWS["too_short"] in page
+        assert "unheard_of" in page
+
+    @pytest.mark.parametrize(
+        ("over", "verbs"),
+        [
+            ({}, {"edit", "pin", "forget"}),
+            ({"status": "pending"}, {"edit", "pin", "forget"}),
+            ({"pinned": True, "binding": True}, {"edit", "unpin", "forget"}),
+            ({"binding": True}, {"edit", "pin", "unpin", "forget"}),
+            ({"status": "trashed", "binding": True}, {"restore"}),
+        ],
+    )
+    def test_offers_what_makes_sense(
+        self, admin: Client, episode: Episode, over: dict[str, Any], verbs: set[str]
+    ) -> None:
+        Episode.objects.update(**over)
+        page = text_of(admin.get(page_of(episode)))
+        assert set(re.findall(r'action="\S*/episode/[0-9a-f-]+/(\w+)/"', page)) == verbs
+
+    def test_names_who_made_which_version(self, admin: Client, administrator: Operator, episode: Episode) -> None:
+        send(admin, episode, "pin")
+        send(admin, episode, "forget")
+        page = text_of(admin.get(page_of(episode)))
+        for shown in (f"Forget by {administrator.username}", f"Pin by {administrator.username}", "version 3", "now 3"):
+            assert shown in page
+
+    def test_leads_to_what_waits_about_it(self, admin: Client, session: Session) -> None:
+        item = factories.poor_episode(session)
+        assert item.episode
+        page = text_of(admin.get(page_of(item.episode)))
+        assert page_of(item) in page
+        assert "Held: it is served nowhere" in page
+
+    def test_takes_few_queries(self, admin: Client, episode: Episode) -> None:
+        send(admin, episode, "pin")
+        assert queries_of(admin, page_of(episode)) <= PAGE_BUDGET
+
+    def test_hostile_text_is_harmless(self, admin: Client, session: Session) -> None:
+        session.turns.update(content=HOSTILE)
+        lists = {"key_topics": [HOSTILE], "actions_taken": [HOSTILE], "outcomes": [HOSTILE], "flaws": [HOSTILE[:40]]}
+        episode = factories.episode(session, HOSTILE, extractor=HOSTILE, **lists)
+        for address in (page_of(episode), list_of(Episode), page_of(session), page_of(session.end_user)):
+            assert shows_harmless(admin.get(address)), address
+
+
+class TestTheVerbs:
+    def test_an_edit_is_the_operators_word(self, admin: Client, administrator: Operator, episode: Episode) -> None:
+        response = send(admin, episode, "edit")
+        assert (response.status_code, response["Location"]) == (302, page_of(episode))
+        after = fresh(episode)
+        assert (after.summary, after.key_topics, after.actions_taken) == ("要了五月的发票", ["发票", "账单"], [])
+        assert (after.importance, after.binding, after.extractor) == (0.8, True, "operator")
+        event = AuditEvent.objects.get(object_id=episode.pk)
+        assert (event.verb, event.actor_id) == ("edit", str(administrator.pk))
+        assert event.request_id == response["X-Request-ID"]
+
+    @pytest.mark.parametrize(
+        "over",
+        [
+            {"summary": ""},
+            {"summary": "x" * 201},
+            {"key_topics": "x" * 201},
+            {"outcomes": "x\n" * 21},
+            {"importance": "1.1"},
+            {"importance": "nan"},
+            {"version": ""},
+        ],
+    )
+    def test_a_bad_edit_is_refused_and_what_was_typed_is_kept(
+        self, admin: Client, episode: Episode, over: dict[str, str]
+    ) -> None:
+        response = send(admin, episode, "edit", **over)
+        assert response.status_code == 400
+        assert any(typed in text_of(response) for typed in ("账单", "已寄出"))
+        assert fresh(episode).version == 1
+
+    def test_a_secret_is_cut_out_and_told(self, admin: Client, episode: Episode) -> None:
+        response = send(admin, episode, "edit", outcomes="My password is hunter2hunter2")
+        assert "A secret was cut out" in said(response)
+        assert not Episode.objects.filter(outcomes__icontains="hunter2").exists()
+        assert "A secret" not in said(send(signed_in(factories.operator()), episode, "edit"))
+
+    def test_pin_and_let_fade(self, admin: Client, episode: Episode) -> None:
+        assert send(admin, episode, "pin").status_code == 302
+        assert (fresh(episode).pinned, fresh(episode).binding) == (True, True)
+        assert send(admin, episode, "unpin").status_code == 302
+        assert (fresh(episode).pinned, fresh(episode).binding) == (False, False)
+
+    def test_forget_and_restore(self, admin: Client, episode: Episode) -> None:
+        assert send(admin, episode, "forget").status_code == 302
+        assert fresh(episode).status == "trashed"
+        assert send(admin, episode, "restore").status_code == 302
+        assert fresh(episode).status == "active"
+        assert send(admin, episode, "restore").status_code == 409
+
+    @pytest.mark.parametrize("verb", VERBS)
+    def test_messages_titles_and_addresses_hold_no_content(self, admin: Client, episode: Episode, verb: str) -> None:
+        response = send(admin, episode, verb)
+        page = admin.get(page_of(episode))
+        told = f"{said(response)} {page.context['title']} {response['Location']}"
+        assert str(episode.pk) in told
+        assert not any(text in told for text in ("invoice", "发票", "华桂珍", "usr_1000"))
+
+    @pytest.mark.parametrize("verb", VERBS)
+    def test_the_second_of_two_operators_is_told_and_may_send_it_again(
+        self, admin: Client, episode: Episode, verb: str
+    ) -> None:
+        send(signed_in(factories.operator()), episode, "edit", summary="By somebody else")
+        response = send(admin, episode, verb, version=1)
+        assert response.status_code == 412
+        assert "Somebody changed this meanwhile: look again." in text_of(response)
+        assert fresh(episode).summary == "By somebody else"
+        form = response.context["forms"][verb]
+        assert admin.post(page_of(episode, verb), dict(form.data)).status_code == 302
+
+    @pytest.mark.parametrize("verb", [*VERBS, "restore"])
+    def test_need_the_permission_and_a_post(
+        self, admin: Client, staff_who_may: Callable[..., Client], episode: Episode, verb: str
+    ) -> None:
+        assert send(staff_who_may("view_episode"), episode, verb).status_code == 403
+        assert admin.get(page_of(episode, verb)).status_code == 302
+        assert send(Client(), episode, verb).status_code == 302
+        assert fresh(episode).version == 1
+
+    def test_a_person_erased_meanwhile_is_not_found(self, admin: Client, episode: Episode) -> None:
+        EndUser.objects.filter(pk=episode.end_user_id).delete()
+        assert admin.post(page_of(episode, "pin"), {"version": 1}).status_code == 404
+
+
+class TestElsewhere:
+    def test_a_person_shows_the_newest_and_their_number(self, admin: Client, session: Session) -> None:
+        for number in range(12):
+            factories.episode(session, f"Episode-{number:02}", first_number=number + 1, last_number=number + 1,
+                              now=NOW + timedelta(hours=number))  # fmt: skip
+        factories.poor_episode(factories.session(session.end_user), "Too poor to show")
+        page = text_of(admin.get(page_of(session.end_user)))
+        assert f"{list_of(Episode)}?end_user__id__exact={session.end_user_id}" in page
+        assert "All 12" in page
+        assert "Episode-11" in page
+        assert "Episode-01" not in page
+        assert "Too poor to show" not in page
+
+    def test_a_session_shows_its_own(self, admin: Client, session: Session, episode: Episode) -> None:
+        other = factories.session(session.end_user)
+        page = text_of(admin.get(page_of(session)))
+        assert page_of(episode) in page
+        assert f"{list_of(Episode)}?session__id__exact={session.pk}" in page
+        page = text_of(admin.get(page_of(other)))
+        assert page_of(episode) not in page
+        assert "has not been summed up yet" in page
+
+    def test_those_who_may_not_see_them_are_not_shown_any(
+        self, staff_who_may: Callable[..., Client], session: Session, episode: Episode
+    ) -> None:
+        reader = staff_who_may("view_enduser", "view_session")
+        for address in (page_of(session), page_of(session.end_user)):
+            assert "invoice of May" not in text_of(reader.get(address))
+
+    def test_the_page_of_a_rejected_one_offers_to_restore_it(self, admin: Client, session: Session) -> None:
+        item = factories.poor_episode(session)
+        curation.reject_item(item_id=item.pk, actor=factories.COMMAND, now=NOW, reason="Says nothing")
+        assert item.episode
+        assert "Restore this episode" in text_of(admin.get(page_of(item.episode)))
