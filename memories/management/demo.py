@@ -1,9 +1,10 @@
-"""The demo: one bilingual person with finished conversations, facts and a profile, so that a new hub is not empty.
+"""The demo: one bilingual person with conversations, facts, episodes and a profile, so that a new hub is not empty.
 
 Everything is written as it would stand after extraction: no queue row is armed and no model is called.
 """
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,10 +13,11 @@ from django.db import transaction
 from memories import audit, conf, curation
 from memories.audit import Actor
 from memories.llm import tokens
-from memories.management.demo_text import CONVERSATIONS, PROFILE, Conversation, Statement
+from memories.management.demo_text import CONVERSATIONS, PROFILE, Conversation, Happening, Statement
 from memories.models import (
     ActorKind,
     EndUser,
+    Episode,
     ExtractionRun,
     Fact,
     FactEvidence,
@@ -100,7 +102,7 @@ def _person(tenant: Tenant, *, now: datetime) -> EndUser:
 
 
 def _converse(person: EndUser, conversation: Conversation, *, now: datetime) -> None:
-    """One finished conversation: its turns, the run that read them, and the facts that it found."""
+    """One finished conversation: its turns, its episodes, the run that read them, and the facts that it found."""
     turns = _turns(person, conversation, now=now)
     session = turns[0].session
     run = ExtractionRun.objects.create(
@@ -120,6 +122,8 @@ def _converse(person: EndUser, conversation: Conversation, *, now: datetime) -> 
     )
     for statement in conversation.statements:
         _fact(run, turns[statement.turn - 1], statement, now=now)
+    for happening in conversation.happenings:
+        _episode(turns[happening.first - 1 : happening.last], happening, now=now)
 
 
 def _turns(person: EndUser, conversation: Conversation, *, now: datetime) -> list[Turn]:
@@ -137,7 +141,7 @@ def _turns(person: EndUser, conversation: Conversation, *, now: datetime) -> lis
         last_turn_at=now,
     )
     SessionQueue.objects.create(session=session, extracted_number=len(counts))
-    WorkingMemory.objects.create(session=session)
+    WorkingMemory.objects.create(session=session, episode_number=len(counts))
     return Turn.objects.bulk_create(
         Turn(
             tenant=person.tenant,
@@ -181,6 +185,32 @@ def _fact(run: ExtractionRun, turn: Turn, statement: Statement, *, now: datetime
     if fact.status == Status.PENDING:
         ask(Question(ReviewItem.Reason.ASSISTANT_TRUST, fact), run=run, now=now)
     return fact
+
+
+def _episode(turns: Sequence[Turn], happening: Happening, *, now: datetime) -> Episode:
+    episode = Episode(
+        tenant=turns[0].tenant,
+        end_user=turns[0].end_user,
+        session=turns[0].session,
+        first_number=happening.first,
+        last_number=happening.last,
+        fed_turns=len(turns),
+        key_topics=list(happening.key_topics),
+        actions_taken=list(happening.actions_taken),
+        outcomes=list(happening.outcomes),
+        importance=happening.importance,
+        quality=1.0,
+        extractor=EXTRACTOR,
+        prompt_version=PROMPT_VERSION,
+        started_at=turns[0].created_at,
+        ended_at=turns[-1].created_at,
+        created_at=now,
+        updated_at=now,
+        decay_score=happening.importance,
+    )
+    episode.say(happening.summary)
+    episode.save()
+    return episode
 
 
 def _speak_as_operator(person: EndUser, operator: Operator, *, now: datetime) -> None:

@@ -18,12 +18,26 @@ class Statement:
 
 
 @dataclass(frozen=True)
+class Happening:
+    """An episode and the turns (1, 2, …) that it tells of; importance is 0..1."""
+
+    first: int
+    last: int
+    summary: str
+    importance: float
+    key_topics: tuple[str, ...] = ()
+    actions_taken: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Conversation:
     session_id: str
     agent_id: str
     days_ago: int
     turns: tuple[tuple[str, str], ...]
     statements: tuple[Statement, ...]
+    happenings: tuple[Happening, ...]
 
 
 PROFILE = {
@@ -68,6 +82,14 @@ CONVERSATIONS = (
             Statement("Could use PostgreSQL's logical replication for streaming", "knowledge", 6,
                       "PostgreSQL's logical replication might do", confidence=0.75, importance=0.4),
         ),
+        happenings=(
+            Happening(1, 4, "Told of the shipment tracking pipeline, and of the plan to stream it before November",
+                      0.7, key_topics=("shipment tracking", "event streaming"), actions_taken=("Suggested Kafka",)),
+            Happening(5, 8, "Kafka was turned down as too big for a team of three; logical replication was taken up "
+                      "instead", 0.8, key_topics=("Kafka", "logical replication", "team dinner"),
+                      actions_taken=("Suggested logical replication",),
+                      outcomes=("Nothing that needs its own cluster", "Short answers with one example")),
+        ),
     ),
     Conversation(
         session_id="周末计划",
@@ -90,6 +112,11 @@ CONVERSATIONS = (
             Statement("住在杭州,去年从上海搬来", "context", 5, "我住在杭州,去年从上海搬过来的", key="home_city"),
             Statement("今天有点累", "context", 5, "今天有点累", key="current_mood", confidence=0.8, importance=0.3),
             Statement("喜欢手冲咖啡,跑完步要喝一杯", "preference", 7, "我喜欢手冲咖啡", key="coffee", importance=0.5),
+        ),
+        happenings=(
+            Happening(1, 8, "聊了半程马拉松的准备:膝盖恢复得不错,周末用徒步代替长跑,当天先休息", 0.6,
+                      key_topics=("半程马拉松", "膝盖", "徒步"), actions_taken=("建议周末以徒步代替长跑",),
+                      outcomes=("当天休息,第二天早上再跑",)),
         ),
     ),
 )  # fmt: skip

@@ -9,7 +9,20 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from memories import curation
-from memories.models import EndUser, Fact, FactRefusal, Operator, SessionQueue, Status, Tenant, Turn
+from memories.models import (
+    EndUser,
+    Episode,
+    Fact,
+    FactRefusal,
+    Operator,
+    Session,
+    SessionQueue,
+    Status,
+    Tenant,
+    Turn,
+    WorkingMemory,
+)
+from memories.models.episodes import LONGEST_SUMMARY
 from memories.pipeline.context import ContextRequest, build
 from tests import factories
 
@@ -46,6 +59,19 @@ def test_every_fact_has_evidence_and_the_quote_is_in_its_turn(home: Path) -> Non
         evidence = fact.evidence.get()
         assert evidence.quote in evidence.turn.content
         assert fact.revisions.exists()
+
+
+def test_its_episodes_tell_of_all_turns_and_nothing_is_left_to_sum_up(home: Path) -> None:
+    call_command("seed_demo")
+    assert Episode.objects.count() == 3
+    for session in Session.objects.all():
+        ranges = session.episodes.order_by("first_number").values_list("first_number", "last_number")
+        numbers = [number for first, last in ranges for number in range(first, last + 1)]
+        assert numbers == list(range(1, session.turn_count + 1))
+        memory = WorkingMemory.objects.get(session=session)
+        assert (memory.episode_number, memory.due_at) == (session.turn_count, None)
+    for episode in Episode.objects.all():
+        assert len(episode.summary) <= LONGEST_SUMMARY
 
 
 def test_the_demo_shows_each_state_and_serves_only_what_is_active(home: Path) -> None:
