@@ -4,26 +4,23 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from memories import conf, curation
 from memories.admin import cells
 from memories.admin.columns import column
 from memories.admin.fields import PhrasesField, check_zone
+from memories.admin.number_fields import number_fields, numbers_of, values_of
+from memories.admin.number_groups import number_groups
 from memories.admin.page import Page, actor_of
 from memories.admin.wording import CUT_OUT
 from memories.models import Tenant
 from memories.pipeline.signal_phrases import LONGEST, MOST_PHRASES, SHORTEST
 from memories.pipeline.signals import KINDS
 
-# Field → label, what it is, and its range; the hub's own number joins it in the form.
-NUMBERS = {
-    "debounce_seconds": ("Quiet time", "How long a session is quiet before extraction: 1–300 s"),
-    "max_wait_seconds": ("Longest wait", "How long a turn waits at most: 1–3,600 s"),
-    "lease_seconds": ("Lease", "When a claim on a batch ends: 2–3,600 s, longer than one model call"),
-    "max_attempts": ("Attempts", "Failures before a batch is parked: 1–20"),
-}
+# Secrets are cut out of these.
+WORDS = ("name", "extraction_guidance", "signal_phrases")
 
 
 class TenantForm(forms.ModelForm[Tenant]):
@@ -40,11 +37,8 @@ class TenantForm(forms.ModelForm[Tenant]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        defaults = conf.hub_rules()
-        for name, (label, text) in NUMBERS.items():
-            if name in self.fields:
-                self.fields[name].label = label
-                self.fields[name].help_text = f"{text}. Empty: the hub's own, {getattr(defaults, name)}."
+        self.fields.update(number_fields(conf.hub_rules()))
+        self.initial.update(values_of(conf.own_numbers(self.instance.numbers)))
 
     def clean_time_zone(self) -> str:
         name: str = self.cleaned_data["time_zone"]
@@ -53,15 +47,15 @@ class TenantForm(forms.ModelForm[Tenant]):
 
     def clean(self) -> dict[str, Any] | None:
         data = super().clean() or self.cleaned_data
-        quiet = data.get("debounce_seconds") or conf.hub_rules().debounce_seconds
-        longest = data.get("max_wait_seconds") or conf.hub_rules().max_wait_seconds
-        if quiet > longest:
-            self.add_error("max_wait_seconds", f"Turns wait {quiet} s for quiet: the longest wait cannot be shorter.")
+        self.instance.numbers = numbers_of(data)
+        for name, why in conf.contradictions(conf.rules(self.instance)):
+            self.add_error(name, why)
         return data
 
 
 class TenantPage(Page):
     form = TenantForm
+    change_form_template = "memories/tenant.html"
     list_display = ("slug", "name", "capture", "serve", "created")
     search_fields = ("slug", "name")
     search_help_text = "Search by slug or name"
@@ -71,10 +65,6 @@ class TenantPage(Page):
     fieldsets = (
         (None, {"fields": ("slug", "name", "time_zone", ("capture", "serve"))}),
         ("What to remember", {"fields": ("extraction_guidance", "trust_assistant", "signal_phrases")}),
-        (
-            "When to extract",
-            {"fields": (("debounce_seconds", "max_wait_seconds"), ("lease_seconds", "max_attempts"))},
-        ),
     )
 
     @column("Made", ordering="created_at")
@@ -85,7 +75,17 @@ class TenantPage(Page):
         # Commands and notes of other people name the slug.
         return ("slug",) if obj else ()
 
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **more: Any
+    ) -> HttpResponse:
+        tenant: Tenant | None = context["original"]
+        context["number_groups"] = number_groups(context["adminform"].form)
+        context["unusable"] = conf.unusable_numbers(tenant.numbers) if tenant else []
+        return super().render_change_form(request, context, *args, **more)  # type: ignore[no-any-return]
+
     def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:
         saved = curation.save_tenant(tenant=obj, actor=actor_of(request), now=timezone.now())
-        if any(form.cleaned_data[name] != getattr(saved, name) for name in form.changed_data):
+        if any(form.cleaned_data[name] != getattr(saved, name) for name in form.changed_data if name in WORDS):
             messages.warning(request, CUT_OUT.strip())
+        for surprise in conf.surprises(conf.rules(saved), saved.numbers):
+            messages.warning(request, surprise)

@@ -18,7 +18,7 @@ from memories.curation.facts import correct_fact, delete_fact, edit_fact, forget
 from memories.curation.feedback import give_feedback
 from memories.curation.forgetting import confirm_decay, is_confirmable, run_decay
 from memories.curation.keys import authenticate_key, create_api_key, revoke_api_key
-from memories.curation.people import person_for_writing, save_tenant, update_person
+from memories.curation.people import person_for_writing, update_person
 from memories.curation.profile import (
     drop_proposed_section,
     release_profile_section,
@@ -35,6 +35,7 @@ from memories.curation.rollback import Preview, preview_rollback, roll_back, und
 from memories.curation.rollback_selection import Selector
 from memories.curation.runs import retry_extraction, retry_working_memory
 from memories.curation.sessions import delete_session, facts_of_session
+from memories.curation.tenants import save_tenant
 from memories.curation.throttles import Allowance, count_request
 from memories.curation.undo import may_undo, undo_decision
 

@@ -1,4 +1,4 @@
-"""What staff and keys may do to a person's record, and to a tenant's settings."""
+"""What staff and keys may do to a person's record."""
 
 from datetime import datetime
 from typing import Any
@@ -10,9 +10,6 @@ from memories.audit import Actor
 from memories.curation.scrubbing import person_without_secrets
 from memories.exceptions import PersonRestricted
 from memories.models import EndUser, Tenant
-from memories.pipeline.redaction import redact_message, redact_text
-
-_LONGEST_NAME = 200
 
 
 def person_for_writing(*, tenant: Tenant, user_id: str, now: datetime) -> EndUser:
@@ -39,21 +36,3 @@ def update_person(*, end_user: EndUser, changes: dict[str, Any], actor: Actor, n
         person.save(update_fields=list(changes))
         audit.record(actor=actor, verb="update", target=person, object_id=person.pk, tenant=person.tenant, now=now)
     return person
-
-
-def save_tenant(*, tenant: Tenant, actor: Actor, now: datetime) -> Tenant:
-    """Save a tenant's settings, made or changed in a form, without secrets; new guidance gets a new version."""
-    tenant.extraction_guidance = redact_text(tenant.extraction_guidance)[0]
-    tenant.signal_phrases = redact_message(content="", metadata=tenant.signal_phrases).metadata
-    tenant.name = redact_text(tenant.name)[0][:_LONGEST_NAME]
-    with transaction.atomic():
-        known = Tenant.objects.select_for_update().filter(pk=tenant.pk).first()
-        if known is None:
-            tenant.created_at = now
-        else:
-            changed = known.extraction_guidance != tenant.extraction_guidance
-            tenant.guidance_version = known.guidance_version + changed
-        tenant.save()
-        verb = "update" if known else "add"
-        audit.record(actor=actor, verb=verb, target=tenant, object_id=tenant.pk, tenant=tenant, now=now)
-    return tenant

@@ -1,13 +1,8 @@
 """Tenants: the applications that use the hub, with their own numbers for the rules."""
 
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from memories.models.ids import new_id
-
-
-def _between(low: int, high: int) -> list[MinValueValidator | MaxValueValidator]:
-    return [MinValueValidator(low), MaxValueValidator(high)]
 
 
 class Tenant(models.Model):
@@ -27,18 +22,6 @@ class Tenant(models.Model):
     )
     guidance_version = models.PositiveIntegerField(default=1, editable=False)
     time_zone = models.CharField(max_length=64, default="UTC", help_text="For people without one of their own.")
-    debounce_seconds = models.PositiveIntegerField(
-        null=True, blank=True, validators=_between(1, 300), help_text="Quiet time before extraction; empty: the hub's."
-    )
-    max_wait_seconds = models.PositiveIntegerField(
-        null=True, blank=True, validators=_between(1, 3600), help_text="Longest wait of a turn; empty: the hub's."
-    )
-    lease_seconds = models.PositiveIntegerField(
-        null=True, blank=True, validators=_between(2, 3600), help_text="A claim ends after this; empty: the hub's."
-    )
-    max_attempts = models.PositiveIntegerField(
-        null=True, blank=True, validators=_between(1, 20), help_text="Failed attempts before parking; empty: the hub's."
-    )
     numbers = models.JSONField(
         default=dict, blank=True, help_text="Name of a rule → the tenant's own number; a missing one is the hub's."
     )

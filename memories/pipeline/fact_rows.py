@@ -12,8 +12,6 @@ from memories.audit import Actor
 from memories.models import ExtractionRun, Fact, FactEvidence, FactRelation, RelationType, Status
 from memories.pipeline.gate import Accepted, rank
 
-STEP = 0.05
-
 
 class TextTaken(Exception):
     """Somebody has stored the same text since the caller looked."""
@@ -139,7 +137,7 @@ class Writer:
         return fact
 
     def _confirm(self, fact: Fact) -> None:
-        fact.confidence = min(1.0, fact.confidence + STEP)
+        fact.confidence = min(1.0, fact.confidence + conf.rules(self.run.tenant).confirmed_by)
         fact.mentions += 1
         fact.last_confirmed_at = self.now
 

@@ -28,7 +28,6 @@ LONGEST_TAG = 100
 MOST_TAGS = 20
 # A batch says far less; a model that runs wild is not to hold the person's row for minutes.
 MOST_CANDIDATES = 1_000
-IMPLICIT_CONFIDENCE = 0.8
 _DECISIVE = frozenset({"correction", "decision"})
 
 _RANKS = {Trust.TOOL: 0, Trust.ASSISTANT: 1, Trust.USER: 2, Trust.OPERATOR: 3}
@@ -143,7 +142,7 @@ def judge(raw: Any, *, index: int, evidence: Evidence, rules: Rules) -> Accepted
     reason = _reason_against(candidate, content, rules)
     if reason:
         return Refused(reason)
-    accepted = _accept(candidate, content, index=index, evidence=evidence)
+    accepted = _accept(candidate, content, index=index, evidence=evidence, rules=rules)
     if accepted.quoted is None and any(map(is_example, (content, candidate.quote or ""))):
         # Of our own prompt, and nobody said it.
         return Refused("example_echo")
@@ -187,7 +186,7 @@ def _reason_against(candidate: CandidateFact, content: str, rules: Rules) -> str
     return next((reason for reason, applies in checks.items() if applies), "")
 
 
-def _accept(candidate: CandidateFact, content: str, *, index: int, evidence: Evidence) -> Accepted:
+def _accept(candidate: CandidateFact, content: str, *, index: int, evidence: Evidence, rules: Rules) -> Accepted:
     trust = trust_of(candidate.evidence, evidence)
     cited = evidence.cited(candidate.evidence)
     quote = clean(candidate.quote or "")
@@ -213,7 +212,7 @@ def _accept(candidate: CandidateFact, content: str, *, index: int, evidence: Evi
         decisive=trust == Trust.USER and not evidence.decisive.isdisjoint(cited),
     )
     if trust == Trust.USER and not quoted:
-        confidence = min(accepted.confidence, IMPLICIT_CONFIDENCE)
+        confidence = min(accepted.confidence, rules.inferred_confidence)
         return replace(accepted, source=Source.IMPLICIT, confidence=confidence)
     return accepted
 

@@ -25,7 +25,6 @@ from memories.pipeline.judgement import Neighbour, Proposal
 from memories.scoring import nearness
 from memories.scoring.nearness import Floats, Floors
 
-MOST = 3
 # A stated fact is compared like a candidate.
 Statement = Accepted | Fact
 # The person's own live facts, and what was turned down or forgotten; a vector of an earlier text is none.
@@ -98,7 +97,7 @@ class _Known:
 def propose(
     *, person: EndUser, candidates: Sequence[Accepted], now: datetime, before_call: Callable[[], None]
 ) -> list[Proposal]:
-    """The candidates that would be active and have neighbours: at most 3 active facts, and the nearest refused one.
+    """The candidates that would be active and have neighbours: a few active facts, and the nearest refused one.
 
     Nothing is proposed while there is no serving space, its endpoint is paused or it fails. `before_call` goes before
     each question to the embedding; its exceptions pass. Opens no transaction; a handful of statements.
@@ -117,12 +116,12 @@ def propose(
     except EmbeddingError as error:
         spaces.note_failure(space, error)
         return []
-    there = [candidate for candidate in new if candidate.index in vectors]
-    return _read(person, there, _near(known, there, vectors, floors)) if there else []
+    there, most = [one for one in new if one.index in vectors], conf.rules(person.tenant).near_facts
+    return _read(person, there, _near(known, there, vectors, floors, most)) if there else []
 
 
 def beside(*, person: EndUser, statement: Statement, now: datetime) -> list[uuid.UUID]:
-    """The active facts near what a key or an operator states, nearest first, at most 3.
+    """The active facts near what a key or an operator states, nearest first: at most `near_facts`.
 
     It waits for the embedding as long as a question does, and without one finds nothing. Opens no transaction.
     """
@@ -131,10 +130,10 @@ def beside(*, person: EndUser, statement: Statement, now: datetime) -> list[uuid
     floors = _known_floors(question.space) if question.space else None
     if question.space is None or vector is None or floors is None:
         return []
-    known = _Known(_facts(person, question.space, now))
+    known, most = _Known(_facts(person, question.space, now)), conf.rules(person.tenant).near_facts
     if known.has_key(statement):
         return []
-    return [found.row.id for found in _nearest(vector[None, :], known.active, floors.proposed)[0]]
+    return [found.row.id for found in _nearest(vector[None, :], known.active, floors.proposed, most)[0]]
 
 
 def _known_floors(space: EmbeddingSpace) -> Floors | None:
@@ -173,23 +172,23 @@ def _embedded(
 
 
 def _near(
-    known: _Known, candidates: Sequence[Accepted], vectors: Mapping[int, Vector], floors: Floors
+    known: _Known, candidates: Sequence[Accepted], vectors: Mapping[int, Vector], floors: Floors, most: int
 ) -> list[list[_Found]]:
-    """What lies near each candidate, nearest first: active facts, and three refused ones to look at."""
+    """What lies near each candidate, nearest first: `most` active facts, and as many refused ones to look at."""
     new = np.stack([vectors[candidate.index] for candidate in candidates])
-    active = _nearest(new, known.active, floors.proposed)
-    refused = _nearest(new, known.refused, floors.refused)
+    active = _nearest(new, known.active, floors.proposed, most)
+    refused = _nearest(new, known.refused, floors.refused, most)
     return [
         sorted([*([] if known.has_key(candidate) else held), *gone], key=lambda found: -found.similarity)
         for candidate, held, gone in zip(candidates, active, refused, strict=True)
     ]
 
 
-def _nearest(new: Floats, facts: Sequence[_Row], floor: float) -> list[list[_Found]]:
+def _nearest(new: Floats, facts: Sequence[_Row], floor: float, most: int) -> list[list[_Found]]:
     if not facts:
         return [[] for _ in new]
     stored = rows.vectors([fact.vector for fact in facts if fact.vector])
-    near = nearness.nearest(new, stored, floor=floor, most=MOST)
+    near = nearness.nearest(new, stored, floor=floor, most=most)
     return [[_Found(facts[place], similarity) for place, similarity in some] for some in near]
 
 

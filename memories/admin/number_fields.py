@@ -1,0 +1,113 @@
+"""The fields of a tenant's own numbers, made from the table of numbers; empty ones stand for the hub's own."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from memories import conf
+from memories.conf.kinds import CATEGORIES, Kind, Number, shown
+
+NEVER = "never"
+# In front of a category: its half-life.
+HALF_LIFE = "half_life_of_"
+_NUMBER = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?")
+
+
+class NumberField(forms.CharField):
+    """A number as text, since a browser's own number field sends nothing when it cannot read what was typed.
+
+    Its value is a number, or "never"; "" when it is left empty.
+    """
+
+    def __init__(self, number: Number, *, hubs: object, label: str, help_text: str) -> None:
+        self.number = number
+        hint = {"placeholder": _typed(hubs), "inputmode": "decimal", "autocomplete": "off"}
+        if number.kind == Kind.HALF_LIVES:
+            # A phone's keypad of digits has no way to write "never".
+            hint |= {"inputmode": "text", "list": "hub-never"}
+        widget = UnfoldAdminTextInputWidget(attrs=hint)
+        super().__init__(required=False, label=label, help_text=help_text, widget=widget)
+
+    def prepare_value(self, value: Any) -> Any:
+        return value if isinstance(value, str) else _typed(value)
+
+    def to_python(self, value: Any) -> Any:
+        text = str(value).strip().lower()
+        if not text:
+            return ""
+        if text == NEVER:
+            read: float | None = None
+        elif _NUMBER.fullmatch(text):
+            read = float(text) if "." in text else int(text)
+        else:
+            raise self._refused()
+        if not self.number.takes(read):
+            raise self._refused()
+        return NEVER if read is None else read
+
+    def run_validators(self, value: Any) -> None:
+        """A number has none of the validators of text; to_python() judged it."""
+
+    def _refused(self) -> ValidationError:
+        number = self.number
+        whole = "a whole number" if number.kind == Kind.WHOLE else "a number"
+        others = [f"{whole} from {shown(number.lowest)} to {shown(number.highest)}"]
+        others += ["0"] if number.zero else []
+        others += [NEVER] if number.kind == Kind.HALF_LIVES else []
+        return ValidationError(f"Write {', or '.join(others)}, or leave it empty.", code="number")
+
+
+class SwitchField(forms.TypedChoiceField):
+    """On, off, or as the hub has it."""
+
+    def __init__(self, *, hubs: bool, label: str, help_text: str) -> None:
+        super().__init__(
+            choices=[("", f"As the hub: {shown(hubs)}"), (True, "On"), (False, "Off")],
+            coerce=lambda value: str(value) == "True",
+            required=False,
+            label=label,
+            help_text=help_text,
+            widget=UnfoldAdminSelectWidget,
+        )
+
+
+def number_fields(hub: conf.Rules) -> dict[str, forms.Field]:
+    """A field for each number, and for each category's half-life, by name; placeholders are the numbers of `hub`."""
+    return {name: field for number in conf.NUMBERS.values() for name, field in _fields(number, hub)}
+
+
+def values_of(own: Mapping[str, Any]) -> dict[str, Any]:
+    """What the fields show of a tenant's own numbers."""
+    days = own.get("half_lives", {}).items()
+    of_categories = {f"{HALF_LIFE}{name}": NEVER if value is None else value for name, value in days}
+    return {**{name: value for name, value in own.items() if name != "half_lives"}, **of_categories}
+
+
+def numbers_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A tenant's own numbers as they are stored, from what the fields say; the inverse of values_of()."""
+    said = {name: None if value == NEVER else value for name, value in values.items() if value != ""}
+    numbers = {name: said[name] for name in conf.NUMBERS if name in said}
+    days = {name: said[f"{HALF_LIFE}{name}"] for name in CATEGORIES if f"{HALF_LIFE}{name}" in said}
+    return {**numbers, "half_lives": days} if days else numbers
+
+
+def _fields(number: Number, hub: conf.Rules) -> Iterator[tuple[str, forms.Field]]:
+    hubs = getattr(hub, number.name)
+    if number.kind == Kind.HALF_LIVES:
+        for category in CATEGORIES:
+            days = hubs.get(category, hub.half_life_days)
+            yield f"{HALF_LIFE}{category}", NumberField(number, hubs=days, label=category.capitalize(), help_text="")
+    elif number.kind == Kind.SWITCH:
+        yield number.name, SwitchField(hubs=hubs, label=number.label, help_text=number.says)
+    else:
+        help_text = f"{number.says} {number.range}."
+        yield number.name, NumberField(number, hubs=hubs, label=number.label, help_text=help_text)
+
+
+def _typed(value: object) -> str:
+    """As somebody would type it: without thousands separators."""
+    return shown(value).replace(",", "")

@@ -1,0 +1,103 @@
+"""Typed access to the settings: the numbers of the rules (with a tenant's own) and the model's endpoint."""
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Protocol
+
+from django.conf import settings
+
+from memories.conf.endpoints import (
+    EMBEDDINGS_HASHED,
+    EMBEDDINGS_LOCAL,
+    EMBEDDINGS_OPENAI,
+    LLM_OFF,
+    LLM_RULES,
+    LOCAL_EMBEDDINGS,
+    EmbeddingConfig,
+    LLMConfig,
+    Rate,
+    RerankConfig,
+    embeddings,
+    llm,
+    reranking,
+    throttle,
+)
+from memories.conf.kinds import CATEGORIES, Group, Kind, Number, shown
+from memories.conf.numbers import FADING, NUMBERS, OF_THE_ENVIRONMENT, own_numbers, unusable_numbers
+from memories.conf.table import HALF_LIVES, Rules
+from memories.conf.together import contradictions, surprises
+
+__all__ = [
+    "CATEGORIES",
+    "EMBEDDINGS_HASHED",
+    "EMBEDDINGS_LOCAL",
+    "EMBEDDINGS_OPENAI",
+    "FADING",
+    "HALF_LIVES",
+    "LLM_OFF",
+    "LLM_RULES",
+    "LOCAL_EMBEDDINGS",
+    "NUMBERS",
+    "OF_THE_ENVIRONMENT",
+    "EmbeddingConfig",
+    "Group",
+    "Kind",
+    "LLMConfig",
+    "Number",
+    "Overrides",
+    "Rate",
+    "RerankConfig",
+    "Rules",
+    "contradictions",
+    "embeddings",
+    "hub_rules",
+    "llm",
+    "own_numbers",
+    "reranking",
+    "rules",
+    "shown",
+    "surprises",
+    "throttle",
+    "unusable_numbers",
+]
+
+
+class Overrides(Protocol):
+    """What a tenant may set for itself: numbers by name, as they are stored; one that is missing is the hub's own."""
+
+    numbers: Any
+    trust_assistant: bool
+
+
+def rules(tenant: Overrides) -> Rules:
+    """The numbers that hold for this tenant; those of its own that cannot be used count as missing.
+
+    Every request asks for them. Nothing is kept between two calls but the hub's, so a change holds at once.
+    """
+    hub = hub_rules()
+    if not tenant.numbers and not tenant.trust_assistant:
+        return hub
+    own = own_numbers(tenant.numbers)
+    if "half_lives" in own:
+        own["half_lives"] = {**hub.half_lives, **own["half_lives"]}
+    if "lease_seconds" in own:
+        own["lease_seconds"] = _outlasting_a_call(own["lease_seconds"], settings.MEMORYHUB_LLM_TIMEOUT)
+    return replace(hub, **own, trust_assistant=tenant.trust_assistant)
+
+
+def hub_rules() -> Rules:
+    """The numbers of the whole hub, before any tenant's own."""
+    given = tuple(getattr(settings, f"MEMORYHUB_{name.upper()}") for name in OF_THE_ENVIRONMENT)
+    return _hub_rules(given, settings.MEMORYHUB_LLM_TIMEOUT)
+
+
+@lru_cache(maxsize=8)
+def _hub_rules(given: tuple[int, ...], timeout: float) -> Rules:
+    numbers: dict[str, Any] = dict(zip(OF_THE_ENVIRONMENT, given, strict=True))
+    hub = Rules(**numbers)
+    return replace(hub, lease_seconds=_outlasting_a_call(hub.lease_seconds, timeout))
+
+
+def _outlasting_a_call(lease: int, timeout: float) -> int:
+    """A tenant cannot see how long a call may take, and a lease that ends during one lets another worker repeat it."""
+    return max(lease, int(timeout) + 1)

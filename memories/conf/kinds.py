@@ -1,0 +1,112 @@
+"""What a number of the rules is: its unit, range and explanation, and which values it takes; pure."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+# models.Category, which stands above this room; a test holds them against each other.
+CATEGORIES = (
+    "identity", "relationship", "preference", "behavior", "skill", "knowledge", "context", "goal", "decision",
+    "constraint", "correction", "other",
+)  # fmt: skip
+
+
+class Kind(StrEnum):
+    WHOLE = "a whole number"
+    REAL = "a number"
+    SWITCH = "on or off"
+    # By category; None: it never fades.
+    HALF_LIVES = "days by category, or never"
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number of the rules. `zero` is what 0 means where the range begins above it."""
+
+    kind: Kind
+    group: "Group"
+    label: str
+    says: str
+    lowest: float
+    highest: float
+    unit: str = ""
+    zero: str = ""
+    name: str = ""
+
+    def takes(self, value: object) -> bool:
+        """Whether a tenant may have this value; of half-lives, for one category."""
+        if self.kind == Kind.SWITCH:
+            return isinstance(value, bool)
+        if self.kind == Kind.HALF_LIVES and value is None:
+            return True
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        whole = isinstance(value, int) or self.kind != Kind.WHOLE
+        # A comparison with NaN is false, so it is refused here too.
+        return whole and (self.lowest <= value <= self.highest or (value == 0 and bool(self.zero)))
+
+    def usable(self, value: object) -> Any:
+        """As much of a stored value as can be used; None: nothing."""
+        if self.kind != Kind.HALF_LIVES:
+            return value if self.takes(value) else None
+        days = value if isinstance(value, Mapping) else {}
+        return {name: one for name, one in days.items() if name in CATEGORIES and self.takes(one)} or None
+
+    @property
+    def range(self) -> str:
+        """Like `1–300 s`, `0–1`, `10–5,000 facts, 0: no bound`, `on or off`."""
+        if self.kind == Kind.SWITCH:
+            return str(self.kind)
+        ends = f"{shown(self.lowest)}–{shown(self.highest)} {self.unit}".rstrip()
+        never = ", or never" if self.kind == Kind.HALF_LIVES else ""
+        return f"{ends}{never}" + (f", 0: {self.zero}" if self.zero else "")
+
+
+class Group(StrEnum):
+    """What belongs together on the page and in the documentation, with a sentence about it."""
+
+    says: str
+
+    def __new__(cls, title: str, says: str) -> "Group":
+        group = str.__new__(cls, title)
+        group._value_ = title
+        group.says = says
+        return group
+
+    CAPTURE = "Capture and debounce", "When what was said goes to extraction."
+    EXTRACTION = "Extraction", "How much one attempt reads and asks, and what happens when it fails."
+    GATE = "The gate", "What of a model's answer is kept, and how many facts a person may have."
+    WINDOW = "Working memory", "How much of a running conversation is kept word for word; the rest is summarised."
+    EPISODES = "Episodes", "When a conversation becomes an episode."
+    DECAY = "Decay", "How fast memories fade that nobody mentions or recalls."
+    FORGETTING = "Forgetting and trash", "When what has faded leaves the contexts, and for how long it can be restored."
+    SERVING = "Serving", "What contexts and searches tell."
+    UPKEEP = "Upkeep", "Housekeeping by the model at night; off unless it is switched on."
+
+    def number(
+        self, default: float, span: tuple[float, float], unit: str, label: str, says: str, *, zero: str = ""
+    ) -> Any:
+        """A field of Rules, whole or real as its default is; `span` is the lowest and the highest."""
+        kind = Kind.WHOLE if isinstance(default, int) else Kind.REAL
+        row = Number(kind, self, label, says, *span, unit, zero)
+        return field(default=default, metadata={"number": row})
+
+    def switch(self, label: str, says: str) -> Any:
+        """A field of Rules that is on or off; off by default."""
+        return field(default=False, metadata={"number": Number(Kind.SWITCH, self, label, says, 0, 1)})
+
+    def half_lives(self, default: Mapping[str, float | None], span: tuple[float, float], label: str, says: str) -> Any:
+        """A field of Rules with days by category."""
+        row = Number(Kind.HALF_LIVES, self, label, says, *span, "days")
+        return field(default_factory=lambda: dict(default), metadata={"number": row})
+
+
+def shown(value: object) -> str:
+    """A value as people write it: `8,000`, `0.7`, `on`, `never`."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, int | float) and math.isfinite(value):
+        return f"{value:,.10g}" if value != int(value) else f"{int(value):,}"
+    return "never" if value is None else str(value)
