@@ -39,7 +39,16 @@ _serial = itertools.count(1)
 
 
 def tenant(**over: Any) -> Tenant:
-    return Tenant.objects.create(**{"slug": f"tenant-{next(_serial)}", "created_at": NOW, **over})
+    """A tenant; what is the name of a number becomes its own."""
+    numbers = {name: over.pop(name) for name in conf.NUMBERS if name in over}
+    given = {"slug": f"tenant-{next(_serial)}", "created_at": NOW, "numbers": numbers, **over}
+    return Tenant.objects.create(**given)
+
+
+def set_numbers(owner: Tenant, **numbers: Any) -> None:
+    """Give the tenant these numbers of its own, as if it had been said in the admin."""
+    owner.numbers = {**owner.numbers, **numbers}
+    owner.save(update_fields=["numbers"])
 
 
 def api_key(owner: Tenant, *, scopes: Sequence[str] = tuple(Scope.values), **over: Any) -> tuple[APIKey, str]:

@@ -1,7 +1,7 @@
 """The fields of a tenant's own numbers, made from the table of numbers; empty ones stand for the hub's own."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -23,7 +23,7 @@ class NumberField(forms.CharField):
     Its value is a number, or "never"; "" when it is left empty.
     """
 
-    def __init__(self, number: Number, *, hubs: object, label: str, help_text: str) -> None:
+    def __init__(self, number: Number, *, hubs: object, label: str, help_text: str = "") -> None:
         self.number = number
         hint = {"placeholder": _typed(hubs), "inputmode": "decimal", "autocomplete": "off"}
         if number.kind == Kind.HALF_LIVES:
@@ -33,7 +33,7 @@ class NumberField(forms.CharField):
         super().__init__(required=False, label=label, help_text=help_text, widget=widget)
 
     def prepare_value(self, value: Any) -> Any:
-        return value if isinstance(value, str) else _typed(value)
+        return value if value is None or isinstance(value, str) else _typed(value)
 
     def to_python(self, value: Any) -> Any:
         text = str(value).strip().lower()
@@ -64,9 +64,12 @@ class NumberField(forms.CharField):
 class SwitchField(forms.TypedChoiceField):
     """On, off, or as the hub has it."""
 
-    def __init__(self, *, hubs: bool, label: str, help_text: str) -> None:
+    def __init__(self, number: Number, *, hubs: object, label: str, help_text: str) -> None:
         super().__init__(
-            choices=[("", f"As the hub: {shown(hubs)}"), (True, "On"), (False, "Off")],
+            choices=[
+                ("", f"As the hub: {shown(hubs)}"),
+                *((value, shown(value).capitalize()) for value in (True, False)),
+            ],
             coerce=lambda value: str(value) == "True",
             required=False,
             label=label,
@@ -75,9 +78,11 @@ class SwitchField(forms.TypedChoiceField):
         )
 
 
-def number_fields(hub: conf.Rules) -> dict[str, forms.Field]:
-    """A field for each number, and for each category's half-life, by name; placeholders are the numbers of `hub`."""
-    return {name: field for number in conf.NUMBERS.values() for name, field in _fields(number, hub)}
+def number_fields(hub: conf.Rules, own: Mapping[str, Any]) -> dict[str, forms.Field]:
+    """A field for each number, and for each category's half-life, by name; placeholders tell what holds when empty."""
+    half_life = own.get("half_life_days", hub.half_life_days)
+    fields = {number.name: _field(number, hub) for number in conf.NUMBERS.values() if number.kind != Kind.HALF_LIVES}
+    return fields | {f"{HALF_LIFE}{name}": _half_life(name, hub.half_lives.get(name, half_life)) for name in CATEGORIES}
 
 
 def values_of(own: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,17 +100,13 @@ def numbers_of(values: Mapping[str, Any]) -> dict[str, Any]:
     return {**numbers, "half_lives": days} if days else numbers
 
 
-def _fields(number: Number, hub: conf.Rules) -> Iterator[tuple[str, forms.Field]]:
-    hubs = getattr(hub, number.name)
-    if number.kind == Kind.HALF_LIVES:
-        for category in CATEGORIES:
-            days = hubs.get(category, hub.half_life_days)
-            yield f"{HALF_LIFE}{category}", NumberField(number, hubs=days, label=category.capitalize(), help_text="")
-    elif number.kind == Kind.SWITCH:
-        yield number.name, SwitchField(hubs=hubs, label=number.label, help_text=number.says)
-    else:
-        help_text = f"{number.says} {number.range}."
-        yield number.name, NumberField(number, hubs=hubs, label=number.label, help_text=help_text)
+def _field(number: Number, hub: conf.Rules) -> forms.Field:
+    field = SwitchField if number.kind == Kind.SWITCH else NumberField
+    return field(number, hubs=getattr(hub, number.name), label=number.label, help_text=number.says)
+
+
+def _half_life(category: str, days: float | None) -> forms.Field:
+    return NumberField(conf.NUMBERS["half_lives"], hubs=days, label=category.capitalize())
 
 
 def _typed(value: object) -> str:

@@ -17,7 +17,7 @@ class NumberGroup:
 
     title: str
     says: str
-    fields: list[tuple[BoundField, str]]
+    fields: list[BoundField]
     categories: list[BoundField]
 
     @property
@@ -30,18 +30,18 @@ class NumberGroup:
         return sum(bool(field.errors) for field in self._all())
 
     def _all(self) -> Iterator[BoundField]:
-        yield from (field for field, _ in self.fields)
+        yield from self.fields
         yield from self.categories
 
 
 def number_groups(form: forms.BaseForm) -> list[NumberGroup]:
-    """The groups of the table of numbers with the form's fields; beside each field its unit."""
+    """The groups of the table of numbers with the form's fields."""
     return [_group(form, group) for group in Group]
 
 
 def _group(form: forms.BaseForm, group: Group) -> NumberGroup:
     numbers = [number for number in conf.NUMBERS.values() if number.group == group]
-    fields = [(form[number.name], number.unit) for number in numbers if number.kind != Kind.HALF_LIVES]
+    fields = [form[number.name] for number in numbers if number.kind != Kind.HALF_LIVES]
     by_category = any(number.kind == Kind.HALF_LIVES for number in numbers)
     categories = [form[f"{HALF_LIFE}{name}"] for name in CATEGORIES] if by_category else []
     return NumberGroup(str(group), group.says, fields, categories)

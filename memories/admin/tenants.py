@@ -37,8 +37,9 @@ class TenantForm(forms.ModelForm[Tenant]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields.update(number_fields(conf.hub_rules()))
-        self.initial.update(values_of(conf.own_numbers(self.instance.numbers)))
+        own = conf.own_numbers(self.instance.numbers)
+        self.fields.update(number_fields(conf.hub_rules(), own))
+        self.initial.update(values_of(own))
 
     def clean_time_zone(self) -> str:
         name: str = self.cleaned_data["time_zone"]

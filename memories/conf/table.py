@@ -25,10 +25,10 @@ class Rules:
         300, (1, 3_600), "s", "Longest wait", "No turn waits longer, however lively the session."
     )
     rounds_due_at_once: int = Group.CAPTURE.number(
-        20, (1, 200), "rounds", "Rounds due at once", "So many do not wait for quiet."
+        20, (1, 200), "rounds", "Rounds due at once", "With so many waiting, nobody waits for quiet."
     )
     tokens_due_at_once: int = Group.CAPTURE.number(
-        6_000, (100, 100_000), "tokens", "Tokens due at once", "So much text does not wait for quiet."
+        6_000, (100, 100_000), "tokens", "Tokens due at once", "With so much text waiting, nobody waits for quiet."
     )
     batch_tokens: int = Group.EXTRACTION.number(
         8_000, (500, 100_000), "tokens", "Batch", "The most that one attempt reads; more goes in parts."
@@ -50,7 +50,7 @@ class Rules:
     )
     min_confidence: float = Group.GATE.number(0.7, (0, 1), "", "Least confidence", "Less sure statements are not kept.")
     inferred_confidence: float = Group.GATE.number(
-        0.8, (0, 1), "", "Most without a quote", "What nobody said in these words counts as no surer."
+        0.8, (0, 1), "", "Confidence without a quote", "What nobody said in these words counts as no surer."
     )
     min_importance: float = Group.GATE.number(
         0.2, (0, 1), "", "Least importance", "Less important statements are not kept."
@@ -94,7 +94,11 @@ class Rules:
         0.5, (0, 1), "", "Least quality", "Worse summaries are made anew once; still bad ones wait for review."
     )
     half_life_days: float = Group.DECAY.number(
-        90.0, (1, 3_650), "days", "Half-life", "Unmentioned, a memory counts half after it; more mentions, longer."
+        90.0,
+        (1, 3_650),
+        "days",
+        "Half-life",
+        "After it a memory counts half; each doubling of its mentions adds as much.",
     )
     half_lives: Mapping[str, float | None] = Group.DECAY.half_lives(
         HALF_LIVES, (1, 3_650), "Half-life by category", "The others have the one above."

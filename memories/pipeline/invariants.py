@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import Exists, F, OuterRef
 
 from memories import conf
-from memories.models import ExtractionRun, Fact, Role, Turn
+from memories.models import ExtractionRun, Fact, Role, Tenant, Turn
 from memories.models.folding import text_digest
 from memories.pipeline import window_invariants
 from memories.pipeline.feed import fed
@@ -208,6 +208,13 @@ def _misfiled() -> Iterator[uuid.UUID]:
             yield fact_id
 
 
+def _misnumbered() -> Iterator[uuid.UUID]:
+    """Tenants with numbers of their own that are ignored."""
+    for tenant_id, numbers in Tenant.objects.exclude(numbers={}).values_list("pk", "numbers"):
+        if conf.unusable_numbers(numbers):
+            yield tenant_id
+
+
 INVARIANTS = (
     Invariant(
         "turn_numbers", "A session's turns are numbered from 1 without gaps and its counts agree.", _rows(NUMBERS)
@@ -239,4 +246,5 @@ INVARIANTS = (
     ),
     Invariant("turns_told", "Every fed turn that is summed up is in an episode.", window_invariants.untold),
     Invariant("vectors", "The vector of a fact or an episode is of its own text and person.", _rows(VECTORS)),
+    Invariant("numbers", "Every number of a tenant's own is known and within its range.", _misnumbered),
 )

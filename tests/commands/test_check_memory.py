@@ -25,6 +25,7 @@ from memories.models import (
     ProfileSection,
     Session,
     SessionQueue,
+    Tenant,
     Turn,
     WorkingMemory,
 )
@@ -264,6 +265,14 @@ def foreign_episode_vector(session: Session, fact: Fact) -> None:
     EpisodeVector.objects.update(end_user=factories.end_user())
 
 
+def unknown_number(session: Session, fact: Fact) -> None:
+    Tenant.objects.filter(pk=session.tenant_id).update(numbers={"capacity": 50, "nonsense": 1})
+
+
+def number_out_of_range(session: Session, fact: Fact) -> None:
+    Tenant.objects.filter(pk=session.tenant_id).update(numbers={"half_lives": {"goal": None, "other": -1}})
+
+
 BREAKS: list[tuple[Callable[[Session, Fact], None], set[str]]] = [
     (gap, {"turn_numbers"}),
     (lost_turn, {"turn_numbers", "windows"}),
@@ -293,6 +302,8 @@ BREAKS: list[tuple[Callable[[Session, Fact], None], set[str]]] = [
     (question_of_another_tenant, {"questions"}),
     (question_about_anothers_section, {"questions"}),
     (foreign_relation, {"relations"}),
+    (unknown_number, {"numbers"}),
+    (number_out_of_range, {"numbers"}),
     (vector_of_another_text, {"vectors"}),
     (foreign_vector, {"vectors"}),
     (vector_of_another_tenants, {"vectors"}),

@@ -1,4 +1,4 @@
-"""A person's record, and a tenant's settings."""
+"""A person's record."""
 
 from datetime import timedelta
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from memories import curation
 from memories.audit import Actor
 from memories.exceptions import PersonRestricted
-from memories.models import ActorKind, AuditEvent, EndUser, Tenant
+from memories.models import ActorKind, AuditEvent, EndUser
 from tests import factories
 from tests.factories import NOW
 
@@ -65,40 +65,3 @@ class TestPerson:
         assert (EndUser.objects.get().display_name, events()) == ("", [])
         self.update(person, actor=STAFF, display_name="Anna")
         assert EndUser.objects.get().display_name == "Anna"
-
-
-class TestTenant:
-    def save(self, tenant: Tenant, **changes: Any) -> Tenant:
-        for name, value in changes.items():
-            setattr(tenant, name, value)
-        return curation.save_tenant(tenant=tenant, actor=STAFF, now=LATER)
-
-    def test_a_new_tenant(self) -> None:
-        tenant = self.save(Tenant(slug="acme", extraction_guidance="Remember allergies."))
-        row = Tenant.objects.get()
-        assert (row, row.created_at, row.guidance_version) == (tenant, LATER, 1)
-        assert events() == [("add", "Tenant", "operator")]
-        assert AuditEvent.objects.get().tenant_uuid == tenant.pk
-
-    def test_new_guidance_gets_a_new_version(self) -> None:
-        tenant = factories.tenant()
-        for guidance, version in (("记住过敏", 2), ("记住过敏", 2), ("", 3), ("记住过敏", 4)):
-            self.save(tenant, extraction_guidance=guidance)
-            assert Tenant.objects.get().guidance_version == version
-        assert events() == [("update", "Tenant", "operator")] * 4
-
-    def test_other_settings_leave_the_version_and_the_birthday(self) -> None:
-        tenant = factories.tenant()
-        self.save(tenant, name="Acme", debounce_seconds=5, capture=False)
-        row = Tenant.objects.get()
-        assert (row.name, row.debounce_seconds, row.capture) == ("Acme", 5, False)
-        assert (row.guidance_version, row.created_at) == (1, NOW)
-
-    def test_a_form_that_was_open_meanwhile_does_not_turn_the_version_back(self) -> None:
-        stale = factories.tenant()
-        self.save(Tenant.objects.get(), extraction_guidance="Remember allergies.")
-        self.save(stale, extraction_guidance="Remember allergies.")
-        assert Tenant.objects.get().guidance_version == 2
-        stale.guidance_version = 1
-        self.save(stale, extraction_guidance="Remember names.")
-        assert Tenant.objects.get().guidance_version == 3

@@ -193,8 +193,7 @@ class TestAlone:
         assert SessionQueue.objects.filter(pk=session.pk, due_at__gt=Now() + timedelta(seconds=3500)).exists()
 
     def test_batch_is_parked_after_its_last_attempt(self, model: Model, person: EndUser) -> None:
-        person.tenant.max_attempts = 2
-        person.tenant.save()
+        factories.set_numbers(person.tenant, max_attempts=2)
         session = due(person)
         for expected in ("failed", "parked"):
             model.answers.append(exceptions.ModelTimeout())

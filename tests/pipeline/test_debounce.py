@@ -133,8 +133,7 @@ class TestClaim:
 
     def test_a_tenants_lease_counts(self) -> None:
         talk = a_session()
-        talk.tenant.lease_seconds = 90
-        talk.tenant.save()
+        factories.set_numbers(talk.tenant, lease_seconds=90)
         claim = claimed(talk)
         assert claim.rules.lease_seconds == 90
         queue = row(talk)
@@ -342,8 +341,7 @@ class TestFailure:
 
     def test_a_tenants_number_of_attempts_counts(self) -> None:
         talk = a_session()
-        talk.tenant.max_attempts = 1
-        talk.tenant.save()
+        factories.set_numbers(talk.tenant, max_attempts=1)
         assert postpone(claimed(talk)) is True
 
     def test_parking_can_be_asked_for(self) -> None:
@@ -514,8 +512,7 @@ class TestStatus:
 
     def test_a_tenants_longest_wait_counts(self) -> None:
         talk = a_session(due=False)
-        talk.tenant.max_wait_seconds = 60
-        talk.tenant.save()
+        factories.set_numbers(talk.tenant, max_wait_seconds=60)
         queue = row(talk)
         assert queue.first_pending_at
         assert self.status(talk).max_due_at == queue.first_pending_at + 60 * SECOND
