@@ -36,7 +36,7 @@ class NumberField(forms.CharField):
         return value if value is None or isinstance(value, str) else _typed(value)
 
     def to_python(self, value: Any) -> Any:
-        text = str(value).strip().lower()
+        text = (super().to_python(value) or "").lower()
         if not text:
             return ""
         if text == NEVER:

@@ -61,6 +61,8 @@ __all__ = [
     "unusable_numbers",
 ]
 
+_VARIABLES = [f"MEMORYHUB_{name.upper()}" for name in OF_THE_ENVIRONMENT]
+
 
 class Overrides(Protocol):
     """What a tenant may set for itself: numbers by name, as they are stored; one that is missing is the hub's own."""
@@ -87,8 +89,7 @@ def rules(tenant: Overrides) -> Rules:
 
 def hub_rules() -> Rules:
     """The numbers of the whole hub, before any tenant's own."""
-    given = tuple(getattr(settings, f"MEMORYHUB_{name.upper()}") for name in OF_THE_ENVIRONMENT)
-    return _hub_rules(given, settings.MEMORYHUB_LLM_TIMEOUT)
+    return _hub_rules(tuple([getattr(settings, variable) for variable in _VARIABLES]), settings.MEMORYHUB_LLM_TIMEOUT)
 
 
 @lru_cache(maxsize=8)

@@ -1,29 +1,41 @@
 """Tenants: added and changed through the verb, with ranges, audited, never deleted."""
 
+import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
+from memories import conf
+from memories.conf.kinds import CATEGORIES, Kind, Number, shown
 from memories.models import AuditEvent, Tenant
 from tests import factories
 from tests.admin.pages import HOSTILE, LIST_BUDGET, list_of, page_of, queries_of, shows_harmless, text_of
 from tests.curation.marks import places_of
 
-NUMBERS = {"debounce_seconds": "", "max_wait_seconds": "", "lease_seconds": "", "max_attempts": ""}
+NUMERIC = [number for number in conf.NUMBERS.values() if number.kind in (Kind.WHOLE, Kind.REAL)]
+SWITCHES = [number.name for number in conf.NUMBERS.values() if number.kind == Kind.SWITCH]
 
 
 def form(**over: Any) -> dict[str, Any]:
     given = {"slug": "acme-prod", "name": "Acme", "time_zone": "UTC", "capture": "on", "serve": "on"}
-    return {**given, "extraction_guidance": "", "signal_phrases": "", **NUMBERS, **over}
+    return {**given, "extraction_guidance": "", "signal_phrases": "", **over}
+
+
+def hint_of(name: str, page: str) -> str:
+    """What stands in grey in the empty field."""
+    found = re.search(f'<input[^>]* name="{name}"[^>]* placeholder="([^"]*)"', page)
+    assert found
+    return found[1]
 
 
 def test_a_tenant_is_added(admin: Client) -> None:
     response = admin.post(f"{list_of(Tenant)}add/", form(debounce_seconds="5"))
     assert response.status_code == 302
     tenant = Tenant.objects.get()
-    assert (tenant.slug, tenant.name, tenant.debounce_seconds) == ("acme-prod", "Acme", 5)
+    assert (tenant.slug, tenant.name, tenant.numbers) == ("acme-prod", "Acme", {"debounce_seconds": 5})
     event = AuditEvent.objects.get(object_id=tenant.pk)
     assert (event.verb, event.actor_kind) == ("add", "operator")
 
@@ -41,14 +53,13 @@ def test_settings_are_changed_and_the_slug_stays(admin: Client) -> None:
 @pytest.mark.parametrize(
     "fault",
     [
-        {"debounce_seconds": "0"},
-        {"debounce_seconds": "301"},
-        {"max_wait_seconds": "3601"},
-        {"lease_seconds": "1"},
-        {"max_attempts": "21"},
-        {"max_attempts": "many"},
         {"time_zone": "Mars/Olympus"},
         {"debounce_seconds": "200", "max_wait_seconds": "100"},
+        {"compaction_wait_seconds": "4"},
+        {"merge_crowded": "maybe"},
+        {"half_life_of_goal": "soon"},
+        {"half_life_of_goal": "0"},
+        {"half_life_of_goal": "3651"},
         {"slug": "not a slug"},
         {"slug": ""},
         {"extraction_guidance": "x" * 4001},
@@ -62,10 +73,125 @@ def test_a_bad_value_is_refused(admin: Client, fault: dict[str, Any]) -> None:
     assert not AuditEvent.objects.exists()
 
 
+@pytest.mark.parametrize("end", ["lowest", "highest"])
+def test_every_number_is_taken_to_both_ends(admin: Client, end: str) -> None:
+    tenant = factories.tenant()
+    ends = {number.name: getattr(number, end) for number in NUMERIC}
+    assert admin.post(page_of(tenant), form(**{name: str(value) for name, value in ends.items()})).status_code == 302
+    tenant.refresh_from_db()
+    assert tenant.numbers == ends
+    rules = conf.rules(tenant)
+    # The lease alone is never shorter than a call.
+    assert {name for name, value in ends.items() if getattr(rules, name) != value} <= {"lease_seconds"}
+    assert admin.post(page_of(tenant), form()).status_code == 302
+    tenant.refresh_from_db()
+    assert tenant.numbers == {}
+
+
+@pytest.mark.parametrize("wrong", ["below", "above", "many", "nan", "1e3", "never", "1.5.2", "１２", "--1"])
+def test_no_number_is_taken_beyond_its_ends(admin: Client, wrong: str) -> None:
+    tenant = factories.tenant(trash_days=7)
+    page = text_of(admin.post(page_of(tenant), form(**{number.name: beyond(number, wrong) for number in NUMERIC})))
+    for number in NUMERIC:
+        assert re.search(f"Write an? (whole )?number from {shown(number.lowest)} to {shown(number.highest)}", page)
+    assert page.count(", or leave it empty.") == len(NUMERIC)
+    tenant.refresh_from_db()
+    assert tenant.numbers == {"trash_days": 7}
+
+
+def beyond(number: Number, wrong: str) -> str:
+    step = 1 if number.kind == Kind.WHOLE else 0.01
+    return str({"below": number.lowest - step, "above": number.highest + step}.get(wrong, wrong))
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_a_switch_is_on_off_or_the_hubs(admin: Client, name: str) -> None:
+    tenant = factories.tenant()
+    for typed, numbers in (("True", {name: True}), ("False", {name: False}), ("", {})):
+        assert admin.post(page_of(tenant), form(**{name: typed})).status_code == 302
+        tenant.refresh_from_db()
+        assert tenant.numbers == numbers
+
+
+def test_capacity_can_be_without_bound(admin: Client) -> None:
+    tenant = factories.tenant()
+    assert admin.post(page_of(tenant), form(capacity="0")).status_code == 302
+    tenant.refresh_from_db()
+    assert conf.rules(tenant).capacity == 0
+
+
+def test_half_lives_are_days_or_never(admin: Client) -> None:
+    tenant = factories.tenant()
+    typed = {"half_life_of_identity": "365", "half_life_of_goal": "Never", "half_life_of_skill": "30.5"}
+    assert admin.post(page_of(tenant), form(**typed)).status_code == 302
+    tenant.refresh_from_db()
+    assert tenant.numbers == {"half_lives": {"identity": 365, "goal": None, "skill": 30.5}}
+    page = text_of(admin.get(page_of(tenant)))
+    assert 'value="never"' in page
+    assert "3 of its own" in page
+    assert page.count('list="hub-never"') == len(CATEGORIES)
+
+
 def test_the_form_names_ranges_and_the_hubs_own_numbers(admin: Client) -> None:
     page = text_of(admin.get(f"{list_of(Tenant)}add/"))
-    assert "1–300 s. Empty: the hub's own, 30." in page
-    assert "1–20. Empty: the hub's own, 5." in page
+    for number in conf.NUMBERS.values():
+        assert number.kind == Kind.HALF_LIVES or number.says in page
+        assert number.kind != Kind.WHOLE or number.range in page
+    assert hint_of("debounce_seconds", page) == "30"
+    assert hint_of("half_life_of_identity", page) == "never"
+    assert hint_of("half_life_of_goal", page) == "90"
+    assert "As the hub: off" in page
+    assert "of its own" not in page
+
+
+def test_a_category_shows_the_half_life_that_it_has(admin: Client) -> None:
+    page = text_of(admin.get(page_of(factories.tenant(half_life_days=14))))
+    assert hint_of("half_life_of_goal", page) == "14"
+
+
+def test_what_was_typed_wrong_is_kept_in_an_open_section(admin: Client) -> None:
+    tenant = factories.tenant()
+    page = text_of(admin.post(page_of(tenant), form(trash_days="<b>soon")))
+    assert 'value="&lt;b&gt;soon"' in page
+    assert page.count(" open>") == 1
+    assert "Write a whole number from 1 to 365, or leave it empty." in page
+
+
+def test_numbers_that_cannot_be_used_are_told_and_dropped_by_saving(admin: Client) -> None:
+    tenant = factories.tenant(numbers={"capacity": 3, HOSTILE: 1, "trash_days": 7})
+    response = admin.get(page_of(tenant))
+    assert "cannot be used and counts as empty: capacity, " in text_of(response)
+    assert "<script>alert" not in text_of(response)
+    assert admin.post(page_of(tenant), form(trash_days="7")).status_code == 302
+    tenant.refresh_from_db()
+    assert tenant.numbers == {"trash_days": 7}
+    assert "cannot be used" not in text_of(admin.get(page_of(tenant)))
+
+
+def test_what_surprises_is_said_after_saving(admin: Client) -> None:
+    tenant = factories.tenant()
+    page = text_of(admin.post(page_of(tenant), form(served_confidence="0.9"), follow=True))
+    assert "Facts with a confidence of 0.7 to 0.9 are kept, and told to nobody." in page
+    assert "are kept, and told" not in text_of(admin.post(page_of(tenant), form(trash_days="7"), follow=True))
+
+
+def test_who_may_only_look_changes_nothing(staff_who_may: Callable[..., Client]) -> None:
+    tenant = factories.tenant(trash_days=7)
+    reader = staff_who_may("view_tenant")
+    page = text_of(reader.get(page_of(tenant)))
+    assert page.count("<fieldset aria-label") == page.count(" disabled>") > 5
+    assert reader.post(page_of(tenant), form(trash_days="9")).status_code == 403
+    tenant.refresh_from_db()
+    assert tenant.numbers == {"trash_days": 7}
+    writer = text_of(staff_who_may("view_tenant", "change_tenant").get(page_of(tenant)))
+    assert " disabled>" not in writer
+
+
+def test_the_trail_tells_which_numbers_changed(admin: Client) -> None:
+    tenant = factories.tenant()
+    admin.post(page_of(tenant), form(trash_days="7", half_life_of_goal="14"))
+    assert AuditEvent.objects.get(object_id=tenant.pk).counts == {"trash_days": 1, "half_lives": 1}
+    assert "Days in the trash" in LogEntry.objects.get().change_message
 
 
 def test_own_signs_are_kept_and_shown_as_they_were_typed(admin: Client) -> None:

@@ -30,7 +30,7 @@ def events() -> list[tuple[str, str, str]]:
 
 def replans() -> list[tuple[str, tuple[str, ...]]]:
     """What waits for a worker: the task's name and what it is given."""
-    return [(waiting.task()["func"], waiting.task()["args"]) for waiting in OrmQ.objects.order_by("id")]
+    return [(waiting.task["func"], waiting.task["args"]) for waiting in OrmQ.objects.order_by("id")]
 
 
 def test_a_new_tenant() -> None:
