@@ -18,7 +18,9 @@ def phrases() -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("model", [APIKey, EmbeddingSpace, EndUser, Session, SessionQueue, Tenant])
 def test_each_value_is_the_same(model: type[models.Model], phrases: dict[str, list[str]]) -> None:
-    tenant = factories.tenant(signal_phrases=phrases, debounce_seconds=7)
+    tenant = factories.tenant(
+        signal_phrases=phrases, debounce_seconds=7, half_life_days=90.5, half_lives={"goal": None}
+    )
     factories.api_key(tenant)
     factories.session(factories.end_user(tenant, metadata={"of": [1, None]}))
     spaces.first_space()

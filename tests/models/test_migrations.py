@@ -1,5 +1,6 @@
 """Migrations: complete, named by hand, and reversible on a real database of their own."""
 
+import json
 import re
 from collections.abc import Iterator
 from importlib import import_module
@@ -15,6 +16,7 @@ from memories.models import ProfileRevision
 from tests import factories
 
 ALIAS = "scratch"
+BEFORE_SETTINGS, SETTINGS = "0016_working_memories", "0022_settings"
 
 
 @pytest.fixture
@@ -108,3 +110,48 @@ def test_each_section_gets_its_first_revision_once() -> None:
         (person.pk, 1, "write", "", "", "在开面包店。", None),
     ]
     assert ProfileRevision.objects.count() == 3
+
+
+def rows_of_tenants(alias: str, columns: str) -> list[tuple[object, ...]]:
+    with connections[alias].cursor() as cursor:
+        cursor.execute(f"SELECT {columns} FROM memories_tenant ORDER BY slug")
+        return [tuple(row) for row in cursor.fetchall()]
+
+
+def test_a_tenants_four_columns_join_its_numbers_and_part_from_them_again(scratch: str) -> None:
+    migrate(scratch, "memories", BEFORE_SETTINGS)
+    four = "debounce_seconds, max_wait_seconds, lease_seconds, max_attempts"
+    given = {
+        "a": ("NULL, NULL, NULL, NULL", "{}"),
+        "b": ("5, 60, NULL, 20", '{"capacity": 50}'),
+        "c": ("300, NULL, 2, NULL", '{"debounce_seconds": 7, "half_life_days": 14.5}'),
+        "d": ("NULL, NULL, NULL, 3", '"torn"'),
+    }
+    with connections[scratch].cursor() as cursor:
+        for slug, (columns, numbers) in given.items():
+            cursor.execute(
+                f"INSERT INTO memories_tenant (id, slug, name, capture, serve, trust_assistant, extraction_guidance,"
+                f" signal_phrases, guidance_version, time_zone, numbers, created_at, {four}) VALUES (gen_random_uuid(),"
+                f" %s, '', true, true, false, '', '{{}}', 1, 'UTC', %s, now(), {columns})",
+                [slug, numbers],
+            )
+    migrate(scratch, "memories", SETTINGS)
+    assert [json.loads(str(numbers)) for (numbers,) in rows_of_tenants(scratch, "numbers::text")] == [
+        {},
+        {"debounce_seconds": 5, "max_wait_seconds": 60, "max_attempts": 20, "capacity": 50},
+        {"debounce_seconds": 300, "lease_seconds": 2, "half_life_days": 14.5},
+        {"max_attempts": 3},
+    ]
+    with connections[scratch].cursor() as cursor:
+        # What a hand may have written in between: none of it may stop the way back.
+        wrong = '{"debounce_seconds": 301, "max_wait_seconds": "9", "lease_seconds": 2.5, "max_attempts": 99999999999}'
+        cursor.execute("UPDATE memories_tenant SET numbers = %s WHERE slug = 'a'", [wrong])
+    migrate(scratch, "memories", BEFORE_SETTINGS)
+    assert rows_of_tenants(scratch, four) == [
+        (None, None, None, None),
+        (5, 60, None, 20),
+        (300, None, 2, None),
+        (None, None, None, 3),
+    ]
+    left = [json.loads(str(numbers)) for (numbers,) in rows_of_tenants(scratch, "numbers::text")]
+    assert left == [{}, {"capacity": 50}, {"half_life_days": 14.5}, {}]

@@ -73,6 +73,14 @@ def test_the_three_nearest_above_the_floor_nearest_first(person: EndUser) -> Non
     assert first.similarity == pytest.approx(0.93, abs=0.01)
 
 
+@pytest.mark.parametrize("most", [1, 4])
+def test_a_tenant_says_how_many(person: EndUser, most: int) -> None:
+    knows(person, *NEAR)
+    factories.set_numbers(person.tenant, near_facts=most)
+    assert near(person, accepted(TEA)) == NEAR[:most]
+    assert len(neighbours.beside(person=person, statement=accepted(TEA), now=NOW)) == most
+
+
 def test_each_candidate_has_its_own_and_none_is_held_against_another(person: EndUser) -> None:
     knows(person, NEAR[4], "Works in Leiden")
     found = propose(person, accepted(TEA, 0), accepted(NEAR[0], 1), accepted("Lives in Leiden", 2))
