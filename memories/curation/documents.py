@@ -160,6 +160,6 @@ def _fact(end_user: EndUser, stated: DocumentFact, *, now: datetime) -> Fact:
         extractor=EXTRACTOR,
     )
     fact.say(clean["content"])
-    fact.begin(now=now)
+    fact.begin(now=now, rules=conf.rules(end_user.tenant))
     fact.first_observed_at = min(stated.said_at or now, now)
     return fact

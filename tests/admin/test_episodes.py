@@ -37,7 +37,7 @@ def session(db: None) -> Session:
 
 @pytest.fixture
 def episode(session: Session) -> Episode:
-    lists = {"key_topics": ["invoices"], "actions_taken": ["Looked it up"], "outcomes": ["Sent again"]}
+    lists: dict[str, Any] = {"key_topics": ["invoices"], "actions_taken": ["Looked it up"], "outcomes": ["Sent again"]}
     return factories.episode(session, last_number=2, **lists)
 
 
@@ -193,7 +193,12 @@ class TestThePage:
 
     def test_hostile_text_is_harmless(self, admin: Client, session: Session) -> None:
         session.turns.update(content=HOSTILE)
-        lists = {"key_topics": [HOSTILE], "actions_taken": [HOSTILE], "outcomes": [HOSTILE], "flaws": [HOSTILE[:40]]}
+        lists: dict[str, Any] = {
+            "key_topics": [HOSTILE],
+            "actions_taken": [HOSTILE],
+            "outcomes": [HOSTILE],
+            "flaws": [HOSTILE[:40]],
+        }
         episode = factories.episode(session, HOSTILE, extractor=HOSTILE, **lists)
         for address in (page_of(episode), list_of(Episode), page_of(session), page_of(session.end_user)):
             assert shows_harmless(admin.get(address)), address

@@ -16,7 +16,7 @@ from memories.models import ProfileRevision
 from tests import factories
 
 ALIAS = "scratch"
-BEFORE_SETTINGS, SETTINGS = "0016_working_memories", "0022_settings"
+BEFORE_SETTINGS, SETTINGS = "0019_decay", "0020_settings"
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
     """Who works on a pass of forgetting, and indexes that find what is due of one tenant."""
 
     dependencies = [
-        ('memories', '0016_working_memories'),
+        ('memories', '0018_system_turns'),
     ]
 
     operations = [

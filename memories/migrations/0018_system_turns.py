@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("memories", "0016_working_memories"),
+        ("memories", "0017_window"),
     ]
 
     operations = [

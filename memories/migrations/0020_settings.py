@@ -37,7 +37,7 @@ UPDATE memories_tenant SET {", ".join(map(_column, FOLDED))}, numbers = numbers 
 class Migration(migrations.Migration):
     """The four numbers that were columns join the others in `numbers`."""
 
-    dependencies = [("memories", "0016_working_memories")]
+    dependencies = [("memories", "0019_decay")]
     operations = [
         migrations.RunSQL(FOLD, UNFOLD),
         *(
