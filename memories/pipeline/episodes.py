@@ -98,13 +98,23 @@ def store(
     transaction; a poor one waits for a person. IntegrityError when one begins at this turn already."""
     # A client's clock may be wrong, and nothing has happened later than now.
     moments = [min(turn.at, now) for turn in turns]
+    episode = _made_of(draft, session)
+    episode.first_number, episode.last_number, episode.fed_turns = first_number, last_number, len(turns)
+    episode.started_at, episode.ended_at = min(moments), max(moments)
+    episode.created_at = episode.updated_at = now
+    # Nothing has faded yet; scoring's refresh takes its place here.
+    episode.decay_score = draft.importance
+    episode.save(force_insert=True)
+    if draft.is_poor:
+        review_items.ask(Question(ReviewItem.Reason.POOR_QUALITY, episode=episode), run=None, now=now)
+    return episode
+
+
+def _made_of(draft: Draft, session: Session) -> Episode:
     episode = Episode(
         tenant=session.tenant,
         end_user=session.end_user,
         session=session,
-        first_number=first_number,
-        last_number=last_number,
-        fed_turns=len(turns),
         key_topics=draft.key_topics,
         actions_taken=draft.actions_taken,
         outcomes=draft.outcomes,
@@ -114,15 +124,6 @@ def store(
         extractor=draft.extractor,
         prompt_version=draft.prompt_version,
         status=EpisodeStatus.PENDING if draft.is_poor else EpisodeStatus.ACTIVE,
-        started_at=min(moments),
-        ended_at=max(moments),
-        created_at=now,
-        updated_at=now,
-        # Nothing has faded yet; scoring's refresh takes its place here.
-        decay_score=draft.importance,
     )
     episode.say(draft.summary)
-    episode.save(force_insert=True)
-    if draft.is_poor:
-        review_items.ask(Question(ReviewItem.Reason.POOR_QUALITY, episode=episode), run=None, now=now)
     return episode
