@@ -3,7 +3,6 @@
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from memories import conf
 from memories.models import EndUser, Role, Turn, hand_written
@@ -46,17 +45,16 @@ _TURNS = f"""
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """What of a session the agent has before it; without a session there is nothing in it."""
+    """What of a session the agent has before it; without a session there is nothing in it.
+
+    `numbers`: of the turns that it shows, those of the system included.
+    """
 
     session: uuid.UUID | None = None
     system: list[Turn] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
     summary: str = ""
-
-    @cached_property
-    def numbers(self) -> frozenset[int]:
-        """Of the turns that it shows."""
-        return frozenset(turn.number for turn in (*self.system, *self.turns))
+    numbers: frozenset[int] = frozenset()
 
     def covers(self, *, session: uuid.UUID, first: int, last: int) -> bool:
         """Whether it shows all of these turns."""
@@ -64,11 +62,9 @@ class Window:
 
     def messages(self, memory: str) -> list[Message]:
         """What the agent's own system said, the memory, what left the window in short, then the window."""
-        # Its latest wording, each once: some applications post their prompt again with each message.
-        own = list({turn.content: turn for turn in self.system if cut_echo(turn.content).strip()}.values())
         told = [memory, self.summary and f"{SUMMARY}{one_line(self.summary)}"]
         between = [chat.system(text) for text in told if text]
-        return [*chat.messages_of(own), *between, *chat.messages_of(self.turns)]
+        return [*chat.messages_of(self.system), *between, *chat.messages_of(self.turns)]
 
 
 def open_window(person: EndUser, *, agent_id: str, session_id: str, rules: conf.Rules) -> Window:
@@ -79,9 +75,20 @@ def open_window(person: EndUser, *, agent_id: str, session_id: str, rules: conf.
     ((session, left, summary),) = found
     turns = _read(session, left, rules)
     system = [turn for turn in turns if turn.role == Role.SYSTEM]
-    room = max(0, rules.window_tokens - window.cost(system))
+    own = _own(system)
+    room = max(0, rules.window_tokens - window.cost(own))
     others = [turn for turn in turns if turn.role != Role.SYSTEM]
-    return Window(session, system, window.trim(others, max_tokens=room, max_rounds=rules.window_rounds), summary)
+    shown = window.trim(others, max_tokens=room, max_rounds=rules.window_rounds)
+    return Window(session, own, shown, summary, frozenset(turn.number for turn in (*system, *shown)))
+
+
+def _own(system: Sequence[Turn]) -> list[Turn]:
+    """Each text once, for some applications post their prompt again with each message; without what we gave them."""
+    return list({turn.content: turn for turn in system if not _is_ours(turn.content)}.values())
+
+
+def _is_ours(text: str) -> bool:
+    return text.startswith(SUMMARY) or not cut_echo(text).strip()
 
 
 def _read(session: uuid.UUID, left: int, rules: conf.Rules) -> Sequence[Turn]:

@@ -135,7 +135,8 @@ class TestMessages:
     def test_system_turns_each_once_and_none_that_repeat_ours(self, person: EndUser, talk: Session) -> None:
         factories.fact(person)
         memory = build(person, include=frozenset({"facts"})).memory
-        post(person, [("system", "You are a vet."), ("system", memory), ("system", "Be brief."), ("user", "Hi")])
+        ours = [("system", memory), ("system", f"{open_window.SUMMARY}They met.")]
+        post(person, [("system", "You are a vet."), *ours, ("system", "Be brief."), ("user", "Hi")])
         told = messages(person)
         assert [content for role, content in told if role == "system"] == ["You are a vet.", "Be brief."]
         assert told[-1] == ("user", "Hi")
@@ -159,6 +160,14 @@ class TestLimits:
             Turn.objects.filter(content__in=[content for _, content in told]).values_list("token_count", flat=True)
         )
         assert 5_000 <= tokens <= 8_000
+
+    def test_the_system_takes_room_first_each_text_once(self, person: EndUser) -> None:
+        prompt = "word " * 3_000
+        rounds = [("system", prompt), ("user", "word " * 2_000)] * 5
+        post(person, rounds)
+        assert [role for role, _ in messages(person)] == ["system", "user", "user"]
+        post(person, [("system", "word " * 9_000)])
+        assert [role for role, _ in messages(person)] == ["system", "system", "user"]
 
     def test_the_newest_round_stays_with_its_two_ends(self, person: EndUser) -> None:
         post(person, [("user", "Before"), ("user", "Start " + "word " * 20_000 + "end")])
