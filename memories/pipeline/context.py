@@ -101,7 +101,7 @@ def build(*, tenant: Tenant, request: ContextRequest, now: datetime) -> Context:
         nothing = Context("", 0, request.max_tokens, request.tokenizer, messages=[] if tells_messages else None)
         return replace(nothing, restricted=meant.restricted, serve=meant.serve)
     rules = conf.rules(tenant)
-    window = _window(meant.person, request, rules) if tells_messages and request.session_id else Window()
+    window = _window(meant.person, request, rules)
     question = ask(request.query) if request.query else None
     sequence = _sequence(_Asked(meant, meant.person, request, question, window, rules, now))
     built = _fill(sequence.lines, sequence.beyond, request)
@@ -111,6 +111,8 @@ def build(*, tenant: Tenant, request: ContextRequest, now: datetime) -> Context:
 
 
 def _window(person: EndUser, request: ContextRequest, rules: conf.Rules) -> Window:
+    if "working_memory" not in request.include or not request.session_id:
+        return Window()
     return open_window(person, agent_id=request.agent_id, session_id=request.session_id, rules=rules)
 
 
@@ -129,9 +131,9 @@ def _sequence(asked: _Asked) -> _Sequence:
 
 def _note_recalls(sequence: _Sequence, *, told: int, now: datetime) -> None:
     """What was ranked into the block; what stands in it whatever is asked is not needed for that."""
-    recalled_lines = [line for line in sequence.lines[:told] if line.id in sequence.ranked]
-    for kind in ("fact", "episode"):
-        recalls.note(kind, [line.id for line in recalled_lines if line.kind == kind], now=now)
+    for line in sequence.lines[:told]:
+        if line.id in sequence.ranked:
+            recalls.note(line.kind, [line.id], now=now)
 
 
 def _profile(meant: Audience) -> dict[str, Line]:

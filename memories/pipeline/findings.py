@@ -21,8 +21,8 @@ class Filters:
     session_id: str | None = None
 
     @property
-    def leaves_facts_alone(self) -> bool:
-        """Whether nothing but a fact can fit, as far as memories go."""
+    def only_facts_fit(self) -> bool:
+        """Whether no episode can."""
         return bool(self.category or self.tags)
 
     @property

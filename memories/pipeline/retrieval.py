@@ -88,23 +88,25 @@ def search(*, tenant: Tenant, search: Search, now: datetime) -> Found:
         return Found(restricted=meant.restricted, serve=meant.serve)
     question = ask(search.query)
     wide = replace(search, limit=reranking.reach(search.limit))
-    memories, facts_searched = _memories(meant, meant.person, question, wide, now=now)
-    said, turns_searched = _said(meant.person, question, wide)
-    found, searched = memories | said, facts_searched | turns_searched
-    merged = _merged([found[kind] for kind in search.kinds], wide.limit)
-    results = _reranked(search.query, merged)[: search.limit]
-    _note_recalls(results, now=now)
-    counts = {kind: searched[kind] for kind in search.kinds}
-    return Found(results, _explanation(question, counts) if search.explain else None)
-
-
-def _note_recalls(results: Sequence[Finding], *, now: datetime) -> None:
-    for kind in (FACT, EPISODE):
-        recalls.note(kind, [one.id for one in results if one.kind == kind], now=now)
+    found, searched = _by_kind(meant, meant.person, question, wide, now=now)
+    results = _reranked(search.query, _merged(found, wide.limit))[: search.limit]
+    for one in results:
+        recalls.note(one.kind, [one.id], now=now)
+    return Found(results, _explanation(question, searched) if search.explain else None)
 
 
 def _explanation(question: Question, searched: dict[str, int]) -> Explanation:
     return Explanation(question.terms, question.language, question.embedding_model, searched)
+
+
+def _by_kind(
+    meant: Audience, person: EndUser, question: Question, search: Search, *, now: datetime
+) -> tuple[list[list[Finding]], dict[str, int]]:
+    """The best of each kind, and how many there were to choose from."""
+    memories, memories_searched = _memories(meant, person, question, search, now=now)
+    said, said_searched = _said(person, question, search)
+    found, searched = memories | said, memories_searched | said_searched
+    return [found[kind] for kind in search.kinds], {kind: searched[kind] for kind in search.kinds}
 
 
 def _memories(meant: Audience, person: EndUser, question: Question, search: Search, *, now: datetime) -> _Lots:
@@ -136,7 +138,7 @@ def _said(person: EndUser, question: Question, search: Search) -> _Lots:
 
 def _episodes(meant: Audience, person: EndUser, question: Question, search: Search, *, now: datetime) -> list[Served]:
     """Episodes that may be served (rules.md, 8.2), as far as the filters leave them; all agents see them alike."""
-    if not meant.has_episodes or search.filters.leaves_facts_alone:
+    if not meant.has_episodes or search.filters.only_facts_fit:
         return []
     rules = conf.rules(person.tenant)
     served = served_episodes.served(person, question.space, rules=rules, now=now)
