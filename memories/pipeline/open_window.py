@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import dropwhile
 
 from memories import conf
 from memories.models import EndUser, Role, Turn, hand_written
@@ -77,7 +78,7 @@ def open_window(person: EndUser, *, agent_id: str, session_id: str, rules: conf.
     system = [turn for turn in turns if turn.role == Role.SYSTEM]
     own = _own(system)
     room = max(0, rules.window_tokens - window.cost(own))
-    others = [turn for turn in turns if turn.role != Role.SYSTEM]
+    others = _whole([turn for turn in turns if turn.role != Role.SYSTEM])
     shown = window.trim(others, max_tokens=room, max_rounds=rules.window_rounds)
     return Window(session, own, shown, summary, frozenset(turn.number for turn in (*system, *shown)))
 
@@ -89,6 +90,13 @@ def _own(system: Sequence[Turn]) -> list[Turn]:
 
 def _is_ours(text: str) -> bool:
     return text.startswith(SUMMARY) or not cut_echo(text).strip()
+
+
+def _whole(turns: list[Turn]) -> list[Turn]:
+    """Without the end of a round whose beginning was not read, unless there is no other."""
+    if len(turns) < MOST_TURNS:
+        return turns
+    return list(dropwhile(lambda turn: turn.role != Role.USER, turns)) or turns
 
 
 def _read(session: uuid.UUID, left: int, rules: conf.Rules) -> Sequence[Turn]:

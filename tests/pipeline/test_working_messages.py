@@ -193,10 +193,13 @@ class TestLimits:
         WorkingMemory.objects.all().delete()
         assert messages(person) == TALK
 
-    def test_a_long_session_is_not_read_whole(self, person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(open_window, "MOST_TURNS", 6)
+    @pytest.mark.parametrize(("most", "shown"), [(6, (6, 6, 7, 7, 8, 8)), (5, (7, 7, 8, 8)), (1, (8,))])
+    def test_a_long_session_is_not_read_whole(
+        self, person: EndUser, monkeypatch: pytest.MonkeyPatch, most: int, shown: tuple[int, ...]
+    ) -> None:
+        monkeypatch.setattr(open_window, "MOST_TURNS", most)
         post(person, [("system", "First"), *((role, str(n)) for n in range(9) for role in ("user", "assistant"))])
-        assert [content for _, content in messages(person)] == ["First", *(str(n) for n in (6, 6, 7, 7, 8, 8))]
+        assert [content for _, content in messages(person)] == ["First", *(str(n) for n in shown)]
 
     def test_two_statements_however_long_it_is(self, person: EndUser, talk: Session) -> None:
         def cost(include: frozenset[str]) -> int:
