@@ -13,6 +13,7 @@ from memories.audit import Actor
 from memories.models import (
     ActorKind,
     APIKey,
+    DecayPass,
     EndUser,
     Episode,
     ExtractionRun,
@@ -135,6 +136,12 @@ def run(of: Session, **over: Any) -> ExtractionRun:
         **over,
     }
     return ExtractionRun.objects.create(tenant=of.tenant, end_user=of.end_user, session=of, **given)
+
+
+def decay_pass(of: Tenant, **over: Any) -> DecayPass:
+    """One that is done."""
+    given = {"trigger": DecayPass.Trigger.SCHEDULE, "state": "done", "as_of": NOW, "started_at": NOW, **over}
+    return DecayPass.objects.create(tenant=of, **given)
 
 
 def idempotency_record(person: EndUser, **over: Any) -> IdempotencyRecord:

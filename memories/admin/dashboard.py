@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count, Min, Q, Sum
+from django.db.models import Count, Min, OuterRef, Q, Subquery, Sum
 
 from memories.models import (
     DecayPass,
@@ -27,14 +27,15 @@ FAILED = (ExtractionRun.Status.FAILED, ExtractionRun.Status.PARKED)
 
 def overview(operator: Operator | AnonymousUser, *, now: datetime) -> dict[str, Any]:
     """The figures of the dashboard; the runs only for those who may see runs."""
+    tenants, facts = _tenants(), _facts(now)
     figures: dict[str, Any] = {
         "people": EndUser.objects.count(),
-        "tenants": Tenant.objects.count(),
-        "facts": _facts(now),
+        "tenants": tenants["count"],
+        "fading": {"facts": facts.pop("fading"), "held": tenants["held"]},
+        "facts": facts,
         "review": ReviewItem.objects.waiting().aggregate(waiting=Count("pk"), oldest=Min("created_at")),
         "queue": _queue(now),
         "windows_parked": WorkingMemory.objects.filter(parked_at__isnull=False).count(),
-        "fading": _fading(now),
         "failed_today": ExtractionRun.objects.filter(status__in=FAILED, started_at__gte=now - DAY).count(),
     }
     if not operator.has_perm("memories.view_extractionrun"):
@@ -61,18 +62,20 @@ def _spent(now: datetime) -> dict[str, Any]:
 
 def _facts(now: datetime) -> dict[str, int]:
     active = Q(status=Status.ACTIVE)
+    # Those of people under restriction stay.
+    faded = Fact.objects.faded(now=now).filter(end_user__restricted_at=None)
     return Fact.objects.aggregate(
         active=Count("pk", filter=active),
         this_week=Count("pk", filter=active & Q(created_at__gte=now - WEEK)),
+        fading=Count("pk", filter=Q(pk__in=faded.values("pk"))),
     )
 
 
-def _fading(now: datetime) -> dict[str, int]:
-    """What the next passes take, and how many tenants' newest pass waits for somebody to confirm it."""
-    newest = DecayPass.objects.order_by("tenant", "-started_at", "-id").distinct("tenant")
-    held = DecayPass.objects.filter(pk__in=newest.values("pk"), state=DecayPass.State.HELD)
-    facts = Fact.objects.faded(now=now).exclude(end_user__in=EndUser.objects.filter(restricted_at__isnull=False))
-    return {"facts": facts.count(), "held": held.count()}
+def _tenants() -> dict[str, int]:
+    """How many there are, and of how many the newest pass of forgetting waits for somebody to confirm it."""
+    newest = DecayPass.objects.filter(tenant=OuterRef("pk")).values("state")[:1]
+    held = Count("pk", filter=Q(newest=DecayPass.State.HELD))
+    return Tenant.objects.annotate(newest=Subquery(newest)).aggregate(count=Count("pk"), held=held)
 
 
 def _queue(now: datetime) -> dict[str, Any]:

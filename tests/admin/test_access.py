@@ -15,6 +15,7 @@ from memories.admin.site import HubAdminSite
 from memories.models import (
     APIKey,
     AuditEvent,
+    DecayPass,
     EndUser,
     Episode,
     ExtractionRun,
@@ -27,7 +28,9 @@ from memories.models import (
 from tests import factories
 from tests.admin.pages import list_of, page_of, text_of
 
-MODELS = [ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, APIKey, Tenant, AuditEvent, Operator, Group]
+MODELS = [
+    ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, DecayPass, APIKey, Tenant, AuditEvent, Operator, Group,
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -37,8 +40,8 @@ def records(db: None) -> list[object]:
     session = factories.session(person)
     key, _ = factories.api_key(person.tenant)
     item = factories.review_item(factories.fact(person, "Likes tea", status="pending"))
-    episode = factories.episode(session)
-    return [person, session, key, factories.fact(person), episode, item, factories.run(session), person.tenant]
+    run, decay_pass, episode = factories.run(session), factories.decay_pass(person.tenant), factories.episode(session)
+    return [person, session, key, factories.fact(person), episode, item, run, decay_pass, person.tenant]
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -81,7 +84,7 @@ def test_nothing_is_deleted_by_a_raw_form(admin: Client, records: list[Any]) -> 
 
 
 def test_facts_people_sessions_and_runs_are_not_added_by_a_raw_form(admin: Client) -> None:
-    for model in (Fact, Episode, EndUser, Session, ExtractionRun, ReviewItem, AuditEvent):
+    for model in (Fact, Episode, EndUser, Session, ExtractionRun, DecayPass, ReviewItem, AuditEvent):
         assert admin.get(f"{list_of(model)}add/").status_code == 403
 
 
