@@ -27,22 +27,8 @@ pytestmark = pytest.mark.browser
 
 TRAP = '"><img src=x onerror="alert(1)"><script>alert(2)</script><i x-data x-init="alert(3)">{{ alert(4) }}'
 LISTS: list[type[Model]] = [
-<<<<<<< HEAD
-    ReviewItem,
-    EndUser,
-    Fact,
-    Episode,
-    Session,
-    ExtractionRun,
-    APIKey,
-    Tenant,
-    AuditEvent,
-    Operator,
-]
-=======
-    ReviewItem, EndUser, Fact, Session, ExtractionRun, DecayPass, APIKey, Tenant, AuditEvent, Operator,
+    ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, DecayPass, APIKey, Tenant, AuditEvent, Operator,
 ]  # fmt: skip
->>>>>>> ca34f3e (Test the operators' verbs and pages of forgetting; tell what fades next on the dashboard)
 
 # The contrast of an element's text to what is behind it (WCAG 2.2), colours resolved by the browser itself.
 CONTRAST = """
@@ -84,16 +70,11 @@ def world(operator: Operator) -> list[str]:
     factories.profile_revision(person, f"在物流公司工作 {TRAP}", before=TRAP, extraction=run, reason=TRAP)
     key, _ = factories.api_key(tenant, name=TRAP)
     item = factories.review_item(fact, note=TRAP)
-<<<<<<< HEAD
+    held = factories.decay_pass(tenant, state="held", counts={"held": 9, "memories": 10})
     words = {"key_topics": [TRAP, "花生"], "actions_taken": [TRAP], "outcomes": [TRAP]}
     episode = factories.episode(session, f"说到花生过敏 {TRAP}", last_number=3, **words)
     poor = factories.poor_episode(factories.session(person, turns, agent_id=TRAP), TRAP, last_number=3, **words)
-    records: list[Model] = [item, poor, person, fact, episode, session, run, key, tenant, operator]
-=======
-    held = factories.decay_pass(tenant, state="held", counts={"held": 9, "memories": 10})
-    factories.episode(session, TRAP)
-    records: list[Model] = [item, person, fact, session, run, held, key, tenant, operator]
->>>>>>> ca34f3e (Test the operators' verbs and pages of forgetting; tell what fades next on the dashboard)
+    records: list[Model] = [item, poor, person, fact, episode, session, run, held, key, tenant, operator]
     section = reverse("admin:memories_enduser_profile", args=[person.pk, "work_context"])
     fading = [reverse("admin:forgetting"), reverse("admin:next_decay_pass", args=[tenant.pk])]
     lists, pages = map(list_of, LISTS), map(page_of, records)
