@@ -4,14 +4,13 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django_q.tasks import async_task
 
 from memories import audit, conf
 from memories.audit import Actor
 from memories.models import Tenant
+from memories.pipeline import decay
 from memories.pipeline.redaction import redact_message, redact_text
 
-REPLAN_TASK = "memories.tasks.replan_decay"
 _LONGEST_NAME = 200
 # Not a setting: whoever saves a form that was open for long must not turn them back.
 _NO_SETTING = ("id", "slug", "created_at", "decayed_on")
@@ -38,7 +37,7 @@ def save_tenant(*, tenant: Tenant, actor: Actor, now: datetime) -> Tenant:
             tenant.save(update_fields=_SETTINGS)
         if known and conf.FADING.intersection(changed):
             # In this transaction: the task is there when the numbers are, and not before.
-            async_task(REPLAN_TASK, str(tenant.pk))
+            decay.replan(tenant_id=tenant.pk)
         given: dict[str, Any] = {"target": tenant, "object_id": tenant.pk, "tenant": tenant, "now": now}
         audit.record(actor=actor, verb="update" if known else "add", counts=dict.fromkeys(changed, 1), **given)
     return tenant
