@@ -71,6 +71,7 @@ class DeletablePage(RecordPage):
         page.template_name = "memories/session_delete.html"
         page.context_data = {
             **shown,
+            "episodes_going": shown["session"].episodes.count(),
             "going": going.order_by("-created_at", "-id")[:FACTS_SHOWN],
             "going_count": going.count(),
             "staying_count": staying.count(),

@@ -296,7 +296,7 @@ class TestElsewhere:
         factories.poor_episode(factories.session(session.end_user), "Too poor to show")
         page = text_of(admin.get(page_of(session.end_user)))
         assert f"{list_of(Episode)}?end_user__id__exact={session.end_user_id}" in page
-        assert "All 12" in page
+        assert "12 active" in page
         assert "Episode-11" in page
         assert "Episode-01" not in page
         assert "Too poor to show" not in page

@@ -35,10 +35,12 @@ def test_the_page_says_what_goes_and_nothing_goes_yet(admin: Client, session: Se
     resting("Runs marathons", session)
     resting("Lives in Leiden", session, other)
     resting("Allergic to peanuts", session, binding=True)
+    factories.episode(session)
     assert page_of(session, "delete") in text_of(admin.get(page_of(session)))
     page = text_of(admin.get(page_of(session, "delete")))
     assert '<dd id="turns-going">3</dd>' in page
     assert '<dd id="facts-going">1</dd>' in page
+    assert '<dd id="episodes-going">1</dd>' in page
     assert "2 more facts rest on these turns and stay" in page
     assert "Runs marathons" in page
     assert "Lives in Leiden" not in page
