@@ -25,7 +25,7 @@ def test_seldom_nights_end_as_the_page_says() -> None:
 
 
 def test_the_picture_has_a_curve_for_each_of_the_five() -> None:
-    picture = ElementTree.parse(PICTURE).getroot()  # noqa: S314 - our own file
+    picture = ElementTree.parse(PICTURE).getroot()
     space = "{http://www.w3.org/2000/svg}"
     assert len(picture.findall(f"{space}polyline")) == 5
     named = {text.text for text in picture.findall(f"{space}text")}
