@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
-from memories import audit
+from memories import audit, conf
 from memories.audit import Actor
 from memories.curation.change_sets import ChangeSet
 from memories.curation.fact_changes import check_allowed, lock_person
@@ -69,6 +69,7 @@ def changing(episode: Episode, verb: str, changes: ChangeSet) -> Iterator[None]:
     yield
     episode.version += 1
     episode.updated_at = changes.now
+    episode.refresh_decay(now=changes.now, rules=conf.rules(episode.tenant))
     episode.save()
     after = _snapshot(episode)
     changed = {name: value for name, value in before.items() if value != after[name]}

@@ -206,9 +206,9 @@ def _episode(turns: Sequence[Turn], happening: Happening, *, now: datetime) -> E
         ended_at=turns[-1].created_at,
         created_at=now,
         updated_at=now,
-        decay_score=happening.importance,
     )
     episode.say(happening.summary)
+    episode.refresh_decay(now=now, rules=conf.rules(episode.tenant))
     episode.save()
     return episode
 

@@ -65,7 +65,7 @@ class Migration(migrations.Migration):
                 ('binding', models.BooleanField(default=False, help_text="An operator's word: it does not fade.")),
                 ('version', models.PositiveIntegerField(default=1)),
                 ('started_at', models.DateTimeField(help_text='When its first turn was said.')),
-                ('ended_at', models.DateTimeField(help_text='When its last turn was said; it fades from then on.')),
+                ('ended_at', models.DateTimeField(help_text='When its last turn was said.')),
                 ('created_at', models.DateTimeField()),
                 ('updated_at', models.DateTimeField()),
                 ('last_recalled_at', models.DateTimeField(blank=True, null=True)),

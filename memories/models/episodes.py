@@ -81,7 +81,7 @@ class Episode(models.Model):
     binding = models.BooleanField(default=False, help_text="An operator's word: it does not fade.")
     version = models.PositiveIntegerField(default=1)
     started_at = models.DateTimeField(help_text="When its first turn was said.")
-    ended_at = models.DateTimeField(help_text="When its last turn was said; it fades from then on.")
+    ended_at = models.DateTimeField(help_text="When its last turn was said.")
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
     last_recalled_at = models.DateTimeField(null=True, blank=True)
@@ -143,8 +143,9 @@ class Episode(models.Model):
 
     @property
     def last_reinforced(self) -> datetime:
-        """Since when it fades: the later of its end and its last recall."""
-        return max(self.ended_at, self.last_recalled_at or self.ended_at)
+        """Since when it fades: its making or its last recall. An imported history has ended long ago, and must not be
+        forgotten at once."""
+        return max(self.created_at, self.last_recalled_at or self.created_at)
 
     def refresh_decay(self, *, now: datetime, rules: conf.Rules) -> None:
         """Set decay_score and forget_at from the base values and the tenant's numbers; save with them."""

@@ -102,8 +102,7 @@ def store(
     episode.first_number, episode.last_number, episode.fed_turns = first_number, last_number, len(turns)
     episode.started_at, episode.ended_at = min(moments), max(moments)
     episode.created_at = episode.updated_at = now
-    # Nothing has faded yet; scoring's refresh takes its place here.
-    episode.decay_score = draft.importance
+    episode.refresh_decay(now=now, rules=conf.rules(session.tenant))
     episode.save(force_insert=True)
     if draft.is_poor:
         review_items.ask(Question(ReviewItem.Reason.POOR_QUALITY, episode=episode), run=None, now=now)

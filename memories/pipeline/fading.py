@@ -21,7 +21,7 @@ STEP = 50
 DRIFT = 0.02
 # What differs between the two: when it was last said, what keeps it, how often it was said, and as what it fades.
 _FACT = ("memories_fact", "last_confirmed_at", "pinned OR binding OR locked", "mentions", "memory.category")
-_EPISODE = ("memories_episode", "ended_at", "pinned OR binding", "1", f"'{EPISODE}'")
+_EPISODE = ("memories_episode", "created_at", "pinned OR binding", "1", f"'{EPISODE}'")
 _REFRESH = """
     WITH own AS (SELECT * FROM unnest(%(categories)s::text[], %(own)s::float8[]) own (category, days)),
     told AS (

@@ -15,7 +15,8 @@ from memories.scoring.ranking import Units
 # EpisodeQuerySet's active(); what importance left from the start is below the gate for ever.
 _SERVED = """
     SELECT e.id, e.session_id, e.first_number, e.last_number, e.summary, e.importance, e.quality,
-        e.pinned OR e.binding, e.ended_at, e.last_recalled_at, e.content_hash, e.terms, s.external_id, s.agent_id,
+        e.pinned OR e.binding, e.ended_at, greatest(e.created_at, e.last_recalled_at), e.content_hash, e.terms,
+        s.external_id, s.agent_id,
         hashint8extended(v.id, v.xmin::text::bigint)
     FROM memories_episode e JOIN memories_session s ON s.id = e.session_id
     LEFT JOIN memories_episodevector v
@@ -44,7 +45,7 @@ class Served(NamedTuple):
     quality: float
     stays: bool
     ended_at: datetime
-    last_recalled_at: datetime | None
+    last_reinforced: datetime
     content_hash: bytes
     terms: bytes | None
     session_id: str
@@ -89,5 +90,4 @@ def units(person: EndUser, episodes: list[Served], space: EmbeddingSpace | None)
 def _decayed(episode: Served, rules: conf.Rules, day: datetime) -> Served:
     if episode.stays:
         return episode._replace(left=episode.importance)
-    last = max(episode.ended_at, episode.last_recalled_at or episode.ended_at)
-    return episode._replace(left=decay_score(Remembered(episode.importance, last), rules, now=day))
+    return episode._replace(left=decay_score(Remembered(episode.importance, episode.last_reinforced), rules, now=day))

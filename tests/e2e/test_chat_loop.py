@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from memoryhub import embedded_postgres
 from memories.conf import Rules
+from memoryhub import embedded_postgres
 from tests.commands.hub import RUNNING, Hub, wait_until
 from tests.faults.parrot import repeat
 from tests.llm.endpoint import running

@@ -62,7 +62,7 @@ def test_sql_says_of_an_episode_what_python_says(
 ) -> None:
     own = {name: given_memory[name] for name in ("importance", "pinned", "binding")}
     Episode.objects.all().delete()
-    episode = factories.episode(session, **own, ended_at=_ago(given_memory["said"]))
+    episode = factories.episode(session, **own, created_at=_ago(given_memory["said"]))
     Episode.objects.update(last_recalled_at=_recalled(given_memory), decay_score=-1, forget_at=NOW)
     _holds(episode, session.end_user, rules)
 
