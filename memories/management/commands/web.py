@@ -7,8 +7,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import connections
 
+from memories.management.hub_server import HubServer
 from memories.management.supervision import follow_parent
-from memories.management.web import GRACE_SECONDS, WebServer
+from memories.management.web import GRACE_SECONDS
 
 
 class Command(BaseCommand):
@@ -23,4 +24,4 @@ class Command(BaseCommand):
             follow_parent(patience=GRACE_SECONDS + 2)
         # The system checks may have opened one; it must not be shared with the forked processes.
         connections.close_all()
-        WebServer(bind).run()
+        HubServer(bind).run()
