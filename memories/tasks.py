@@ -11,10 +11,18 @@ from django.utils import timezone
 from django_q.tasks import async_task
 
 from memories.models import ExtractionRun, Tenant
-from memories.pipeline import compaction, consolidation, decay, endpoint
+from memories.pipeline import (
+    compaction,
+    consolidation,
+    decay,
+    endpoint,
+    upkeep,
+)
 
 # One worker's share of a long pass: other work comes in between, and nobody takes the cluster for a wedged one.
 SLICE_SECONDS = 4.0
+# Of one that asks a model: each slice begins with a look for the people whose turn it is.
+ASKING_SECONDS = 30.0
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +73,18 @@ def forget() -> int:
     begun = decay.begin_due(now=now)
     if decay.work_on(now=now, seconds=SLICE_SECONDS):
         decay.wake()
+    if upkeep.is_due():
+        upkeep.wake()
     return begun
+
+
+@outermost
+def keep_up() -> int:
+    """Carry on the upkeep that follows nightly passes for a slice of time; 1 when nothing more can be done now."""
+    if upkeep.work_on(now=timezone.now(), seconds=ASKING_SECONDS):
+        upkeep.wake()
+        return 0
+    return 1
 
 
 @outermost

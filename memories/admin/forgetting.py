@@ -24,7 +24,7 @@ from memories.admin.wording import KINDS
 from memories.audit import Actor
 from memories.exceptions import DecayRunning
 from memories.models import DecayPass, Episode, Fact, Operator, Tenant
-from memories.pipeline import decay
+from memories.pipeline import decay, upkeep_passes
 
 FACTS_SHOWN = 25
 VIEW, CHANGE = "memories.view_decaypass", "memories.change_decaypass"
@@ -127,6 +127,7 @@ def next_pass(request: HttpRequest, tenant_id: uuid.UUID) -> HttpResponse:
         "tenant": tenant,
         "preview": told,
         "rules": conf.rules(tenant),
+        "no_upkeep": upkeep_passes.hindrance(conf.rules(tenant)),
         "latest": DecayPass.objects.filter(tenant=tenant).first(),
         "may_run": request.user.has_perm(CHANGE),
     }

@@ -43,6 +43,7 @@ class DecayPass(models.Model):
     state = models.CharField(max_length=7, choices=State.choices, default=State.RUNNING)
     counts = models.JSONField(default=dict, blank=True, help_text="facts, episodes, expired, purged, refreshed, …")
     reached = models.UUIDField(null=True, editable=False, help_text="Person up to whom the scores are refreshed.")
+    upkeep_open = models.BooleanField(default=False, editable=False, help_text="Its upkeep is not over.")
     lease_token = models.UUIDField(null=True, editable=False)
     lease_until = models.DateTimeField(null=True, editable=False)
     started_at = models.DateTimeField()
@@ -56,6 +57,7 @@ class DecayPass(models.Model):
         constraints = [
             # One at a time: two that run at once would take what the brake allows twice.
             models.UniqueConstraint(fields=["tenant"], name="decay_pass_running_once", condition=Q(state="running")),
+            models.UniqueConstraint(fields=["tenant"], name="decay_pass_upkeep_once", condition=Q(upkeep_open=True)),
         ]
         indexes = [
             # Serves the list of a tenant and its newest pass.

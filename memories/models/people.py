@@ -28,6 +28,10 @@ class EndUser(models.Model):
     generation = models.PositiveIntegerField(
         default=1, editable=False, help_text="Raised by an erasure: work begun under an older one is thrown away."
     )
+    upkeep_tried_at = models.DateTimeField(
+        null=True, editable=False, help_text="When a model was last to be asked what of this person no longer holds."
+    )
+    upkept_at = models.DateTimeField(null=True, editable=False, help_text="When it last answered, and was heeded.")
     created_at = models.DateTimeField()
     last_seen_at = models.DateTimeField(help_text="Of the last turn, to the nearest minute.")
 

@@ -17,7 +17,7 @@ from django_q.tasks import async_task
 from memories import conf
 from memories.exceptions import DecayRunning
 from memories.models import DecayPass, Episode, EpisodeStatus, Fact, Status, Tenant
-from memories.pipeline import decay_passes, fading, forgetting
+from memories.pipeline import decay_passes, fading, forgetting, upkeep_passes
 from memories.pipeline.decay_passes import State, Work
 from memories.pipeline.forgetting import EXPIRED, FADED, PURGED
 from memories.pipeline.nightly import due_day
@@ -145,7 +145,9 @@ def _work(work: Work, *, now: datetime, until: float | None = None) -> bool:
         try:
             next(steps)
         except StopIteration as end:
-            decay_passes.finish(work, end.value, now=now)
+            with transaction.atomic():
+                decay_passes.finish(work, end.value, now=now)
+                upkeep_passes.follow(work, end.value)
             return True
         if until is not None and time.monotonic() > until:
             decay_passes.release(work)

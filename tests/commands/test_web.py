@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from memories.management.web import WebServer
+from memories.management.hub_server import HubServer
 from memories.pipeline.recalls import Flusher
 
 
@@ -12,7 +12,7 @@ def test_each_process_writes_its_recalls_until_its_end(monkeypatch: pytest.Monke
     done: list[str] = []
     for verb in ("start", "end"):
         monkeypatch.setattr(Flusher, verb, lambda _, verb=verb: done.append(verb))
-    server, worker = WebServer("127.0.0.1:0"), SimpleNamespace()
+    server, worker = HubServer("127.0.0.1:0"), SimpleNamespace()
     server.cfg.post_worker_init(worker)
     assert done == ["start"]
     server.cfg.worker_exit(None, worker)

@@ -1,15 +1,17 @@
 """`manage.py decay`: one pass of forgetting for a tenant, here and now, or what it would take; counts only."""
 
 from argparse import ArgumentParser
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from memories import conf
 from memories.exceptions import MemoryHubError
 from memories.management.arguments import moment, tenant_of
 from memories.models import DecayPass
-from memories.pipeline import decay
+from memories.pipeline import decay, upkeep, upkeep_passes
 
 # Exit code of a pass that the brake holds.
 HELD = 3
@@ -25,6 +27,7 @@ class Command(BaseCommand):
         parser.add_argument("--tenant", required=True, help="The tenant's slug.")
         parser.add_argument("--now", type=moment, help="As if it were this moment, like 2026-11-03T09:00:00Z.")
         parser.add_argument("--preview", action="store_true", help="Only say what the pass would take.")
+        parser.add_argument("--upkeep", action="store_true", help="Then the upkeep of a night, by the language model.")
         parser.add_argument("--confirm", action="store_true", help="Take it, however much it is.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -32,10 +35,28 @@ class Command(BaseCommand):
         if options["preview"]:
             self._tell(decay.preview(tenant, now))
             return
+        hindrance = upkeep_passes.hindrance(conf.rules(tenant)) if options["upkeep"] else ""
+        if hindrance:
+            raise CommandError(hindrance)
         try:
             done = decay.forget(tenant=tenant, now=now, trigger=DecayPass.Trigger.COMMAND, confirm=options["confirm"])
         except MemoryHubError as error:
             raise CommandError(error.detail) from error
+        self._tell_of(done)
+        if options["upkeep"]:
+            self._keep_up(done, now)
+
+    def _keep_up(self, done: DecayPass, now: datetime) -> None:
+        try:
+            is_over = upkeep.keep_up(row=done, now=now)
+        except MemoryHubError as error:
+            raise CommandError(error.detail) from error
+        told = ", ".join(f"{done.counts.get(name, 0)} {name}" for name in upkeep_passes.COUNTED)
+        self.stdout.write(f"Upkeep: {told}.")
+        if not is_over:
+            raise CommandError("The model's endpoint rests: a worker goes on with it.")
+
+    def _tell_of(self, done: DecayPass) -> None:
         self.stdout.write(f"Pass {done.pk}: {', '.join(f'{count} {name}' for name, count in done.counts.items())}.")
         if done.state == DecayPass.State.HELD:
             raise CommandError("The brake holds it: look with --preview, then say --confirm.", returncode=HELD)

@@ -1,0 +1,79 @@
+"""The upkeep that follows a pass, in the same row: worked on under a lease, one at a time per tenant, going on where
+another died."""
+
+import uuid
+from collections import Counter
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from memories import audit, conf
+from memories.exceptions import LeaseLost
+from memories.llm import client
+from memories.models import DecayPass
+from memories.pipeline.decay_passes import Work
+
+# People that a model was asked about, facts removed, facts made of others, failed calls, what of answers was not done.
+COUNTED = ("reviewed", "stale", "merged", "upkeep_failures", "upkeep_refused")
+_FREE = Q(lease_until=None) | Q(lease_until__lte=Now())
+
+
+def hindrance(rules: conf.Rules) -> str:
+    """Why there is no upkeep; empty when there is."""
+    if not (rules.staleness_review or rules.merge_crowded):
+        return "Upkeep is off: neither staleness_review nor merge_crowded is switched on."
+    return "" if client.is_configured() else "Without a language model there is no upkeep."
+
+
+def follow(work: Work, state: DecayPass.State) -> None:
+    """Open the upkeep of a nightly pass that the brake did not hold, where it is on; in the pass's last transaction."""
+    is_nightly = work.row.trigger == DecayPass.Trigger.SCHEDULE and state == DecayPass.State.DONE
+    if is_nightly and not hindrance(work.rules):
+        begin(work.row)
+
+
+def begin(row: DecayPass) -> None:
+    """Open the upkeep of a finished pass; what another night left over is this one's. In the caller's transaction."""
+    closed = {"upkeep_open": False, "lease_token": None, "lease_until": None}
+    DecayPass.objects.filter(tenant=row.tenant_id, upkeep_open=True).exclude(pk=row.pk).update(**closed)
+    DecayPass.objects.filter(pk=row.pk).update(upkeep_open=True)
+
+
+def unfinished() -> list[DecayPass]:
+    """Upkeeps that wait for somebody, the oldest first."""
+    return list(DecayPass.objects.filter(_FREE, upkeep_open=True).order_by("started_at"))
+
+
+def claim(row: DecayPass) -> Work | None:
+    """Take the upkeep for as long as a lease; None when it is over, or somebody else works on it."""
+    rules, token = conf.rules(row.tenant), uuid.uuid4()
+    free = DecayPass.objects.filter(_FREE, pk=row.pk, upkeep_open=True)
+    if not free.update(lease_token=token, lease_until=Now() + timedelta(seconds=rules.lease_seconds)):
+        return None
+    row = DecayPass.objects.select_related("tenant").get(pk=row.pk)
+    return Work(row, token, rules, Counter(dict.fromkeys(COUNTED, 0) | row.counts))
+
+
+def keep(work: Work) -> None:
+    """Note what was done and prolong the lease, which outlasts a model's call. Errors: LeaseLost."""
+    _write(work, lease_until=Now() + timedelta(seconds=work.rules.lease_seconds))
+
+
+def release(work: Work) -> None:
+    """Let somebody else go on. Errors: LeaseLost."""
+    _write(work, lease_until=None)
+
+
+def finish(work: Work, *, now: datetime) -> None:
+    """All were looked at that may be tonight; in the trail as counts. Errors: LeaseLost."""
+    _write(work, lease_until=None, lease_token=None, upkeep_open=False)
+    told = {name: work.counts[name] for name in COUNTED}
+    row = work.row
+    audit.record(actor=work.actor, verb="upkeep", target=row, object_id=row.pk, tenant=row.tenant, now=now, counts=told)
+
+
+def _write(work: Work, **changes: object) -> None:
+    ours = DecayPass.objects.filter(pk=work.row.pk, upkeep_open=True, lease_token=work.token)
+    if not ours.update(counts=dict(work.counts), **changes):
+        raise LeaseLost
