@@ -7,8 +7,10 @@ import pytest
 from django.conf import LazySettings
 
 from memories import conf, curation
+from memories.audit import Actor
 from memories.exceptions import DecayRunning, ModelAnswerInvalid, ModelRefused, ModelUnavailable
 from memories.models import (
+    ActorKind,
     AuditEvent,
     DecayPass,
     EndpointState,
@@ -27,6 +29,7 @@ from tests.pipeline.reconciling import relations
 from tests.pipeline.upkeeping import DAY, OLD, counts, many, merged, night, old, passed, stale, stored, switch
 
 pytestmark = pytest.mark.django_db
+OPERATOR = Actor(kind=ActorKind.OPERATOR, id="1")
 
 
 @pytest.fixture(autouse=True)
@@ -251,10 +254,13 @@ class TestStale:
         model.answers.append(stale(1))
         night(person)
         restored = curation.restore_fact(
-            fact_id=gone.pk, tenant=person.tenant, actor=COMMAND, now=NOW + DAY, version=1, reason="Still true"
+            fact_id=gone.pk, tenant=person.tenant, actor=OPERATOR, now=NOW, version=1, reason="Still true"
         )
         assert (restored.status, restored.valid_to, restored.content) == ("active", None, gone.content)
-        assert not shown(person, rules)
+        factories.fact(person, "A fourth")
+        Fact.objects.update(last_confirmed_at=OLD)
+        assert len(shown(person, rules) - {gone.content}) == 3
+        assert gone.content not in shown(person, rules)
 
     def test_questions_about_it_are_settled(self, person: EndUser, model: Model) -> None:
         gone, stays, _ = old(person, 3)
@@ -384,11 +390,13 @@ class TestMerged:
         model.answers.append(merged(1, 2))
         night(person)
         made = Fact.objects.get(content="Likes many kinds of tea")
-        back = curation.restore_fact(fact_id=facts[0].pk, tenant=person.tenant, actor=COMMAND, now=NOW + DAY, version=1)
+        back = curation.restore_fact(
+            fact_id=facts[0].pk, tenant=person.tenant, actor=OPERATOR, now=NOW + DAY, version=1
+        )
         made.refresh_from_db()
         assert (back.status, back.superseded_by, back.valid_to) == ("active", None, None)
         assert (made.status, made.version) == ("active", 1)
-        curation.forget_fact(fact_id=made.pk, tenant=person.tenant, actor=COMMAND, now=NOW + DAY)
+        curation.forget_fact(fact_id=made.pk, tenant=person.tenant, actor=OPERATOR, now=NOW + DAY)
         assert Fact.objects.get(pk=facts[1].pk).superseded_by == made
         assert not invariants.check()
 

@@ -12,7 +12,7 @@ from memories import conf, curation
 from memories.audit import Actor
 from memories.exceptions import LeaseLost
 from memories.models import ActorKind, DecayPass, EndUser, Fact, FactRevision
-from memories.pipeline import invariants, upkeep, upkeep_passes, upkeep_rows
+from memories.pipeline import invariants, review_items, upkeep, upkeep_passes, upkeep_rows
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, elsewhere, held
 from tests.factories import NOW
@@ -41,10 +41,9 @@ def operator() -> Actor:
     return Actor(kind=ActorKind.OPERATOR, id="1")
 
 
-def edit(fact: Fact) -> None:
-    curation.edit_fact(
-        fact_id=fact.pk, tenant=None, changes={"content": "Was set right"}, actor=operator(), now=NOW + DAY
-    )
+def edit(fact: Fact) -> Fact:
+    said = {"content": "Was set right"}
+    return curation.edit_fact(fact_id=fact.pk, tenant=None, changes=said, actor=operator(), now=NOW + DAY)
 
 
 def pin(fact: Fact) -> None:
@@ -135,7 +134,12 @@ def test_of_who_was_restricted_before_the_call_nothing_is_sent(
     person: EndUser, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     facts = old(person)
-    monkeypatch.setattr(upkeep, "_may_ask", lambda _: restrict(facts[0]) or True)
+
+    def admitted(_: Any) -> bool:
+        restrict(facts[0])
+        return True
+
+    monkeypatch.setattr(upkeep, "_may_ask", admitted)
     assert counts(night(person)) == {"reviewed": 1}
     assert model.prompts == []
 
@@ -143,7 +147,7 @@ def test_of_who_was_restricted_before_the_call_nothing_is_sent(
 def test_the_commit_waits_for_an_operator_and_heeds_the_outcome(person: EndUser, model: Model) -> None:
     changed, other, _ = old(person)
     model.answers.append(stale(1, 2))
-    with held(lambda: edit(changed) or True):
+    with held(lambda: edit(changed)):
         worker = blocked(lambda: counts(night(person)))
     assert worker.result(PATIENCE) == {"reviewed": 1, "stale": 1, "upkeep_refused": 1}
     assert [status(fact) for fact in (changed, other)] == ["active", "archived"]
@@ -153,19 +157,19 @@ def test_an_operator_waits_for_the_commit(person: EndUser, model: Model, monkeyp
     gone, *_ = old(person)
     model.answers.append(stale(1))
     begun, enough = threading.Event(), threading.Event()
-    settle = upkeep_rows.review_items.settle
+    settle = review_items.settle
 
-    def late(*args: Any, **named: Any) -> int:
+    def late(*args: Any, **named: Any) -> Any:
         begun.set()
         assert enough.wait(PATIENCE)
         return settle(*args, **named)
 
-    monkeypatch.setattr(upkeep_rows.review_items, "settle", late)
+    monkeypatch.setattr(review_items, "settle", late)
     outcomes: list[Any] = []
     worker = threading.Thread(target=lambda: outcomes.extend(at_once(1, lambda _: counts(night(person)))))
     worker.start()
     assert begun.wait(PATIENCE)
-    monkeypatch.setattr(upkeep_rows.review_items, "settle", settle)
+    monkeypatch.setattr(review_items, "settle", settle)
     waiting = blocked(lambda: forget(gone))
     enough.set()
     worker.join(PATIENCE)
