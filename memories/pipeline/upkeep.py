@@ -101,7 +101,8 @@ def _look_at(work: Work, person: EndUser, *, now: datetime) -> bool:
         completion = client.complete(
             messages=sheet.messages,
             answer=fact_upkeep.ANSWER,
-            max_calls=work.rules.max_model_calls,
+            # One may have gone to ask whether the endpoint is back.
+            max_calls=max(1, work.rules.max_model_calls - 1),
             before_call=partial(_renew, work, person),
         )
     except ModelError as error:
