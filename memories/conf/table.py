@@ -164,5 +164,9 @@ class Rules:
         8, (2, 20), "facts", "Most merged into one", "Of at least 2 facts and at most so many one is made."
     )
     upkeep_people: int = Group.UPKEEP.number(
-        200, (1, 100_000), "people", "Most people a night", "So many are looked at in one night; each costs a model call."
+        200,
+        (1, 100_000),
+        "people",
+        "Most people a night",
+        "So many are looked at in a night; each costs a call.",
     )

@@ -5,7 +5,7 @@ class Migration(migrations.Migration):
     """When a person was last looked at by upkeep, and the upkeep that follows a pass of forgetting."""
 
     dependencies = [
-        ('memories', '0021_decay'),
+        ('memories', '0020_settings'),
     ]
 
     operations = [
