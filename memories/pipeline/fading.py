@@ -25,7 +25,7 @@ _EPISODE = ("memories_episode", "created_at", "pinned OR binding", "1", f"'{EPIS
 _REFRESH = """
     WITH own AS (SELECT * FROM unnest(%(categories)s::text[], %(own)s::float8[]) own (category, days)),
     told AS (
-        SELECT memory.id, coalesce(faded.score, importance) AS score, faded.date
+        SELECT memory.id, faded.score, faded.date
         FROM {table} memory LEFT JOIN own ON own.category = {category}
         CROSS JOIN LATERAL (SELECT
             greatest({said}, last_recalled_at) AS last,
@@ -38,14 +38,14 @@ _REFRESH = """
                 AS lasts_days
         ) ages
         CROSS JOIN LATERAL (SELECT
-            -- Beyond so many halvings nothing is left, and PostgreSQL takes it for an error.
-            CASE WHEN halving IS NOT NULL
-                THEN importance * power(2::float8, -least(greatest(0, fading_days) / halving, 500)) END AS score,
+            -- PostgreSQL takes it for an error when next to nothing is left.
+            CASE WHEN halving IS NULL THEN importance WHEN importance < 1e-9 THEN 0
+                ELSE importance * power(2::float8, -least(greatest(0, fading_days) / halving, 500)) END AS score,
             CASE WHEN lasts_days < extract(epoch FROM %(end)s - since.last)::float8 / 86400
                 THEN since.last + lasts_days * interval '1 day' END AS date
         ) faded
         WHERE memory.end_user_id = ANY(%(people)s) AND memory.status = 'active' AND (
-            abs(coalesce(faded.score, importance) - decay_score) > %(drift)s
+            abs(faded.score - decay_score) > %(drift)s
             OR (faded.date IS NULL) <> (forget_at IS NULL)
             OR abs(extract(epoch FROM faded.date - forget_at)) > 1
         )
