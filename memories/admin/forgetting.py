@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
@@ -93,9 +92,6 @@ class DecayPassPage(RecordPage):
         if curation.is_confirmable(record):
             shown["waiting"] = decay.preview(record.tenant, record.as_of)
         return shown
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
 
 
 def urls() -> list[URLPattern]:
