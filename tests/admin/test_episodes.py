@@ -136,12 +136,12 @@ class TestThePage:
     @pytest.mark.parametrize(
         ("over", "told"),
         [
-            ({}, "Never fades."),
+            ({"forget_at": None}, "Never fades."),
             ({"forget_at": NOW + timedelta(days=90)}, "Fades on <time"),
             ({"forget_at": NOW, "pinned": True}, "Never fades: it is pinned."),
             ({"binding": True}, "Never fades: it is an operator&#x27;s word."),
             ({"status": "trashed", "trashed_at": NOW, "pinned": True}, "Not served: it is in the trash."),
-            ({"expires_at": timezone.now() + timedelta(hours=3, minutes=5)}, "in 3 h"),
+            ({"forget_at": None, "expires_at": timezone.now() + timedelta(hours=3, minutes=5)}, "in 3 h"),
         ],
     )
     def test_tells_when_it_will_be_forgotten(

@@ -108,7 +108,6 @@ def populated(tenant: Tenant) -> Ids:
     person = factories.end_user(tenant, external_id=f"somebody-{uuid.uuid4()}", display_name=SECRET)
     session = factories.session(person, [("user", SECRET), ("assistant", "…")], session_id="s-1")
     session.turns.filter(number=1).update(external_id="m-s-1")
-    factories.episode(session, SECRET)
     SessionQueue.objects.filter(session=session).update(parked_at=factories.NOW, due_at=None, failure="model_timeout")
     draft = FactDraft(content=SECRET, category="other")
     given: dict[str, Any] = {"actor": factories.COMMAND, "now": factories.NOW}

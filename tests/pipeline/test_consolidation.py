@@ -296,7 +296,7 @@ class TestAlone:
         session = due(person)
         with caplog.at_level(logging.DEBUG):
             assert tasks.consolidate_session(str(session.pk)) == 0
-        assert f"Session {session.pk}: ZeroDivisionError at breaking" in caplog.text
+        assert f"consolidate_session('{session.pk}',): ZeroDivisionError at breaking" in caplog.text
         assert "Leiden" not in caplog.text
         assert queue_of(session).failure == "internal_error"
 

@@ -174,7 +174,8 @@ def test_eight_at_once_take_each_memory_once(person: EndUser) -> None:
     facts = [factories.fact(person, f"Number {number}", now=LONG_AGO) for number in range(30)]
     outcomes = at_once(8, lambda _: forget(person.tenant))
     assert {type(outcome) for outcome in outcomes} <= {DecayPass, DecayRunning}
-    assert sum(outcome.counts["facts"] for outcome in outcomes if isinstance(outcome, DecayPass)) == 30
+    # Whoever is quicker carries out the pass that another began.
+    assert sum(one.counts["facts"] for one in DecayPass.objects.all()) == 30
     assert FactRevision.objects.count() == len(facts)
     assert set(Fact.objects.values_list("version", "status")) == {(2, "trashed")}
 

@@ -312,7 +312,10 @@ class TestStore:
         assert (row.summary, row.importance, row.quality, row.flaws) == (GOOD, 0.6, 0.9, [])
         assert (row.key_topics, row.actions_taken, row.outcomes) == (["tap"], ["ordered the part"], ["no plumber"])
         assert (row.extractor, row.prompt_version) == ("llm:test", episode_summary.VERSION)
-        assert (row.status, row.version, row.decay_score, row.forget_at) == ("active", 1, 0.6, None)
+        assert (row.status, row.version, row.decay_score) == ("active", 1, 0.6)
+        # 30 days of grace, then log2(0.6 / 0.1) half-lives of 90 days.
+        assert row.forget_at
+        assert (row.forget_at - row.created_at).days == 262
         assert (row.started_at, row.ended_at) == (NOW, NOW)
         assert row.created_at == row.updated_at == NOW + timedelta(hours=1)
         assert bytes(row.content_hash) == text_digest(f"{GOOD}\ntap\nordered the part\nno plumber")

@@ -80,6 +80,7 @@ def test_the_numbers_of_the_rules() -> None:
         "merge_crowded": False,
         "crowded_facts": 8,
         "merged_most": 8,
+        "upkeep_people": 200,
     }
 
 

@@ -36,8 +36,9 @@ def test_an_episode_has_exactly_the_fields_of_the_contract(hub: Hub) -> None:
     assert (row["id"], row["user_id"], row["agent_id"], row["session_id"]) == (str(made.pk), "u1", "support", "s1")
     assert (row["summary"], row["key_topics"], row["outcomes"], row["flaws"]) == ("要了发票", ["发票"], [], ["copy"])
     assert (row["first_number"], row["last_number"], row["ended_at"]) == (1, 1, "2026-11-03T09:12:00Z")
-    nothing = ("prompt_version", "expires_at", "trashed_at", "last_recalled_at", "forget_at", "embedding_model")
+    nothing = ("prompt_version", "expires_at", "trashed_at", "last_recalled_at", "embedding_model")
     assert [row[name] for name in nothing] == [None] * len(nothing)
+    assert row["forget_at"] > row["created_at"]
 
 
 def test_newest_first_and_only_active_ones(hub: Hub) -> None:

@@ -186,6 +186,8 @@ class TestImport:
             ({"facts": [{"content": "ok"}, {"category": "goal"}]}, "/facts/1/content"),
             ({"facts": [{"content": "ok", "confidence": 1.5}]}, "/facts/0/confidence"),
             ({"facts": {"content": "ok"}}, "/facts"),
+            ({}, ""),
+            ({"memory": []}, ""),
             ({"user": []}, "/user"),
             ({"user": {"topOfMind": "text"}}, "/user/topOfMind"),
             ({"history": {"recentMonths": {"summary": 7}}}, "/history/recentMonths/summary"),

@@ -71,6 +71,11 @@ class DocumentSerializer(Lenient):
     history = HistoryPartsSerializer(required=False)
     facts = serializers.ListField(child=DocumentFactSerializer(), required=False, max_length=MAX_FACTS)
 
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs.keys().isdisjoint(("user", "history", "facts")):
+            raise serializers.ValidationError("A memory document has user, history or facts.", code="empty")
+        return attrs
+
 
 class NamedDocumentSerializer(DocumentSerializer):
     user_id = Identifier(required=False, help_text="Here or in the query.")
