@@ -1,0 +1,32 @@
+"""Fill a tenant with many people and facts, to measure with; nothing of it is about anybody."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from memories.management import seeded_facts
+from memories.management.arguments import tenant_of
+from memories.models import EndUser
+
+
+class Command(BaseCommand):
+    help = "Add people seeded-0, seeded-1, … with facts of many ages to a tenant, to measure with."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--tenant", required=True, help="The tenant's slug; it should have no people.")
+        parser.add_argument("--people", required=True, type=int, help="How many to add, e.g. 20000.")
+        parser.add_argument("--facts-per-person", type=int, default=50, help="1 to 5000.")
+        parser.add_argument("--force", action="store_true", help="Although the tenant has people.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        tenant, people, facts_each = tenant_of(options["tenant"]), options["people"], options["facts_per_person"]
+        if people < 1 or not 1 <= facts_each <= 5_000:
+            raise CommandError("--people takes 1 or more, --facts-per-person 1 to 5000.")
+        if EndUser.objects.filter(tenant=tenant).exists() and not options["force"]:
+            raise CommandError("The tenant has people. Take one without, or say --force.")
+        for count in seeded_facts.seed(tenant=tenant, people=people, facts_each=facts_each, now=timezone.now()):
+            if options["verbosity"] > 1:
+                self.stdout.write(f"{count:,} facts")
+        self.stdout.write(f"{people:,} people with {facts_each:,} facts each.")
