@@ -1,5 +1,5 @@
-"""Facts by the million, to measure with: the first person's are made with care, the others' are copies of them made inside
-the database.
+"""Facts by the million, to measure with: the first person's are made with care, the others' are copies of them made
+inside the database.
 
 They are finished: nothing is armed, no model is called, and they count as embedded though they have no vectors.
 """
@@ -40,10 +40,10 @@ _SHIFTED = (
 
 
 def seed(*, tenant: Tenant, people: int, facts_each: int, now: datetime) -> Iterator[int]:
-    """Add so many people with so many facts each, some thousand facts in a transaction; yields how many there are now.
+    """Add so many people with so many facts each, some thousand facts in a transaction; yields how many are added.
 
-    Of each 50 facts of a person, by the numbers that are the hub's own, two have faded, one has expired and one has been
-    in the trash for long enough; nine days later as many more have. What is stored of scores is up to a week old.
+    Of each 50 facts of a person, by the numbers that are the hub's own, two have faded, one has expired and one has
+    been in the trash for long enough; nine days later as many more have. Stored scores are up to a week old.
     """
     first = EndUser.objects.filter(tenant=tenant, external_id__startswith=PREFIX).count()
     model = _model(tenant, f"{PREFIX}{first}", facts_each, now=now)

@@ -5,13 +5,13 @@ import sys
 from datetime import date
 from pathlib import Path
 
-from tests.bench import exactness, report, searching, waking
+from tests.bench import exactness, forgetting, lasting, report, searching, waking
 from tests.bench.figures import Figure
 from tests.bench.rows import ROWS
 from tests.bench.stage import SIZES, opened
 
 # Each registers its rows when it is imported.
-MORE_ROWS = (searching, exactness, waking)
+MORE_ROWS = (searching, exactness, waking, lasting, forgetting)
 
 
 def main() -> None:

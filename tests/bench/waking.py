@@ -32,7 +32,7 @@ class Rig(NamedTuple):
 @row("fresh")
 def fresh(stage: Stage) -> Iterator[Figure]:
     """From a post to its fact in the person's context, one after the other, beyond the quiet time and the model's."""
-    with _rig() as rig:
+    with opened_rig() as rig:
         waited = sorted(_seconds_until_told(rig.hub, place) for place in range(max(2, stage.size.requests // 5)))
     late = waited[int(len(waited) * 0.95)] - DEBOUNCE_SECONDS - MODEL_SECONDS
     yield Figure("from post to fact in context, beyond debounce and model, p95", late, "s", at_most(3, 1))
@@ -42,22 +42,23 @@ def fresh(stage: Stage) -> Iterator[Figure]:
 def due(stage: Stage) -> Iterator[Figure]:
     """Sessions posted within a second or two fall due together: from then on until the model has answered for all."""
     count = max(4, DUE_SESSIONS // stage.size.shrink)
-    with _rig() as rig:
+    with opened_rig() as rig:
         told = [_conversation(place) for place in range(count)]
         for first in range(0, count, A_BULK):
             some = {"conversations": told[first : first + A_BULK]}
             load.call(rig.hub, rig.hub.request("POST", "/api/v1/turns/bulk", some))
         started = time.monotonic() + DEBOUNCE_SECONDS
-        _wait(lambda: len(rig.model.batches) >= count)
+        waited_for(lambda: len(rig.model.batches) >= count)
         seconds = time.monotonic() - started
         for one in told:
-            _wait(lambda one=one: _is_told(rig.hub, one))  # type: ignore[misc]
+            waited_for(lambda one=one: _is_told(rig.hub, one))  # type: ignore[misc]
     label = f"{count} sessions due at once, a model of {MODEL_SECONDS * 1000:g} ms"
     yield Figure(label, seconds, "s", at_most(60, 25))
 
 
 @contextmanager
-def _rig() -> Iterator[Rig]:
+def opened_rig() -> Iterator[Rig]:
+    """A hub of its own with a model, and quick to begin."""
     model = Parrot(seconds=MODEL_SECONDS)
     with endpoint.running() as listening:
         listening.responds(model)
@@ -75,7 +76,7 @@ def _seconds_until_told(hub: Server, place: int) -> float:
     one = _conversation(place)
     started = time.monotonic()
     load.call(hub, hub.request("POST", "/api/v1/turns", one))
-    _wait(lambda: _is_told(hub, one))
+    waited_for(lambda: _is_told(hub, one))
     return time.monotonic() - started
 
 
@@ -90,9 +91,10 @@ def _is_told(hub: Server, one: dict[str, Any]) -> bool:
     return one["messages"][0]["content"] in json.dumps(told["memory"])
 
 
-def _wait(condition: Callable[[], bool]) -> None:
+def waited_for(condition: Callable[[], bool]) -> None:
+    """Return once it holds. Errors: RefusedError, when it never does."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not condition():
         if time.monotonic() > deadline:
-            raise load.RefusedError("The facts did not come.")
+            raise load.RefusedError("What was waited for did not come.")
         time.sleep(LOOK_SECONDS)
