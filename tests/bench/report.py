@@ -21,8 +21,8 @@ soon a fact is told is measured on a second hub, whose model is on loopback and 
 are held against a ranking of all that a person has, with and without prepared statements, beside another tenant's
 facts; told is the worst of them.
 
-The million facts are those of `manage.py seed_facts`, 50 a person; a pass of forgetting is `manage.py decay` in a process
-of its own, once while one client asks for contexts without a pause and once while eight do. Before are contexts of just
+The million facts are those of `manage.py seed_facts`, 50 a person; a pass of forgetting is `manage.py decay` in its own
+process, once while one client asks for contexts without a pause and once while eight do. Before are contexts of just
 before. The long session is one client's on the second hub, which extracts and compacts meanwhile: one turn a POST, and
 after every fifth a context with its messages and a new question.
 
