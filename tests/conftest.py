@@ -9,6 +9,9 @@ ALONE = ("bench", "browser", "commands", "e2e", "faults")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rounds", type=int, default=5, help="How often make soak shows each fault of a whole hub.")
     parser.addoption(
+        "--long", action="store_true", help="Many long lives of tests/stateful instead of a few short ones."
+    )
+    parser.addoption(
         "--examples",
         type=int,
         default=None,

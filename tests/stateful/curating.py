@@ -1,0 +1,163 @@
+"""What operators and keys do: to facts, questions, episodes, the profile, people."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from memories import curation
+from memories.curation import Choice, FactDraft, Selector
+from memories.models import EndUser, Fact, FactRevision, ProfileRevision, ReviewItem, Section
+from tests.stateful.texts import CATEGORIES, KEYS, PHRASES, VALUES, marked
+from tests.stateful.world import NTH, WHO, World
+
+PHRASE = st.sampled_from(PHRASES)
+CHANGES = st.fixed_dictionaries(
+    {},
+    optional={
+        "content": PHRASE,
+        "importance": st.sampled_from([0.0, 0.1, 0.5, 1.0]),
+        "confidence": st.sampled_from([0.0, 0.5, 0.9]),
+        "key": st.sampled_from(KEYS),
+        "value": st.sampled_from(VALUES),
+        "category": st.sampled_from(CATEGORIES),
+    },
+)
+OF_FACTS = ("edit", "edit", "correct", "forget", "restore", "restore", "delete")
+OF_EPISODES = ("edit", "pin", "unpin", "forget", "restore", "delete")
+DECISIONS = (*Choice, "undo")
+BY_KEY = st.booleans()
+
+
+class Curating(World):
+    """Each verb may say no; what it says in other words than the hub's own is a fault."""
+
+    @rule(who=WHO, phrase=PHRASE, category=st.sampled_from(CATEGORIES), key=st.sampled_from(KEYS), by_key=BY_KEY)
+    def state(self, who: int, phrase: str, category: str, key: str, by_key: bool) -> None:
+        somebody = self.people[who]
+        value = VALUES[len(phrase) % len(VALUES)] if key else ""
+        draft = FactDraft(marked(somebody.marker, phrase), category, key=key, value=value)
+        self.do(curation.add_fact, end_user=somebody.row, draft=draft, actor=self.actor(by_key=by_key), now=self.now)
+
+    @rule(who=WHO, nth=NTH, verb=st.sampled_from(OF_FACTS), changes=CHANGES, phrase=PHRASE, by_key=BY_KEY)
+    def change_fact(self, who: int, nth: int, verb: str, changes: dict[str, Any], phrase: str, by_key: bool) -> None:
+        fact = self.pick_fact(who, nth)
+        if fact is None:
+            return
+        said = marked(self.people[who].marker, phrase)
+        if "content" in changes:
+            changes = {**changes, "content": said}
+        more: dict[str, Any] = {
+            "edit": {"changes": changes},
+            "correct": {"content": said, "reason": "They told me"},
+            "restore": {"version": nth % 3 or None},
+        }.get(verb, {})
+        given: dict[str, Any] = {"fact_id": fact.pk, "tenant": fact.tenant, "now": self.now, **more}
+        self.do(getattr(curation, f"{verb}_fact"), actor=self.actor(by_key=by_key and verb != "correct"), **given)
+
+    @rule(who=WHO, nth=NTH, by_key=BY_KEY, useful=st.booleans())
+    def give_feedback(self, who: int, nth: int, by_key: bool, useful: bool) -> None:
+        fact = self.pick_fact(who, nth, status="active")
+        if fact:
+            given: dict[str, Any] = {"fact_id": fact.pk, "tenant": fact.tenant, "useful": useful, "now": self.now}
+            self.do(curation.give_feedback, actor=self.actor(by_key=by_key), **given)
+
+    @rule(who=WHO, nth=NTH, flag=st.sampled_from(["pinned", "locked"]))
+    def protect(self, who: int, nth: int, flag: str) -> None:
+        """Nobody can as yet but by hand."""
+        fact = self.pick_fact(who, nth, status="active")
+        if fact:
+            Fact.objects.filter(pk=fact.pk).update(**{flag: True}, forget_at=None, decay_score=fact.importance)
+
+    @rule(who=WHO, nth=NTH, verb=st.sampled_from(["approve", "reject", "reconsider"]))
+    def review_fact(self, who: int, nth: int, verb: str) -> None:
+        fact = self.pick_fact(who, nth, status="rejected" if verb == "reconsider" else "pending")
+        if fact:
+            self.do(getattr(curation, f"{verb}_fact"), fact_id=fact.pk, actor=self.operator, now=self.now)
+
+    @rule(who=WHO, nth=NTH, decision=st.sampled_from(DECISIONS), phrase=PHRASE, first=st.booleans())
+    def decide(self, who: int, nth: int, decision: str, phrase: str, first: bool) -> None:
+        item = self.pick_item(who, nth, **({"change_set__isnull": False} if decision == "undo" else {"state": "open"}))
+        if item is None:
+            return
+        given: dict[str, Any] = {"item_id": item.pk, "actor": self.operator, "now": self.now}
+        said = marked(self.people[who].marker, phrase)
+        if decision == "merge":
+            survivor = item.fact_id if first else item.known_id
+            self.do(curation.merge_items, survivor=survivor, content=said, reason="One", **given)
+        elif decision == "reject":
+            self.do(curation.reject_item, reason="No", **given)
+        elif decision == "edit":
+            self.do(curation.approve_edited, changes={"summary": said}, **given)
+        else:
+            verbs: dict[str, Any] = {
+                "approve": curation.approve_item,
+                "keep_both": curation.keep_both,
+                "undo": curation.undo_decision,
+            }
+            self.do(verbs[decision], **given)
+        self._check_decided(item, decision)
+
+    def _check_decided(self, item: ReviewItem, decision: str) -> None:
+        """A question that was answered waits no longer."""
+        now_there = ReviewItem.objects.filter(pk=item.pk).first()
+        if decision == "undo" or now_there is None or now_there.state == "open":
+            return
+        assert now_there.version > item.version
+
+    @rule(who=WHO, nth=NTH, verb=st.sampled_from(OF_EPISODES), phrase=PHRASE, by_key=BY_KEY)
+    def change_episode(self, who: int, nth: int, verb: str, phrase: str, by_key: bool) -> None:
+        episode = self.pick_episode(who, nth)
+        if episode is None:
+            return
+        given: dict[str, Any] = {"episode_id": episode.pk, "now": self.now}
+        if verb in ("pin", "unpin", "restore"):
+            self.do(getattr(curation, f"{verb}_episode"), actor=self.operator, **given)
+            return
+        given |= {"tenant": episode.tenant, "actor": self.actor(by_key=by_key)}
+        if verb == "edit":
+            given["changes"] = {"summary": marked(self.people[who].marker, phrase), "importance": 0.15}
+        self.do(getattr(curation, f"{verb}_episode"), **given)
+
+    @rule(who=WHO, section=st.sampled_from(Section.values[:2]), phrase=st.sampled_from(["", *PHRASES]), by_key=BY_KEY)
+    def write_section(self, who: int, section: str, phrase: str, by_key: bool) -> None:
+        somebody = self.people[who]
+        said = marked(somebody.marker, phrase) if phrase else ""
+        given: dict[str, Any] = {"end_user": somebody.row, "section": section, "summary": said, "now": self.now}
+        self.do(curation.write_profile_section, actor=self.actor(by_key=by_key), **given)
+
+    @rule(who=WHO, nth=NTH, release=st.booleans())
+    def restore_section(self, who: int, nth: int, release: bool) -> None:
+        revisions = ProfileRevision.objects.filter(end_user=self.people[who].row).order_by("pk")
+        for revision in revisions[nth : nth + 1]:
+            given: dict[str, Any] = {"actor": self.operator, "now": self.now}
+            if release:
+                about = {"end_user": self.people[who].row, "section": revision.section}
+                self.do(curation.release_profile_section, **about, **given)
+            else:
+                self.do(curation.restore_profile_section, revision=revision, **given)
+
+    @rule(who=WHO, nth=NTH, undo=st.booleans())
+    def roll_back(self, who: int, nth: int, undo: bool) -> None:
+        given: dict[str, Any] = {"actor": self.operator, "now": self.now}
+        if undo:
+            revision = FactRevision.objects.filter(verb="roll_back").order_by("-pk").first()
+            if revision and revision.change_set:
+                self.do(curation.undo_rollback, change_set=revision.change_set, **given)
+            return
+        sessions = self.sessions_of(who)
+        if sessions:
+            taken = sessions[nth % len(sessions)]
+            self.do(curation.roll_back, selector=Selector(taken.tenant, session=taken.pk), **given)
+
+    @rule(who=WHO, name=st.sampled_from(["capture", "serve", "restricted"]), on=st.booleans())
+    def switch(self, who: int, name: str, on: bool) -> None:
+        row = self.people[who].row
+        if name == "restricted":
+            # As a privacy case does and undoes.
+            self.wait()
+            EndUser.objects.filter(pk=row.pk).update(restricted_at=self.now if on else None)
+        else:
+            changes = {name: on}
+            self.do(curation.update_person, end_user=row, changes=changes, actor=self.operator, now=self.now)
+        row.refresh_from_db()
