@@ -81,8 +81,9 @@ class Rules:
     compaction_quiet_seconds: int = Group.WINDOW.number(
         5, (1, 300), "s", "Quiet before compaction", "A window over its limits waits so long."
     )
+    # What leaves a lively window costs two calls each time, so it is not done too often.
     compaction_wait_seconds: int = Group.WINDOW.number(
-        60, (1, 3_600), "s", "Longest wait for compaction", "However lively the session."
+        120, (1, 3_600), "s", "Longest wait for compaction", "However lively the session."
     )
     idle_seconds: int = Group.EPISODES.number(
         1_800, (1, 86_400), "s", "Idle", "A session that is silent for so long counts as over."

@@ -5,13 +5,21 @@ import sys
 from datetime import date
 from pathlib import Path
 
-from tests.bench import exactness, forgetting, lasting, report, searching, waking
+from tests.bench import (
+    calls,
+    exactness,
+    forgetting,
+    lasting,
+    report,
+    searching,
+    waking,
+)
 from tests.bench.figures import Figure
 from tests.bench.rows import ROWS
 from tests.bench.stage import SIZES, opened
 
 # Each registers its rows when it is imported.
-MORE_ROWS = (searching, exactness, waking, lasting, forgetting)
+MORE_ROWS = (searching, exactness, waking, calls, lasting, forgetting)
 
 
 def main() -> None:

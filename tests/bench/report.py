@@ -19,7 +19,8 @@ and floor by turns. `make bench ROWS="ingest context"` measures some rows.
 People with thousands of turns have random unit vectors and real terms; questions are embedded by the local model. How
 soon a fact is told is measured on a second hub, whose model is on loopback and takes 50 ms. The first 20 of searches
 are held against a ranking of all that a person has, with and without prepared statements, beside another tenant's
-facts; told is the worst of them.
+facts; told is the worst of them. The calls of a lively chat are counted on a hub of its own, whose model makes a fact
+of each turn of the user: one session of 100 turns, until it has ended and nothing is left to do.
 
 The million facts are those of `manage.py seed_facts`, 50 a person; a pass of forgetting is `manage.py decay` in its own
 process, once while one client asks for contexts without a pause and once while eight do. Before are contexts of just

@@ -57,8 +57,8 @@ def due(stage: Stage) -> Iterator[Figure]:
 
 
 @contextmanager
-def opened_rig() -> Iterator[Rig]:
-    """A hub of its own with a model, and quick to begin."""
+def opened_rig(*, debounce: int = DEBOUNCE_SECONDS) -> Iterator[Rig]:
+    """A hub of its own with a model, and so many seconds of quiet time: few, to begin soon."""
     model = Parrot(seconds=MODEL_SECONDS)
     with endpoint.running() as listening:
         listening.responds(model)
@@ -66,7 +66,7 @@ def opened_rig() -> Iterator[Rig]:
             "MEMORYHUB_LLM": "openai",
             "OPENAI_BASE_URL": listening.url,
             "OPENAI_API_KEY": "none",
-            "MEMORYHUB_DEBOUNCE_SECONDS": str(DEBOUNCE_SECONDS),
+            "MEMORYHUB_DEBOUNCE_SECONDS": str(debounce),
         }
         with another(chosen) as hub:
             yield Rig(hub, model)

@@ -16,9 +16,10 @@ from typing import Any
 from urllib.parse import quote
 
 from tests.evals import hub
-from tests.evals.corpora import Corpus, Unit, locomo
+from tests.evals.corpora import Corpus, locomo
 from tests.evals.gossip import JUNK, Gossip
 from tests.evals.hub import Hub
+from tests.evals.talks import message, speaker
 from tests.llm.endpoint import running
 
 PEOPLE = 3
@@ -29,7 +30,6 @@ home town every few turns, confirms and removes facts without ground, judges pai
 piece of junk for every turn. Made by `python -m tests.evals.replay --data FOLDER --write docs/replay.md`.
 """
 DRAINED_WITHIN_SECONDS = 600.0
-SAID = re.compile(r'(?P<who>.+?) said, "(?P<text>.*)"', re.DOTALL)
 MARK = re.compile(r"\[([a-z-]+) \d+\] ")
 
 
@@ -74,10 +74,9 @@ def replayed(data: Path, people: int = PEOPLE) -> Iterator[Told]:
 
 def _told(own: Hub, corpus: Corpus, gossip: Gossip) -> Told:
     sessions = [(name, list(units)) for name, units in groupby(corpus.units, key=lambda unit: unit.session)]
-    first = SAID.match(corpus.units[0].text)
-    speaker = first["who"] if first else ""
+    person = speaker(corpus)
     for name, units in sessions:
-        messages = [_message(unit, speaker) for unit in units]
+        messages = [message(unit, person) for unit in units]
         body = {"user_id": corpus.id, "session_id": name, "messages": messages, "flush": True}
         own.call("POST", "/turns", body)
         # In their order, as they were held.
@@ -85,13 +84,6 @@ def _told(own: Hub, corpus: Corpus, gossip: Gossip) -> Told:
     told = Told(corpus.id, len(corpus.units), len(sessions), gossip.said)
     _look(own, told)
     return told
-
-
-def _message(unit: Unit, speaker: str) -> dict[str, str]:
-    """The one who speaks first is the person, the other one the assistant."""
-    said = SAID.match(unit.text)
-    role = "user" if said and said["who"] == speaker else "assistant"
-    return {"role": role, "content": said["text"] if said else unit.text, "timestamp": unit.at.isoformat()}
 
 
 def _drain(own: Hub, person: str) -> None:

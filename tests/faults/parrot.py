@@ -28,6 +28,8 @@ class Parrot:
         self.seconds, self.faulty, self.seed = seconds, faulty, seed
         self.arrivals: list[float] = []
         self.batches: Counter[str] = Counter()
+        # All requests, by the name of the format.
+        self.asked: Counter[str] = Counter()
         # Answered calls for summaries, by "<name of the format> <user turns>".
         self.summaries: Counter[str] = Counter()
         self.most_at_once = 0
@@ -38,11 +40,13 @@ class Parrot:
 
     def __call__(self, handler: Handler) -> None:
         said = handler.asked["messages"][-1]["content"]
+        name = format_of(handler)
+        with self._lock:
+            self.asked[name] += 1
         if said.startswith("<candidates>"):
             # Whether two facts are the same is another question; each is its own.
             at.says('{"judgements": []}')(handler)
             return
-        name = format_of(handler)
         is_summary = name in summaries.NAMES
         with self._lock:
             self.arrivals.append(time.monotonic())

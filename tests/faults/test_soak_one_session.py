@@ -15,7 +15,7 @@ import pytest
 from memoryhub import embedded_postgres
 from tests.commands.hub import RUNNING, Hub
 from tests.faults.conftest import Note
-from tests.faults.test_soak_whole_hub import assert_sound
+from tests.faults.hubs import assert_sound
 from tests.scratch import connect, scratch_folder
 
 pytestmark = pytest.mark.soak

@@ -2,22 +2,20 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
 
 import pytest
-from django.conf import settings
 
 from memoryhub.embedded_postgres import locks
 from memoryhub.embedded_postgres.place import locate
 from tests.commands.hub import Hub
 from tests.faults.conftest import Note
 from tests.faults.evidence import wrong
+from tests.faults.hubs import SHORT, assert_sound, hub_asking
 from tests.faults.parrot import Gate, Parrot
-from tests.faults.test_whole_hub import HEALED_SECONDS, SHORT, Talk, hub_asking, kill_database
+from tests.faults.test_whole_hub import HEALED_SECONDS, Talk, kill_database
 from tests.faults.workers import children, wait_until
 from tests.scratch import connect
 
@@ -104,14 +102,6 @@ def told(hub: Hub, talk: Talk, fault: str, ended_at: float, note: Note, text: st
         assert wrong(database, "I keep cat") == {}
     wait_until(lambda: ready(talk), within=HEALED_SECONDS)
     assert_sound(hub)
-
-
-def assert_sound(hub: Hub, **own: str) -> None:
-    """By the hub's own word, too; `own` is of its environment."""
-    environ = {**os.environ, "DJANGO_SETTINGS_MODULE": "memoryhub.settings", "MEMORYHUB_HOME": str(hub.home), **own}
-    command = [sys.executable, "manage.py", "check_memory"]
-    done = subprocess.run(command, cwd=settings.BASE_DIR, env=environ, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def goes_on(talk: Talk, rounds: int = 20) -> None:

@@ -4,48 +4,22 @@ import http.client
 import itertools
 import json
 import os
-import shutil
 import signal
 import threading
 import time
 import urllib.error
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from memoryhub import embedded_postgres
 from memoryhub.embedded_postgres.place import locate
-from tests.commands.hub import RUNNING, Hub, wait_until
+from tests.commands.hub import Hub, wait_until
 from tests.e2e.test_main_path import Client
+from tests.faults.hubs import hub_asking
 from tests.faults.parrot import repeat
-from tests.llm.endpoint import Response
-from tests.llm.endpoint import running as endpoint_running
-from tests.scratch import scratch_folder
 
 HEALED_SECONDS = 60.0
-
-
-# Short, so that what is lost shows soon.
-SHORT = {"MEMORYHUB_DEBOUNCE_SECONDS": "1", "MEMORYHUB_LEASE_SECONDS": "8", "MEMORYHUB_LLM_TIMEOUT": "7"}
-
-
-@contextmanager
-def hub_asking(model: Response, **environ: str) -> Iterator[Hub]:
-    """`manage.py up` with this model and these variables; nothing of it is left."""
-    folder = scratch_folder()
-    hub = Hub(folder / "home")
-    with endpoint_running() as endpoint:
-        endpoint.responds(model)
-        hub.run("up", OPENAI_BASE_URL=endpoint.url, **SHORT, **environ)
-        try:
-            hub.wait_for(RUNNING)
-            yield hub
-        finally:
-            hub.end()
-            embedded_postgres.stop(hub.home)
-            shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="module")

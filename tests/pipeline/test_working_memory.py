@@ -43,7 +43,7 @@ ARMING = {
     "overdue, not looked at yet": ({"due_at": NOW - SECOND}, 2, False, -SECOND, None),
     "over": ({"due_at": NOW + 60 * SECOND}, 11, False, 5 * SECOND, 0 * SECOND),
     "over for a while": ({"due_at": NOW, "over_since": NOW - 30 * SECOND}, 11, False, 5 * SECOND, -30 * SECOND),
-    "over for long": ({"due_at": NOW, "over_since": NOW - 58 * SECOND}, 12, False, 2 * SECOND, -58 * SECOND),
+    "over for long": ({"due_at": NOW, "over_since": NOW - 118 * SECOND}, 12, False, 2 * SECOND, -118 * SECOND),
     "what left is not summed up": ({"due_at": NOW, "over_since": NOW}, 2, False, 5 * SECOND, 0 * SECOND),
     "within limits once some have left": ({"left_rounds": 5}, 15, False, IDLE, None),
     "ended": ({"due_at": NOW + 60 * SECOND}, 2, True, 0 * SECOND, None),

@@ -47,12 +47,12 @@ class Curating(World):
         said = marked(self.people[who].marker, phrase)
         if "content" in changes:
             changes = {**changes, "content": said}
-        more: dict[str, Any] = {
+        more: dict[str, dict[str, Any]] = {
             "edit": {"changes": changes},
             "correct": {"content": said, "reason": "They told me"},
             "restore": {"version": nth % 3 or None},
-        }.get(verb, {})
-        given: dict[str, Any] = {"fact_id": fact.pk, "tenant": fact.tenant, "now": self.now, **more}
+        }
+        given: dict[str, Any] = {"fact_id": fact.pk, "tenant": fact.tenant, "now": self.now, **more.get(verb, {})}
         self.do(getattr(curation, f"{verb}_fact"), actor=self.actor(by_key=by_key and verb != "correct"), **given)
 
     @rule(who=WHO, nth=NTH, by_key=BY_KEY, useful=st.booleans())

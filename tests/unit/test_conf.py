@@ -55,7 +55,7 @@ def test_the_numbers_of_the_rules() -> None:
         "window_rounds": 10,
         "window_keep": 0.8,
         "compaction_quiet_seconds": 5,
-        "compaction_wait_seconds": 60,
+        "compaction_wait_seconds": 120,
         "episode_turns": 4,
         "episode_quality": 0.5,
         "half_life_days": 90.0,
@@ -186,8 +186,8 @@ def test_a_tenants_lease_never_ends_during_one_call(settings: Any) -> None:
         ({"debounce_seconds": 71}, ["max_wait_seconds"]),
         ({"max_wait_seconds": 6}, ["max_wait_seconds"]),
         ({"debounce_seconds": 5, "max_wait_seconds": 6}, []),
-        ({"compaction_quiet_seconds": 61}, ["compaction_wait_seconds"]),
-        ({"compaction_quiet_seconds": 61, "compaction_wait_seconds": 61}, []),
+        ({"compaction_quiet_seconds": 121}, ["compaction_wait_seconds"]),
+        ({"compaction_quiet_seconds": 121, "compaction_wait_seconds": 121}, []),
     ],
 )
 def test_what_contradicts(numbers: dict[str, Any], at_fault: list[str]) -> None:
