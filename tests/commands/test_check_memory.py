@@ -60,7 +60,6 @@ def sound() -> tuple[Session, Fact]:
     draft = FactDraft(content="Carries an allergy card", category="other")
     other = curation.add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=factories.NOW)
     FactRelation.objects.create(fact=fact, target=other, type="related_to", created_at=factories.NOW)
-    factories.episode(session)
     vectors.embed_all(person, vectors.space(embeddings.HASHED, 16))
     return session, fact
 

@@ -26,9 +26,12 @@ SAYING_IT = {
 NAMES = {"user_id", "session_id", "agent_id", "external_id", "allowed_users", "allowed_roles"}
 # Words of a fixed form.
 FORMS = {"time_zone": "Europe/Amsterdam", "language": "nl", "if_revision": "r", "roles": ["r"]}
-WRITERS = ("postTurns", "postTurnsBulk", "addFact", "changeFact", "writeProfileSection", "changeUser")
+WRITERS = (
+    "postTurns", "postTurnsBulk", "addFact", "changeFact", "writeProfileSection", "changeUser", "changeEpisode",
+    "putMemory",
+)  # fmt: skip
 # They take no text, or keep none of it.
-OTHERS = {"getContext", "search", "flushSession", "endSession", "restoreFact"}
+OTHERS = {"getContext", "search", "flushSession", "endSession", "restoreFact", "giveFactFeedback"}
 
 
 @pytest.fixture
@@ -146,4 +149,6 @@ KEPT = {
     "changeFact": FACTS | REVISIONS,
     "writeProfileSection": {"memories_profilesection.summary", "memories_profilerevision.after"},
     "changeUser": {"memories_enduser.display_name", "memories_enduser.metadata"},
+    "changeEpisode": {f"memories_episode.{name}" for name in ("summary", "key_topics", "actions_taken", "outcomes")},
+    "putMemory": {f"memories_fact.{name}" for name in ("content", "structured", "source_error")} | REVISIONS,
 }

@@ -53,7 +53,7 @@ class DocumentFactSerializer(Lenient):
     content = CleanText(max_length=2000)
     category = Text(default=Category.CONTEXT.value, max_length=100, help_text="One that is not known counts as other.")
     confidence = Share(default=DEFAULT_CONFIDENCE)
-    createdAt = Text(required=False, allow_null=True, allow_blank=True, max_length=40)  # noqa: N815
+    createdAt = Text(required=False, allow_null=True, allow_blank=True, max_length=255)  # noqa: N815
     source = Text(  # type: ignore[assignment]
         required=False, allow_null=True, allow_blank=True, max_length=255, help_text="The conversation that it is from."
     )
