@@ -1,6 +1,7 @@
 """Who did something: the actor of a change, the content-free trail that it leaves, revisions of facts and profiles."""
 
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -106,24 +107,8 @@ def revise(
 
     `change_set` is shared by the revisions of one decision.
     """
-    row = revision(fact=fact, verb=verb, actor=actor, before=before, reason=reason, now=now, change_set=change_set)
-    row.save(force_insert=True)
-    return row
-
-
-def revision(
-    *,
-    fact: Fact,
-    verb: str,
-    actor: Actor,
-    before: dict[str, Any],
-    reason: str,
-    now: datetime,
-    change_set: uuid.UUID | None = None,
-) -> FactRevision:
-    """The same, not written yet: for many at once."""
     after = snapshot(fact)
-    return FactRevision(
+    return FactRevision.objects.create(
         fact=fact,
         version=fact.version,
         verb=verb,
@@ -134,6 +119,17 @@ def revision(
         reason=reason,
         change_set=change_set,
         created_at=now,
+    )
+
+
+def revise_new(facts: Iterable[Fact], *, verb: str, actor: Actor) -> None:
+    """Write the first revision of each of these facts, of when it was made, in one statement."""
+    who = {"actor_kind": actor.kind, "actor_id": actor.id}
+    FactRevision.objects.bulk_create(
+        FactRevision(
+            fact=fact, version=fact.version, verb=verb, after=snapshot(fact), created_at=fact.created_at, **who
+        )
+        for fact in facts
     )
 
 

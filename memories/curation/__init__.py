@@ -3,6 +3,7 @@
 from memories.curation.adding import FactDraft, add_fact
 from memories.curation.deciding import Choice, Seen, choices_of
 from memories.curation.documents import (
+    IMPORTED_SOURCE,
     DocumentFact,
     import_document,
 )
@@ -40,6 +41,7 @@ from memories.curation.throttles import Allowance, count_request
 from memories.curation.undo import may_undo, undo_decision
 
 __all__ = [
+    "IMPORTED_SOURCE",
     "Allowance",
     "Choice",
     "DocumentFact",

@@ -20,6 +20,11 @@ from memories.pipeline.redaction import redact_text
 LIVE = (Status.ACTIVE, Status.PENDING)
 
 
+def still_ahead(moment: datetime | None, *, now: datetime) -> datetime | None:
+    """The date at which what is restored expires; one that is over is none, else the next pass would take it again."""
+    return moment if moment and moment > now else None
+
+
 @dataclass
 class ChangeSet:
     """One decision under way: who decides, when and why; `traces` are ids, versions and keyed hashes, and of an

@@ -18,7 +18,6 @@ from memories.models import (
     EndUser,
     Fact,
     FactRefusal,
-    FactRevision,
     ReviewItem,
     Source,
     Status,
@@ -30,7 +29,7 @@ from memories.pipeline.review_items import Question
 
 EXTRACTOR = "import"
 # Where a fact from elsewhere keeps the name of the conversation that it came from.
-SOURCE = "imported_source"
+IMPORTED_SOURCE = "imported_source"
 
 
 @dataclass(frozen=True)
@@ -116,8 +115,7 @@ def _add(end_user: EndUser, facts: Iterable[DocumentFact], *, actor: Actor, now:
         fact.status = Status.PENDING
     _check_room(end_user, len(new) - len(refused), now=now)
     Fact.objects.bulk_create(new)
-    revisions = [audit.revision(fact=fact, verb="import", actor=actor, before={}, reason="", now=now) for fact in new]
-    FactRevision.objects.bulk_create(revisions)
+    audit.revise_new(new, verb="import", actor=actor)
     for fact in refused:
         review_items.ask(Question(ReviewItem.Reason.REFUSED_BEFORE, fact=fact), run=None, now=now)
     return len(new)
@@ -144,7 +142,7 @@ def _fact(end_user: EndUser, stated: DocumentFact, *, now: datetime) -> Fact:
         {
             "content": stated.content,
             "source_error": stated.source_error,
-            "structured": {SOURCE: stated.source} if stated.source else None,
+            "structured": {IMPORTED_SOURCE: stated.source} if stated.source else None,
         }
     )
     fact = Fact(

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from memories import audit
 from memories.audit import Actor
-from memories.curation.change_sets import ChangeSet
+from memories.curation.change_sets import ChangeSet, still_ahead
 from memories.curation.episode_changes import LIVE, change_episode, locked_episode, rewrite
 from memories.curation.fact_changes import check_allowed
 from memories.curation.scrubbing import episode_without_secrets
@@ -94,10 +94,9 @@ def restore_episode(
         if episode.status != EpisodeStatus.TRASHED:
             raise Conflict(f"The episode is {episode.status}, not in the trash.")
         episode.status, episode.trashed_at = EpisodeStatus.ACTIVE, None
-        # Whoever restores it recalls it: as faded, or expired, as it was, the next pass would take it again.
+        # Whoever restores it recalls it: as faded as it was, the next pass would take it again.
         episode.last_recalled_at = now
-        if episode.expires_at and episode.expires_at <= now:
-            episode.expires_at = None
+        episode.expires_at = still_ahead(episode.expires_at, now=now)
 
     return change_episode(episode_id, None, "restore", change, actor=actor, now=now, expected_version=expected_version)
 

@@ -2,13 +2,14 @@
 
 import uuid
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db import transaction
 
 from memories import audit
 from memories.audit import Actor
-from memories.curation.change_sets import LIVE, ChangeSet, refusals_against
+from memories.curation.change_sets import LIVE, ChangeSet, refusals_against, still_ahead
 from memories.curation.fact_changes import change_fact, check_allowed, locked, make_way, rivals_of
 from memories.curation.review import UNAPPROVED
 from memories.curation.scrubbing import without_secrets
@@ -147,33 +148,32 @@ def restore_fact(
     fact that waits for review, or was rejected, stays so, and what holds its key with another value by now stays too.
     """
 
-    def change(fact: Fact, changes: ChangeSet) -> None:
-        if version is None and fact.status != Status.TRASHED:
-            raise Conflict(f"The fact is {fact.status}, not in the trash: name the version to go back to.")
-        changes.lift_refusals(fact)
-        was = _status_outside_trash(fact)
-        if version is not None:
-            _take_back(fact, version, actor=actor)
-            changes.lift_refusals(fact)
-            was = was if was in UNAPPROVED and not actor.is_operator else Status.ACTIVE
-        fact.status, fact.trashed_at, fact.last_confirmed_at = was, None, now
-        if fact.expires_at and fact.expires_at <= now:
-            # Else the next pass would take it back there.
-            fact.expires_at = None
-        if was == Status.ACTIVE:
-            fact.valid_to, fact.superseded_by = None, None
-
     return change_fact(
         fact_id,
         tenant,
         "restore",
-        change,
+        partial(_bring_back, version=version),
         then=_take_place,
         actor=actor,
         now=now,
         expected_version=expected_version,
         reason=reason,
     )
+
+
+def _bring_back(fact: Fact, changes: ChangeSet, *, version: int | None) -> None:
+    if version is None and fact.status != Status.TRASHED:
+        raise Conflict(f"The fact is {fact.status}, not in the trash: name the version to go back to.")
+    changes.lift_refusals(fact)
+    was = _status_outside_trash(fact)
+    if version is not None:
+        _take_back(fact, version, actor=changes.actor)
+        changes.lift_refusals(fact)
+        was = was if was in UNAPPROVED and not changes.actor.is_operator else Status.ACTIVE
+    fact.status, fact.trashed_at, fact.last_confirmed_at = was, None, changes.now
+    fact.expires_at = still_ahead(fact.expires_at, now=changes.now)
+    if was == Status.ACTIVE:
+        fact.valid_to, fact.superseded_by = None, None
 
 
 def _take_place(fact: Fact, changes: ChangeSet) -> None:

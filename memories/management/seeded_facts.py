@@ -12,7 +12,7 @@ from django.db import connection, transaction
 
 from memories import audit, conf
 from memories.audit import REVISED_MOMENTS, Actor
-from memories.models import ActorKind, Category, EndUser, Fact, FactRevision, Source, Status, Tenant, Trust
+from memories.models import ActorKind, Category, EndUser, Fact, Source, Status, Tenant, Trust
 from memories.models.ids import new_id
 
 PREFIX = "seeded-"
@@ -63,10 +63,7 @@ def _model(tenant: Tenant, name: str, count: int, *, now: datetime) -> EndUser:
     person = EndUser.objects.create(tenant=tenant, external_id=name, created_at=now, last_seen_at=now)
     rules = conf.rules(tenant)
     facts = Fact.objects.bulk_create(_fact(person, place, now=now, rules=rules) for place in range(count))
-    actor = Actor(kind=ActorKind.COMMAND)
-    FactRevision.objects.bulk_create(
-        audit.revision(fact=fact, verb="seed", actor=actor, before={}, reason="", now=fact.created_at) for fact in facts
-    )
+    audit.revise_new(facts, verb="seed", actor=Actor(kind=ActorKind.COMMAND))
     return person
 
 

@@ -15,9 +15,13 @@ class DecayPassQuerySet(models.QuerySet["DecayPass"]):
         """Passes that are not done, whether somebody works on them or not."""
         return self.filter(state=DecayPass.State.RUNNING)
 
+    def unleased(self) -> Self:
+        """Passes that nobody works on: none has begun, or whoever did has stopped or died."""
+        return self.filter(Q(lease_until=None) | Q(lease_until__lte=Now()))
+
     def free(self) -> Self:
-        """Of these, those that nobody works on: none has begun, or whoever did has stopped or died."""
-        return self.open().filter(Q(lease_until=None) | Q(lease_until__lte=Now()))
+        """Those that are not done, and that nobody works on."""
+        return self.open().unleased()
 
 
 class DecayPass(models.Model):

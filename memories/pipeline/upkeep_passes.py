@@ -5,7 +5,6 @@ import uuid
 from collections import Counter
 from datetime import datetime, timedelta
 
-from django.db.models import Q
 from django.db.models.functions import Now
 
 from memories import audit, conf
@@ -16,7 +15,6 @@ from memories.pipeline.decay_passes import Work
 
 # People that a model was asked about, facts removed, facts made of others, failed calls, what of answers was not done.
 COUNTED = ("reviewed", "stale", "merged", "upkeep_failures", "upkeep_refused")
-_FREE = Q(lease_until=None) | Q(lease_until__lte=Now())
 
 
 def hindrance(rules: conf.Rules) -> str:
@@ -42,13 +40,13 @@ def begin(row: DecayPass) -> None:
 
 def unfinished() -> list[DecayPass]:
     """Upkeeps that wait for somebody, the oldest first."""
-    return list(DecayPass.objects.filter(_FREE, upkeep_open=True).order_by("started_at"))
+    return list(DecayPass.objects.unleased().filter(upkeep_open=True).order_by("started_at"))
 
 
 def claim(row: DecayPass) -> Work | None:
     """Take the upkeep for as long as a lease; None when it is over, or somebody else works on it."""
     rules, token = conf.rules(row.tenant), uuid.uuid4()
-    free = DecayPass.objects.filter(_FREE, pk=row.pk, upkeep_open=True)
+    free = DecayPass.objects.unleased().filter(pk=row.pk, upkeep_open=True)
     if not free.update(lease_token=token, lease_until=Now() + timedelta(seconds=rules.lease_seconds)):
         return None
     row = DecayPass.objects.select_related("tenant").get(pk=row.pk)

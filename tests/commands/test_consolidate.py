@@ -8,6 +8,7 @@ from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from memories.management.commands import consolidate
 from memories.models import EndUser, ExtractionRun, SessionQueue
 from memories.pipeline import closing
 from tests import factories
@@ -62,3 +63,12 @@ def test_windows_that_are_due_are_looked_after(model: Model, person: EndUser) ->
     assert "1 batches extracted, 0 failed, 1 windows looked after" in say()
     assert session.episodes.count() == 1
     assert "0 windows looked after" in say()
+
+
+def test_no_more_than_its_bound(model: Model, person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consolidate, "MOST", 1)
+    for _ in range(2):
+        factories.session(person, SAID, flush=True)
+    assert "1 batches extracted" in say()
+    assert "1 batches extracted" in say()
+    assert "0 batches extracted" in say()

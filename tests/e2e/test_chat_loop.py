@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import shutil
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -11,11 +10,9 @@ import pytest
 from django.conf import settings
 
 from memories.conf import Rules
-from memoryhub import embedded_postgres
-from tests.commands.hub import RUNNING, Hub, wait_until
+from tests.commands.hub import wait_until
+from tests.faults.hubs import hub_asking
 from tests.faults.parrot import repeat
-from tests.llm.endpoint import running
-from tests.scratch import scratch_folder
 
 FIRST = "My dog is called Biscuit and he is afraid of thunder."
 QUESTION = "What is my dog called?"
@@ -38,20 +35,10 @@ def loop() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def agent(loop: ModuleType) -> Iterator[Any]:
-    folder = scratch_folder()
-    hub = Hub(folder / "home")
-    with running() as endpoint:
-        endpoint.responds(repeat)
-        hub.run("up", OPENAI_BASE_URL=endpoint.url, MEMORYHUB_DEBOUNCE_SECONDS="1")
-        try:
-            hub.wait_for(RUNNING)
-            demo = json.loads((hub.home / "demo.json").read_text(encoding="utf-8"))
-            address = f"http://127.0.0.1:{hub.port}"
-            yield loop.Hub(address, demo["api_key"], user_id="u1", session_id="chat")
-        finally:
-            hub.end()
-            embedded_postgres.stop(hub.home)
-            shutil.rmtree(folder)
+    with hub_asking(repeat, MEMORYHUB_DEBOUNCE_SECONDS="1") as hub:
+        demo = json.loads((hub.home / "demo.json").read_text(encoding="utf-8"))
+        address = f"http://127.0.0.1:{hub.port}"
+        yield loop.Hub(address, demo["api_key"], user_id="u1", session_id="chat")
 
 
 def test_what_was_said_first_is_known_at_the_end(loop: ModuleType, agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:

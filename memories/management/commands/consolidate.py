@@ -45,7 +45,10 @@ class Command(BaseCommand):
 def _runs(tenant: Tenant, now: datetime) -> Iterator[ExtractionRun]:
     """One attempt after another until nothing is due; sessions that a worker has, or that may not be, are left."""
     left: list[uuid.UUID] = []
-    while len(left) < MOST and (session_id := _due(SessionQueue, tenant, now, left)):
+    for _ in range(MOST):
+        session_id = _due(SessionQueue, tenant, now, left)
+        if session_id is None:
+            return
         run = consolidation.consolidate(session_id=session_id, now=now)
         if run is None or run.status != ExtractionRun.Status.COMMITTED:
             left.append(session_id)
@@ -55,7 +58,10 @@ def _runs(tenant: Tenant, now: datetime) -> Iterator[ExtractionRun]:
 
 def _compacted(tenant: Tenant, now: datetime) -> Iterator[bool]:
     left: list[uuid.UUID] = []
-    while len(left) < MOST and (session_id := _due(WorkingMemory, tenant, now, left)):
+    for _ in range(MOST):
+        session_id = _due(WorkingMemory, tenant, now, left)
+        if session_id is None:
+            return
         is_done = compaction.compact(session_id=session_id, now=now)
         left += [] if is_done else [session_id]
         yield is_done

@@ -2,13 +2,13 @@
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from rest_framework import serializers
 
 from memories.api.v1.serializers.fields import CleanText, Identifier, Moment, Share, Strict, Text
-from memories.curation import DocumentFact
+from memories.curation import IMPORTED_SOURCE, DocumentFact
 from memories.exceptions import InvalidInput
 from memories.models import Category, Fact, ProfileSection, Section
 
@@ -16,6 +16,7 @@ VERSION = "1.0"
 MANUAL = "manual"
 MAX_FACTS = 5000
 DEFAULT_CONFIDENCE = 0.5
+_MOMENT = serializers.DateTimeField()
 # Our section → the part and the name that it has in the document.
 PLACES: Mapping[str, tuple[str, str]] = {
     Section.WORK_CONTEXT: ("user", "workContext"),
@@ -135,7 +136,7 @@ def _fact_out(fact: Fact) -> dict[str, Any]:
 def _source(fact: Fact) -> str:
     """The conversation that it was first said in, by the caller's name; of what was stated outright, `manual`."""
     cited = [evidence.session.external_id for evidence in fact.evidence.all()]
-    imported = (fact.structured or {}).get("imported_source")
+    imported = (fact.structured or {}).get(IMPORTED_SOURCE)
     return cited[0] if cited else str(imported or MANUAL)
 
 
@@ -168,4 +169,4 @@ def _moment(text: str) -> datetime | None:
 
 
 def _told(moment: datetime | None) -> str:
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z") if moment else ""
+    return str(_MOMENT.to_representation(moment)) if moment else ""
