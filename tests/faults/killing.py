@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 
 from memoryhub.embedded_postgres.place import locate
 from tests.commands.hub import Hub
-from tests.faults.workers import children
+from tests.faults.workers import children, processes
 
 # For a victim that is just being started again.
 PATIENCE_SECONDS = 60.0
@@ -42,10 +41,8 @@ def _pool(hub: Hub) -> int:
 
 
 def _embedder(hub: Hub) -> int:
-    listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
-    worker = str(hub.pid("worker"))
-    rows = (line.split(None, 2) for line in listing.splitlines())
-    return next(int(pid) for pid, above, *args in rows if above == worker and " embedder" in "".join(args))
+    worker = hub.pid("worker")
+    return next(pid for pid, above, words in processes() if above == worker and "embedder" in words)
 
 
 VICTIMS: dict[str, Callable[[Hub], int]] = {

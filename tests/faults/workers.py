@@ -85,11 +85,18 @@ def database_url() -> str:
 
 def children(parent: int) -> list[int]:
     """Process ids of the direct children but the embedder, the first one made first, on Linux and macOS alike."""
-    listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
-    rows = [line.split(None, 2) for line in listing.splitlines()]
-    found = [int(pid) for pid, above, *args in rows if int(above) == parent and " embedder " not in "".join(args)]
+    found = [pid for pid, above, words in processes() if above == parent and "embedder" not in words]
     # Numbers begin anew after the largest: a later child may have a smaller one.
     return sorted(found, key=lambda pid: (pid - parent) % _largest_process_number())
+
+
+def processes() -> Iterator[tuple[int, int, list[str]]]:
+    """Of each process its id, its parent's and the words of its command line."""
+    # Whole lines: with COLUMNS set, ps cuts them off also where nobody looks.
+    command = ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    for pid, above, *words in map(str.split, listing.splitlines()):
+        yield int(pid), int(above), words
 
 
 @cache
