@@ -36,6 +36,8 @@ class OperatorCreationForm(UserCreationForm):  # type: ignore[misc]  # Unfold ha
 class AuditedPage(Page):
     """Django's forms save these by themselves; what was done goes to the trail as well as to Django's log."""
 
+    tenant_path = None
+
     def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> Any:
         self._audit(request, obj, "add")
         return super().log_addition(request, obj, message)

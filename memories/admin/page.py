@@ -14,6 +14,7 @@ from django.utils import timezone
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
+from memories.admin.reach import within
 from memories.audit import Actor
 from memories.exceptions import MemoryHubError, PreconditionFailed
 from memories.models import Operator
@@ -51,9 +52,15 @@ class Page(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     show_full_result_count = False
     empty_title = "Nothing here yet"
     empty_hint = ""
+    # From a row to its tenant; None: rows of no tenant, for whoever has the permission.
+    tenant_path: ClassVar[str | None] = "tenant"
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HubChangeList]:
         return HubChangeList
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: QuerySet[Any] = super().get_queryset(request)
+        return within(request.user, rows, self.tenant_path) if self.tenant_path else rows
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if "\x00" in "".join(value for values in dict(request.GET).values() for value in map(str, values)):

@@ -55,6 +55,7 @@ class TenantForm(forms.ModelForm[Tenant]):
 
 
 class TenantPage(Page):
+    tenant_path = "pk"
     form = TenantForm
     change_form_template = "memories/tenant.html"
     list_display = ("slug", "name", "capture", "serve", "created")

@@ -13,6 +13,7 @@ from memories.models import AuditEvent, Operator, Tenant
 
 
 class TrailPage(Page):
+    tenant_path = "tenant_uuid"
     list_display = ("when", "done", "object_shown", "actor", "tenant", "request_shown")
     list_display_links = None
     list_filter = ("actor_kind",)

@@ -3,6 +3,7 @@
 from memories.models.actors import ActorKind
 from memories.models.api_keys import APIKey, Scope
 from memories.models.audit import AuditEvent
+from memories.models.batches import Batch, BatchEntry
 from memories.models.conversations import Role, Session, SessionQueue, Turn
 from memories.models.embeddings import EmbeddingSpace, EpisodeVector, FactVector, TurnVector
 from memories.models.episodes import Episode, EpisodeQuerySet, EpisodeStatus
@@ -19,7 +20,7 @@ from memories.models.facts import (
 )
 from memories.models.forgetting import DecayPass
 from memories.models.idempotency import IdempotencyRecord
-from memories.models.operators import Operator
+from memories.models.operators import Language, Operator
 from memories.models.people import EndUser
 from memories.models.profile import ProfileSection, Section
 from memories.models.refusals import FactRefusal
@@ -35,6 +36,8 @@ __all__ = [
     "APIKey",
     "ActorKind",
     "AuditEvent",
+    "Batch",
+    "BatchEntry",
     "Category",
     "DecayPass",
     "EmbeddingSpace",
@@ -53,6 +56,7 @@ __all__ = [
     "FactRevision",
     "FactVector",
     "IdempotencyRecord",
+    "Language",
     "MemoryScope",
     "MemoryType",
     "Operator",

@@ -102,6 +102,8 @@ WAIVERS = (
     Waiver("memories.Tenant", "settings of an application, written by staff"),
     Waiver("memories.APIKey", "names an application's key, written by staff"),
     Waiver("memories.Operator", "staff, not people being remembered"),
+    Waiver("memories.Batch", "a verb, counts and times"),
+    Waiver("memories.BatchEntry", _OUR_IDS),
     Waiver("memories.AuditEvent", _OUR_IDS),
     Waiver("memories.EmbeddingSpace", "names a model; counts, times and codes"),
     Waiver("memories.EndpointState", "counts, times and the id of a session"),

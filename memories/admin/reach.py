@@ -1,0 +1,29 @@
+"""Which tenants' memories an operator may see: all, or those that the operator is limited to."""
+
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+
+from memories.models import Operator, Tenant
+
+
+def within(operator: Operator | AnonymousUser, rows: QuerySet[Any], path: str = "tenant") -> QuerySet[Any]:
+    """Those of the `rows` that the operator may see; `path` leads from a row to its tenant's id or row."""
+    if not isinstance(operator, Operator):
+        return rows.none()
+    if operator.all_tenants:
+        return rows
+    return rows.filter(**{f"{path}__in": operator.tenants.order_by().values("pk")})
+
+
+def tenants_of(operator: Operator | AnonymousUser) -> QuerySet[Tenant]:
+    """The tenants whose memories the operator may see, by their slugs."""
+    return within(operator, Tenant.objects.order_by("slug"), "pk")
+
+
+def check(operator: Operator | AnonymousUser, tenant: Tenant) -> None:
+    """Errors: PermissionDenied when the tenant is beyond the operator's reach."""
+    if not tenants_of(operator).filter(pk=tenant.pk).exists():
+        raise PermissionDenied
