@@ -2,6 +2,7 @@
 
 import os
 import re
+from decimal import Decimal
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -42,6 +43,17 @@ def integer(name: str, default: int, *, low: int, high: int) -> int:
     if not low <= value <= high:
         raise _refused(name, raw, f"a whole number from {low} to {high}")
     return value
+
+
+def both(first: str, second: str, *, high: int = 10_000) -> tuple[Decimal, Decimal] | None:
+    """Two amounts of money from 0 to `high` that are known together; None when neither is set."""
+    if not text(first) and not text(second):
+        return None
+    for name in (first, second):
+        if not text(name):
+            raise _refused(name, "", "a number, as the other price is set")
+        number(name, 0, low=0, high=high)
+    return Decimal(text(first)), Decimal(text(second))
 
 
 def boolean(name: str, default: bool) -> bool:

@@ -1,6 +1,7 @@
 """What the hub talks to, from its settings: the model, the embedding, the reranker, and how often a key may ask."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 from django.conf import settings
 
@@ -27,8 +28,17 @@ class Rate:
 
 
 @dataclass(frozen=True)
+class Prices:
+    """US dollars for a million tokens that a model reads, and writes."""
+
+    prompt: Decimal
+    completion: Decimal
+
+
+@dataclass(frozen=True)
 class LLMConfig:
-    """Which model is asked: mode is openai, scripted, rules (none) or off; timeout in seconds for a whole call."""
+    """Which model is asked: mode is openai, scripted, rules (none) or off; timeout in seconds for a whole call; prices
+    where they are known."""
 
     mode: str
     model: str
@@ -37,6 +47,7 @@ class LLMConfig:
     api_key: str
     base_url: str
     script: str
+    prices: Prices | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,7 @@ def llm() -> LLMConfig:
         api_key=settings.OPENAI_API_KEY,
         base_url=settings.OPENAI_BASE_URL,
         script=settings.MEMORYHUB_LLM_SCRIPT,
+        prices=Prices(*settings.MEMORYHUB_LLM_PRICES) if settings.MEMORYHUB_LLM_PRICES else None,
     )
 
 

@@ -27,6 +27,7 @@ from memories.models.refusals import FactRefusal
 from memories.models.review import ReviewItem
 from memories.models.revisions import FactRevision, ProfileRevision
 from memories.models.runs import ExtractionRun
+from memories.models.spending import ModelUse
 from memories.models.tenants import Tenant
 from memories.models.throttles import ThrottleCounter
 from memories.models.workers import EndpointState, WorkerHeartbeat, WorkerKind
@@ -59,6 +60,7 @@ __all__ = [
     "Language",
     "MemoryScope",
     "MemoryType",
+    "ModelUse",
     "Operator",
     "ProfileRevision",
     "ProfileSection",

@@ -4,7 +4,7 @@ what has left, or all of a session that has ended, becomes an episode. One short
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 
@@ -15,14 +15,15 @@ from memories import conf
 from memories.exceptions import LeaseLost, ModelError, PersonRestricted
 from memories.llm import client
 from memories.llm.prompts import session_summary
-from memories.models import SessionQueue, Turn
-from memories.pipeline import debounce, endpoint, episodes, running_summary, whose_fault, working_memory
+from memories.models import ModelUse, SessionQueue, Turn
+from memories.pipeline import debounce, endpoint, episodes, running_summary, spending, whose_fault, working_memory
 from memories.pipeline.batches import bounded
 from memories.pipeline.episodes import Draft
 from memories.pipeline.feed import FedTurn
 from memories.pipeline.leaving import Leaving, leaving
 from memories.pipeline.reading import fed_turns, paged
 from memories.pipeline.setbacks import Setback, whole_setback
+from memories.pipeline.spending import Spent
 from memories.pipeline.whose_fault import Calling
 from memories.pipeline.working_memory import Claim, Done
 
@@ -47,11 +48,13 @@ class Work:
     stretch: Stretch | None
 
 
+@dataclass
 class Attempt(Calling):
-    """A claim of a working memory, with the calls made for it."""
+    """A claim of a working memory, with the calls made for it and what their answers took."""
 
     claim: Claim
-    is_committed = False
+    is_committed: bool = field(default=False, kw_only=True)
+    spent: Spent = field(default_factory=Spent, kw_only=True)
 
     def before_call(self) -> None:
         working_memory.renew(self.claim)
@@ -143,6 +146,7 @@ def _ask(attempt: Attempt, work: Work) -> Answers | None:
         return _answers(attempt, work)
     except ModelError as error:
         down = whose_fault.note(attempt, error)
+        _note_spent(attempt)
         working_memory.postpone(attempt.claim, whole_setback(error, endpoint_down=down), now=attempt.now())
         return None
 
@@ -156,6 +160,7 @@ def _answers(attempt: Attempt, work: Work) -> Answers:
         completion = running_summary.ask(
             summary=row.summary, turns=work.left, max_calls=attempt.calls_left, before_call=attempt.before_call
         )
+        attempt.spent.add_answer(completion)
         summary, extractor = running_summary.fit(completion.answer.summary), completion.extractor
     if work.stretch and work.stretch.turns and attempt.calls_left:
         draft = _draft(attempt, work.stretch)
@@ -164,13 +169,15 @@ def _answers(attempt: Attempt, work: Work) -> Answers:
 
 
 def _draft(attempt: Attempt, stretch: Stretch) -> Draft:
-    return episodes.draft(
+    draft = episodes.draft(
         turns=stretch.turns,
         session=attempt.claim.session,
         max_calls=attempt.calls_left,
         before_call=attempt.before_call,
         rules=attempt.claim.rules,
     )
+    attempt.spent.add(draft.prompt_tokens, draft.completion_tokens)
+    return draft
 
 
 def _note_answered(attempt: Attempt, draft: Draft | None) -> None:
@@ -209,7 +216,13 @@ def _commit(attempt: Attempt, work: Work, answers: Answers) -> None:
                 now=now,
             )
         working_memory.finish(claim, row, done, now=now)
+        _note_spent(attempt)
     attempt.is_committed = True
+
+
+def _note_spent(attempt: Attempt) -> None:
+    tenant = attempt.claim.session.tenant
+    spending.note(tenant, ModelUse.Purpose.SUMMARIES, calls=attempt.calls, spent=attempt.spent, now=attempt.now())
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from django.db.models.functions import Now
 from memories import conf
 from memories.exceptions import LeaseLost, ModelError, PersonRestricted
 from memories.llm import client
+from memories.llm.prices import cost_of
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.memory_update import MemoryUpdate
 from memories.models import ExtractionRun, SessionQueue
@@ -133,6 +134,7 @@ def _commit(
         outcome = reconcile.apply(run=run, batch=batch, answer=answer, admitted=admitted, near=near, now=now)
         run.outcome, run.refusals = dict(outcome.done), dict(outcome.refusals)
         run.status, run.calls, run.finished_at = RunStatus.COMMITTED, attempt.calls, now
+        run.cost = cost_of(run.prompt_tokens, run.completion_tokens) if attempt.calls else None
         run.save(force_update=True)
         debounce.finish(claim, queue, extracted_number=batch.last_number, now=now)
 

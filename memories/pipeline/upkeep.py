@@ -17,9 +17,10 @@ from memories.llm import client
 from memories.llm.calls import Completion
 from memories.llm.prompts import fact_upkeep
 from memories.llm.prompts.fact_upkeep import FactUpkeep
-from memories.models import DecayPass, EndUser
-from memories.pipeline import endpoint, upkeep_answers, upkeep_candidates, upkeep_passes, upkeep_rows
+from memories.models import DecayPass, EndUser, ModelUse
+from memories.pipeline import endpoint, spending, upkeep_answers, upkeep_candidates, upkeep_passes, upkeep_rows
 from memories.pipeline.decay_passes import Work
+from memories.pipeline.spending import Spent
 from memories.pipeline.upkeep_candidates import Sheet
 
 UPKEEP_TASK = "memories.tasks.keep_up"
@@ -142,14 +143,15 @@ def _note_failure(work: Work, person: EndUser, error: ModelError) -> None:
 
 def _commit(work: Work, person: EndUser, sheet: Sheet, completion: Completion[FactUpkeep], *, now: datetime) -> None:
     judged = upkeep_answers.judge(completion.answer, sheet.facts, work.rules)
+    spent = Spent(completion.prompt_tokens, completion.completion_tokens)
     with transaction.atomic():
-        if not upkeep_rows.hold(person):
-            return
-        keeper = upkeep_rows.Keeper(person, work.rules, work.actor, work.row.pk, completion.extractor, now)
-        keeper.apply(judged)
-        _note(person, upkept_at=now)
-        work.counts.update(keeper.done)
-        upkeep_passes.keep(work)
+        if upkeep_rows.hold(person):
+            keeper = upkeep_rows.Keeper(person, work.rules, work.actor, work.row.pk, completion.extractor, now)
+            keeper.apply(judged)
+            _note(person, upkept_at=now)
+            work.counts.update(keeper.done)
+            upkeep_passes.keep(work)
+        spending.note(work.row.tenant, ModelUse.Purpose.UPKEEP, calls=completion.calls, spent=spent, now=now)
 
 
 def _note(person: EndUser, **moments: datetime) -> None:

@@ -102,6 +102,7 @@ WAIVERS = (
     Waiver("memories.Tenant", "settings of an application, written by staff"),
     Waiver("memories.APIKey", "names an application's key, written by staff"),
     Waiver("memories.Operator", "staff, not people being remembered"),
+    Waiver("memories.ModelUse", "sums of a tenant's day"),
     Waiver("memories.Batch", "a verb, counts and times"),
     Waiver("memories.BatchEntry", _OUR_IDS),
     Waiver("memories.AuditEvent", _OUR_IDS),

@@ -1,6 +1,7 @@
 """The readers of environment variables: what they take, and that what they refuse names variable and remedy."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -130,3 +131,33 @@ def test_what_is_no_rate(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NAME, written)
     with pytest.raises(ImproperlyConfigured, match=f"{NAME}=.* e.g. 600/min"):
         env.rate(NAME)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "value"),
+    [
+        (None, None, None),
+        ("", " ", None),
+        ("2.5", "0", (Decimal("2.5"), Decimal(0))),
+        ("1e-3", "9", (Decimal("0.001"), Decimal(9))),
+    ],
+)
+def test_two_prices_are_known_together(
+    first: str | None, second: str | None, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, written in (("FIRST", first), ("SECOND", second)):
+        monkeypatch.setenv(name, written or "")
+    assert env.both("FIRST", "SECOND") == value
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "named"),
+    [("2", "", "SECOND"), ("", "2", "FIRST"), ("x", "2", "FIRST"), ("2", "nan", "SECOND"), ("-1", "2", "FIRST")],
+)
+def test_one_price_or_none_that_is_a_number_is_refused(
+    first: str, second: str, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FIRST", first)
+    monkeypatch.setenv("SECOND", second)
+    with pytest.raises(ImproperlyConfigured, match=named):
+        env.both("FIRST", "SECOND")
