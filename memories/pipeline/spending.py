@@ -1,4 +1,4 @@
-"""What was spent on models besides extraction: added to the tenant's day, in the transaction of what it was spent on."""
+"""What was spent on models besides extraction: added to the tenant's day, in the transaction of what it was for."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
