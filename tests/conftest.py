@@ -2,8 +2,10 @@
 
 import pytest
 
-# They start hubs and browsers, wait for them and judge by the clock: a neighbour at work would make them fail.
-ALONE = ("bench", "browser", "commands", "e2e", "faults")
+# They start hubs and browsers, wait for them and judge by the clock: many neighbours at work would make them fail.
+ALONE = ("bench", "browser", "e2e", "faults")
+# What starts a hub of its own elsewhere.
+OWN_HUB = "own_hub"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -21,5 +23,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.nodeid.split("/")[1] in ALONE:
+        if item.nodeid.split("/")[1] in ALONE or OWN_HUB in getattr(item, "fixturenames", ()):
             item.add_marker("alone")
