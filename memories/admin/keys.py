@@ -48,6 +48,8 @@ class KeyForm(forms.Form):
 
 
 class RevokeForm(VerbForm):
+    needs_fresh_password = True
+
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         curation.revoke_api_key(key=self.record, actor=actor, now=now)
         return f"{self.record} is revoked: requests with it are answered 401 from now on."

@@ -14,6 +14,7 @@ from django.utils import timezone
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
+from memories.admin import fresh
 from memories.admin.reach import within
 from memories.audit import Actor
 from memories.exceptions import MemoryHubError, PreconditionFailed
@@ -74,6 +75,9 @@ class Page(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
 
 class VerbForm(forms.Form):
     """The input of one verb, and the call of it."""
+
+    # Whether it is hard to take back: then the operator gives the password once more.
+    needs_fresh_password: ClassVar[bool] = False
 
     def __init__(self, data: Any = None, *, record: Any) -> None:
         self.record = record
@@ -158,6 +162,8 @@ class RecordPage(Page):
         record = self.find(request, object_id, may_change=True)
         if request.method != "POST":
             return HttpResponseRedirect(url_of(record))
+        if self.verbs[verb].needs_fresh_password and (asked := fresh.required(request)):
+            return asked
         form = self.verbs[verb](request.POST, record=record)
         status = 400
         if form.is_valid():

@@ -13,6 +13,7 @@ from django.utils import timezone
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from memories import curation
+from memories.admin import fresh
 from memories.admin.fields import LineField
 from memories.admin.page import actor_of
 from memories.exceptions import NotFound
@@ -103,6 +104,8 @@ def roll_back(request: HttpRequest) -> HttpResponse:
         return _page(request, form, status=400)
     if "confirmed" not in request.POST:
         return _page(request, form, preview=curation.preview_rollback(form.selector()))
+    if asked := fresh.required(request):
+        return asked
     done = curation.roll_back(
         selector=form.selector(),
         actor=actor_of(request),

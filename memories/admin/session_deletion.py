@@ -18,6 +18,7 @@ FACTS_SHOWN = 10
 
 
 class DeleteForm(VerbForm):
+    needs_fresh_password = True
     # What the operator read on the page: a turn that came since must be seen first.
     turns = forms.IntegerField(widget=forms.HiddenInput)
 

@@ -1,18 +1,19 @@
 """The admin site: our pages only, each told in the operator's own time zone."""
 
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 from django.contrib.admin import ModelAdmin
 from django.db.models import Model
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 from django.utils import timezone
 from unfold.sites import UnfoldAdminSite
 
 from memories import conf
-from memories.admin import forgetting, rollback
+from memories.admin import forgetting, fresh, rollback
 from memories.admin.dashboard import overview
 from memories.admin.fields import zone_or_utc
 from memories.admin.page import Page
@@ -54,7 +55,14 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
         return {**context, "llm_mode": conf.llm().mode}
 
     def get_urls(self) -> list[Any]:
-        return [*rollback.urls(), *forgetting.urls(), *super().get_urls()]
+        return [*rollback.urls(), *forgetting.urls(), *fresh.urls(), *super().get_urls()]
+
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Django's own, noting when the password was given."""
+        response: HttpResponse = super().login(request, extra_context)
+        if request.method == "POST" and response.status_code == HTTPStatus.FOUND:
+            fresh.note(request, now=timezone.now())
+        return response
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         return super().index(request, {**overview(request.user, now=timezone.now()), **(extra_context or {})})

@@ -5,7 +5,9 @@ from collections.abc import Callable
 import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
+from django.utils import timezone
 
+from memories.admin.fresh import GIVEN_AT
 from memories.models import Operator
 from tests import factories
 
@@ -38,7 +40,12 @@ def staff_who_may(db: None) -> Callable[..., Client]:
     return make
 
 
-def signed_in(operator: Operator) -> Client:
+def signed_in(operator: Operator, *, fresh: bool = True) -> Client:
+    """A browser in which the operator signed in, and gave the password just now or longer ago."""
     client = Client()
     client.force_login(operator)
+    if fresh:
+        session = client.session
+        session[GIVEN_AT] = timezone.now().timestamp()
+        session.save()
     return client
