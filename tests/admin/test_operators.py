@@ -66,7 +66,7 @@ def test_a_group_is_added_with_permissions(admin: Client) -> None:
     permission = Permission.objects.get(codename="view_fact")
     response = admin.post(f"{list_of(Group)}add/", {"name": "Readers", "permissions": [permission.pk]})
     assert response.status_code == 302
-    group = Group.objects.get()
+    group = Group.objects.get(name="Readers")
     assert list(group.permissions.all()) == [permission]
     event = AuditEvent.objects.get()
     assert (event.object_type, event.object_id.int) == ("Group", group.pk)

@@ -1,0 +1,59 @@
+"""Roles: the groups that a migration makes, and what each of them may."""
+
+from typing import Any
+
+READ = tuple(
+    f"memories.view_{model}"
+    for model in ("enduser", "session", "turn", "fact", "episode", "profilesection", "extractionrun", "reviewitem")
+)
+EDIT = (
+    "memories.change_reviewitem",
+    "memories.add_enduser", "memories.change_enduser",
+    "memories.add_fact", "memories.change_fact",
+    "memories.change_episode",
+    "memories.change_session", "memories.delete_session",
+    "memories.change_extractionrun",
+    "memories.view_decaypass", "memories.change_decaypass",
+    "memories.view_apikey", "memories.add_apikey", "memories.change_apikey",
+    "memories.view_tenant",
+)  # fmt: skip
+ADMINISTER = (
+    "memories.add_tenant", "memories.change_tenant",
+    "memories.view_operator", "memories.add_operator", "memories.change_operator",
+    "auth.view_group", "auth.add_group", "auth.change_group",
+    "memories.view_auditevent",
+)  # fmt: skip
+
+ROLES: dict[str, tuple[str, ...]] = {
+    # Decides what waits, and reads what it needs for that.
+    "reviewer": (*READ, "memories.change_reviewitem"),
+    # Edits memories, makes and revokes keys of the own tenants.
+    "operator": (*READ, *EDIT),
+    # Handles privacy cases: reads all that there is of a person, edits none of it.
+    "dpo": (*READ, "memories.view_decaypass", "memories.view_tenant", "memories.view_auditevent"),
+    # Reads who did what, and nobody's memories.
+    "auditor": ("memories.view_auditevent",),
+    "administrator": (*READ, *EDIT, *ADMINISTER),
+}
+
+
+def grant(apps: Any) -> None:
+    """Make the groups that are missing and give each what the table says; nothing is taken away.
+
+    For migrations: `apps` is their registry. Django makes its permissions after all of them, so those that a group
+    needs are made here; later it finds them. A change of the table needs a migration that calls this again.
+    """
+    group_model = apps.get_model("auth", "Group")
+    for name, labels in ROLES.items():
+        group, _ = group_model.objects.get_or_create(name=name)
+        group.permissions.add(*(_permission(apps, label) for label in labels))
+
+
+def _permission(apps: Any, label: str) -> Any:
+    """The permission named like memories.view_fact, made if it is missing."""
+    app, _, codename = label.partition(".")
+    action, _, model = codename.partition("_")
+    kind, _ = apps.get_model("contenttypes", "ContentType").objects.get_or_create(app_label=app, model=model)
+    name = f"Can {action} {apps.get_model(app, model)._meta.verbose_name}"
+    permissions = apps.get_model("auth", "Permission").objects
+    return permissions.get_or_create(content_type=kind, codename=codename, defaults={"name": name})[0]

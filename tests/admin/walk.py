@@ -1,0 +1,86 @@
+"""Every address of the admin, from the resolver, and who is let in when it is opened or sent an empty form."""
+
+import re
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any
+
+from django.contrib.auth.models import Group
+from django.contrib.contenttypes.models import ContentType
+from django.db import transaction
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from memories import curation
+from memories.models import AuditEvent, Operator
+from tests import factories
+
+REFUSED = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
+_ARGUMENT = re.compile(r"<(?:\w+:)?(\w+)>")
+
+
+def routes() -> list[str]:
+    """All addresses below /admin/ as written for people: `memories/fact/<object_id>/approve/`."""
+    found = {route for route in _walk(get_resolver().url_patterns) if route.startswith("admin/")}
+    return sorted(route.removeprefix("admin/") for route in found)
+
+
+def _walk(patterns: list[Any], before: str = "") -> Iterator[str]:
+    for pattern in patterns:
+        route = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from _walk(pattern.url_patterns, route)
+        elif isinstance(pattern, URLPattern):
+            yield _ARGUMENT.sub(r"<\1>", route)
+
+
+def records() -> dict[str, Any]:
+    """What the addresses need: a record of each model by its name, and the other arguments."""
+    person = factories.end_user()
+    session = factories.session(person)
+    key, _ = factories.api_key(person.tenant)
+    run, fact = factories.run(session), factories.fact(person)
+    item = factories.review_item(factories.fact(person, "Likes tea", status="pending"))
+    selector = curation.Selector(tenant=person.tenant, session=session.pk)
+    done = curation.roll_back(selector=selector, actor=factories.COMMAND, now=factories.NOW, reason="")
+    named: dict[str, Any] = {
+        "reviewitem": item, "enduser": person, "fact": fact, "episode": factories.episode(session),
+        "session": session, "extractionrun": run, "apikey": key, "tenant": person.tenant,
+        "decaypass": factories.decay_pass(person.tenant), "operator": factories.operator(is_superuser=False),
+        "group": Group.objects.create(name="readers"), "auditevent": AuditEvent.objects.latest("id"),
+    }  # fmt: skip
+    other = {"change_set": done.change_set, "tenant_id": person.tenant.pk, "section": "top_of_mind"}
+    return {**named, **other, "content_type_id": ContentType.objects.get_for_model(fact).pk}
+
+
+def address(route: str, known: dict[str, Any]) -> str:
+    """The route with its arguments filled in."""
+    if "(?P<app_label>" in route:
+        return f"{reverse('admin:index')}memories/"
+    if "(?P<url>" in route:
+        return f"{reverse('admin:index')}nonsense/"
+    model = route.split("/")[1] if route.count("/") > 1 else ""
+    record = known.get(model, known["fact"])
+
+    def value(found: re.Match[str]) -> str:
+        return str(record.pk if found[1] in ("object_id", "id") else known[found[1]])
+
+    return reverse("admin:index") + re.sub(r"<(\w+)>", value, route)
+
+
+def is_let_in(client: Client, method: str, where: str) -> bool:
+    """Whether the request was taken; what it did is undone."""
+    cookies = client.cookies.copy()
+    with transaction.atomic():
+        response = client.generic(method, where, content_type="application/x-www-form-urlencoded")
+        transaction.set_rollback(True)
+    client.cookies = cookies
+    to_sign_in = response.headers.get("Location", "").startswith(reverse("admin:login"))
+    return not to_sign_in and response.status_code not in REFUSED
+
+
+def role(name: str) -> Operator:
+    """One of staff in this group alone; "staff" is in none."""
+    operator = factories.operator(username=f"the-{name}", is_superuser=name == "superuser")
+    operator.groups.set(Group.objects.filter(name=name))
+    return operator
