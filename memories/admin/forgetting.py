@@ -19,6 +19,7 @@ from memories.admin import cells
 from memories.admin.columns import column
 from memories.admin.fields import LineField
 from memories.admin.page import RecordPage, VerbForm, actor_of, url_of
+from memories.admin.reach import tenants_of
 from memories.admin.wording import KINDS
 from memories.audit import Actor
 from memories.exceptions import DecayRunning
@@ -105,14 +106,14 @@ def urls() -> list[URLPattern]:
 def tenants(request: HttpRequest) -> HttpResponse:
     """Whose next pass is to be looked at."""
     _check(request, VIEW)
-    context = {**admin.site.each_context(request), "title": "Forgetting", "tenants": Tenant.objects.order_by("slug")}
+    context = {**admin.site.each_context(request), "title": "Forgetting", "tenants": tenants_of(request.user)}
     return TemplateResponse(request, "memories/forgetting.html", context)
 
 
 def next_pass(request: HttpRequest, tenant_id: uuid.UUID) -> HttpResponse:
     """What the next pass takes of the tenant, as it is now; posted, one is run."""
     _check(request, VIEW)
-    tenant = get_object_or_404(Tenant, pk=tenant_id)
+    tenant = get_object_or_404(tenants_of(request.user), pk=tenant_id)
     if request.method == "POST":
         _check(request, CHANGE)
         return _run(request, tenant)

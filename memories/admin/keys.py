@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from django import forms
+from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -15,14 +16,15 @@ from memories.admin import cells
 from memories.admin.columns import column
 from memories.admin.fields import DayInput, LineField
 from memories.admin.page import RecordPage, VerbForm, actor_of
+from memories.admin.reach import tenants_of
 from memories.admin.wording import KINDS
 from memories.audit import Actor
-from memories.models import APIKey, Scope, Tenant
+from memories.models import APIKey, Operator, Scope, Tenant
 
 
 class KeyForm(forms.Form):
     tenant = forms.ModelChoiceField(
-        Tenant.objects.order_by("slug"), widget=UnfoldAdminSelectWidget, empty_label="Choose a tenant"
+        Tenant.objects.none(), widget=UnfoldAdminSelectWidget, empty_label="Choose a tenant"
     )
     name = LineField(max_length=100, help_text="What uses it, like support-bot.")
     scopes = forms.MultipleChoiceField(
@@ -36,6 +38,10 @@ class KeyForm(forms.Form):
         widget=DayInput,
         help_text="The key is refused from the start of this day in your time zone; empty: it does not expire.",
     )
+
+    def __init__(self, *args: Any, operator: Operator | AnonymousUser, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["tenant"].queryset = tenants_of(operator)  # type: ignore[attr-defined]  # of a choice of rows
 
     def clean_expires_on(self) -> datetime | None:
         day = self.cleaned_data["expires_on"]
@@ -99,7 +105,7 @@ class KeyPage(RecordPage):
         """The form; a valid one is answered with the plaintext itself, which no redirect could carry unstored."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form = KeyForm(request.POST if request.method == "POST" else None)
+        form = KeyForm(request.POST if request.method == "POST" else None, operator=request.user)
         context = {**self.admin_site.each_context(request), "title": "New API key", "opts": self.opts, "form": form}
         if not form.is_valid():
             return TemplateResponse(request, "memories/key_add.html", context, status=400 if form.is_bound else 200)

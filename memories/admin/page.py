@@ -15,7 +15,7 @@ from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
 from memories.admin import fresh
-from memories.admin.reach import within
+from memories.admin.reach import TenantFilter, within
 from memories.audit import Actor
 from memories.exceptions import MemoryHubError, PreconditionFailed
 from memories.models import Operator
@@ -62,6 +62,9 @@ class Page(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows: QuerySet[Any] = super().get_queryset(request)
         return within(request.user, rows, self.tenant_path) if self.tenant_path else rows
+
+    def get_list_filter(self, request: HttpRequest) -> list[Any]:
+        return [("tenant", TenantFilter) if name == "tenant" else name for name in super().get_list_filter(request)]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if "\x00" in "".join(value for values in dict(request.GET).values() for value in map(str, values)):

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from django.contrib.admin import ModelAdmin, RelatedFieldListFilter
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Field, QuerySet
+from django.http import HttpRequest
 
 from memories.models import Operator, Tenant
 
@@ -21,6 +23,15 @@ def within(operator: Operator | AnonymousUser, rows: QuerySet[Any], path: str = 
 def tenants_of(operator: Operator | AnonymousUser) -> QuerySet[Tenant]:
     """The tenants whose memories the operator may see, by their slugs."""
     return within(operator, Tenant.objects.order_by("slug"), "pk")
+
+
+class TenantFilter(RelatedFieldListFilter):
+    """The filter of a list by tenant, offering those within reach."""
+
+    def field_choices(
+        self, field: "Field[Any, Any]", request: HttpRequest, model_admin: "ModelAdmin[Any]"
+    ) -> list[tuple[str, str]]:
+        return [(str(tenant.pk), str(tenant)) for tenant in tenants_of(request.user)]
 
 
 def check(operator: Operator | AnonymousUser, tenant: Tenant) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -16,8 +17,9 @@ from memories import curation
 from memories.admin import fresh
 from memories.admin.fields import LineField
 from memories.admin.page import actor_of
+from memories.admin.reach import tenants_of, within
 from memories.exceptions import NotFound
-from memories.models import APIKey, AuditEvent, EndUser, Session, Tenant
+from memories.models import APIKey, AuditEvent, EndUser, Operator, Session, Tenant
 
 # What a page that leads here may name in the address: our ids, nothing personal.
 PREFILLED = ("tenant", "person", "session", "key")
@@ -35,7 +37,7 @@ class MomentInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # Unfold h
 
 class RollbackForm(forms.Form):
     tenant = forms.ModelChoiceField(
-        Tenant.objects.order_by("slug"), widget=UnfoldAdminSelectWidget, empty_label="Choose a tenant"
+        Tenant.objects.none(), widget=UnfoldAdminSelectWidget, empty_label="Choose a tenant"
     )
     person = forms.UUIDField(
         required=False, widget=UnfoldAdminTextInputWidget, help_text="The hub's id of a person; empty: of all people."
@@ -43,7 +45,7 @@ class RollbackForm(forms.Form):
     session = forms.UUIDField(required=False, widget=UnfoldAdminTextInputWidget, help_text="The hub's id of a session.")
     agent = LineField(required=False, max_length=255, help_text="What came of all sessions with this agent.")
     key = forms.ModelChoiceField(
-        APIKey.objects.all(),
+        APIKey.objects.none(),
         required=False,
         widget=UnfoldAdminSelectWidget,
         empty_label="–",
@@ -54,6 +56,12 @@ class RollbackForm(forms.Form):
     )
     until = forms.DateTimeField(required=False, widget=MomentInput, help_text="Extracted before.")
     reason = LineField(required=False, max_length=500, help_text="Kept with every change.")
+
+    def __init__(self, *args: Any, operator: Operator | AnonymousUser, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choices = {"tenant": tenants_of(operator), "key": within(operator, APIKey.objects.all())}
+        for name, rows in choices.items():
+            self.fields[name].queryset = rows  # type: ignore[attr-defined]  # of a choice of rows
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
@@ -98,8 +106,8 @@ def roll_back(request: HttpRequest) -> HttpResponse:
     _check(request)
     if request.method != "POST":
         given = {name: request.GET[name] for name in PREFILLED if name in request.GET}
-        return _page(request, RollbackForm(initial=given))
-    form = RollbackForm(request.POST)
+        return _page(request, RollbackForm(initial=given, operator=request.user))
+    form = RollbackForm(request.POST, operator=request.user)
     if not form.is_valid():
         return _page(request, form, status=400)
     if "confirmed" not in request.POST:
@@ -118,10 +126,11 @@ def roll_back(request: HttpRequest) -> HttpResponse:
 def rolled_back(request: HttpRequest, change_set: uuid.UUID) -> HttpResponse:
     """What a roll back did, from the trail; posted, it is undone."""
     _check(request)
-    event = AuditEvent.objects.filter(object_type="RolledBack", object_id=change_set, verb="roll_back").first()
+    events = within(request.user, AuditEvent.objects.filter(object_type="RolledBack"), "tenant_uuid")
+    event = events.filter(object_id=change_set, verb="roll_back").first()
     if event is None:
         raise Http404
-    undone = AuditEvent.objects.filter(object_type="RolledBack", object_id=change_set, verb="undo_roll_back")
+    undone = events.filter(object_id=change_set, verb="undo_roll_back")
     if request.method == "POST" and not undone.exists():
         _undo(request, change_set)
         return HttpResponseRedirect(request.path)

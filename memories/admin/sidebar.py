@@ -5,6 +5,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
+from memories.admin.reach import within
 from memories.admin.rollback import MAY
 from memories.models import ReviewItem
 
@@ -56,5 +57,5 @@ def _item(request: HttpRequest, title: str, icon: str, model: str) -> dict[str, 
     # Unfold's own match finds the link anywhere in the path, and the dashboard's is the start of them all.
     active = request.path.startswith(link) if model else request.path == link
     item = {"title": title, "icon": icon, "link": link, "active": active}
-    waiting = ReviewItem.objects.waiting().count() if model == "reviewitem" else 0
+    waiting = within(request.user, ReviewItem.objects.waiting()).count() if model == "reviewitem" else 0
     return {**item, "badge": f"{waiting:,}", "badge_variant": "danger"} if waiting else item

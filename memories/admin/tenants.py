@@ -15,7 +15,7 @@ from memories.admin.number_fields import number_fields, numbers_of, values_of
 from memories.admin.number_groups import number_groups
 from memories.admin.page import Page, actor_of
 from memories.admin.wording import CUT_OUT
-from memories.models import Tenant
+from memories.models import Operator, Tenant
 from memories.pipeline.signal_phrases import LONGEST, MOST_PHRASES, SHORTEST
 from memories.pipeline.signals import KINDS
 
@@ -68,6 +68,11 @@ class TenantPage(Page):
         (None, {"fields": ("slug", "name", "time_zone", ("capture", "serve"))}),
         ("What to remember", {"fields": ("extraction_guidance", "trust_assistant", "signal_phrases")}),
     )
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        # Who sees some tenants alone would not see the one they made.
+        sees_all = isinstance(request.user, Operator) and request.user.all_tenants
+        return sees_all and bool(super().has_add_permission(request))
 
     @column("Made", ordering="created_at")
     def created(self, tenant: Tenant) -> Any:

@@ -1,15 +1,32 @@
 """Operators who are limited to some tenants: what is of others is not there for them."""
 
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from django.contrib import admin as django_admin
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.test import Client
+from django.urls import reverse
 
+from memories import curation
 from memories.admin import reach
-from memories.models import EndUser, Operator, Tenant
+from memories.admin.sidebar import navigation
+from memories.models import (
+    APIKey,
+    AuditEvent,
+    DecayPass,
+    EndUser,
+    Episode,
+    ExtractionRun,
+    Fact,
+    Operator,
+    ReviewItem,
+    Session,
+    Tenant,
+)
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import list_of, page_of, text_of
@@ -63,3 +80,114 @@ def test_a_tenant_beyond_reach_is_refused() -> None:
     reach.check(operator, own)
     with pytest.raises(PermissionDenied):
         reach.check(operator, other)
+
+
+def test_a_list_offers_the_own_tenants_alone() -> None:
+    own, other = factories.tenant(slug="mine"), factories.tenant(slug="not-yours")
+    client, every = signed_in(limited(own)), signed_in(factories.operator())
+    for tenant in (own, other):
+        # A list without rows offers no choices.
+        session = factories.session(factories.end_user(tenant))
+        factories.review_item(factories.fact(session.end_user, status="pending"))
+        factories.run(session)
+        factories.episode(session)
+        factories.api_key(tenant)
+        factories.decay_pass(tenant)
+    for model in (EndUser, Fact, Episode, Session, ExtractionRun, ReviewItem, APIKey, DecayPass):
+        assert other.slug not in text_of(client.get(list_of(model))), model
+        assert other.slug in text_of(every.get(list_of(model))), model
+
+
+def test_a_lookup_in_the_address_reaches_no_further() -> None:
+    own, other = factories.fact(factories.end_user()), factories.fact(factories.end_user(), "Likes tea")
+    client = signed_in(limited(own.tenant))
+    for query in (f"tenant__id__exact={other.tenant_id}", f"end_user__id__exact={other.end_user_id}"):
+        assert "Likes tea" not in text_of(client.get(f"{list_of(Fact)}?{query}"))
+
+
+def test_the_badge_counts_the_own_items() -> None:
+    own, other = factories.fact(factories.end_user()), factories.fact(factories.end_user())
+    factories.review_item(own)
+    factories.review_item(other)
+    factories.review_item(other, kind="flagged")
+
+    def badge(operator: Operator) -> str:
+        menu = navigation(Mock(user=operator, path="/"))
+        return next(item["badge"] for group in menu for item in group["items"] if item["title"] == "Review")
+
+    assert (badge(limited(own.tenant)), badge(factories.operator())) == ("1", "3")
+
+
+def test_a_key_is_made_for_the_own_tenants_alone() -> None:
+    own, other = factories.tenant(slug="mine"), factories.tenant(slug="not-yours")
+    client, address = signed_in(limited(own)), f"{list_of(APIKey)}add/"
+    assert "not-yours" not in text_of(client.get(address))
+    form = {"name": "bot", "scopes": ["read"]}
+    assert client.post(address, {**form, "tenant": other.pk}).status_code == 400
+    assert not APIKey.objects.exists()
+    assert client.post(address, {**form, "tenant": own.pk}).status_code == 200
+
+
+def test_nothing_of_others_is_rolled_back() -> None:
+    own, other = factories.tenant(slug="mine"), factories.tenant(slug="not-yours")
+    key, _ = factories.api_key(other, name="theirs")
+    client, address = signed_in(limited(own)), reverse("admin:rollback")
+    page = text_of(client.get(f"{address}?tenant={other.pk}&key={key.pk}"))
+    assert "not-yours" not in page
+    assert key.prefix not in page
+    refused = client.post(address, {"tenant": other.pk, "agent": "bot", "confirmed": "1"})
+    assert refused.status_code == 400
+    assert client.post(address, {"tenant": own.pk, "key": key.pk, "confirmed": "1"}).status_code == 400
+    assert client.post(address, {"tenant": own.pk, "agent": "bot", "confirmed": "1"}).status_code == 302
+
+
+def test_a_roll_back_of_others_is_not_shown_nor_undone() -> None:
+    own, other = factories.tenant(), factories.tenant()
+    done = {
+        tenant: curation.roll_back(
+            selector=curation.Selector(tenant=tenant, agent_id="bot"), actor=factories.COMMAND, now=factories.NOW
+        )
+        for tenant in (own, other)
+    }
+    client = signed_in(limited(own))
+    mine, theirs = (reverse("admin:rolled_back", args=[done[tenant].change_set]) for tenant in (own, other))
+    assert (client.get(mine).status_code, client.get(theirs).status_code) == (200, 404)
+    assert (client.post(mine).status_code, client.post(theirs).status_code) == (302, 404)
+
+
+def test_forgetting_shows_and_runs_the_own_tenants_alone() -> None:
+    own, other = factories.tenant(slug="mine"), factories.tenant(slug="not-yours")
+    client = signed_in(limited(own))
+    page = text_of(client.get(reverse("admin:forgetting")))
+    assert "mine" in page
+    assert "not-yours" not in page
+    for tenant, status in ((own, 200), (other, 404)):
+        assert client.get(reverse("admin:next_decay_pass", args=[tenant.pk])).status_code == status
+    assert client.post(reverse("admin:next_decay_pass", args=[other.pk])).status_code == 404
+    assert not DecayPass.objects.exists()
+
+
+def test_the_trail_tells_of_the_own_tenants_alone() -> None:
+    own, other = factories.api_key(factories.tenant())[0], factories.api_key(factories.tenant())[0]
+    page = text_of(signed_in(limited(own.tenant)).get(list_of(AuditEvent)))
+    assert str(own.pk) in page
+    assert str(other.pk) not in page
+
+
+def test_who_sees_some_tenants_makes_none() -> None:
+    address = f"{list_of(Tenant)}add/"
+    assert signed_in(limited(factories.tenant())).get(address).status_code == 403
+    assert signed_in(factories.operator()).get(address).status_code == 200
+
+
+def test_no_verb_reaches_what_is_of_others() -> None:
+    """Each verb of each page of records, sent for a record of another tenant."""
+    own, others = records(), records()
+    client = signed_in(limited(own[0].tenant))
+    tried = 0
+    for model, page in django_admin.site._registry.items():
+        for verb in getattr(page, "verbs", {}):
+            target = next(record for record in others if isinstance(record, model))
+            assert client.post(page_of(target, verb)).status_code == 404, (model, verb)
+            tried += 1
+    assert tried > 20
