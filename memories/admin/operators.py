@@ -1,80 +1,214 @@
-"""Operators and groups: Django's own forms in Unfold's clothes, each change in the audit trail."""
+"""Operators and groups: who may sign in, and what each may see and do."""
 
-import uuid
-from typing import Any
+from http import HTTPStatus
+from typing import Any, ClassVar
 
-from django.contrib.auth.admin import GroupAdmin, UserAdmin
-from django.contrib.auth.models import Group
-from django.db.models import Model
-from django.http import HttpRequest
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import AnonymousUser, Group
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Model, Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
 from django.utils import timezone
-from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+from django.utils.decorators import method_decorator
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.debug import sensitive_post_parameters
 
-from memories import audit
-from memories.admin import cells
+from memories import curation
+from memories.admin import cells, fresh
 from memories.admin.columns import column
-from memories.admin.fields import check_zone
-from memories.admin.page import Page, actor_of
-from memories.models import Operator
+from memories.admin.operator_forms import GroupForm, NewOperatorForm, NewPasswordForm, OperatorForm
+from memories.admin.page import Page, RecordPage, VerbForm, actor_of, url_of
+from memories.admin.permissions import ACTIONS, held_by, rows_of
+from memories.exceptions import MemoryHubError
+from memories.models import Operator, Tenant
+
+secret = method_decorator(sensitive_post_parameters())
 
 
-class OperatorChangeForm(UserChangeForm):  # type: ignore[misc]  # Unfold has no types
-    class Meta(UserChangeForm.Meta):  # type: ignore[misc]
-        model = Operator
+class AddablePage(RecordPage):
+    """A page whose records are also made by a form of ours."""
 
-    def clean_time_zone(self) -> str:
-        name: str = self.cleaned_data["time_zone"]
-        check_zone(name)
-        return name
+    add_template: ClassVar[str]
+    add_title: ClassVar[Any]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return bool(Page.has_add_permission(self, request))
+
+    def new_form(self, request: HttpRequest) -> forms.Form:
+        raise NotImplementedError
+
+    def make(self, request: HttpRequest, form: Any) -> Model:
+        """Call the verb. Errors: MemoryHubError."""
+        raise NotImplementedError
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        if asked := fresh.required(request):
+            return asked
+        form, status = self.new_form(request), HTTPStatus.BAD_REQUEST if request.method == "POST" else HTTPStatus.OK
+        if form.is_valid():
+            try:
+                made = self.make(request, form)
+            except MemoryHubError as error:
+                form.add_error(None, error.detail)
+                status = HTTPStatus(error.status)
+            else:
+                messages.success(request, _("Made."))
+                return HttpResponseRedirect(url_of(made))
+        context = {**self.admin_site.each_context(request), "title": self.add_title, "opts": self.opts, "form": form}
+        return TemplateResponse(request, self.add_template, {**context, **self.about(form)}, status=status)
+
+    def about(self, form: forms.Form) -> dict[str, Any]:
+        """What the template needs of the form besides its fields."""
+        return {}
 
 
-class OperatorCreationForm(UserCreationForm):  # type: ignore[misc]  # Unfold has no types
-    class Meta(UserCreationForm.Meta):  # type: ignore[misc]
-        model = Operator
-
-
-class AuditedPage(Page):
-    """Django's forms save these by themselves; what was done goes to the trail as well as to Django's log."""
-
+class OperatorPage(AddablePage):
     tenant_path = None
+    page_template = "memories/operator.html"
+    add_template, add_title = "memories/operator_add.html", gettext_lazy("New operator")
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {"update": OperatorForm, "password": NewPasswordForm}
+    list_display = ("operator", "email", "roles", "sees", "may_sign_in", "signed_in")
+    list_filter = ("is_active", "groups")
+    search_fields = ("username", "first_name", "last_name", "email")
+    search_help_text = gettext_lazy("Search by name or mail")
+    ordering = ("username",)
+    empty_title = gettext_lazy("No operators yet")
+    empty_hint = gettext_lazy("An operator is a member of staff who signs in here. Add one, and give them a role.")
 
-    def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> Any:
-        self._audit(request, obj, "add")
-        return super().log_addition(request, obj, message)
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Operator]:
+        """All; for who is limited to tenants themselves and those who see no other ones."""
+        rows: QuerySet[Operator] = super().get_queryset(request).prefetch_related("groups", "tenants")
+        if not isinstance(request.user, Operator) or request.user.all_tenants:
+            return rows
+        beyond = Tenant.objects.exclude(operators=request.user)
+        within = Q(all_tenants=False) & ~Q(tenants__in=beyond)
+        return rows.filter(Q(pk=request.user.pk) | within)
 
-    def log_change(self, request: HttpRequest, obj: Model, message: Any) -> Any:
-        self._audit(request, obj, "update")
-        return super().log_change(request, obj, message)
+    def has_change_permission(self, request: HttpRequest, obj: Operator | None = None) -> bool:
+        if not super().has_change_permission(request, obj):
+            return False
+        return obj is None or covers(request.user, curation.powers_of(obj))
 
-    def _audit(self, request: HttpRequest, obj: Model, verb: str) -> None:
-        # A group's id is a small number: the trail's ids are UUIDs.
-        object_id = obj.pk if isinstance(obj.pk, uuid.UUID) else uuid.UUID(int=obj.pk)
-        audit.record(
-            actor=actor_of(request), verb=verb, target=obj, object_id=object_id, tenant=None, now=timezone.now()
-        )
+    @column(gettext_lazy("Operator"), ordering="username")
+    def operator(self, operator: Operator) -> SafeString:
+        return cells.two_lines(operator.username, operator.get_full_name())
 
+    @column(gettext_lazy("Roles"))
+    def roles(self, operator: Operator) -> str:
+        named = [group.name for group in operator.groups.all()]
+        return ", ".join([_("superuser"), *named] if operator.is_superuser else named) or "–"
 
-class OperatorPage(UserAdmin[Operator], AuditedPage):  # type: ignore[misc]
-    form = OperatorChangeForm
-    add_form = OperatorCreationForm
-    change_password_form = AdminPasswordChangeForm
-    list_display = ("username", "email", "is_active", "is_superuser", "signed_in")
-    list_filter = ("is_active", "is_superuser", "groups")
-    fieldsets = (
-        (None, {"fields": ("username", "password")}),
-        ("Person", {"fields": (("first_name", "last_name"), ("email", "time_zone"))}),
-        ("Access", {"fields": ("is_active", "is_staff", "is_superuser", "groups")}),
-    )
-    search_help_text = "Search by name or mail"
+    @column(gettext_lazy("Tenants"))
+    def sees(self, operator: Operator) -> str:
+        if operator.all_tenants:
+            return _("all")
+        return ", ".join(tenant.slug for tenant in operator.tenants.all()) or _("none")
 
-    @column("Last sign-in", ordering="last_login")
-    def signed_in(self, operator: Operator) -> Any:
+    @column(gettext_lazy("May sign in"), label={"yes": "success", "no": "danger"})
+    def may_sign_in(self, operator: Operator) -> tuple[str, str]:
+        return ("yes", _("yes")) if operator.is_active else ("no", _("no"))
+
+    @column(gettext_lazy("Last sign-in"), ordering="last_login")
+    def signed_in(self, operator: Operator) -> SafeString | str:
         return cells.moment(operator.last_login)
 
+    def gather(self, request: HttpRequest, record: Operator) -> dict[str, Any]:
+        groups, tenants = record.groups.order_by("name"), record.tenants.order_by("slug")
+        return {"operator": record, "groups": groups, "tenants": tenants}
 
-class GroupPage(GroupAdmin, AuditedPage):  # type: ignore[misc]
-    empty_title = "No groups yet"
-    empty_hint = "A group gives several operators the same permissions."
+    def show(
+        self, request: HttpRequest, record: Any, *, tried: VerbForm | None = None, status: int = 200
+    ) -> TemplateResponse:
+        page = super().show(request, record, tried=tried, status=status)
+        form = (page.context_data or {})["forms"].get("update")
+        if isinstance(form, OperatorForm):
+            form.offer(request.user)
+        return page
+
+    @secret
+    def carry_out(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
+        return super().carry_out(request, object_id, verb)
+
+    @secret
+    def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return super().add_view(request, *args, **kwargs)
+
+    def new_form(self, request: HttpRequest) -> NewOperatorForm:
+        return NewOperatorForm(request.POST if request.method == "POST" else None, operator=request.user)
+
+    def make(self, request: HttpRequest, form: NewOperatorForm) -> Operator:
+        password = form.cleaned_data["password"] or None
+        return curation.add_operator(draft=form.draft(), password=password, actor=actor_of(request), now=timezone.now())
+
+
+class GroupPage(AddablePage):
+    tenant_path = None
+    id_kind = "int"
+    page_template = "memories/group.html"
+    add_template, add_title = "memories/group_add.html", gettext_lazy("New group")
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {"update": GroupForm}
+    list_display = ("group", "members", "permission_count")
+    ordering = ("name",)
+    empty_title = gettext_lazy("No groups yet")
+    empty_hint = gettext_lazy("A group gives several operators the same permissions.")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Group]:
+        rows: QuerySet[Group] = super().get_queryset(request)
+        return rows.annotate(member_count=Count("user", distinct=True), given_count=Count("permissions", distinct=True))
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return super().has_add_permission(request) and covers(request.user, curation.powers_of_group([]))
+
+    def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        if not super().has_change_permission(request, obj):
+            return False
+        return obj is None or covers(request.user, curation.powers_of_group(held_by(obj)))
+
+    @column(gettext_lazy("Group"), ordering="name")
+    def group(self, group: Group) -> str:
+        return group.name
+
+    @column(gettext_lazy("Members"))
+    def members(self, group: Any) -> int:
+        return int(group.member_count)
+
+    @column(gettext_lazy("Permissions"))
+    def permission_count(self, group: Any) -> int:
+        return int(group.given_count)
+
+    def gather(self, request: HttpRequest, record: Group) -> dict[str, Any]:
+        return {"group": record, **self.about(GroupForm(record=record))}
+
+    def show(
+        self, request: HttpRequest, record: Any, *, tried: VerbForm | None = None, status: int = 200
+    ) -> TemplateResponse:
+        page = super().show(request, record, tried=tried, status=status)
+        if tried is not None:
+            (page.context_data or {}).update(self.about(tried))
+        return page
+
+    def about(self, form: forms.Form) -> dict[str, Any]:
+        return {"actions": ACTIONS.values(), "rows": rows_of(form["permissions"])}
+
+    def new_form(self, request: HttpRequest) -> GroupForm:
+        return GroupForm(request.POST if request.method == "POST" else None, record=Group())
+
+    def make(self, request: HttpRequest, form: GroupForm) -> Group:
+        form.carry_out(actor=actor_of(request), now=timezone.now())
+        return form.record
+
+
+def covers(operator: Operator | AnonymousUser, powers: curation.Powers) -> bool:
+    """Whether the operator may as much as these."""
+    return isinstance(operator, Operator) and curation.powers_of(operator).cover(powers)
 
 
 OPERATOR_PAGES: tuple[tuple[type[Model], type[Page]], ...] = ((Operator, OperatorPage), (Group, GroupPage))

@@ -110,6 +110,8 @@ class RecordPage(Page):
     page_template: ClassVar[str]
     list_select_related: ClassVar[tuple[str, ...]] = ()
     verbs: ClassVar[dict[str, type[VerbForm]]] = {}
+    # How the record's id is written in addresses.
+    id_kind: ClassVar[str] = "uuid"
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -191,5 +193,5 @@ class RecordPage(Page):
             return self.carry_out(request, str(object_id), verb)
 
         name = f"{self.opts.app_label}_{self.opts.model_name}_{verb}"
-        pattern: URLPattern = path(f"<uuid:object_id>/{verb}/", self.admin_site.admin_view(view), name=name)
+        pattern: URLPattern = path(f"<{self.id_kind}:object_id>/{verb}/", self.admin_site.admin_view(view), name=name)
         return pattern

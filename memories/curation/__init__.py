@@ -19,7 +19,17 @@ from memories.curation.facts import correct_fact, delete_fact, edit_fact, forget
 from memories.curation.feedback import give_feedback
 from memories.curation.forgetting import confirm_decay, is_confirmable, run_decay
 from memories.curation.keys import authenticate_key, create_api_key, revoke_api_key
+from memories.curation.operators import (
+    OperatorDraft,
+    add_operator,
+    draft_of,
+    save_group,
+    seen_of,
+    set_password,
+    update_operator,
+)
 from memories.curation.people import person_for_writing, update_person
+from memories.curation.powers import Powers, powers_of, powers_of_group
 from memories.curation.profile import (
     drop_proposed_section,
     release_profile_section,
@@ -46,10 +56,13 @@ __all__ = [
     "Choice",
     "DocumentFact",
     "FactDraft",
+    "OperatorDraft",
+    "Powers",
     "Preview",
     "Seen",
     "Selector",
     "add_fact",
+    "add_operator",
     "approve_edited",
     "approve_fact",
     "approve_item",
@@ -62,6 +75,7 @@ __all__ = [
     "delete_episode",
     "delete_fact",
     "delete_session",
+    "draft_of",
     "drop_proposed_section",
     "edit_episode",
     "edit_fact",
@@ -76,6 +90,8 @@ __all__ = [
     "merge_items",
     "person_for_writing",
     "pin_episode",
+    "powers_of",
+    "powers_of_group",
     "preview_rollback",
     "publish_fact",
     "reconsider_fact",
@@ -90,13 +106,17 @@ __all__ = [
     "revoke_api_key",
     "roll_back",
     "run_decay",
+    "save_group",
     "save_tenant",
+    "seen_of",
+    "set_password",
     "sweep_replays",
     "take_proposed_section",
     "undo_decision",
     "undo_profile_change",
     "undo_rollback",
     "unpin_episode",
+    "update_operator",
     "update_person",
     "withdraw_fact",
     "write_profile_section",

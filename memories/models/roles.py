@@ -35,6 +35,8 @@ ROLES: dict[str, tuple[str, ...]] = {
     "auditor": ("memories.view_auditevent",),
     "administrator": (*READ, *EDIT, *ADMINISTER),
 }
+# What the admin asks for anywhere: the permissions that a group of one's own can have.
+GIVEN = tuple(sorted(set().union(*ROLES.values())))
 
 
 def grant(apps: Any) -> None:

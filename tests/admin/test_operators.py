@@ -1,35 +1,83 @@
-"""Operators and groups: Django's forms, with what was done in the audit trail."""
+"""Operators and groups: their pages, what each offers to whom, and that every change goes through a verb."""
 
+import re
 from typing import Any
 
-from django.contrib.auth.models import Group, Permission
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import Group
 from django.test import Client
+from django.urls import reverse
 
-from memories.models import AuditEvent, Operator
+from memories.models import AuditEvent, Operator, Tenant, roles
 from tests import factories
-from tests.admin.pages import LIST_BUDGET, list_of, page_of, queries_of, text_of
+from tests.admin.conftest import signed_in
+from tests.admin.pages import HOSTILE, LIST_BUDGET, list_of, page_of, queries_of, shows_harmless, text_of
+
+pytestmark = pytest.mark.django_db
+PASSWORDS = {"password": "correct horse battery", "again": "correct horse battery"}
+
+
+@pytest.fixture(autouse=True)
+def groups() -> None:
+    roles.grant(apps)
+
+
+def limited(*tenants: Tenant) -> Client:
+    """A browser of an administrator of these tenants alone."""
+    operator = factories.operator(username="limited", is_superuser=False, all_tenants=False)
+    operator.groups.set(Group.objects.filter(name="administrator"))
+    operator.tenants.set(tenants)
+    return signed_in(operator)
+
+
+def seen(client: Client, operator: Operator) -> str:
+    return re.findall(r'name="seen" value="(\w+)"', text_of(client.get(page_of(operator))))[0]
 
 
 def change(client: Client, operator: Operator, **over: Any) -> Any:
-    form = {"username": operator.username, "time_zone": "UTC", "is_active": "on", "is_staff": "on"}
-    return client.post(page_of(operator), {**form, "first_name": "", "last_name": "", "email": "", **over})
+    form = {"username": operator.username, "time_zone": "UTC", "is_active": "on", "all_tenants": "on", **over}
+    form.setdefault("seen", seen(client, operator))
+    return client.post(page_of(operator, "update"), {name: value for name, value in form.items() if value != ""})
 
 
 def test_an_operator_is_added(admin: Client, administrator: Operator) -> None:
-    password = {"password1": "correct horse battery", "password2": "correct horse battery"}
-    form = {"username": "lin", "usable_password": "true", **password}
-    response = admin.post(f"{list_of(Operator)}add/", form)
-    assert response.status_code == 302
+    tenant, reviewer = factories.tenant(), Group.objects.get(name="reviewer")
+    form = {"username": "lin", "time_zone": "UTC", "is_active": "on", "groups": [reviewer.pk], **PASSWORDS}
+    response = admin.post(f"{list_of(Operator)}add/", {**form, "tenants": [tenant.pk]})
     operator = Operator.objects.get(username="lin")
+    assert response["Location"] == page_of(operator)
     assert operator.check_password("correct horse battery")
-    assert not operator.is_superuser
+    assert (operator.is_superuser, operator.all_tenants, operator.is_staff) == (False, False, True)
+    assert [*operator.groups.all(), *operator.tenants.all()] == [reviewer, tenant]
     event = AuditEvent.objects.get(object_id=operator.pk)
     assert (event.verb, event.object_type, event.actor_id) == ("add", "Operator", str(administrator.pk))
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [{"username": ""}, {"username": "a b!"}, {"password": "12345678", "again": "12345678"}, {"again": "other"},
+     {"password": "lin-lin-lin", "again": "lin-lin-lin", "username": "lin-lin-lin"}, {"time_zone": "Mars/Olympus"},
+     {"groups": ["x"]}, {"email": "nonsense"}],
+)  # fmt: skip
+def test_a_bad_form_adds_nobody(admin: Client, fault: dict[str, Any]) -> None:
+    form = {"username": "lin", "time_zone": "UTC", "is_active": "on", **PASSWORDS, **fault}
+    response = admin.post(f"{list_of(Operator)}add/", form)
+    assert response.status_code == 400
+    assert Operator.objects.count() == 1
+
+
+def test_a_taken_name_is_said_and_nothing_typed_is_lost(admin: Client, administrator: Operator) -> None:
+    form = {"username": administrator.username, "email": "lin@example.com", "time_zone": "UTC", **PASSWORDS}
+    response = admin.post(f"{list_of(Operator)}add/", form)
+    assert response.status_code == 409
+    assert "There is an operator of this name already." in text_of(response)
+    assert "lin@example.com" in text_of(response)
+
+
 def test_an_operator_is_changed_and_deactivated(admin: Client) -> None:
     operator = factories.operator(is_superuser=False)
-    group = Group.objects.create(name="Reviewers")
+    group = Group.objects.get(name="reviewer")
     response = change(admin, operator, is_active="", time_zone="Asia/Shanghai", groups=[group.pk])
     assert response.status_code == 302
     operator.refresh_from_db()
@@ -38,22 +86,52 @@ def test_an_operator_is_changed_and_deactivated(admin: Client) -> None:
     assert AuditEvent.objects.get(object_id=operator.pk).verb == "update"
 
 
-def test_a_bad_zone_is_refused(admin: Client) -> None:
+def test_who_is_deactivated_is_signed_out_at_once(admin: Client) -> None:
     operator = factories.operator()
-    response = change(admin, operator, time_zone="Mars/Olympus")
-    assert response.status_code == 200
+    browser = signed_in(operator)
+    assert browser.get(reverse("admin:index")).status_code == 200
+    change(admin, operator, is_active="")
+    assert browser.get(reverse("admin:index")).status_code == 302
+
+
+def test_an_overtaken_change_is_shown_again_with_what_was_typed(admin: Client) -> None:
+    operator = factories.operator()
+    before = seen(admin, operator)
+    change(admin, operator, first_name="First")
+    late = change(admin, operator, first_name="Second", seen=before)
+    assert late.status_code == 412
+    assert 'value="Second"' in text_of(late)
+    assert Operator.objects.get(pk=operator.pk).first_name == "First"
+    fresh = re.findall(r'name="seen" value="(\w+)"', text_of(late))[0]
+    assert change(admin, operator, first_name="Second", seen=fresh).status_code == 302
+
+
+def test_a_bad_zone_is_refused(admin: Client) -> None:
+    response = change(admin, factories.operator(), time_zone="Mars/Olympus")
+    assert response.status_code == 400
     assert "This is not a time zone" in text_of(response)
 
 
-def test_a_new_password_is_audited(admin: Client) -> None:
+def test_a_new_password_is_audited_and_ends_their_sessions(admin: Client) -> None:
     operator = factories.operator()
-    address = page_of(operator).replace("/change/", "/password/")
-    assert admin.get(address).status_code == 200
-    password = {"password1": "a new long secret", "password2": "a new long secret", "usable_password": "true"}
-    assert admin.post(address, password).status_code == 302
+    browser = signed_in(operator)
+    form = {"password": "a new long secret", "again": "a new long secret"}
+    assert admin.post(page_of(operator, "password"), form).status_code == 302
     operator.refresh_from_db()
     assert operator.check_password("a new long secret")
-    assert AuditEvent.objects.get(object_id=operator.pk).verb == "update"
+    assert AuditEvent.objects.get(object_id=operator.pk).verb == "set_password"
+    assert browser.get(reverse("admin:index")).status_code == 302
+
+
+def test_ones_own_password_is_changed_through_the_verb(administrator: Operator) -> None:
+    administrator.set_password("the old long secret")
+    administrator.save()
+    browser, elsewhere = signed_in(administrator), signed_in(administrator)
+    form = {"old_password": "the old long secret", "new_password1": "a new long one", "new_password2": "a new long one"}
+    assert browser.post(reverse("admin:password_change"), form).status_code == 302
+    assert AuditEvent.objects.get().verb == "set_password"
+    assert browser.get(reverse("admin:index")).status_code == 200
+    assert elsewhere.get(reverse("admin:index")).status_code == 302
 
 
 def test_no_hash_is_shown(admin: Client) -> None:
@@ -62,18 +140,87 @@ def test_no_hash_is_shown(admin: Client) -> None:
     assert digest not in text_of(admin.get(page_of(operator)))
 
 
-def test_a_group_is_added_with_permissions(admin: Client) -> None:
-    permission = Permission.objects.get(codename="view_fact")
-    response = admin.post(f"{list_of(Group)}add/", {"name": "Readers", "permissions": [permission.pk]})
-    assert response.status_code == 302
+def test_a_limited_administrator_sees_and_offers_their_own_alone() -> None:
+    own, other = factories.tenant(slug="mine"), factories.tenant(slug="not-yours")
+    client = limited(own)
+    factories.operator(username="sees-all", is_superuser=False)
+    elsewhere = factories.operator(username="elsewhere", is_superuser=False, all_tenants=False)
+    elsewhere.tenants.set([own, other])
+    beside = factories.operator(username="beside", is_superuser=False, all_tenants=False)
+    beside.tenants.set([own])
+    page = text_of(client.get(list_of(Operator)))
+    assert ("beside" in page, "limited" in page, "sees-all" in page, "elsewhere" in page) == (True, True, False, False)
+    assert (client.get(page_of(beside)).status_code, client.get(page_of(elsewhere)).status_code) == (200, 404)
+    offered = text_of(client.get(page_of(beside)))
+    assert "mine" in offered
+    for hidden in ("not-yours", 'name="is_superuser"', 'name="all_tenants"'):
+        assert hidden not in offered
+        assert hidden not in text_of(client.get(f"{list_of(Operator)}add/"))
+
+
+def test_a_forged_form_gives_no_more() -> None:
+    own, other = factories.tenant(), factories.tenant()
+    client = limited(own)
+    beside = factories.operator(username="beside", is_superuser=False, all_tenants=False)
+    beside.tenants.set([own])
+    for more in ({"all_tenants": "on"}, {"all_tenants": "", "tenants": [other.pk]}, {"is_superuser": "on"}):
+        assert change(client, beside, **more).status_code == 409
+    add = {"username": "lin", "time_zone": "UTC", **PASSWORDS, "tenants": [other.pk]}
+    # What is not offered is no choice of the form either.
+    assert client.post(f"{list_of(Operator)}add/", add).status_code == 400
+    assert not Operator.objects.filter(username="lin").exists()
+
+
+def test_who_may_more_is_only_shown() -> None:
+    administrator = factories.operator(is_superuser=False)
+    administrator.groups.set(Group.objects.filter(name="administrator"))
+    superuser, client = factories.operator(), signed_in(administrator)
+    page = text_of(client.get(page_of(superuser)))
+    assert "may more than you do" in page
+    assert 'name="username"' not in page
+    form = {"password": "a new long secret", "again": "a new long secret"}
+    assert client.post(page_of(superuser, "password"), form).status_code == 409
+
+
+def test_changes_ask_for_a_fresh_password() -> None:
+    stale = signed_in(factories.operator(), fresh=False)
+    operator, group = factories.operator(), Group.objects.get(name="reviewer")
+    for address in (page_of(operator, "update"), page_of(operator, "password"), page_of(group, "update")):
+        assert stale.post(address, {"username": "x"}).status_code == 403
+    for model in (Operator, Group):
+        assert "fresh-password" in stale.get(f"{list_of(model)}add/")["Location"]
+
+
+def test_a_group_is_added_and_changed(admin: Client) -> None:
+    response = admin.post(f"{list_of(Group)}add/", {"name": "Readers", "permissions": ["memories.view_fact"]})
     group = Group.objects.get(name="Readers")
-    assert list(group.permissions.all()) == [permission]
-    event = AuditEvent.objects.get()
-    assert (event.object_type, event.object_id.int) == ("Group", group.pk)
+    assert response["Location"] == page_of(group)
+    assert [one.codename for one in group.permissions.all()] == ["view_fact"]
+    assert "memories.view_fact" in text_of(admin.get(page_of(group)))
+    form = {"name": "Keys", "permissions": ["memories.view_apikey"], "seen": "memories.view_fact"}
+    assert admin.post(page_of(group, "update"), form).status_code == 302
+    assert [one.codename for one in group.permissions.all()] == ["view_apikey"]
+    assert admin.post(page_of(group, "update"), {**form, "name": "Late"}).status_code == 412
+    assert [event.verb for event in AuditEvent.objects.order_by("pk")] == ["add", "update"]
 
 
-def test_the_list_takes_few_queries(admin: Client) -> None:
+def test_a_role_keeps_its_name(admin: Client) -> None:
+    group = Group.objects.get(name="auditor")
+    form = {"name": "other", "permissions": list(roles.ROLES["auditor"]), "seen": " ".join(roles.ROLES["auditor"])}
+    assert admin.post(page_of(group, "update"), form).status_code == 302
+    assert Group.objects.get(pk=group.pk).name == "auditor"
+
+
+def test_hostile_names_are_harmless(admin: Client) -> None:
+    group = Group.objects.create(name=HOSTILE[:150])
+    operator = factories.operator(first_name=HOSTILE[:150], email="")
+    for address in (page_of(group), list_of(Group), page_of(operator), list_of(Operator)):
+        assert shows_harmless(admin.get(address), HOSTILE[:150])
+
+
+def test_the_lists_take_few_queries(admin: Client) -> None:
     few = queries_of(admin, list_of(Operator))
     for _ in range(30):
         factories.operator()
     assert queries_of(admin, list_of(Operator)) == few <= LIST_BUDGET
+    assert queries_of(admin, list_of(Group)) <= LIST_BUDGET
