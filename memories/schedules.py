@@ -220,3 +220,4 @@ class Pulse(threading.Thread):
         )
         WorkerHeartbeat.objects.filter(beat_at__lt=now - FORGOTTEN_AFTER).delete()
         curation.sweep_replays(now=now)
+        curation.sweep_sign_ins(now=now)

@@ -10,6 +10,7 @@ import django_stubs_ext
 from psycopg.conninfo import conninfo_to_dict
 
 from memoryhub import embedded_postgres, env, look, tokenizer_cache
+from memoryhub.access import *  # noqa: F403  (settings of their own subject)
 
 django_stubs_ext.monkeypatch()
 
@@ -96,6 +97,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "django_q",
+    "axes",
     "memories.apps.MemoriesConfig",
 ]
 MIDDLEWARE = [
@@ -108,6 +110,8 @@ MIDDLEWARE = [
     "memories.admin.middleware.AuthenticationMiddleware",
     "memories.admin.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    # The last: it turns what a view answers to a locked out name into the page that says so.
+    "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "memoryhub.urls"
 WSGI_APPLICATION = "memoryhub.wsgi.application"
@@ -242,6 +246,8 @@ LOGGING = {
         # django-q names every wake-up twice at INFO: noise at our rate.
         "django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
         "httpx2": {"level": "WARNING"},
+        # At INFO it tells of every sign-in, four lines each; names and addresses are masked.
+        "axes": {"level": "WARNING"},
         "openai": {"level": "WARNING"},
     },
 }

@@ -1,5 +1,6 @@
 """A fresh password: what is hard to take back is done by whoever gave theirs within the last ten minutes."""
 
+from copy import copy
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -7,7 +8,7 @@ from django import forms
 from django.contrib import admin
 from django.contrib.auth import authenticate
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
@@ -39,9 +40,10 @@ class PasswordForm(forms.Form):
 
     def clean_fresh_password(self) -> str:
         given: str = self.cleaned_data[FIELD]
+        name, bare = self.request.user.get_username(), _bare(self.request)
         # Through the backends, so that guessing here is counted and locked out as it is at sign-in.
-        name = self.request.user.get_username()
-        found = authenticate(self.request, username=name, password=given)
+        found = authenticate(bare, username=name, password=given)
+        self.request.axes_locked_out = getattr(bare, "axes_locked_out", False)  # type: ignore[attr-defined]
         if found is None or found.pk != self.request.user.pk:
             raise forms.ValidationError(_("This is not your password."), code="password")
         return given
@@ -92,6 +94,13 @@ def fresh_password(request: HttpRequest) -> HttpResponse:
         return _page(request, form, status=400 if form.is_bound else 200)
     _refresh(request, now=timezone.now())
     return HttpResponseRedirect(_next(request))
+
+
+def _bare(request: HttpRequest) -> HttpRequest:
+    """The request without what was typed: whoever counts wrong passwords keeps that."""
+    bare = copy(request)
+    bare.GET = bare.POST = QueryDict()
+    return bare
 
 
 def _refresh(request: HttpRequest, *, now: datetime) -> None:

@@ -15,7 +15,7 @@ from django.utils import timezone
 from unfold.sites import UnfoldAdminSite
 
 from memories import conf
-from memories.admin import forgetting, fresh, rollback
+from memories.admin import forgetting, fresh, lifetime, rollback
 from memories.admin.dashboard import overview
 from memories.admin.fields import zone_or_utc
 from memories.admin.own_password import OwnPasswordForm
@@ -64,7 +64,9 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
         """Django's own, noting when the password was given."""
         response: HttpResponse = super().login(request, extra_context)
         if request.method == "POST" and response.status_code == HTTPStatus.FOUND:
-            fresh.note(request, now=timezone.now())
+            now = timezone.now()
+            fresh.note(request, now=now)
+            lifetime.begin(request, now=now)
         return response
 
     def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:

@@ -46,6 +46,7 @@ from memories.curation.rollback import Preview, preview_rollback, roll_back, und
 from memories.curation.rollback_selection import Selector
 from memories.curation.runs import retry_extraction, retry_working_memory
 from memories.curation.sessions import delete_session, facts_of_session
+from memories.curation.sign_ins import sweep_sign_ins
 from memories.curation.tenants import save_tenant
 from memories.curation.throttles import Allowance, count_request
 from memories.curation.undo import may_undo, undo_decision
@@ -111,6 +112,7 @@ __all__ = [
     "seen_of",
     "set_password",
     "sweep_replays",
+    "sweep_sign_ins",
     "take_proposed_section",
     "undo_decision",
     "undo_profile_change",
