@@ -104,10 +104,12 @@ MIDDLEWARE = [
     "memories.api.request_ids.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "memories.admin.csp.PolicyMiddleware",
     "memories.admin.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "memories.admin.middleware.AuthenticationMiddleware",
+    "memories.admin.language.LanguageMiddleware",
     "memories.admin.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     # The last: it turns what a view answers to a locked out name into the page that says so.
@@ -133,6 +135,8 @@ TEMPLATES = [
 ]
 DATABASES = {"default": _database()}
 UNFOLD = look.UNFOLD
+# What browsers may do with an answer; memories/admin/csp.py says more for the pages that need more.
+CONTENT_SECURITY_POLICY = look.POLICY
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "memories.Operator"
 AUTH_PASSWORD_VALIDATORS = [
@@ -143,6 +147,8 @@ LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
 
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "static/"

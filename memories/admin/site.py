@@ -15,7 +15,7 @@ from django.utils import timezone
 from unfold.sites import UnfoldAdminSite
 
 from memories import conf
-from memories.admin import forgetting, fresh, lifetime, rollback
+from memories.admin import forgetting, fresh, lifetime, preferences, rollback
 from memories.admin.dashboard import overview
 from memories.admin.fields import zone_or_utc
 from memories.admin.own_password import OwnPasswordForm
@@ -58,7 +58,8 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
         return {**context, "llm_mode": conf.llm().mode}
 
     def get_urls(self) -> list[Any]:
-        return [*rollback.urls(), *forgetting.urls(), *fresh.urls(), *super().get_urls()]
+        own = [*rollback.urls(), *forgetting.urls(), *fresh.urls(), *preferences.urls()]
+        return [*own, *super().get_urls()]
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Django's own, noting when the password was given."""

@@ -29,7 +29,14 @@ from memories.curation.operators import (
     update_operator,
 )
 from memories.curation.people import person_for_writing, update_person
-from memories.curation.powers import Powers, powers_of, powers_of_group
+from memories.curation.powers import (
+    Powers,
+    powers_of,
+    powers_of_group,
+)
+from memories.curation.preferences import (
+    set_preferences,
+)
 from memories.curation.profile import (
     drop_proposed_section,
     release_profile_section,
@@ -111,6 +118,7 @@ __all__ = [
     "save_tenant",
     "seen_of",
     "set_password",
+    "set_preferences",
     "sweep_replays",
     "sweep_sign_ins",
     "take_proposed_section",

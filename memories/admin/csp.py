@@ -1,0 +1,38 @@
+"""What a browser may do with an answer, by its address: nothing but for pages (django-csp sends it)."""
+
+from csp.middleware import CSPMiddleware, PolicyParts
+from django.http import HttpRequest, HttpResponseBase
+
+SELF, NONE = "'self'", "'none'"
+_PAGE = {
+    "default-src": [SELF],
+    "script-src": [SELF],
+    # Both Unfold's theme and the API's page bring styles of their own.
+    "style-src": [SELF, "'unsafe-inline'"],
+    "img-src": [SELF, "data:"],
+    "object-src": [NONE],
+    "frame-ancestors": [NONE],
+    "form-action": [SELF],
+    "base-uri": [SELF],
+}
+# Alpine, which Unfold is built on, makes functions of its attributes.
+_ADMIN = {**_PAGE, "script-src": [SELF, "'unsafe-eval'"]}
+# The start of a path → its policy; the first that fits.
+POLICIES = (("/admin/", _ADMIN), ("/accounts/", _ADMIN), ("/api/docs/", _PAGE))
+
+
+class PolicyMiddleware(CSPMiddleware):
+    """One policy a path; what is in no line of the table gets the strict one of the settings."""
+
+    def get_policy_parts(
+        self, request: HttpRequest, response: HttpResponseBase, report_only: bool = False
+    ) -> PolicyParts:
+        parts = super().get_policy_parts(request, response, report_only)
+        if not report_only:
+            parts.config = parts.config or policy_of(request.path_info)
+        return parts
+
+
+def policy_of(path: str) -> dict[str, list[str]] | None:
+    """The directives for answers at this path; None: those of the settings."""
+    return next((policy for start, policy in POLICIES if path.startswith(start)), None)

@@ -1,0 +1,23 @@
+"""What axe-core finds wrong with a page for people who use a keyboard, a screen reader or a magnifier."""
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+GRAVE = ("serious", "critical")
+# Parts of pages that are Unfold's own, each with the reason why its fault is not ours to mend.
+NOT_OURS: tuple[str, ...] = ()
+
+
+def faults(page: Page, *, within: str = "") -> list[str]:
+    """The page's serious and critical violations, a line each: rule, where, what. Empty: none.
+
+    `within`: a CSS selector of the part to look at; the whole page by default.
+    """
+    context = {"include": [within] if within else ["html"], "exclude": list(NOT_OURS)}
+    found = Axe().run(page, context=context, options={"resultTypes": ["violations"]})
+    return [
+        f"{violation['id']}: {' '.join(map(str, node['target']))}: {violation['help']}"
+        for violation in found.response["violations"]
+        if violation["impact"] in GRAVE
+        for node in violation["nodes"]
+    ]
