@@ -2,6 +2,7 @@
 
 from django import forms
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
@@ -38,7 +39,8 @@ def urls() -> list[URLPattern]:
 def preferences(request: HttpRequest) -> HttpResponse:
     """The signed-in operator's own, whatever else they may do."""
     operator = request.user
-    assert isinstance(operator, Operator)
+    if not isinstance(operator, Operator):
+        raise PermissionDenied
     if request.method == "POST":
         form = PreferencesForm(request.POST)
         if form.is_valid():

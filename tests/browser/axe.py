@@ -1,6 +1,6 @@
 """What axe-core finds wrong with a page for people who use a keyboard, a screen reader or a magnifier."""
 
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Page
 
 GRAVE = ("serious", "critical")
