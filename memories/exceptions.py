@@ -39,6 +39,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 from uuid import UUID
 
+from django.utils.translation import gettext
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -57,7 +59,8 @@ class MemoryHubError(Exception):
     retryable: ClassVar[bool] = False
 
     def __init__(self, detail: str = "", *, faults: Sequence[Fault] = ()) -> None:
-        self.detail = detail or " ".join((type(self).__doc__ or "").split())
+        # In the language in force: English for the API and commands.
+        self.detail = detail or gettext(" ".join((type(self).__doc__ or "").split()))
         self.faults = tuple(faults)
         super().__init__(self.detail)
 

@@ -1,88 +1,100 @@
-"""The first page: how much is held, what waits, what failed and why, what it cost, and the latest runs."""
+"""The first page: what waits, what is held, what failed and why, what it cost, and what goes next."""
 
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from typing import Any
 
+from django.contrib import admin
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count, Min, OuterRef, Q, Subquery, Sum
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils import timezone
 
-from memories.models import (
-    DecayPass,
-    EndUser,
-    ExtractionRun,
-    Fact,
-    Operator,
-    ReviewItem,
-    SessionQueue,
-    Status,
-    Tenant,
-    WorkingMemory,
-)
+from memories import conf
+from memories.admin import figures
+from memories.admin.reach import tenants_of, within
+from memories.models import EndUser, ExtractionRun, Fact, Operator, Status
 
 RUNS_SHOWN = 10
-WEEK = timedelta(days=7)
-DAY = timedelta(days=1)
-FAILED = (ExtractionRun.Status.FAILED, ExtractionRun.Status.PARKED)
+TENANTS_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class InUse:
+    """What the hub reads and finds with: the name of each, and whether it is what comes with the hub."""
+
+    llm_mode: str
+    llm: str
+    embedding: str
+    embedding_is_local: bool
+    reranker: str
+
+
+def urls() -> list[URLPattern]:
+    return [path("figures/", admin.site.admin_view(shown_again), name="figures")]
+
+
+def shown_again(request: HttpRequest) -> HttpResponse:
+    """The figures alone, for the page that is open to show them anew."""
+    context = {**overview(request.user, now=timezone.now())}
+    return TemplateResponse(request, "memories/dashboard_figures.html", context)
 
 
 def overview(operator: Operator | AnonymousUser, *, now: datetime) -> dict[str, Any]:
-    """The figures of the dashboard; the runs only for those who may see runs."""
-    tenants, facts = _tenants(), _facts(now)
-    figures: dict[str, Any] = {
-        "people": EndUser.objects.count(),
-        "tenants": tenants["count"],
-        "fading": {"facts": facts.pop("fading"), "held": tenants["held"]},
-        "facts": facts,
-        "review": ReviewItem.objects.waiting().aggregate(waiting=Count("pk"), oldest=Min("created_at")),
-        "queue": _queue(now),
-        "windows_parked": WorkingMemory.objects.filter(parked_at__isnull=False).count(),
-        "failed_today": ExtractionRun.objects.filter(status__in=FAILED, started_at__gte=now - DAY).count(),
+    """All that the page shows to this operator: what they may not look at is not counted either."""
+    rows = partial(within, operator)
+    shown: dict[str, Any] = {"now": now, "tenants": tenants_of(operator).count(), "in_use": in_use()}
+    if operator.has_perm("memories.view_reviewitem"):
+        shown["review"] = figures.review(rows)
+    if operator.has_perm("memories.view_enduser"):
+        shown["people"] = rows(EndUser.objects.all()).count()
+    if operator.has_perms(["memories.view_enduser", "memories.view_reviewitem"]):
+        shown["most_to_review"] = figures.most_to_review(rows, now=now)
+    if operator.has_perm("memories.view_fact"):
+        shown["facts"] = _facts(rows, now)
+    if operator.has_perm("memories.view_session"):
+        shown["queue"] = figures.queue(rows, now=now)
+    if operator.has_perm("memories.view_decaypass"):
+        shown["fading"] = _fading(rows, now)
+    if operator.has_perm("memories.view_extractionrun"):
+        shown |= _runs(rows, now)
+    return shown
+
+
+def in_use() -> InUse:
+    """The model and the embedding that hold now."""
+    llm, embedding, reranker = conf.llm(), conf.embeddings(), conf.reranking()
+    is_local = embedding.mode != conf.EMBEDDINGS_OPENAI
+    return InUse(llm.mode, llm.model, embedding.model, is_local, reranker.path)
+
+
+def _facts(rows: figures.Within, now: datetime) -> dict[str, Any]:
+    chart = figures.facts_per_day(rows, now=now)
+    active = rows(Fact.objects.filter(status=Status.ACTIVE)).count()
+    return {"active": active, "this_week": sum(column.values[0] for column in chart.columns[-7:]), "chart": chart}
+
+
+def _fading(rows: figures.Within, now: datetime) -> dict[str, Any]:
+    tenants = figures.fading(rows, now=now)
+    going = [row for row in tenants if row["all"] or row["held"]]
+    return {
+        "facts": sum(row["facts"] for row in tenants),
+        "held": sum(row["held"] for row in tenants),
+        "tenants": going[:TENANTS_SHOWN],
+        "more": max(0, len(going) - TENANTS_SHOWN),
     }
-    if not operator.has_perm("memories.view_extractionrun"):
-        return figures
-    runs = ExtractionRun.objects.select_related("end_user", "tenant")
-    latest = runs.order_by("-started_at", "-id")[:RUNS_SHOWN]
-    return {**figures, "runs": latest, "failures": _failures(now), "spent": _spent(now)}
 
 
-def _failures(now: datetime) -> list[dict[str, Any]]:
-    """This week's failed runs by reason, the commonest first."""
-    failed = ExtractionRun.objects.filter(status__in=FAILED, started_at__gte=now - WEEK)
-    reasons = failed.values("failure").annotate(count=Count("pk")).order_by("-count", "failure")
-    return [dict(reason) for reason in reasons]
-
-
-def _spent(now: datetime) -> dict[str, Any]:
-    """This week's model calls, tokens and US dollars; None where nothing was reported."""
-    this_week = ExtractionRun.objects.filter(started_at__gte=now - WEEK)
-    return this_week.aggregate(
-        calls=Sum("calls"), prompt=Sum("prompt_tokens"), completion=Sum("completion_tokens"), cost=Sum("cost")
-    )
-
-
-def _facts(now: datetime) -> dict[str, int]:
-    active = Q(status=Status.ACTIVE)
-    # Those of people under restriction stay.
-    faded = Fact.objects.faded(now=now).filter(end_user__restricted_at=None)
-    return Fact.objects.aggregate(
-        active=Count("pk", filter=active),
-        this_week=Count("pk", filter=active & Q(created_at__gte=now - WEEK)),
-        fading=Count("pk", filter=Q(pk__in=faded.values("pk"))),
-    )
-
-
-def _tenants() -> dict[str, int]:
-    """How many there are, and of how many the newest pass of forgetting waits for somebody to confirm it."""
-    newest = DecayPass.objects.filter(tenant=OuterRef("pk")).values("state")[:1]
-    held = Count("pk", filter=Q(newest=DecayPass.State.HELD))
-    return Tenant.objects.annotate(newest=Subquery(newest)).aggregate(count=Count("pk"), held=held)
-
-
-def _queue(now: datetime) -> dict[str, Any]:
-    waiting = Q(due_at__isnull=False, parked_at=None)
-    return SessionQueue.objects.aggregate(
-        waiting=Count("pk", filter=waiting),
-        due=Count("pk", filter=waiting & Q(due_at__lte=now)),
-        oldest=Min("due_at", filter=waiting & Q(due_at__lte=now)),
-        parked=Count("pk", filter=Q(parked_at__isnull=False)),
-    )
+def _runs(rows: figures.Within, now: datetime) -> dict[str, Any]:
+    chart, spent = figures.tokens_per_day(rows, now=now)
+    failures = figures.failures(rows, now=now)
+    latest = rows(ExtractionRun.objects.select_related("end_user", "tenant")).order_by("-started_at", "-id")
+    return {
+        "runs": latest[:RUNS_SHOWN],
+        "failures": failures,
+        "failed_today": sum(row["today"] for row in failures),
+        "tokens": chart,
+        "spent": spent,
+    }

@@ -12,20 +12,22 @@ from django.http.response import HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 from unfold.sites import UnfoldAdminSite
 
 from memories import conf
-from memories.admin import forgetting, fresh, lifetime, preferences, rollback
-from memories.admin.dashboard import overview
+from memories.admin import dashboard, forgetting, fresh, lifetime, preferences, rollback
 from memories.admin.fields import zone_or_utc
 from memories.admin.own_password import OwnPasswordForm
 from memories.admin.page import Page
 
 View = Callable[..., HttpResponseBase]
+# Pages beside those of the models.
+ROOMS = (dashboard, rollback, forgetting, fresh, preferences)
 
 
 class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
-    index_title = "Dashboard"
+    index_title = gettext_lazy("Dashboard")
     index_template = "memories/dashboard.html"
 
     def register(
@@ -58,7 +60,7 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
         return {**context, "llm_mode": conf.llm().mode}
 
     def get_urls(self) -> list[Any]:
-        own = [*rollback.urls(), *forgetting.urls(), *fresh.urls(), *preferences.urls()]
+        own = [address for room in ROOMS for address in room.urls()]
         return [*own, *super().get_urls()]
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -82,4 +84,4 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
         return view(request)
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        return super().index(request, {**overview(request.user, now=timezone.now()), **(extra_context or {})})
+        return super().index(request, {**dashboard.overview(request.user, now=timezone.now()), **(extra_context or {})})

@@ -1,7 +1,9 @@
 """The template library `hub`: times, shares and states as our pages show them."""
 
 import json
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import date, datetime
+from typing import Any
 
 from django import template
 from django.utils import timezone
@@ -31,6 +33,24 @@ def day(moment: datetime) -> SafeString:
     return format_html(
         '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), wording.exact(moment), wording.day_of(moment)
     )
+
+
+@register.filter
+def day_month(day: date) -> str:
+    """A day without its year."""
+    return wording.day_month(day)
+
+
+@register.filter
+def number(value: int | None) -> str:
+    """A count with its thousands apart: 12,345."""
+    return f"{value or 0:,}"
+
+
+@register.filter
+def beside(values: Iterable[Any], others: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """Each of the others with its value."""
+    return list(zip(others, values, strict=True))
 
 
 @register.filter

@@ -1,9 +1,12 @@
 """Words and colours for states, times and failures; pure, so that tables of cases test them."""
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from typing import Any
 
 from django.utils import timezone
 from django.utils.dateformat import format as format_date
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from memories import conf, exceptions
 from memories.models import Fact
@@ -37,14 +40,16 @@ _MODEL_ERRORS = (
     exceptions.ModelAnswerTruncated,
     exceptions.ModelMisconfigured,
 )
-FAILURES = {error.code: str(error()) for error in _MODEL_ERRORS} | {
-    "worker_lost": "The worker ended during each attempt; look at its log before you try again.",
-    "lease_lost": exceptions.LeaseLost().detail,
-    exceptions.PersonRestricted.code: "The person is under restriction: extraction goes on once it is lifted.",
+# Code → what says it in the language in force.
+FAILURES: dict[str, Any] = {error.code: error for error in (*_MODEL_ERRORS, exceptions.LeaseLost)} | {
+    "worker_lost": gettext_lazy("The worker ended during each attempt; look at its log before you try again."),
+    exceptions.PersonRestricted.code: gettext_lazy(
+        "The person is under restriction: extraction goes on once it is lifted."
+    ),
 }
 FAR = timedelta(days=30)
 # Said after a verb that found one in what was typed.
-CUT_OUT = " A secret was cut out of what you typed."
+CUT_OUT = gettext_lazy(" A secret was cut out of what you typed.")
 
 
 def kind_of(state: str) -> str:
@@ -54,22 +59,31 @@ def kind_of(state: str) -> str:
 
 def verb_of(name: str) -> str:
     """The name of a verb as it is read: keep_both → Keep both."""
-    return name.replace("_", " ").capitalize()
+    return _(name.replace("_", " ").capitalize()) if name else ""
 
 
 def explain_failure(code: str) -> str:
     """A sentence for the code of a failure; the code itself when we have no better."""
-    return FAILURES.get(code, code)
+    known = FAILURES.get(code, code)
+    return str(known() if isinstance(known, type) else known)
 
 
 def day_of(moment: datetime) -> str:
     """Like 3 Mar 2027, in the time zone in force."""
-    return str(format_date(timezone.localtime(moment), "j M Y"))
+    # Translators: Django's date format of a day with its year.
+    return str(format_date(timezone.localtime(moment), pgettext("date format", "j M Y")))
+
+
+def day_month(day: date) -> str:
+    """Like 3 Mar."""
+    # Translators: Django's date format of a day without its year.
+    return str(format_date(day, pgettext("date format", "j M")))
 
 
 def exact(moment: datetime) -> str:
     """Like 3 Mar 2027, 09:12:05 UTC, in the time zone in force."""
-    return str(format_date(timezone.localtime(moment), "j M Y, H:i:s T"))
+    # Translators: Django's date format of a moment with its zone.
+    return str(format_date(timezone.localtime(moment), pgettext("date format", "j M Y, H:i:s T")))
 
 
 def relative(moment: datetime, *, now: datetime) -> str:
@@ -78,29 +92,36 @@ def relative(moment: datetime, *, now: datetime) -> str:
     if distance >= FAR:
         return day_of(moment)
     if distance < timedelta(minutes=1):
-        return "just now" if moment <= now else "in a moment"
-    text = _span(distance)
-    return f"{text} ago" if moment <= now else f"in {text}"
+        return _("just now") if moment <= now else _("in a moment")
+    return _ago(distance) if moment <= now else _ahead(distance)
 
 
 def why_it_stays(fact: Fact, rules: conf.Rules) -> str:
     """Why a fact never fades; empty when it does fade."""
     if fact.locked:
-        return "it is locked"
+        return _("it is locked")
     if fact.pinned:
-        return "it is pinned"
+        return _("it is pinned")
     if fact.binding:
-        return "it is an operator's word"
+        return _("it is an operator's word")
     if rules.half_lives.get(fact.category, rules.half_life_days) is None:
-        return f"{fact.category} facts do not fade"
+        return _("%(category)s facts do not fade") % {"category": fact.get_category_display()}
     return ""
 
 
-def _span(distance: timedelta) -> str:
+def _ago(distance: timedelta) -> str:
     minutes = int(distance.total_seconds() // 60)
     if minutes < 60:
-        return f"{minutes} min"
+        return _("%(count)d min ago") % {"count": minutes}
     if minutes < 24 * 60:
-        return f"{minutes // 60} h"
-    days = minutes // (24 * 60)
-    return "1 day" if days == 1 else f"{days} days"
+        return _("%(count)d h ago") % {"count": minutes // 60}
+    return ngettext("%(count)d day ago", "%(count)d days ago", distance.days) % {"count": distance.days}
+
+
+def _ahead(distance: timedelta) -> str:
+    minutes = int(distance.total_seconds() // 60)
+    if minutes < 60:
+        return _("in %(count)d min") % {"count": minutes}
+    if minutes < 24 * 60:
+        return _("in %(count)d h") % {"count": minutes // 60}
+    return ngettext("in %(count)d day", "in %(count)d days", distance.days) % {"count": distance.days}

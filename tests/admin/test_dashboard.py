@@ -1,23 +1,32 @@
 """The first page: figures, the latest runs, and what to do when there is nothing."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from pytest_django import Settings
 
-from memories.models import SessionQueue
+from memories.admin.figures import facts_per_day
+from memories.models import Fact, SessionQueue
 from tests import factories
-from tests.admin.pages import LIST_BUDGET, queries_of, shows_harmless, text_of
+from tests.admin.conftest import signed_in
+from tests.admin.pages import page_of, queries_of, shows_harmless, text_of
 
-INDEX = "admin:index"
+pytestmark = pytest.mark.django_db
+
+INDEX, FIGURES = "admin:index", "admin:figures"
+# Seven tiles, two charts, four tables.
+INDEX_BUDGET = 24
+DAY = timedelta(days=1)
 
 
 def figures(client: Client) -> dict[str, Any]:
     context = client.get(reverse(INDEX)).context
-    return {name: context[name] for name in ("people", "facts", "review", "queue", "failed_today")}
+    return {name: context[name] for name in ("people", "facts", "review", "queue", "failed_today", "fading")}
 
 
 def test_it_counts_people_facts_queue_and_failures(admin: Client) -> None:
@@ -30,15 +39,15 @@ def test_it_counts_people_facts_queue_and_failures(admin: Client) -> None:
     factories.review_item(held, kind="flagged", reason="instructions", created_at=now)
     factories.review_item(held, state="approved", created_at=now - timedelta(days=9))
     due, parked = factories.session(person), factories.session(person)
-    SessionQueue.objects.filter(pk=due.pk).update(due_at=now - timedelta(seconds=5), parked_at=None)
+    SessionQueue.objects.filter(pk=due.pk).update(due_at=now - timedelta(seconds=90), parked_at=None)
     SessionQueue.objects.filter(pk=parked.pk).update(due_at=None, parked_at=now)
     factories.run(due, status="failed", started_at=now - timedelta(hours=1))
     factories.run(due, status="failed", started_at=now - timedelta(days=3))
     seen = figures(admin)
     assert seen["people"] == 1
-    assert seen["facts"] == {"active": 2, "this_week": 1}
+    assert (seen["facts"]["active"], seen["facts"]["this_week"]) == (2, 1)
     assert seen["review"] == {"waiting": 2, "oldest": asked}
-    assert (seen["queue"]["due"], seen["queue"]["parked"]) == (1, 1)
+    assert [seen["queue"][name] for name in ("waiting", "due", "overdue", "parked")] == [1, 1, 1, 1]
     assert seen["failed_today"] == 1
 
 
@@ -50,10 +59,11 @@ def test_it_counts_this_weeks_failures_by_reason_and_what_the_model_took(admin: 
     factories.run(talk, status="failed", failure="worker_lost", started_at=now - timedelta(days=8), calls=9)
     page = admin.get(reverse(INDEX))
     assert page.context["failures"] == [
-        {"failure": "model_timeout", "count": 2},
-        {"failure": "model_refused", "count": 1},
+        {"failure": "model_timeout", "count": 2, "today": 2},
+        {"failure": "model_refused", "count": 1, "today": 1},
     ]
-    assert page.context["spent"] == {"calls": 4, "prompt": 1210, "completion": 50, "cost": None}
+    assert page.context["spent"] == {"calls": 13, "cost": None}
+    assert page.context["tokens"].totals == (1210, 50)
     assert "not known" in text_of(page)
 
 
@@ -79,5 +89,109 @@ def test_names_are_escaped(admin: Client) -> None:
 def test_it_takes_few_queries(admin: Client) -> None:
     for _ in range(12):
         factories.run(factories.session(factories.end_user()))
-    # One more than a list: what is parked of working memories.
-    assert queries_of(admin, reverse(INDEX)) <= LIST_BUDGET + 1
+    # Nothing is counted once a tenant, a day or a person.
+    assert queries_of(admin, reverse(INDEX)) <= INDEX_BUDGET
+    assert queries_of(admin, reverse(FIGURES)) <= INDEX_BUDGET
+
+
+def test_each_day_is_told_by_what_became_of_its_facts(admin: Client) -> None:
+    now = timezone.now()
+    person = factories.end_user()
+    for number, status in enumerate(["active", "active", "pending", "rejected", "superseded", "trashed"]):
+        factories.fact(person, f"Fact {number}", status=status, now=now)
+    factories.fact(person, "Long ago", now=now - timedelta(days=40))
+    page = admin.get(reverse(INDEX))
+    chart = page.context["facts"]["chart"]
+    assert chart.totals == (2, 2, 1, 1)
+    assert len(chart.columns) == 30
+    assert chart.columns[-1].values == (2, 2, 1, 1)
+    assert '<svg viewBox="0 0 300 100"' in text_of(page)
+
+
+def test_a_day_is_the_operators_own() -> None:
+    person = factories.end_user()
+    # Late in the evening in London is the next day in Shanghai.
+    factories.fact(person, now=datetime(2026, 11, 3, 22, tzinfo=UTC))
+    for zone, day in (("UTC", date(2026, 11, 3)), ("Asia/Shanghai", date(2026, 11, 4))):
+        with timezone.override(zone):
+            chart = facts_per_day(lambda rows, _path="": rows, now=datetime(2026, 11, 5, 9, tzinfo=UTC))
+        assert [column.day for column in chart.columns if any(column.values)] == [day]
+
+
+def test_who_has_most_to_review_comes_first(admin: Client) -> None:
+    tenant = factories.tenant()
+    people = [factories.end_user(tenant, display_name=name) for name in ("Ann", "Ben", "Cai")]
+    for person, asked in zip(people, (1, 3, 0), strict=True):
+        for number in range(asked):
+            factories.review_item(factories.fact(person, f"Held {number}", status="pending"))
+    factories.fact(people[1], "Known")
+    shown = admin.get(reverse(INDEX)).context["most_to_review"]
+    assert [(row["person"].display_name, row["waiting"], row["active"]) for row in shown] == [
+        ("Ben", 3, 1),
+        ("Ann", 1, 0),
+    ]
+
+
+def test_it_says_what_the_next_passes_take(admin: Client) -> None:
+    now = timezone.now()
+    person, restricted = factories.end_user(), factories.end_user(restricted_at=now)
+    for one in (person, restricted):
+        Fact.objects.filter(pk=factories.fact(one).pk).update(forget_at=now - DAY)
+    factories.fact(person, "Over", expires_at=now - DAY)
+    held = factories.decay_pass(factories.tenant(slug="held"), state="held")
+    page = admin.get(reverse(INDEX))
+    rows = [(row["tenant"].slug, row["facts"], row["expired"]) for row in page.context["fading"]["tenants"]]
+    assert rows == [("held", 0, 0), (person.tenant.slug, 1, 1)]
+    assert page_of(held) in text_of(page)
+
+
+def test_it_counts_within_the_operators_reach_alone() -> None:
+    now, own, other = timezone.now(), factories.end_user(), factories.end_user(display_name="Hidden")
+    operator = factories.operator()
+    operator.all_tenants = False
+    operator.save(update_fields=["all_tenants"])
+    operator.tenants.set([own.tenant])
+    for person in (own, other):
+        session = factories.session(person)
+        SessionQueue.objects.update(due_at=now - DAY)
+        factories.run(session, status="failed", failure="model_timeout", started_at=now, prompt_tokens=5)
+        fact = factories.fact(person, now=now)
+        factories.review_item(fact, created_at=now)
+        Fact.objects.filter(pk=fact.pk).update(forget_at=now - DAY)
+    page = signed_in(operator).get(reverse(INDEX))
+    seen = page.context
+    assert (seen["people"], seen["tenants"], seen["facts"]["active"], seen["review"]["waiting"]) == (1, 1, 1, 1)
+    assert (seen["queue"]["waiting"], seen["failed_today"], seen["tokens"].totals) == (1, 1, (5, 0))
+    assert [row["tenant"] for row in seen["fading"]["tenants"]] == [own.tenant]
+    assert "Hidden" not in text_of(page)
+
+
+def test_who_may_see_nothing_is_told_no_figure(staff: Client) -> None:
+    factories.review_item(factories.fact(factories.end_user(display_name="Hidden")))
+    seen = staff.get(reverse(INDEX)).context
+    assert [
+        name for name in ("people", "facts", "review", "queue", "most_to_review", "fading", "runs") if name in seen
+    ] == []
+
+
+def test_the_figures_alone_are_for_who_is_signed_in(admin: Client, client: Client) -> None:
+    text = text_of(admin.get(reverse(FIGURES)))
+    assert "Waiting for review" in text
+    assert "<html" not in text
+    assert client.get(reverse(FIGURES)).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("mode", "model"),
+    [("openai", "gpt-4o-mini"), ("rules", "none: simple rules"), ("off", "none: nothing is extracted")],
+)
+def test_it_says_which_model_is_in_use(mode: str, model: str, admin: Client, settings: Settings) -> None:
+    settings.MEMORYHUB_LLM = mode
+    assert model in text_of(admin.get(reverse(INDEX)))
+
+
+def test_it_says_that_the_local_embedding_is_in_use(admin: Client, settings: Settings) -> None:
+    told = "The embedding that comes with the hub is in use"
+    assert told in text_of(admin.get(reverse(INDEX)))
+    settings.MEMORYHUB_EMBEDDINGS = "openai"
+    assert told not in text_of(admin.get(reverse(INDEX)))

@@ -1,0 +1,156 @@
+"""What the dashboard counts; each figure of the tenants within an operator's reach alone."""
+
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from datetime import time as clock_time
+from typing import Any
+
+from django.db.models import Count, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import TruncDate
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from memories.admin.charts import Chart, Series, stacked
+from memories.models import (
+    DecayPass,
+    EndUser,
+    Episode,
+    ExtractionRun,
+    Fact,
+    ReviewItem,
+    SessionQueue,
+    Status,
+    Tenant,
+    WorkingMemory,
+)
+
+WEEK, DAY = timedelta(days=7), timedelta(days=1)
+DAYS_SHOWN = 30
+MOST_SHOWN = 6
+# After so long it is no longer a matter of a worker that is just about to take it; as /readyz judges.
+OVERDUE = timedelta(seconds=60)
+FAILED = (ExtractionRun.Status.FAILED, ExtractionRun.Status.PARKED)
+OUTCOMES = (
+    (Series("served", _("Active")), (Status.ACTIVE,)),
+    (Series("gone", _("Replaced or forgotten")), (Status.SUPERSEDED, Status.ARCHIVED, Status.TRASHED)),
+    (Series("waiting", _("Waiting for review")), (Status.PENDING,)),
+    (Series("rejected", _("Rejected")), (Status.REJECTED,)),
+)
+TOKENS = (Series("served", _("Read by the model")), Series("written", _("Written by the model")))
+
+# Limits rows to the operator's reach: the rows, and what leads from one to its tenant.
+Within = Callable[..., QuerySet[Any]]
+
+
+def days_until(now: datetime) -> list[date]:
+    """The days that the charts show, in the zone in force; the last is today."""
+    today = timezone.localdate(now)
+    return [today - timedelta(days=back) for back in reversed(range(DAYS_SHOWN))]
+
+
+def facts_per_day(within: Within, *, now: datetime) -> Chart:
+    """The facts made on each day, by what has become of them."""
+    days = days_until(now)
+    made = within(Fact.objects.filter(created_at__gte=_start(days))).order_by()
+    # count(*), not of a column: then the index of lists alone answers.
+    rows = made.annotate(day=TruncDate("created_at")).values_list("day", "status").annotate(count=Count("*"))
+    counts = {(day, status): count for day, status, count in rows}
+    values = {
+        day: [sum(counts.get((day, status), 0) for status in statuses) for _series, statuses in OUTCOMES]
+        for day in days
+    }
+    return stacked(days, [series for series, _statuses in OUTCOMES], values)
+
+
+def tokens_per_day(within: Within, *, now: datetime) -> tuple[Chart, dict[str, Any]]:
+    """The tokens of each day's extraction runs; their calls and cost together, None where none was reported."""
+    days = days_until(now)
+    runs = within(ExtractionRun.objects.filter(started_at__gte=_start(days))).order_by()
+    told = {
+        "calls": Sum("calls"),
+        "read": Sum("prompt_tokens"),
+        "written": Sum("completion_tokens"),
+        "spent": Sum("cost"),
+    }
+    rows = list(runs.annotate(day=TruncDate("started_at")).values("day").annotate(**told))
+    chart = stacked(days, TOKENS, {row["day"]: (row["read"], row["written"]) for row in rows})
+    costs = [row["spent"] for row in rows if row["spent"] is not None]
+    return chart, {"calls": sum(row["calls"] for row in rows), "cost": sum(costs) if costs else None}
+
+
+def failures(within: Within, *, now: datetime) -> list[dict[str, Any]]:
+    """This week's failed runs by reason, the commonest first; `today`: those of the last 24 hours."""
+    failed = within(ExtractionRun.objects.filter(status__in=FAILED, started_at__gte=now - WEEK)).order_by()
+    today = Count("pk", filter=Q(started_at__gte=now - DAY))
+    reasons = failed.values("failure").annotate(count=Count("pk"), today=today)
+    return [dict(row) for row in reasons.order_by("-count", "failure")]
+
+
+def review(within: Within) -> dict[str, Any]:
+    waiting = within(ReviewItem.objects.waiting())
+    return waiting.aggregate(waiting=Count("pk"), oldest=Min("created_at"))
+
+
+def most_to_review(within: Within, *, now: datetime) -> list[dict[str, Any]]:
+    """The people with the most questions open: each with these and the active facts as counts."""
+    asked = within(ReviewItem.objects.waiting()).order_by().values("end_user").annotate(waiting=Count("pk"))
+    counts = {row["end_user"]: row["waiting"] for row in asked.order_by("-waiting", "end_user")[:MOST_SHOWN]}
+    people = EndUser.objects.in_bulk(list(counts))
+    facts = Fact.objects.active(now=now).filter(end_user__in=people).order_by()
+    active = dict(facts.values_list("end_user").annotate(count=Count("*")))
+    # A person who was deleted between the two questions is left out.
+    return [
+        {"person": people[pk], "waiting": waiting, "active": active.get(pk, 0)}
+        for pk, waiting in counts.items()
+        if pk in people
+    ]
+
+
+def queue(within: Within, *, now: datetime) -> dict[str, Any]:
+    """What waits for extraction; parked counts working memories, too, apart."""
+    waiting = Q(due_at__isnull=False, parked_at=None)
+    rows = within(SessionQueue.objects.filter(waiting | Q(parked_at__isnull=False)), "session__tenant")
+    figures = rows.aggregate(
+        waiting=Count("pk", filter=waiting),
+        due=Count("pk", filter=waiting & Q(due_at__lte=now)),
+        overdue=Count("pk", filter=waiting & Q(due_at__lte=now - OVERDUE)),
+        oldest=Min("due_at", filter=waiting & Q(due_at__lte=now)),
+        parked=Count("pk", filter=Q(parked_at__isnull=False)),
+    )
+    windows = within(WorkingMemory.objects.filter(parked_at__isnull=False), "session__tenant").count()
+    return {**figures, "windows_parked": windows}
+
+
+def fading(within: Within, *, now: datetime) -> list[dict[str, Any]]:
+    """What the next pass takes of each tenant, as it is now, and whether the newest pass is held; the most first."""
+    newest = DecayPass.objects.filter(tenant=OuterRef("pk"))
+    tenants = within(Tenant.objects.all(), "pk").annotate(
+        newest=Subquery(newest.values("state")[:1]), newest_pass=Subquery(newest.values("pk")[:1])
+    )
+    due = {
+        "facts": _by_tenant(within(Fact.objects.faded(now=now))),
+        "episodes": _by_tenant(within(Episode.objects.faded(now=now))),
+        "expired": _by_tenant(within(Fact.objects.expired(now=now)), within(Episode.objects.expired(now=now))),
+    }
+    rows = [
+        {"tenant": tenant, **{name: counts.get(tenant.pk, 0) for name, counts in due.items()}} for tenant in tenants
+    ]
+    for row in rows:
+        row["all"] = row["facts"] + row["episodes"] + row["expired"]
+        row["held"] = row["tenant"].newest == DecayPass.State.HELD
+    return sorted(rows, key=lambda row: (not row["held"], -row["all"], row["tenant"].slug))
+
+
+def _by_tenant(*lots: QuerySet[Any]) -> dict[Any, int]:
+    """How many of each tenant are in the lots together; those of people under restriction stay."""
+    counts: dict[Any, int] = {}
+    for rows in lots:
+        free = rows.filter(end_user__restricted_at=None).order_by()
+        for tenant, count in free.values_list("tenant").annotate(count=Count("pk")):
+            counts[tenant] = counts.get(tenant, 0) + count
+    return counts
+
+
+def _start(days: list[date]) -> datetime:
+    """The midnight that the first day begins with."""
+    return timezone.make_aware(datetime.combine(days[0], clock_time.min))
