@@ -1,42 +1,63 @@
 """End users: the list, and a page with all that is known of one person."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, ClassVar
 
 from django import forms
-from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
+from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldBooleanSwitchWidget
 
 from memories import curation
-from memories.admin import cells
+from memories.admin import cells, timeline
 from memories.admin.columns import column
 from memories.admin.fields import LineField, check_language, check_zone
 from memories.admin.page import VerbForm
+from memories.admin.person_views import MEMORY, tabs
 from memories.admin.profile_page import ProfilePages, sections
+from memories.admin.seen import SeenPages
+from memories.admin.sessions_of import SessionsOfPerson
+from memories.admin.timeline_edits import days_of
 from memories.admin.wording import CUT_OUT
 from memories.audit import Actor
-from memories.models import EndUser, Episode, EpisodeStatus, ExtractionRun, Fact, Session, Status
-
-SHOWN = 10
-FACTS_SHOWN = 25
+from memories.models import EndUser, Episode, EpisodeStatus, Fact, Session, Status
 
 
 class PersonForm(VerbForm):
     """What an operator may set of a person; never the ids."""
 
-    display_name = LineField(required=False, max_length=255)
+    display_name = LineField(label=gettext_lazy("Display name"), required=False, max_length=255)
     time_zone = LineField(
-        required=False, max_length=64, validators=[check_zone], help_text="Like Asia/Shanghai; empty: the tenant's."
+        label=gettext_lazy("Time zone"),
+        required=False,
+        max_length=64,
+        validators=[check_zone],
+        help_text=gettext_lazy("Like Asia/Shanghai; empty: the tenant's."),
     )
-    language = LineField(required=False, max_length=35, validators=[check_language], help_text="Like zh-CN.")
+    language = LineField(
+        label=gettext_lazy("Language"),
+        required=False,
+        max_length=35,
+        validators=[check_language],
+        help_text=gettext_lazy("Like zh-CN."),
+    )
     capture = forms.BooleanField(
-        required=False, widget=UnfoldBooleanSwitchWidget, label="Store turns", help_text="Off: turns are not stored."
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
+        label=gettext_lazy("Store turns"),
+        help_text=gettext_lazy("Off: turns are not stored."),
     )
     serve = forms.BooleanField(
-        required=False, widget=UnfoldBooleanSwitchWidget, label="Serve memory", help_text="Off: contexts are empty."
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
+        label=gettext_lazy("Serve memory"),
+        help_text=gettext_lazy("Off: contexts are empty."),
     )
 
     def __init__(self, data: Any = None, *, record: EndUser) -> None:
@@ -47,23 +68,26 @@ class PersonForm(VerbForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         changes = {name: value for name, value in self.cleaned_data.items() if value != getattr(self.record, name)}
         if not changes:
-            return "Nothing was changed."
+            return _("Nothing was changed.")
         person = curation.update_person(end_user=self.record, changes=changes, actor=actor, now=now)
         cut = any(value != getattr(person, name) for name, value in changes.items())
-        return f"{person} is saved.{CUT_OUT if cut else ''}"
+        said = _("%(person)s is saved.") % {"person": person}
+        return f"{said}{CUT_OUT if cut else ''}"
 
 
-class PersonPage(ProfilePages):
-    page_template = "memories/person.html"
+class PersonPage(SeenPages, ProfilePages, SessionsOfPerson):
+    page_template = "memories/person_timeline.html"
     verbs: ClassVar[dict[str, type[VerbForm]]] = {"update": PersonForm, **ProfilePages.verbs}
     list_display = ("person", "tenant", "facts_active", "sessions_held", "seen")
     list_filter = ("tenant",)
     list_select_related = ("tenant",)
     search_fields = ("external_id", "display_name")
-    search_help_text = "Search by id or name"
+    search_help_text = gettext_lazy("Search by id or name")
     ordering = ("-last_seen_at",)
-    empty_title = "No end users yet"
-    empty_hint = "They appear when an application posts their turns: make it an API key, then POST /api/v1/turns."
+    empty_title = gettext_lazy("No end users yet")
+    empty_hint = gettext_lazy(
+        "They appear when an application posts their turns: make it an API key, then POST /api/v1/turns."
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[EndUser]:
         people: QuerySet[EndUser] = super().get_queryset(request)
@@ -71,34 +95,52 @@ class PersonPage(ProfilePages):
             facts_held=_count(Fact.objects.filter(status=Status.ACTIVE)), sessions_count=_count(Session.objects.all())
         )
 
-    @column("End user")
+    @column(gettext_lazy("End user"))
     def person(self, person: EndUser) -> SafeString:
         return cells.person(person)
 
-    @column("Active facts")
+    @column(gettext_lazy("Active facts"))
     def facts_active(self, person: Any) -> int:
         return int(person.facts_held)
 
-    @column("Sessions")
+    @column(gettext_lazy("Sessions"))
     def sessions_held(self, person: Any) -> int:
         return int(person.sessions_count)
 
-    @column("Last seen", ordering="last_seen_at")
+    @column(gettext_lazy("Last seen"), ordering="last_seen_at")
     def seen(self, person: EndUser) -> SafeString | str:
         return cells.moment(person.last_seen_at)
 
     def gather(self, request: HttpRequest, record: EndUser) -> dict[str, Any]:
-        shown: dict[str, Any] = {"person": record}
-        if request.user.has_perm("memories.view_fact"):
-            shown |= _memory(record)
-        if request.user.has_perm("memories.view_episode"):
-            active = Episode.objects.filter(end_user=record, status=EpisodeStatus.ACTIVE)
-            shown |= {"episodes": active[:SHOWN], "episode_count": active.count()}
-        if request.user.has_perm("memories.view_session"):
-            shown["sessions"] = record.sessions.select_related("queue", "tenant").order_by("-last_turn_at")[:SHOWN]
-        if request.user.has_perm("memories.view_extractionrun"):
-            shown["runs"] = ExtractionRun.objects.filter(end_user=record)[:SHOWN]
+        """Who it is and how much there is of them: what all views of a person show beside their own."""
+        may = request.user.has_perm
+        shown: dict[str, Any] = {"person": record, "tabs": tabs(may), "may_recall": all(map(may, MEMORY))}
+        if may("memories.view_fact"):
+            profile = sections(record)
+            written = any(section.row and section.row.summary for section in profile)
+            shown |= {"profile": profile, "written": written, **_fact_counts(record)}
+        if may("memories.view_episode"):
+            shown["episode_count"] = Episode.objects.filter(end_user=record, status=EpisodeStatus.ACTIVE).count()
+        if may("memories.view_session"):
+            shown |= record.sessions.aggregate(turn_count=Sum("turn_count", default=0), session_count=Count("pk"))
         return shown
+
+    def show(
+        self, request: HttpRequest, record: Any, *, tried: VerbForm | None = None, status: int = 200
+    ) -> TemplateResponse:
+        """The timeline, unless it is another view of the person; what lies further back alone when a script asks."""
+        page = super().show(request, record, tried=tried, status=status)
+        if page.template_name != self.page_template:
+            return page
+        wish = timeline.Wish.of(request.GET)
+        sources = timeline.sources_for(request.user.has_perm)
+        leaf = timeline.read(record, sources, wish)
+        given = {"wish": wish, "kinds": _kinds(sources), "days": days_of(leaf), "older": leaf.older}
+        given["clip"] = timeline.CLIP
+        page.context_data = {**(page.context_data or {}), "tab": "timeline", **given}
+        if request.headers.get("X-Fragment") == "timeline":
+            page.template_name = "memories/timeline_days.html"
+        return page
 
 
 def _count(rows: QuerySet[Any]) -> Coalesce:
@@ -107,14 +149,17 @@ def _count(rows: QuerySet[Any]) -> Coalesce:
     return Coalesce(Subquery(mine.values("number"), output_field=IntegerField()), 0)
 
 
-def _memory(person: EndUser) -> dict[str, Any]:
-    """The profile in its fixed order, the active facts, and the number of facts of each status."""
-    profile = sections(person)
-    counts = Fact.objects.filter(end_user=person).order_by().values("status").annotate(number=Count("pk"))
-    active = Fact.objects.filter(end_user=person, status=Status.ACTIVE)
-    return {
-        "profile": profile,
-        "profile_written": any(section.row for section in profile),
-        "facts": active.order_by("-created_at", "-id")[:FACTS_SHOWN],
-        "fact_counts": {row["status"]: row["number"] for row in counts},
-    }
+def _fact_counts(person: EndUser) -> dict[str, Any]:
+    """How many facts there are by status; of those that are neither active nor pending also with their labels."""
+    counts = Fact.objects.filter(end_user=person).order_by().values_list("status").annotate(number=Count("pk"))
+    found = dict(counts)
+    live = (Status.ACTIVE, Status.PENDING)
+    rest = [(one.value, one.label, found[one]) for one in Status if one in found and one not in live]
+    return {"fact_counts": found, "fact_rest": rest}
+
+
+def _kinds(sources: Iterable[timeline.Source]) -> list[tuple[str, str]]:
+    """The filters that lead to something somebody may see; none where there is but one."""
+    seen = {source.kind for source in sources}
+    kinds = [(kind, str(label)) for kind, label in timeline.KINDS.items() if not kind or kind in seen]
+    return kinds if len(kinds) > 2 else []

@@ -12,7 +12,8 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 
 from memories.admin.authors import ANONYMOUS, names_of
-from memories.admin.page import RecordPage, VerbForm
+from memories.admin.page import VerbForm
+from memories.admin.person_views import PersonViews
 from memories.admin.profile_forms import ReleaseSectionForm, RestoreSectionForm, SectionForm, WriteSectionForm
 from memories.admin.segments import Segment, diff
 from memories.models import EndUser, ProfileRevision, ProfileSection, ReviewItem, Section
@@ -56,7 +57,7 @@ def sections(person: EndUser) -> list[Shown]:
     return [_shown(section, rows.get(section)) for section in Section]
 
 
-class ProfilePages(RecordPage):
+class ProfilePages(PersonViews):
     """A page of people whose profile can be read and written section by section."""
 
     verbs: ClassVar[dict[str, type[VerbForm]]] = {
@@ -64,6 +65,16 @@ class ProfilePages(RecordPage):
         "restore_section": RestoreSectionForm,
         "release_section": ReleaseSectionForm,
     }
+
+    def sections_view(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+        """All six, each with the form that writes it."""
+        person = self.find(request, str(object_id), may_change=False)
+        _must_see_memory(request)
+        page = self.framed(request, person, "memories/person_profile.html", {"tab": "profile"})
+        shown = page.context_data or {}
+        rows = [(one, _writing(one, person) if shown["forms"] else None) for one in shown["profile"]]
+        page.context_data = {**shown, "rows": rows}
+        return page
 
     def section_view(self, request: HttpRequest, object_id: uuid.UUID, section: str) -> HttpResponse:
         person = self.find(request, str(object_id), may_change=False)
@@ -104,8 +115,20 @@ class ProfilePages(RecordPage):
 
     def get_urls(self) -> list[URLPattern]:
         name = f"{self.opts.app_label}_{self.opts.model_name}_profile"
-        view = self.admin_site.admin_view(self.section_view)
-        return [path("<uuid:object_id>/profile/<str:section>/", view, name=name), *super().get_urls()]
+        one, all_six = self.admin_site.admin_view(self.section_view), self.admin_site.admin_view(self.sections_view)
+        return [
+            path("<uuid:object_id>/profile/", all_six, name="memories_enduser_profile_all"),
+            path("<uuid:object_id>/profile/<str:section>/", one, name=name),
+            *super().get_urls(),
+        ]
+
+
+def _writing(section: Shown, person: EndUser) -> WriteSectionForm:
+    """The form of a section that stands beside those of the others."""
+    form = WriteSectionForm(record=person)
+    form.auto_id = f"{section.name}_%s"
+    form.look_at(section.name, section.row)
+    return form
 
 
 def _must_see_memory(request: HttpRequest) -> None:

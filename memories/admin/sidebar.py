@@ -5,6 +5,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
+from memories.admin import recalled
 from memories.admin.reach import within
 from memories.admin.rollback import MAY
 from memories.models import ReviewItem
@@ -41,6 +42,10 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     groups: list[dict[str, Any]] = []
     for title, entries in MENU:
         items = [_item(request, *entry) for entry in entries]
+        if title == "Memory" and request.user.has_perms(recalled.MAY):
+            link = reverse("admin:recalled")
+            active = request.path == link
+            items.append({"title": "Why recalled?", "icon": "manage_search", "link": link, "active": active})
         if title == "Memory" and request.user.has_perms(MAY):
             link = reverse("admin:rollback")
             active = request.path.startswith(link)

@@ -16,14 +16,14 @@ from django.utils.translation import gettext_lazy
 from unfold.sites import UnfoldAdminSite
 
 from memories import conf
-from memories.admin import dashboard, forgetting, fresh, lifetime, preferences, rollback
+from memories.admin import dashboard, forgetting, fresh, lifetime, preferences, recalled, rollback
 from memories.admin.fields import zone_or_utc
 from memories.admin.own_password import OwnPasswordForm
 from memories.admin.page import Page
 
 View = Callable[..., HttpResponseBase]
 # Pages beside those of the models.
-ROOMS = (dashboard, rollback, forgetting, fresh, preferences)
+ROOMS = (dashboard, rollback, forgetting, fresh, preferences, recalled)
 
 
 class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types

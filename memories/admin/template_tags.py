@@ -54,6 +54,13 @@ def beside(values: Iterable[Any], others: Iterable[Any]) -> list[tuple[Any, Any]
 
 
 @register.filter
+def clock(moment: datetime) -> SafeString:
+    """A <time> with the hour and minute, and the exact moment on hover: where the day is said already."""
+    shown = f"{timezone.localtime(moment):%H:%M}"
+    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), wording.exact(moment), shown)
+
+
+@register.filter
 def percent(share: float) -> str:
     """0.954 → "95 %"."""
     return f"{share * 100:.0f} %"

@@ -93,8 +93,11 @@ class _Sequence(NamedTuple):
     ranked: set[uuid.UUID]
 
 
-def build(*, tenant: Tenant, request: ContextRequest, now: datetime) -> Context:
-    """The person's context within the budget; unknown, restricted and switched-off people get an empty one."""
+def build(*, tenant: Tenant, request: ContextRequest, now: datetime, noted: bool = True) -> Context:
+    """The person's context within the budget; unknown, restricted and switched-off people get an empty one.
+
+    `noted`: what the question recalls fades later; not when somebody merely looks.
+    """
     meant = audience(tenant=tenant, user_id=request.user_id, with_profile="profile" in request.include)
     tells_messages = "working_memory" in request.include
     if meant.person is None:
@@ -105,7 +108,7 @@ def build(*, tenant: Tenant, request: ContextRequest, now: datetime) -> Context:
     question = ask(request.query) if request.query else None
     sequence = _sequence(_Asked(meant, meant.person, request, question, window, rules, now))
     built = _fill(sequence.lines, sequence.beyond, request)
-    if question:
+    if question and noted:
         _note_recalls(sequence, told=len(built.items), now=now)
     return replace(built, messages=window.messages(built.memory)) if tells_messages else built
 

@@ -77,11 +77,11 @@ class Found:
     serve: bool = True
 
 
-def search(*, tenant: Tenant, search: Search, now: datetime) -> Found:
+def search(*, tenant: Tenant, search: Search, now: datetime, noted: bool = True) -> Found:
     """The person's memories that answer the query best; nothing of unknown, restricted and switched-off people.
 
     Reads only: about nine statements, whatever is stored; which facts and episodes it recalled is written later. Works
-    without vectors, by words alone.
+    without vectors, by words alone. `noted`: what it recalls fades later; not when somebody merely looks.
     """
     meant = audience(tenant=tenant, user_id=search.user_id)
     if meant.person is None:
@@ -90,7 +90,7 @@ def search(*, tenant: Tenant, search: Search, now: datetime) -> Found:
     wide = replace(search, limit=reranking.reach(search.limit))
     found, searched = _by_kind(meant, meant.person, question, wide, now=now)
     results = _reranked(search.query, _merged(found, wide.limit))[: search.limit]
-    for one in results:
+    for one in results if noted else ():
         recalls.note(one.kind, [one.id], now=now)
     return Found(results, _explanation(question, searched) if search.explain else None)
 
