@@ -3,11 +3,26 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any, NamedTuple
+
+from django.utils.translation import gettext as _
 
 from memories.admin.authors import ANONYMOUS, names_of
 from memories.admin.segments import Segment, diff
+from memories.admin.template_tags import percent
 from memories.admin.timeline import Item, Leaf
-from memories.models import FactRevision, ProfileRevision, Section
+from memories.models import Fact, FactRevision, ProfileRevision, Section
+
+# What else of a fact is told when it changed; the fact's own page tells the rest.
+TOLD = ("status", "category", "confidence", "importance", "pinned", "locked", "scope", "key", "value", "tags")
+
+
+class Change(NamedTuple):
+    """A field of a fact with what it was and what it became."""
+
+    label: str
+    before: str
+    after: str
 
 
 @dataclass(frozen=True)
@@ -17,7 +32,7 @@ class Shown:
     item: Item
     actor: str = ""
     segments: Sequence[Segment] = ()
-    others: Sequence[str] = ()
+    others: Sequence[Change] = ()
     section: str = ""
 
 
@@ -34,12 +49,36 @@ def _shown(item: Item, names: dict[str, str]) -> Shown:
     row = item.row
     actor = names.get(row.actor_id, ANONYMOUS[row.actor_kind])
     if isinstance(row, FactRevision):
-        return Shown(item, actor, _text(row), sorted(set(row.before) - {"content"}))
+        return Shown(item, actor, _text(row), _others(row))
     if isinstance(row, ProfileRevision):
-        return Shown(item, actor, diff(row.before, row.after), section=Section(row.section).label)
+        # A first text is no change of another.
+        segments = diff(row.before, row.after) if row.before else [Segment(row.after)]
+        return Shown(item, actor, segments, section=Section(row.section).label)
     return Shown(item, actor)
 
 
 def _text(revision: FactRevision) -> list[Segment]:
     content = str(revision.after.get("content", ""))
     return diff(str(revision.before.get("content", content)), content)
+
+
+def _others(revision: FactRevision) -> list[Change]:
+    changed = [name for name in TOLD if name in revision.before]
+    return [_change(name, revision.before[name], revision.after.get(name)) for name in changed]
+
+
+def _change(name: str, before: Any, after: Any) -> Change:
+    field = Fact._meta.get_field(name)
+    labels: dict[Any, Any] = dict(getattr(field, "flatchoices", ()))
+    return Change(str(getattr(field, "verbose_name", name)), _said(before, labels), _said(after, labels))
+
+
+def _said(value: Any, labels: dict[Any, Any]) -> str:
+    """The value of a field in words."""
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    if isinstance(value, float):
+        return percent(value)
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "–"
+    return str(labels.get(value, value) or "–")

@@ -58,7 +58,8 @@
   });
 
   document.addEventListener("submit", (event) => {
-    if (event.target.matches("form[data-into]")) {
+    // Another button leads elsewhere, with the same fields.
+    if (event.target.matches("form[data-into]") && !event.submitter?.hasAttribute("formaction")) {
       event.preventDefault();
       ask(event.target);
     }

@@ -5,11 +5,16 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
+from memories import audit
+from memories.audit import Actor
 from memories.models import AuditEvent, EndUser
 from tests import factories
+from tests.admin.conftest import signed_in
 from tests.admin.pages import HOSTILE, LIST_BUDGET, PAGE_BUDGET, list_of, page_of, queries_of, shows_harmless, text_of
 from tests.curation.marks import places_of
+from tests.factories import NOW
 
 
 @pytest.fixture
@@ -61,31 +66,81 @@ def test_an_empty_list_says_what_to_do(admin: Client) -> None:
     assert "Nothing matches" in page
 
 
-def test_the_page_shows_all_that_is_known(admin: Client, person: EndUser) -> None:
-    session = factories.session(person, session_id="周末计划")
-    factories.run(session)
+def view_of(person: EndUser, name: str) -> str:
+    return reverse(f"admin:memories_enduser_{name}", args=[person.pk])
+
+
+def test_the_page_shows_who_it_is_and_how_much_there_is(admin: Client, person: EndUser) -> None:
+    session = factories.session(person)
     factories.fact(person, "喜欢简短的回答")
+    factories.fact(person, "Waits", status="pending")
+    factories.fact(person, "Gone", status="trashed")
+    factories.episode(session)
     factories.profile_section(person, summary="在一家物流公司做数据工程师。")
-    page = text_of(admin.get(page_of(person)))
-    for shown in (
-        "华桂珍",
-        "usr_1000",
-        "zh-CN",
-        "喜欢简短的回答",
-        "周末计划",
-        "在一家物流公司做数据工程师。",
-        "Committed",
-    ):
+    response = admin.get(page_of(person))
+    page = text_of(response)
+    for shown in ("华桂珍", "usr_1000", "zh-CN", "喜欢简短的回答", "在一家物流公司做数据工程师。"):
         assert shown in page
+    shown = response.context_data
+    assert shown["fact_counts"] == {"active": 1, "pending": 1, "trashed": 1}
+    assert [(status, number) for status, _, number in shown["fact_rest"]] == [("trashed", 1)]
+    assert (shown["episode_count"], shown["session_count"], shown["turn_count"]) == (1, 1, 1)
+
+
+def test_the_profile_is_a_view_of_its_own(admin: Client, person: EndUser) -> None:
+    factories.profile_section(person, "top_of_mind", "准备半程马拉松。")
+    page = text_of(admin.get(view_of(person, "profile_all")))
+    assert "准备半程马拉松。" in page
     for label in ("Work", "Personal", "Current focus", "Recent", "Earlier", "Background"):
-        assert f"<dt>{label}" in page
+        assert f"<h2>{label}</h2>" in page
+    assert page.count("Save this section") == 6
 
 
-def test_the_page_of_somebody_new_says_what_comes(admin: Client, person: EndUser) -> None:
-    page = text_of(admin.get(page_of(person)))
-    assert "No profile yet" in page
-    assert "No active facts yet" in page
-    assert "No sessions yet" in page
+def test_the_sessions_are_a_view_of_their_own(admin: Client, person: EndUser) -> None:
+    factories.run(factories.session(person, session_id="周末计划"))
+    page = text_of(admin.get(view_of(person, "sessions")))
+    assert "周末计划" in page
+    assert "Committed" in page
+
+
+def test_somebody_new_is_told_what_comes(admin: Client, person: EndUser) -> None:
+    assert "Nothing has happened yet" in text_of(admin.get(page_of(person)))
+    assert "No profile yet" in text_of(admin.get(page_of(person)))
+    assert "No sessions yet" in text_of(admin.get(view_of(person, "sessions")))
+    assert "Nothing has been extracted" in text_of(admin.get(view_of(person, "sessions")))
+
+
+VIEWS = {
+    "change": (),
+    "seen": ("view_fact", "view_episode", "view_session"),
+    "profile_all": ("view_fact",),
+    "sessions": ("view_session",),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_needs_its_permissions(view: str, person: EndUser, staff_who_may: Callable[..., Client]) -> None:
+    address = view_of(person, view)
+    assert staff_who_may("view_enduser", *VIEWS[view]).get(address).status_code == 200
+    for missing in VIEWS[view]:
+        rest = set(VIEWS[view]) - {missing}
+        assert staff_who_may("view_enduser", *rest).get(address).status_code == 403
+    assert staff_who_may(*VIEWS[view]).get(address).status_code == 403
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_of_another_tenant_is_not_there(view: str, person: EndUser) -> None:
+    operator = factories.operator(all_tenants=False)
+    client = signed_in(operator)
+    assert client.get(view_of(person, view)).status_code == 404
+    operator.tenants.add(person.tenant)
+    assert client.get(view_of(person, view)).status_code == 200
+
+
+def test_only_views_that_one_may_open_are_offered(person: EndUser, staff_who_may: Callable[..., Client]) -> None:
+    page = text_of(staff_who_may("view_enduser", "view_fact").get(page_of(person)))
+    offered = {view: view_of(person, view) in page for view in VIEWS}
+    assert offered == {"change": True, "seen": False, "profile_all": True, "sessions": False}
 
 
 def test_the_flags_are_shown(admin: Client, person: EndUser) -> None:
@@ -114,6 +169,16 @@ def test_hostile_text_is_escaped(admin: Client) -> None:
     assert shows_harmless(admin.get(page_of(nameless)))
 
 
+@pytest.mark.parametrize("view", VIEWS)
+def test_hostile_text_is_escaped_in_every_view(admin: Client, view: str) -> None:
+    person = factories.end_user(external_id="x", display_name=HOSTILE)
+    session = factories.session(person, [("user", HOSTILE)], session_id=HOSTILE, agent_id=HOSTILE)
+    factories.fact(person, HOSTILE)
+    factories.episode(session, HOSTILE)
+    factories.profile_section(person, summary=HOSTILE)
+    assert shows_harmless(admin.get(view_of(person, view)))
+
+
 def test_sections_are_shown_to_those_who_may_see_them(person: EndUser, staff_who_may: Callable[..., Client]) -> None:
     factories.fact(person, "Lives in Leiden")
     factories.session(person, session_id="chat-1")
@@ -126,9 +191,13 @@ def test_sections_are_shown_to_those_who_may_see_them(person: EndUser, staff_who
 
 def test_the_page_takes_few_queries(admin: Client, person: EndUser) -> None:
     for number in range(15):
-        factories.run(factories.session(person))
-        factories.fact(person, f"Fact {number}")
-    assert queries_of(admin, page_of(person)) <= PAGE_BUDGET
+        run = factories.run(factories.session(person))
+        fact = factories.fact(person, f"Fact {number}", version=2)
+        audit.revise(fact=fact, verb="edit", actor=Actor.run(run), before={}, reason="", now=NOW)
+        factories.profile_revision(person, f"Text {number}")
+    assert {view: queries_of(admin, view_of(person, view)) <= PAGE_BUDGET for view in VIEWS} == dict.fromkeys(
+        VIEWS, True
+    )
 
 
 def test_an_edit_is_saved_and_audited(admin: Client, person: EndUser) -> None:

@@ -34,6 +34,10 @@ def written(person: EndUser, *summaries: str, **over: Any) -> ProfileSection:
     return factories.profile_section(person, summary=before, version=len(summaries), extraction=run, **over)
 
 
+def all_of(person: EndUser) -> str:
+    return reverse("admin:memories_enduser_profile_all", args=[person.pk])
+
+
 def send(client: Client, person: EndUser, verb: str, **form: Any) -> Any:
     return client.post(page_of(person, f"{verb}_section"), {"section": SECTION, "version": 1, **form})
 
@@ -43,10 +47,10 @@ def said() -> tuple[str, int, bool]:
     return row.summary, row.version, row.binding
 
 
-def test_the_person_page_says_who_wrote_it_and_from_what(admin: Client, person: EndUser) -> None:
+def test_the_profile_says_who_wrote_it_and_from_what(admin: Client, person: EndUser) -> None:
     written(person, "在物流公司做数据工程师。")
     run, session = ExtractionRun.objects.get(), Session.objects.get()
-    page = text_of(admin.get(page_of(person)))
+    page = text_of(admin.get(all_of(person)))
     assert "By an extraction" in page
     assert f'{page_of(run)}">turns 1–1</a>' in page
     assert f'{page_of(session)}?page=1#turn-1">session chat-1</a>' in page
@@ -55,7 +59,7 @@ def test_the_person_page_says_who_wrote_it_and_from_what(admin: Client, person: 
 
 def test_empty_sections_say_what_they_are_for(admin: Client, person: EndUser) -> None:
     factories.profile_section(person, summary="", binding=True, actor_kind="operator")
-    page = text_of(admin.get(page_of(person)))
+    page = text_of(admin.get(all_of(person)))
     assert "Kept empty. Role, company, projects and tools." in page
     assert "Nothing yet. Languages, tone and interests." in page
     assert "Nothing yet. Languages, tone and interests." in text_of(admin.get(section_of(person, "personal_context")))
@@ -63,10 +67,10 @@ def test_empty_sections_say_what_they_are_for(admin: Client, person: EndUser) ->
 
 def test_sources_are_links_for_those_who_may_follow_them(person: EndUser, staff_who_may: Callable[..., Client]) -> None:
     written(person, "Runs a bakery.")
-    page = text_of(staff_who_may("view_enduser", "view_fact").get(page_of(person)))
+    page = text_of(staff_who_may("view_enduser", "view_fact").get(all_of(person)))
     assert "turns 1–1" in page
     assert "chat-1" not in page
-    assert "Edit and history" not in page
+    assert "Save this section" not in page
     assert section_of(person) in page
 
 

@@ -1,0 +1,174 @@
+"""Why recalled? The ranking with what its scores consist of, the context beside it, and verbs on a hit."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from memories.admin.ranks import Hit
+from memories.models import EndUser, Fact
+from memories.pipeline import recalls, retrieval
+from memories.pipeline.retrieval import Search
+from tests import factories
+from tests.admin.conftest import signed_in
+from tests.admin.pages import HOSTILE, page_of, shows_harmless, text_of
+from tests.vectors import embed_all
+
+pytestmark = pytest.mark.django_db
+ALL = ("view_enduser", "view_fact", "view_episode", "view_session")
+QUESTION = "Where does she live?"
+
+
+@pytest.fixture
+def person() -> EndUser:
+    person = factories.end_user(external_id="usr_1000")
+    session = factories.session(person, [("user", "I live in Leiden"), ("assistant", "Noted.")])
+    factories.fact(person, "She lives in Leiden")
+    factories.fact(person, "Allergic to peanuts")
+    factories.episode(session, "Told where she lives")
+    embed_all(person)
+    return person
+
+
+def ask(client: Client, person: EndUser, **over: Any) -> Any:
+    form = {"tenant": str(person.tenant_id), "user_id": person.external_id, "query": QUESTION, "max_tokens": "2000"}
+    return client.post(reverse("admin:recalled"), {**form, **over})
+
+
+def hits(response: Any) -> list[Hit]:
+    return [hit for _, _, hits in response.context_data["ranking"].kinds for hit in hits]
+
+
+def test_it_begins_with_the_person_that_a_link_names(admin: Client, person: EndUser) -> None:
+    page = admin.get(reverse("admin:recalled"), {"person": str(person.pk)})
+    assert page.context_data["form"].initial["user_id"] == "usr_1000"  # type: ignore[attr-defined]
+    assert "Why did the agent say that?" in text_of(page)
+    for nobody in ("", "x", "00000000-0000-7000-8000-000000000000"):
+        assert admin.get(reverse("admin:recalled"), {"person": nobody}).status_code == 200
+
+
+def test_hits_are_those_of_a_search_in_their_order(admin: Client, person: EndUser) -> None:
+    ranked = hits(ask(admin, person))
+    search = Search("usr_1000", QUESTION, ("fact",), explain=True)
+    found = retrieval.search(tenant=person.tenant, search=search, now=timezone.now(), noted=False)
+    assert [hit.memory.id for hit in ranked if hit.memory.kind == "fact"] == [one.id for one in found.results]
+    assert {hit.memory.kind for hit in ranked} == {"fact", "episode", "turn"}
+
+
+def test_the_parts_of_a_score_add_up_to_it(admin: Client, person: EndUser) -> None:
+    for hit in hits(ask(admin, person)):
+        assert sum(part.adds for part in hit.parts) == pytest.approx(hit.memory.score, abs=0.002)
+        assert all(0 < part.share <= 1 for part in hit.parts)
+        assert sum(part.share for part in hit.parts) <= 1.001
+
+
+def test_each_hit_says_what_became_of_it(admin: Client, person: EndUser) -> None:
+    response = ask(admin, person)
+    assert all(hit.told and hit.told.tokens for hit in hits(response) if hit.memory.kind == "fact")
+    assert "Told" in text_of(response)
+    tight = ask(admin, person, max_tokens="60")
+    assert "budget" in {hit.told.reason for hit in hits(tight) if hit.told}
+    assert "No room" in text_of(tight)
+
+
+def test_an_agent_is_shown_what_it_may_see(admin: Client, person: EndUser) -> None:
+    factories.fact(person, "She lives where the coach lives", agent_id="coach")
+    assert "She lives where the coach lives" not in {hit.memory.text for hit in hits(ask(admin, person))}
+    # Agents are named in lower case.
+    assert "She lives where the coach lives" in {hit.memory.text for hit in hits(ask(admin, person, agent="Coach"))}
+
+
+def test_asking_leaves_no_trace(admin: Client, person: EndUser) -> None:
+    recalls.flush(now=timezone.now())
+    ask(admin, person)
+    assert recalls.flush(now=timezone.now()) == 0
+    # The same search of an agent is noted.
+    retrieval.search(tenant=person.tenant, search=Search("usr_1000", QUESTION), now=timezone.now())
+    assert recalls.flush(now=timezone.now()) > 0
+
+
+def test_a_hit_is_corrected_from_here(admin: Client, person: EndUser) -> None:
+    [hit] = [hit for hit in hits(ask(admin, person)) if hit.memory.text == "She lives in Leiden"]
+    form = {**hit.verbs["correct"].initial, "version": hit.memory.row.version, "category": "identity"}
+    said = {"content": "She lives in Utrecht", "reason": "Phoned"}
+    assert page_of(hit.memory.row, "correct") in text_of(ask(admin, person))
+    assert admin.post(page_of(hit.memory.row, "correct"), {**form, **said}).status_code == 302
+    assert "She lives in Utrecht" in {hit.memory.text for hit in hits(ask(admin, person))}
+
+
+def test_verbs_are_offered_to_those_who_may_change_facts(person: EndUser, staff_who_may: Callable[..., Client]) -> None:
+    reader, editor = staff_who_may(*ALL), staff_who_may(*ALL, "change_fact")
+    assert not any(hit.verbs for hit in hits(ask(reader, person)))
+    assert any(hit.verbs for hit in hits(ask(editor, person)))
+    assert "data-verb" not in text_of(ask(reader, person))
+
+
+def test_ids_of_fields_are_there_once(admin: Client, person: EndUser) -> None:
+    page = text_of(ask(admin, person))
+    names = [part.split('"')[0] for part in page.split(' id="')[1:]]
+    assert len(names) == len(set(names)) > 10
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [{"user_id": "nobody"}, {"tenant": "x"}, {"query": ""}, {"max_tokens": "-1"}, {"user_id": "a\x00b"}],
+)
+def test_bad_input_is_refused(admin: Client, person: EndUser, fault: dict[str, str]) -> None:
+    assert ask(admin, person, **fault).status_code == 400
+
+
+def test_people_of_other_tenants_are_not_there(person: EndUser) -> None:
+    operator = factories.operator(all_tenants=False)
+    operator.tenants.add(factories.tenant())
+    client = signed_in(operator)
+    assert ask(client, person).status_code == 400
+    page = text_of(client.get(reverse("admin:recalled"), {"person": str(person.pk)}))
+    assert "usr_1000" not in page
+    assert person.tenant.slug not in page
+    operator.tenants.add(person.tenant)
+    assert ask(client, person).status_code == 200
+
+
+def test_it_needs_all_permissions(person: EndUser, staff_who_may: Callable[..., Client]) -> None:
+    address = reverse("admin:recalled")
+    assert staff_who_may(*ALL).get(address).status_code == 200
+    for missing in ALL:
+        assert staff_who_may(*set(ALL) - {missing}).get(address).status_code == 403
+        assert ask(staff_who_may(*set(ALL) - {missing}), person).status_code == 403
+
+
+def test_the_restricted_are_not_ranked(admin: Client, person: EndUser) -> None:
+    EndUser.objects.update(restricted_at=timezone.now())
+    response = ask(admin, person)
+    assert hits(response) == []
+    assert "under restriction" in text_of(response)
+
+
+def test_hostile_text_is_escaped(admin: Client) -> None:
+    person = factories.end_user(external_id=HOSTILE)
+    session = factories.session(person, [("user", HOSTILE)], agent_id=HOSTILE)
+    factories.fact(person, HOSTILE)
+    factories.episode(session, HOSTILE)
+    embed_all(person)
+    assert shows_harmless(ask(admin, person, query=HOSTILE))
+
+
+def test_a_fragment_is_given_to_a_script(admin: Client, person: EndUser) -> None:
+    form = {"tenant": str(person.tenant_id), "user_id": "usr_1000", "query": QUESTION, "max_tokens": "2000"}
+    fragment = text_of(admin.post(reverse("admin:recalled"), form, headers={"X-Fragment": "recalled"}))
+    assert "<html" not in fragment
+    assert "csrfmiddlewaretoken" in fragment
+
+
+def test_it_takes_few_queries_however_much_is_found(
+    admin: Client, person: EndUser, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(30):
+        factories.fact(person, f"She lives in house {number}")
+        factories.episode(factories.session(person), f"She lives {number}")
+    assert Fact.objects.count() > 30
+    with django_assert_max_num_queries(45):
+        ask(admin, person)

@@ -1,0 +1,195 @@
+"""What an agent sees now: the very context that the API gives, and a look that leaves no trace."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from memories.admin.seen import Look
+from memories.models import AuditEvent, EndUser, Episode, Fact
+from memories.pipeline import context, recalls
+from memories.pipeline.context import DEFAULT_WITH_QUERY, ContextRequest
+from tests import factories
+from tests.admin.pages import HOSTILE, PAGE_BUDGET, page_of, queries_of, shows_harmless, text_of
+
+pytestmark = pytest.mark.django_db
+ALL = ("view_enduser", "view_fact", "view_episode", "view_session")
+QUESTION = "Where does she live?"
+
+
+@pytest.fixture
+def person() -> EndUser:
+    person = factories.end_user(external_id="usr_1000", display_name="华桂珍")
+    session = factories.session(person, [("user", "I live in Leiden"), ("assistant", "Noted.")], agent_id="coach")
+    factories.fact(person, "Lives in Leiden")
+    factories.fact(person, "Tells the coach alone", agent_id="coach")
+    factories.episode(session, "Told where she lives")
+    factories.profile_section(person, summary="Runs a bakery.")
+    return person
+
+
+def seen_of(person: EndUser) -> str:
+    return reverse("admin:memories_enduser_seen", args=[person.pk])
+
+
+def ask(client: Client, person: EndUser, **over: Any) -> Any:
+    form = {"query": "", "agent": "", "session": "", "max_tokens": "2000", **over}
+    return client.post(seen_of(person), form)
+
+
+def look_of(response: Any) -> Look:
+    look: Look = response.context_data["look"]
+    return look
+
+
+def texts(response: Any) -> set[str]:
+    return {memory.text for memory in look_of(response).told}
+
+
+def test_it_is_what_the_api_answers(admin: Client, person: EndUser) -> None:
+    shown = look_of(admin.get(seen_of(person))).context
+    request = ContextRequest(user_id="usr_1000")
+    built = context.build(tenant=person.tenant, request=request, now=timezone.now(), noted=False)
+    assert (shown.memory, shown.token_count) == (built.memory, built.token_count)
+    assert built.memory
+
+
+def test_each_memory_is_a_link_with_its_tokens(admin: Client, person: EndUser) -> None:
+    response = admin.get(seen_of(person))
+    page, look = text_of(response), look_of(response)
+    fact = Fact.objects.get(content="Lives in Leiden")
+    for address in (page_of(fact), page_of(Episode.objects.get()), f"{reverse('admin:index')}memories/enduser"):
+        assert address in page
+    told = {memory.id: memory for memory in look.told}
+    assert told[fact.pk].tokens == next(one["tokens"] for one in look.context.items if one["id"] == str(fact.pk))
+    assert f"{look.context.token_count} of 2000 tokens" in page
+
+
+def test_an_agent_sees_its_own(admin: Client, person: EndUser) -> None:
+    assert "Tells the coach alone" not in texts(ask(admin, person))
+    assert "Tells the coach alone" in texts(ask(admin, person, agent="coach"))
+
+
+def test_a_conversation_brings_its_agent_and_its_window(admin: Client, person: EndUser) -> None:
+    talk = person.sessions.get()
+    response = ask(admin, person, session=str(talk.pk))
+    assert "Tells the coach alone" in texts(response)
+    messages = look_of(response).context.messages or []
+    assert messages[-1]["content"] == "Noted."
+    # The window shows these turns: their episode is told nowhere else.
+    assert "Told where she lives" in texts(ask(admin, person))
+
+
+def test_a_question_recalls_turns(admin: Client, person: EndUser) -> None:
+    asked = ask(admin, person, query=QUESTION)
+    assert look_of(asked).context.items
+    built = context.build(
+        tenant=person.tenant,
+        request=ContextRequest(user_id="usr_1000", query=QUESTION, include=DEFAULT_WITH_QUERY),
+        now=timezone.now(),
+        noted=False,
+    )
+    assert look_of(asked).context.memory == built.memory
+
+
+def test_a_look_leaves_no_trace(admin: Client, person: EndUser) -> None:
+    recalls.flush(now=timezone.now())
+    ask(admin, person, query=QUESTION)
+    assert recalls.flush(now=timezone.now()) == 0
+    assert not Fact.objects.exclude(last_recalled_at=None).exists()
+    assert not AuditEvent.objects.exists()
+    # The same question of an agent is noted.
+    asked = ContextRequest(user_id="usr_1000", query=QUESTION)
+    context.build(tenant=person.tenant, request=asked, now=timezone.now())
+    assert recalls.flush(now=timezone.now()) > 0
+
+
+def test_what_has_no_room_is_told_with_its_reason(admin: Client, person: EndUser) -> None:
+    response = ask(admin, person, max_tokens="60")
+    look = look_of(response)
+    assert {memory.reason for memory in look.left_out} == {"budget"}
+    assert all(memory.text for memory in look.left_out)
+    assert "no room left" in text_of(response)
+
+
+@pytest.mark.parametrize(
+    ("over", "said"),
+    [
+        ({"restricted_at": factories.NOW}, "under restriction"),
+        ({"serve": False}, "switched off"),
+        ({}, "nothing that may be served"),
+    ],
+)
+def test_an_empty_context_says_why(admin: Client, over: dict[str, Any], said: str) -> None:
+    person = factories.end_user(**over)
+    assert said in text_of(admin.get(seen_of(person)))
+
+
+def test_too_small_a_budget_says_so(admin: Client, person: EndUser) -> None:
+    assert "not even the first line fits" in text_of(ask(admin, person, max_tokens="1"))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"max_tokens": "8001"},
+        {"max_tokens": "x"},
+        {"agent": "nobody"},
+        {"session": "nobody"},
+        {"query": "x" * 4001},
+        {"query": "a\x00b"},
+    ],
+)
+def test_bad_input_is_refused_and_kept(admin: Client, person: EndUser, fault: dict[str, str]) -> None:
+    response = ask(admin, person, **fault)
+    assert response.status_code == 400
+    assert "look" not in response.context_data
+
+
+def test_the_question_is_in_no_address(admin: Client, person: EndUser) -> None:
+    response = ask(admin, person, query="Her secret plans")
+    assert response.status_code == 200
+    assert "Her secret plans" in text_of(response)
+    assert "plans" not in seen_of(person)
+    assert "Her secret plans" not in text_of(admin.get(f"{seen_of(person)}?query=Her+secret+plans"))
+
+
+def test_a_fragment_is_given_to_a_script(admin: Client, person: EndUser) -> None:
+    form = {"query": QUESTION, "agent": "", "session": "", "max_tokens": "2000"}
+    fragment = text_of(admin.post(seen_of(person), form, headers={"X-Fragment": "seen"}))
+    assert "<html" not in fragment
+    assert "&lt;memory&gt;" in fragment
+
+
+def test_hostile_text_is_escaped(admin: Client) -> None:
+    person = factories.end_user()
+    session = factories.session(person, [("user", HOSTILE)], agent_id=HOSTILE, session_id=HOSTILE)
+    factories.fact(person, HOSTILE)
+    factories.episode(session, HOSTILE)
+    assert shows_harmless(ask(admin, person, query=HOSTILE))
+    assert shows_harmless(ask(admin, person, session=str(session.pk)))
+
+
+def test_it_takes_few_queries_however_much_is_told(admin: Client, person: EndUser) -> None:
+    few = queries_of(admin, seen_of(person))
+    for number in range(20):
+        factories.fact(person, f"Fact {number}")
+        factories.episode(factories.session(person), f"Episode {number}")
+    assert queries_of(admin, seen_of(person)) == few <= PAGE_BUDGET + 3
+
+
+def test_a_public_fact_of_another_person_says_so(admin: Client, person: EndUser) -> None:
+    other = factories.end_user(person.tenant)
+    fact = factories.fact(other, "The office is closed on Friday", scope="public")
+    page = text_of(admin.get(seen_of(person)))
+    assert page_of(fact) in page
+    assert "public, of another person" in page
+
+
+def test_it_needs_all_permissions(person: EndUser, staff_who_may: Callable[..., Client]) -> None:
+    assert ask(staff_who_may(*ALL), person).status_code == 200
+    for missing in ALL:
+        assert ask(staff_who_may(*set(ALL) - {missing}), person).status_code == 403
