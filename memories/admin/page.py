@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.functional import Promise
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
@@ -51,8 +52,8 @@ class Page(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     list_max_show_all = 25
     # The count of the whole table beside the filtered one: a query and, on big tables, a slow one.
     show_full_result_count = False
-    empty_title = "Nothing here yet"
-    empty_hint = ""
+    empty_title: str | Promise = "Nothing here yet"
+    empty_hint: str | Promise = ""
     # From a row to its tenant; None: rows of no tenant, for whoever has the permission.
     tenant_path: ClassVar[str | None] = "tenant"
 

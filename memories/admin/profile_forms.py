@@ -5,6 +5,8 @@ from typing import Any
 
 from django import forms
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from memories import curation
 from memories.admin.fields import LineField, TextField
@@ -14,6 +16,11 @@ from memories.audit import Actor
 from memories.exceptions import NotFound
 from memories.models import EndUser, ProfileRevision, ProfileSection, Section
 from memories.pipeline.cleaning import clean_lines
+
+
+def _reason() -> LineField:
+    said = gettext_lazy("Optional; kept with the revision.")
+    return LineField(label=gettext_lazy("Reason"), required=False, max_length=2000, help_text=said)
 
 
 class SectionForm(VerbForm):
@@ -45,13 +52,18 @@ class SectionForm(VerbForm):
 
 class WriteSectionForm(SectionForm):
     summary = TextField(
-        label="What is right",
+        label=gettext_lazy("What is right"),
         required=False,
         max_length=4000,
         rows=6,
-        help_text="Left empty, nothing is told here, and no job fills it.",
+        help_text=gettext_lazy("Left empty, nothing is told here, and no job fills it."),
     )
-    reason = LineField(required=False, max_length=2000, help_text="Optional; kept with the revision.")
+    reason = LineField(
+        label=gettext_lazy("Reason"),
+        required=False,
+        max_length=2000,
+        help_text=gettext_lazy("Optional; kept with the revision."),
+    )
 
     def look_at(self, section: str, row: ProfileSection | None) -> None:
         super().look_at(section, row)
@@ -66,13 +78,19 @@ class WriteSectionForm(SectionForm):
         given = {"end_user": self.record, "expected_version": self.seen(), **said}
         row = curation.write_profile_section(**given, actor=actor, now=now)
         cut = row is not None and row.summary != said["summary"]
-        done = "is written" if row else "is empty"
-        return f"{self.label()} {done}: no job and no key changes it from now on.{CUT_OUT if cut else ''}"
+        written = _("%(section)s is written: no job and no key changes it from now on.")
+        emptied = _("%(section)s is empty: no job and no key changes it from now on.")
+        return (written if row else emptied) % {"section": self.label()} + (CUT_OUT if cut else "")
 
 
 class RestoreSectionForm(SectionForm):
     revision = forms.UUIDField(widget=forms.HiddenInput)
-    reason = LineField(required=False, max_length=2000, help_text="Optional; kept with the revision.")
+    reason = LineField(
+        label=gettext_lazy("Reason"),
+        required=False,
+        max_length=2000,
+        help_text=gettext_lazy("Optional; kept with the revision."),
+    )
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         mine = ProfileRevision.objects.filter(end_user=self.record, section=self.cleaned_data["section"])
@@ -81,11 +99,12 @@ class RestoreSectionForm(SectionForm):
             raise NotFound
         given: dict[str, Any] = {"revision": revision, "expected_version": self.seen()}
         curation.restore_profile_section(**given, reason=self.cleaned_data["reason"], actor=actor, now=now)
-        return f"{self.label()} says again what it said in version {revision.version}. No job and no key changes it."
+        done = _("%(section)s says again what it said in version %(version)s. No job and no key changes it.")
+        return done % {"section": self.label(), "version": revision.version}
 
 
 class ReleaseSectionForm(SectionForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         given = {"section": self.cleaned_data["section"], "expected_version": self.seen()}
         curation.release_profile_section(end_user=self.record, **given, actor=actor, now=now)
-        return f"{self.label()} is given back: the next extraction may rewrite it."
+        return _("%(section)s is given back: the next extraction may rewrite it.") % {"section": self.label()}

@@ -10,6 +10,8 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from memories.admin.authors import ANONYMOUS, names_of
 from memories.admin.page import VerbForm
@@ -19,13 +21,13 @@ from memories.admin.segments import Segment, diff
 from memories.models import EndUser, ProfileRevision, ProfileSection, ReviewItem, Section
 
 REVISIONS_SHOWN = 10
-PURPOSES: dict[str, str] = {
-    Section.WORK_CONTEXT: "Role, company, projects and tools.",
-    Section.PERSONAL_CONTEXT: "Languages, tone and interests.",
-    Section.TOP_OF_MIND: "What they are busy with these days.",
-    Section.RECENT_MONTHS: "What went on in the last months.",
-    Section.EARLIER_CONTEXT: "What went on three to twelve months ago.",
-    Section.LONG_TERM_BACKGROUND: "What hardly changes: origin, training, long-standing ways.",
+PURPOSES: dict[str, Promise] = {
+    Section.WORK_CONTEXT: _("Role, company, projects and tools."),
+    Section.PERSONAL_CONTEXT: _("Languages, tone and interests."),
+    Section.TOP_OF_MIND: _("What they are busy with these days."),
+    Section.RECENT_MONTHS: _("What went on in the last months."),
+    Section.EARLIER_CONTEXT: _("What went on three to twelve months ago."),
+    Section.LONG_TERM_BACKGROUND: _("What hardly changes: origin, training, long-standing ways."),
 }
 
 
@@ -35,7 +37,7 @@ class Shown:
 
     name: str
     label: str
-    purpose: str
+    purpose: Promise
     row: ProfileSection | None
     author: str
 

@@ -49,11 +49,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Hit:
-    """A ranked memory; `told`: the same as the context has it, None where the context does not look so far down."""
+    """A ranked memory; `fate`: what the context says of it, empty where the context does not look so far down."""
 
     memory: Memory
     parts: list[Part]
-    told: Memory | None
+    fate: Mapping[str, Any]
     reranked: float | None = None
     verbs: dict[str, VerbForm] = field(default_factory=dict)
 
@@ -71,9 +71,9 @@ def rank(person: EndUser, asked: ContextRequest, look: Look, *, may_change: bool
     lots = [_searched(person, asked, (FACT,), now=now), _searched(person, asked, (EPISODE, TURN), now=now)]
     found = [finding for lot in lots for finding in lot.results]
     rows = rows_of(person, ((one.kind, one.id) for one in found))
-    told = {(one.kind, one.id): one for one in (*look.told, *look.left_out)}
+    fates = {(one["kind"], one["id"]): one for one in (*look.context.items, *look.context.dropped)}
     best = max((one.score for one in found), default=0.0)
-    hits = [_hit(person, one, rows, told, best=best, may_change=may_change) for one in found]
+    hits = [_hit(person, one, rows, fates, best=best, may_change=may_change) for one in found]
     explained = [lot.explanation for lot in lots if lot.explanation]
     searched = {kind: count for one in explained for kind, count in one.searched.items()}
     kinds = [(label, searched.get(kind, 0), _of(hits, kind)) for kind, label in KINDS.items()]
@@ -95,7 +95,7 @@ def _hit(
     person: EndUser,
     found: Finding,
     rows: Mapping[tuple[str, uuid.UUID], Any],
-    told: Mapping[tuple[str, uuid.UUID], Memory],
+    fates: Mapping[tuple[str, str], Mapping[str, Any]],
     *,
     best: float,
     may_change: bool,
@@ -104,7 +104,8 @@ def _hit(
     row = rows.get(key)
     memory = Memory(*key, row, text_of(found.kind, row), address_of(person, found.kind, row), found.score)
     verbs = _verbs(row) if may_change and found.kind == FACT and row is not None else {}
-    return Hit(memory, _parts(found, best), told.get(key), found.score_parts.get("rerank"), verbs)
+    fate = fates.get((found.kind, str(found.id)), {})
+    return Hit(memory, _parts(found, best), fate, found.score_parts.get("rerank"), verbs)
 
 
 def _parts(found: Finding, best: float) -> list[Part]:

@@ -25,15 +25,22 @@ SESSIONS_SHOWN = 25
 AGENTS_SHOWN = 100
 MOST_TOKENS = 8_000
 LONGEST_QUERY = 4_000
+# Of hundreds of facts that have no place, the first are enough to see why.
+LEFT_OUT_SHOWN = 25
 
 
 @dataclass(frozen=True)
 class Look:
-    """The context as the agent gets it, what it tells and what it leaves out."""
+    """The context as the agent gets it, what it tells, and the first of what it leaves out."""
 
     context: Context
     told: list[Memory]
     left_out: list[Memory]
+
+    @property
+    def unshown(self) -> int:
+        """How many more it leaves out."""
+        return len(self.context.dropped) - len(self.left_out)
 
     @property
     def full(self) -> float:
@@ -119,7 +126,7 @@ class SeenPages(PersonViews):
 def look(person: EndUser, request: ContextRequest, *, now: datetime) -> Look:
     """What the agent would get now; nothing is noted as recalled."""
     built = context.build(tenant=person.tenant, request=request, now=now, noted=False)
-    named = memories_of(person, [*built.items, *built.dropped])
+    named = memories_of(person, [*built.items, *built.dropped[:LEFT_OUT_SHOWN]])
     return Look(built, named[: len(built.items)], named[len(built.items) :])
 
 

@@ -176,7 +176,7 @@ def _parsed(source: Source, values: Sequence[str]) -> list[Any] | None:
     """The values of a cursor; None when somebody made them up."""
     if len(values) != len(source.order):
         return None
-    fields = [source.model._meta.get_field(name) for name in source.order]
+    fields: list[Any] = [source.model._meta.get_field(name) for name in source.order]
     try:
         key = [field.to_python(value) for field, value in zip(fields, values, strict=True)]
     except (ValidationError, OverflowError):

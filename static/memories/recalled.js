@@ -2,23 +2,14 @@
 (() => {
   const done = document.getElementById("recalled-done");
 
-  const say = (text, refused) => {
-    done.textContent = text;
-    done.classList.toggle("hub-not", refused);
-    done.hidden = false;
-  };
-
   const carryOut = async (form) => {
     const answer = await fetch(form.action, { method: "POST", body: new FormData(form), credentials: "same-origin" });
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const told = answer.redirected ? page.querySelector("[data-told], .hub-done") : page.querySelector(".hub-refused");
-    if (!told) {
+    // What was done leads on. Whatever else it is, the fact's own page tells it, with what was typed.
+    if (!answer.redirected) {
       throw new Error(String(answer.status));
     }
-    say(told.textContent.trim(), !answer.redirected);
-    if (answer.redirected) {
-      document.getElementById("recall-form").requestSubmit();
-    }
+    done.hidden = false;
+    document.getElementById("recall-form").requestSubmit();
   };
 
   document.addEventListener("submit", (event) => {
@@ -26,6 +17,9 @@
     if (form.matches("form[data-verb]")) {
       event.preventDefault();
       carryOut(form).catch(() => form.submit());
+    } else if (event.submitter) {
+      // Another question, asked by hand.
+      done.hidden = true;
     }
   });
 })();

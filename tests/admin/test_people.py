@@ -77,10 +77,10 @@ def test_the_page_shows_who_it_is_and_how_much_there_is(admin: Client, person: E
     factories.fact(person, "Gone", status="trashed")
     factories.episode(session)
     factories.profile_section(person, summary="在一家物流公司做数据工程师。")
-    response = admin.get(page_of(person))
+    response: Any = admin.get(page_of(person))
     page = text_of(response)
-    for shown in ("华桂珍", "usr_1000", "zh-CN", "喜欢简短的回答", "在一家物流公司做数据工程师。"):
-        assert shown in page
+    for text in ("华桂珍", "usr_1000", "zh-CN", "喜欢简短的回答", "在一家物流公司做数据工程师。"):
+        assert text in page
     shown = response.context_data
     assert shown["fact_counts"] == {"active": 1, "pending": 1, "trashed": 1}
     assert [(status, number) for status, _, number in shown["fact_rest"]] == [("trashed", 1)]

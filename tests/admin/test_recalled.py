@@ -43,8 +43,8 @@ def hits(response: Any) -> list[Hit]:
 
 
 def test_it_begins_with_the_person_that_a_link_names(admin: Client, person: EndUser) -> None:
-    page = admin.get(reverse("admin:recalled"), {"person": str(person.pk)})
-    assert page.context_data["form"].initial["user_id"] == "usr_1000"  # type: ignore[attr-defined]
+    page: Any = admin.get(reverse("admin:recalled"), {"person": str(person.pk)})
+    assert page.context_data["form"].initial["user_id"] == "usr_1000"
     assert "Why did the agent say that?" in text_of(page)
     for nobody in ("", "x", "00000000-0000-7000-8000-000000000000"):
         assert admin.get(reverse("admin:recalled"), {"person": nobody}).status_code == 200
@@ -67,10 +67,10 @@ def test_the_parts_of_a_score_add_up_to_it(admin: Client, person: EndUser) -> No
 
 def test_each_hit_says_what_became_of_it(admin: Client, person: EndUser) -> None:
     response = ask(admin, person)
-    assert all(hit.told and hit.told.tokens for hit in hits(response) if hit.memory.kind == "fact")
+    assert all(hit.fate["tokens"] for hit in hits(response) if hit.memory.kind == "fact")
     assert "Told" in text_of(response)
     tight = ask(admin, person, max_tokens="60")
-    assert "budget" in {hit.told.reason for hit in hits(tight) if hit.told}
+    assert "budget" in {hit.fate.get("reason") for hit in hits(tight)}
     assert "No room" in text_of(tight)
 
 

@@ -45,9 +45,9 @@ def told(person: EndUser, **wish: Any) -> list[str]:
 
 
 def days(client: Client, person: EndUser, **query: str) -> list[tuple[str, list[str]]]:
-    response = client.get(f"{page_of(person)}?{urlencode(query)}")
+    response: Any = client.get(f"{page_of(person)}?{urlencode(query)}")
     assert response.status_code == 200
-    shown = response.context_data["days"]  # type: ignore[attr-defined]
+    shown = response.context_data["days"]
     return [(day.isoformat(), [one.item.source.name for one in items]) for day, items in shown]
 
 
@@ -57,7 +57,7 @@ def everything(person: EndUser, operator: Operator) -> None:
     session = person.sessions.get()
     factories.episode(session, now=NOW + HOUR)
     fact = factories.fact(person, "Lives in Leiden", now=NOW + 2 * HOUR)
-    given = {"actor": Actor.operator(operator), "now": NOW + 3 * HOUR}
+    given: dict[str, Any] = {"actor": Actor.operator(operator), "now": NOW + 3 * HOUR}
     curation.correct_fact(fact_id=fact.pk, tenant=None, content="Lives in Utrecht", reason="Phoned", **given)
     factories.profile_revision(person, "Runs a bakery.", created_at=NOW + 4 * HOUR)
     given["now"] = NOW + 5 * HOUR
@@ -175,8 +175,8 @@ def test_a_cursor_that_somebody_made_up_is_harmless(admin: Client, person: EndUs
 
 def test_what_lies_further_back_is_a_link_and_a_fragment(admin: Client, person: EndUser) -> None:
     turns(person, [f"Said {number};" for number in range(60)])
-    page = admin.get(page_of(person))
-    older = page.context_data["older"]  # type: ignore[attr-defined]
+    page: Any = admin.get(page_of(person))
+    older = page.context_data["older"]
     assert "Show what came before" in text_of(page)
     address = f"{page_of(person)}?{urlencode({'kind': 'turn', 'before': older})}"
     fragment = text_of(admin.get(address, headers={"X-Fragment": "timeline"}))
@@ -189,7 +189,8 @@ def test_what_lies_further_back_is_a_link_and_a_fragment(admin: Client, person: 
 def test_nothing_personal_is_in_the_addresses(admin: Client) -> None:
     person = factories.end_user(external_id="usr_1000")
     turns(person, [f"Secret {number}" for number in range(60)])
-    older = admin.get(page_of(person)).context_data["older"]  # type: ignore[attr-defined]
+    page: Any = admin.get(page_of(person))
+    older = page.context_data["older"]
     assert "usr_1000" not in older
     assert "Secret" not in older
 
@@ -216,7 +217,7 @@ def test_without_any_permission_of_contents_nothing_is_shown(
 
 def test_hostile_text_is_escaped(admin: Client, person: EndUser, administrator: Operator) -> None:
     everything(person, administrator)
-    given = {"actor": Actor.operator(administrator), "now": NOW}
+    given: dict[str, Any] = {"actor": Actor.operator(administrator), "now": NOW}
     fact = Fact.objects.get()
     curation.correct_fact(fact_id=fact.pk, tenant=None, content=HOSTILE, reason=HOSTILE, **given)
     turns(person, [HOSTILE])

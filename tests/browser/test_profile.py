@@ -20,8 +20,9 @@ def test_a_section_is_edited_restored_and_given_back(open_page: Open, operator: 
     factories.profile_section(person, summary="在莱顿的物流公司做数据工程师。", extraction=run)
     page = open_page(size=PHONE, scheme="dark", who=operator)
     page.goto(page_of(person))
+    page.get_by_role("navigation", name="Views of this person").get_by_role("link", name="Profile").click()
     expect(page.get_by_role("link", name="turns 1–1").first).to_be_visible()
-    page.get_by_role("link", name="Edit and history: Work").click()
+    page.get_by_role("link", name="History of Work").click()
 
     page.locator("summary", has_text="Edit").click()
     page.get_by_label("What is right").fill("在乌得勒支的物流公司做数据工程师。\n带四个人。")

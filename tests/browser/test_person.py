@@ -1,0 +1,115 @@
+"""A person in a real browser: the timeline goes on where one is, a look at what an agent sees, and setting it right."""
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from memories.models import EndUser, Fact, Operator
+from tests import factories
+from tests.admin.pages import page_of
+from tests.browser.conftest import PHONE, Open
+from tests.browser.test_pages import CONTRAST, fits
+from tests.vectors import embed_all
+
+pytestmark = pytest.mark.browser
+QUESTION = "Where does she live?"
+TEXTS = (
+    ".hub-tabs a", ".hub-tabs a[aria-current]", ".hub-kinds a[aria-current]", ".hub-item-turn p", ".hub-role-user",
+    ".hub-at", ".hub-box-text", ".hub-box-marks span", ".hub-day h2",
+)  # fmt: skip
+
+
+@pytest.fixture
+def person(transactional_db: None) -> EndUser:
+    person = factories.end_user(external_id="usr_1000", display_name="华桂珍")
+    turns = [("user", f"第{number}句：我住在莱顿。") for number in range(120)]
+    session = factories.session(person, turns, agent_id="coach")
+    now = timezone.now()
+    factories.fact(person, "She lives in Leiden", now=now)
+    factories.fact(person, "Allergic to peanuts", now=now)
+    factories.episode(session, "Told where she lives", now=now)
+    factories.profile_section(person, summary="Runs a bakery.")
+    embed_all(person)
+    return person
+
+
+def look(page: Page, name: str) -> None:
+    page.get_by_label("What the agent is about to answer").fill(QUESTION)
+    page.get_by_role("button", name=name).click()
+
+
+def test_the_timeline_goes_on_where_one_is(open_page: Open, operator: Operator, person: EndUser) -> None:
+    page = open_page(who=operator)
+    page.goto(f"{page_of(person)}?kind=turn")
+    expect(page.locator(".hub-item-turn")).to_have_count(50)
+    address = page.url
+    for shown in (100, 120):
+        page.get_by_role("link", name="Show what came before").press("Enter")
+        expect(page.locator(".hub-item-turn")).to_have_count(shown)
+    # One day, and said once.
+    expect(page.locator(".hub-day h2")).to_have_count(1)
+    expect(page.locator("[data-older]")).to_have_count(0)
+    assert page.url == address
+    page.get_by_role("navigation", name="Kinds").get_by_role("link", name="Facts").click()
+    expect(page.locator(".hub-item")).to_have_count(2)
+    page.get_by_label("Up to").fill("2001-01-01")
+    page.get_by_role("button", name="Go").click()
+    expect(page.get_by_role("heading", name="Nothing of this kind")).to_be_visible()
+
+
+def test_what_an_agent_said_is_found_and_set_right(open_page: Open, operator: Operator, person: EndUser) -> None:
+    page = open_page(who=operator)
+    page.goto(page_of(person))
+    page.get_by_role("link", name="What an agent sees now").first.click()
+    expect(page.locator(".hub-block pre")).to_contain_text("She lives in Leiden")
+    page.get_by_label("Agent", exact=True).select_option("coach")
+    look(page, "Look")
+    expect(page.locator(".hub-block pre")).to_contain_text("Recalled turns:")
+
+    page.get_by_role("button", name="Why recalled?").click()
+    hit = page.locator(".hub-hit", has_text="She lives in Leiden")
+    expect(hit).to_contain_text("Told")
+    hit.locator("summary", has_text="Correct").click()
+    hit.get_by_label("What is right").fill("She lives in Utrecht")
+    hit.get_by_label("Reason").fill("She said so on the phone")
+    hit.get_by_role("button", name="Correct").click()
+    expect(page.get_by_text("Done, and asked again.")).to_be_visible()
+    expect(page.locator(".hub-block pre")).to_contain_text("She lives in Utrecht")
+    expect(page.locator(".hub-hit", has_text="She lives in Utrecht")).to_contain_text("Told")
+    assert page.url.endswith(reverse("admin:recalled"))
+    fact = Fact.objects.get(content="She lives in Utrecht")
+    assert (fact.binding, fact.last_recalled_at) == (True, None)
+
+
+def test_a_refused_verb_loses_nothing(
+    open_page: Open, operator: Operator, person: EndUser, complaints: list[str]
+) -> None:
+    page = open_page(who=operator)
+    page.goto(f"{reverse('admin:recalled')}?person={person.pk}")
+    look(page, "Ask")
+    hit = page.locator(".hub-hit", has_text="She lives in Leiden")
+    hit.locator("summary", has_text="Correct").click()
+    hit.get_by_label("What is right").fill("She lives in Utrecht")
+    hit.get_by_role("button", name="Correct").click()
+    expect(page.get_by_role("alert")).to_contain_text("Not done.")
+    expect(page.get_by_label("What is right")).to_have_value("She lives in Utrecht")
+    # A browser notes every answer of 400.
+    complaints[:] = [one for one in complaints if "status of 400" not in one]
+
+
+def test_all_of_it_on_a_phone_in_the_dark(open_page: Open, operator: Operator, person: EndUser) -> None:
+    page = open_page(size=PHONE, scheme="dark", who=operator)
+    page.goto(page_of(person))
+    contrasts = {text: page.locator(text).first.evaluate(CONTRAST) for text in TEXTS}
+    assert {text: round(ratio, 2) for text, ratio in contrasts.items() if ratio < 4.5} == {}
+    assert fits(page)
+    for name in ("seen", "profile_all", "sessions"):
+        page.goto(reverse(f"admin:memories_enduser_{name}", args=[person.pk]))
+        assert fits(page), name
+    page.goto(f"{reverse('admin:recalled')}?person={person.pk}")
+    look(page, "Ask")
+    expect(page.locator(".hub-hit").first).to_be_visible()
+    assert fits(page)
+    for text in (".hub-parts dt", ".hub-parts dd", ".hub-verb > summary", ".hub-whose"):
+        assert page.locator(text).first.evaluate(CONTRAST) >= 4.5, text
