@@ -97,6 +97,12 @@ class OperatorWord(Conflict):
     code = "operator_word"
 
 
+class FactLocked(Conflict):
+    """The fact is locked: no key changes it until the lock is lifted."""
+
+    code = "locked"
+
+
 class ExternalIdReused(Conflict):
     """The session already has a turn with this external_id and other content; use a new external_id."""
 

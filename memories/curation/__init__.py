@@ -18,6 +18,7 @@ from memories.curation.episodes import (
 from memories.curation.facts import correct_fact, delete_fact, edit_fact, forget_fact, restore_fact
 from memories.curation.feedback import give_feedback
 from memories.curation.forgetting import confirm_decay, is_confirmable, run_decay
+from memories.curation.keeping import expire_fact, lock_fact, pin_fact, unlock_fact, unpin_fact
 from memories.curation.keys import authenticate_key, create_api_key, revoke_api_key
 from memories.curation.operators import (
     OperatorDraft,
@@ -27,6 +28,12 @@ from memories.curation.operators import (
     seen_of,
     set_password,
     update_operator,
+)
+from memories.curation.merging_facts import (
+    MergePreview,
+    merge_facts,
+    preview_merge,
+    undo_merge,
 )
 from memories.curation.people import person_for_writing, update_person
 from memories.curation.powers import (
@@ -53,7 +60,12 @@ from memories.curation.rollback import Preview, preview_rollback, roll_back, und
 from memories.curation.rollback_selection import Selector
 from memories.curation.runs import retry_extraction, retry_working_memory
 from memories.curation.sessions import delete_session, facts_of_session
-from memories.curation.sign_ins import sweep_sign_ins
+from memories.curation.sign_ins import (
+    sweep_sign_ins,
+)
+from memories.curation.splitting import (
+    split_fact,
+)
 from memories.curation.tenants import save_tenant
 from memories.curation.throttles import Allowance, count_request
 from memories.curation.undo import may_undo, undo_decision
@@ -66,6 +78,7 @@ __all__ = [
     "FactDraft",
     "OperatorDraft",
     "Powers",
+    "MergePreview",
     "Preview",
     "Seen",
     "Selector",
@@ -87,6 +100,7 @@ __all__ = [
     "drop_proposed_section",
     "edit_episode",
     "edit_fact",
+    "expire_fact",
     "facts_of_session",
     "forget_episode",
     "forget_fact",
@@ -94,12 +108,16 @@ __all__ = [
     "import_document",
     "is_confirmable",
     "keep_both",
+    "lock_fact",
     "may_undo",
+    "merge_facts",
     "merge_items",
     "person_for_writing",
     "pin_episode",
     "powers_of",
     "powers_of_group",
+    "pin_fact",
+    "preview_merge",
     "preview_rollback",
     "publish_fact",
     "reconsider_fact",
@@ -119,14 +137,18 @@ __all__ = [
     "seen_of",
     "set_password",
     "set_preferences",
+    "split_fact",
     "sweep_replays",
     "sweep_sign_ins",
     "take_proposed_section",
     "undo_decision",
+    "undo_merge",
     "undo_profile_change",
     "undo_rollback",
+    "unlock_fact",
     "unpin_episode",
     "update_operator",
+    "unpin_fact",
     "update_person",
     "withdraw_fact",
     "write_profile_section",

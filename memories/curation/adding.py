@@ -14,7 +14,7 @@ from memories.curation import item_states
 from memories.curation.change_sets import ChangeSet
 from memories.curation.contradictions import Met, meet
 from memories.curation.scrubbing import without_secrets
-from memories.exceptions import DuplicateFact
+from memories.exceptions import DuplicateFact, PersonRestricted
 from memories.models import EndUser, Fact, MemoryScope, ReviewItem, Source, Status, Trust
 from memories.models.folding import fold, text_digest
 from memories.pipeline import neighbours, review_items
@@ -41,8 +41,9 @@ class FactDraft:
     structured: dict[str, Any] | None = None
 
 
-def add_fact(*, end_user: EndUser, draft: FactDraft, actor: Actor, now: datetime) -> Fact:
-    """Store a stated fact, without secrets. Errors: DuplicateFact with the id of the one that says so.
+def add_fact(*, end_user: EndUser, draft: FactDraft, actor: Actor, now: datetime, reason: str = "") -> Fact:
+    """Store a stated fact, without secrets. Errors: DuplicateFact with the id of the one that says so;
+    PersonRestricted.
 
     It is active, in the place of what said otherwise of its key. A key's statement that was refused before,
     contradicts an operator or is less sure than what is known is pending, and a question waits for an operator.
@@ -51,11 +52,12 @@ def add_fact(*, end_user: EndUser, draft: FactDraft, actor: Actor, now: datetime
     fact = _fact(end_user, draft, actor=actor, now=now)
     # Before the lock: it may ask an endpoint.
     near = [] if draft.agent_id else neighbours.beside(person=end_user, statement=fact, now=now)
-    changes = ChangeSet(actor=actor, now=now)
+    changes = ChangeSet(actor=actor, now=now, reason=reason)
     try:
         with transaction.atomic():
             # Two statements about one key, or one and an extraction, follow each other.
-            EndUser.objects.select_for_update(no_key=True).get(pk=end_user.pk)
+            if EndUser.objects.select_for_update(no_key=True).get(pk=end_user.pk).restricted_at:
+                raise PersonRestricted
             twin = _same_text(end_user, draft)
             if twin:
                 raise DuplicateFact(fact_id=twin)
@@ -75,7 +77,13 @@ def _store(fact: Fact, met: Met, changes: ChangeSet) -> None:
     fact.status = Status.PENDING if met.reason else Status.ACTIVE
     fact.save(force_insert=True)
     audit.revise(
-        fact=fact, verb="add", actor=changes.actor, before={}, reason="", now=changes.now, change_set=changes.id
+        fact=fact,
+        verb="add",
+        actor=changes.actor,
+        before={},
+        reason=changes.reason,
+        now=changes.now,
+        change_set=changes.id,
     )
     for known in met.beaten:
         changes.supersede(known, by=fact)

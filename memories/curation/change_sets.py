@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from memories import audit, conf
 from memories.audit import Actor
 from memories.exceptions import DuplicateFact
-from memories.models import Fact, FactEvidence, FactRefusal, FactRelation, Status
+from memories.models import EndUser, Fact, FactEvidence, FactRefusal, FactRelation, Status
 from memories.models.folding import refusal_of_key, refusal_of_text
 from memories.models.ids import new_id
 from memories.pipeline.redaction import redact_text
@@ -108,6 +108,15 @@ class ChangeSet:
         self.relations += [row.pk] if made else []
 
 
+def take_back(end_user: EndUser, traces: dict[str, Any]) -> None:
+    """What a decision made besides revisions goes, and what it lifted is refused again."""
+    FactRefusal.objects.filter(pk__in=traces.get("refused", [])).delete()
+    FactEvidence.objects.filter(pk__in=traces.get("evidence", [])).delete()
+    FactRelation.objects.filter(pk__in=traces.get("relations", [])).delete()
+    lifted = [_refusal(end_user, told) for told in traces.get("lifted", [])]
+    FactRefusal.objects.bulk_create(lifted, ignore_conflicts=True)
+
+
 def refusals_of(fact: Fact) -> list[tuple[str, bytes]]:
     """What stands for the fact's text and, when it has one, its key."""
     text = (FactRefusal.Kind.TEXT, refusal_of_text(fact.content))
@@ -121,6 +130,17 @@ def refusals_against(fact: Fact) -> list[tuple[str, bytes]]:
     others = same_key.filter(status=Status.ACTIVE).exclude(pk=fact.pk)
     refusals = refusals_of(fact)
     return refusals[:1] if others.exists() else refusals
+
+
+def _refusal(end_user: EndUser, told: dict[str, Any]) -> FactRefusal:
+    of = Fact.objects.filter(pk=told["fact"]).first() if told["fact"] else None
+    return FactRefusal(
+        end_user=end_user,
+        kind=told["kind"],
+        digest=bytes.fromhex(told["digest"]),
+        fact=of,
+        created_at=datetime.fromisoformat(told["created_at"]),
+    )
 
 
 def _save(fact: Fact) -> None:

@@ -6,12 +6,13 @@ from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from memories import audit
 from memories.audit import Actor
 from memories.curation import item_states
-from memories.curation.change_sets import ChangeSet
-from memories.exceptions import NotFound, OperatorWord, PersonRestricted, PreconditionFailed
+from memories.curation.change_sets import LIVE, ChangeSet
+from memories.exceptions import Conflict, FactLocked, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
 from memories.models import EndUser, Episode, Fact, ReviewItem, Status, Tenant
 from memories.models.folding import fold
 
@@ -29,12 +30,16 @@ def change_fact(
     expected_version: int | None,
     reason: str,
     then: Change | None = None,
+    unlocks: bool = False,
 ) -> Fact:
-    """The frame of every verb: lock, check, change, save, revise, `then` the rest, record; all or nothing."""
+    """The frame of every verb: lock, check, change, save, revise, `then` the rest, record; all or nothing.
+
+    `unlocks`: the change lifts the lock that a key set, so that the lock does not stand against it.
+    """
     changes = ChangeSet(actor=actor, now=now, reason=reason)
     with transaction.atomic():
         fact = locked(fact_id, tenant)
-        check_allowed(fact, actor=actor, expected_version=expected_version)
+        check_allowed(fact, actor=actor, expected_version=expected_version, unlocks=unlocks)
         was = fact.status
         with changes.changing(fact, verb):
             change(fact, changes)
@@ -69,11 +74,13 @@ def lock_person(person_id: uuid.UUID | None) -> None:
         raise NotFound
 
 
-def check_allowed(memory: Fact | Episode, *, actor: Actor, expected_version: int | None) -> None:
+def check_allowed(memory: Fact | Episode, *, actor: Actor, expected_version: int | None, unlocks: bool = False) -> None:
     if memory.end_user.restricted_at and not actor.is_operator:
         raise PersonRestricted
     if memory.binding and not actor.is_operator:
         raise OperatorWord
+    if isinstance(memory, Fact) and memory.locked and not (actor.is_operator or unlocks):
+        raise FactLocked
     if expected_version is not None and expected_version != memory.version:
         raise PreconditionFailed
 
@@ -92,6 +99,11 @@ def approve(fact: Fact, changes: ChangeSet, verb: str = "approve") -> None:
     changes.lift_refusals(fact)
     with changes.changing(fact, verb):
         make_active(fact, changes)
+
+
+def must_be_live(fact: Fact) -> None:
+    if fact.status not in LIVE:
+        raise Conflict(_("The fact is %(status)s: restore it first.") % {"status": fact.get_status_display().lower()})
 
 
 def make_active(fact: Fact, changes: ChangeSet) -> None:

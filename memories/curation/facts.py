@@ -9,8 +9,8 @@ from django.db import transaction
 
 from memories import audit
 from memories.audit import Actor
-from memories.curation.change_sets import LIVE, ChangeSet, refusals_against, still_ahead
-from memories.curation.fact_changes import change_fact, check_allowed, locked, make_way, rivals_of
+from memories.curation.change_sets import ChangeSet, refusals_against, still_ahead
+from memories.curation.fact_changes import change_fact, check_allowed, locked, make_way, must_be_live, rivals_of
 from memories.curation.review import UNAPPROVED
 from memories.curation.scrubbing import without_secrets
 from memories.exceptions import Conflict, NotFound
@@ -42,14 +42,14 @@ def edit_fact(
     expected_version: int | None = None,
     reason: str = "",
 ) -> Fact:
-    """Set the named fields of a live fact.
+    """Set the named fields of a live fact; a key may change one that a key locked only when it lifts the lock.
 
-    Errors: NotFound, PersonRestricted, OperatorWord, PreconditionFailed, Conflict, DuplicateFact.
+    Errors: NotFound, PersonRestricted, OperatorWord, FactLocked, PreconditionFailed, Conflict, DuplicateFact.
     """
     stated = without_secrets(changes)
 
     def change(fact: Fact, _: ChangeSet) -> None:
-        _must_be_live(fact)
+        must_be_live(fact)
         for name, value in stated.items():
             setattr(fact, name, value)
         # Keys are compared as they stand.
@@ -58,7 +58,15 @@ def edit_fact(
         fact.stated_confidence = stated.get("confidence", fact.stated_confidence)
 
     return change_fact(
-        fact_id, tenant, "edit", change, actor=actor, now=now, expected_version=expected_version, reason=reason
+        fact_id,
+        tenant,
+        "edit",
+        change,
+        actor=actor,
+        now=now,
+        expected_version=expected_version,
+        reason=reason,
+        unlocks=stated.get("locked") is False,
     )
 
 
@@ -77,7 +85,7 @@ def correct_fact(
     content = redact_text(content)[0]
 
     def change(fact: Fact, changes: ChangeSet) -> None:
-        _must_be_live(fact)
+        must_be_live(fact)
         if fold(content) != fold(fact.content):
             changes.refuse(fact, [(FactRefusal.Kind.TEXT, refusal_of_text(fact.content))])
         FactRefusal.objects.filter(end_user=fact.end_user, digest=refusal_of_text(content)).delete()
@@ -183,11 +191,6 @@ def _take_place(fact: Fact, changes: ChangeSet) -> None:
     if not changes.actor.is_operator and rivals_of(fact, now=changes.now):
         raise Conflict("Another active fact gives its key another value: only an operator can restore this one.")
     make_way(fact, changes)
-
-
-def _must_be_live(fact: Fact) -> None:
-    if fact.status not in LIVE:
-        raise Conflict(f"The fact is {fact.status}: restore it first.")
 
 
 def _status_outside_trash(fact: Fact) -> str:

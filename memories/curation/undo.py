@@ -2,18 +2,17 @@
 
 import uuid
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
 from memories import audit
 from memories.audit import Actor
 from memories.curation import item_states, profile
-from memories.curation.change_sets import ChangeSet
+from memories.curation.change_sets import ChangeSet, take_back
 from memories.curation.deciding import locked_item
 from memories.curation.episode_changes import changing, put_back
 from memories.exceptions import Conflict, PreconditionFailed
-from memories.models import Fact, FactEvidence, FactRefusal, FactRelation, FactRevision, ProfileRevision, ReviewItem
+from memories.models import Fact, FactRevision, ProfileRevision, ReviewItem
 
 State = ReviewItem.State
 DECIDED = (State.APPROVED, State.REJECTED, State.KEPT_BOTH, State.MERGED)
@@ -40,7 +39,7 @@ def undo_decision(
         if item.episode:
             with changing(item.episode, "undo", changes):
                 put_back(item.episode, item.traces["episode"]["before"])
-        _take_back(item)
+        take_back(item.end_user, item.traces)
         closed = ReviewItem.objects.filter(change_set=item.change_set).select_for_update(of=("self",))
         item_states.reopen(closed.order_by("pk"))
         item_states.settle(changes)
@@ -66,30 +65,9 @@ def _check(item: ReviewItem, facts: dict[uuid.UUID, Fact], expected_version: int
         raise Conflict("This cannot be undone any more: the episode has changed since.")
 
 
-def _take_back(item: ReviewItem) -> None:
-    """What the decision made besides revisions goes, and what it lifted is refused again."""
-    traces: dict[str, Any] = item.traces
-    FactRefusal.objects.filter(pk__in=traces.get("refused", [])).delete()
-    FactEvidence.objects.filter(pk__in=traces.get("evidence", [])).delete()
-    FactRelation.objects.filter(pk__in=traces.get("relations", [])).delete()
-    lifted = [_refusal(item, told) for told in traces.get("lifted", [])]
-    FactRefusal.objects.bulk_create(lifted, ignore_conflicts=True)
-
-
 def _undo_section(item: ReviewItem, changes: ChangeSet) -> None:
     """Put the section back to what it said before the decision."""
     for revision in ProfileRevision.objects.filter(change_set=item.change_set):
         profile.undo_profile_change(
             revision=revision, actor=changes.actor, now=changes.now, change_set=changes.id, reason=changes.reason
         )
-
-
-def _refusal(item: ReviewItem, told: dict[str, Any]) -> FactRefusal:
-    of = Fact.objects.filter(pk=told["fact"]).first() if told["fact"] else None
-    return FactRefusal(
-        end_user=item.end_user,
-        kind=told["kind"],
-        digest=bytes.fromhex(told["digest"]),
-        fact=of,
-        created_at=datetime.fromisoformat(told["created_at"]),
-    )

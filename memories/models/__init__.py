@@ -20,6 +20,7 @@ from memories.models.facts import (
 )
 from memories.models.forgetting import DecayPass
 from memories.models.idempotency import IdempotencyRecord
+from memories.models.merges import FactMerge
 from memories.models.operators import Language, Operator
 from memories.models.people import EndUser
 from memories.models.profile import ProfileSection, Section
@@ -51,6 +52,7 @@ __all__ = [
     "ExtractionRun",
     "Fact",
     "FactEvidence",
+    "FactMerge",
     "FactQuerySet",
     "FactRefusal",
     "FactRelation",

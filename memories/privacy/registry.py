@@ -57,6 +57,7 @@ STORES = (
     Store("memories.FactEvidence", "fact__end_user", ("quote",)),
     Store("memories.FactRevision", "fact__end_user", ("before", "after", "reason")),
     Store("memories.FactRelation", "fact__end_user", ()),
+    Store("memories.FactMerge", "survivor__end_user", ("traces",)),
     Store("memories.ReviewItem", "end_user", ("note", "traces")),
     Store("memories.ProfileRevision", "end_user", ("before", "after", "reason")),
     Store("memories.FactRefusal", "end_user", ("digest",)),

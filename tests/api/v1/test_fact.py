@@ -155,3 +155,21 @@ def test_a_restricted_person_is_locked(hub: Hub, fact: Fact, method: str) -> Non
     assert (answer.status_code, answer.json()["code"]) == (423, "restricted")
     fact.refresh_from_db()
     assert (fact.content, fact.status) == ("Lives in Leiden", "active")
+
+
+@pytest.mark.parametrize(
+    ("method", "body"), [("PATCH", {"content": "x"}), ("PATCH", {"locked": True}), ("DELETE", None)], ids=str
+)
+def test_a_lock_stands_against_keys_until_one_lifts_it(hub: Hub, fact: Fact, method: str, body: Any) -> None:
+    patch(hub, fact, {"locked": True})
+    answer = hub.client.call(method, f"/facts/{fact.pk}", body)
+    assert (answer.status_code, answer.json()["code"]) == (409, "locked")
+    assert patch(hub, fact, {"locked": False, "content": "Lives in Delft"}).json()["content"] == "Lives in Delft"
+
+
+@pytest.mark.parametrize("keep", [curation.pin_fact, curation.lock_fact])
+@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+def test_what_an_operator_keeps_no_key_changes(hub: Hub, fact: Fact, method: str, keep: Any) -> None:
+    keep(fact_id=fact.pk, actor=Actor.operator(factories.operator()), now=factories.NOW)
+    answer = hub.client.call(method, f"/facts/{fact.pk}", {"locked": False, "pinned": False})
+    assert (answer.status_code, answer.json()["code"]) == (409, "operator_word")

@@ -96,7 +96,10 @@ class FactView(FactEndpoint):
     @operation(
         "changeFact",
         "Change the named fields of a fact",
-        description="A fact that an operator corrected, pinned or locked answers 409 `operator_word`.",
+        description=(
+            "A fact that an operator corrected, pinned or locked answers 409 `operator_word`. One that a key locked "
+            "answers 409 `locked`, unless the change lifts the lock."
+        ),
         scope=Scope.WRITE,
         request=FactChangesSerializer,
         parameters=[if_match(), etag(200)],
