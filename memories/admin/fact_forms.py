@@ -4,6 +4,8 @@ from datetime import datetime
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from memories import curation
@@ -12,6 +14,9 @@ from memories.admin.page import VerbForm
 from memories.admin.wording import CUT_OUT
 from memories.audit import Actor
 from memories.models import Category, Fact
+
+FOR_COLLEAGUES = gettext_lazy("Kept with the revision, for your colleagues.")
+OPTIONAL = gettext_lazy("Optional; kept with the revision.")
 
 
 class FactForm(VerbForm):
@@ -28,14 +33,29 @@ class FactForm(VerbForm):
         self.data = {**self.data.dict(), "version": record.version}  # type: ignore[attr-defined]
 
     def target(self) -> dict[str, Any]:
-        """What every verb is told: which fact, and the version it is about."""
-        return {"fact_id": self.record.pk, "tenant": None, "expected_version": self.cleaned_data["version"]}
+        """What every verb is told: which fact, the version it is about, and why."""
+        given = {"fact_id": self.record.pk, "expected_version": self.cleaned_data["version"]}
+        return {**given, "reason": self.cleaned_data["reason"]}
+
+
+class ReasonedForm(FactForm):
+    """A verb that has to be explained."""
+
+    reason = LineField(label=gettext_lazy("Reason"), max_length=2000, help_text=FOR_COLLEAGUES)
+
+
+class PlainForm(FactForm):
+    """A verb that may be explained."""
+
+    reason = LineField(label=gettext_lazy("Reason"), required=False, max_length=2000, help_text=OPTIONAL)
 
 
 class CorrectForm(FactForm):
-    content = TextField(label="What is right", max_length=2000, rows=3)
-    category = forms.ChoiceField(choices=Category.choices, widget=UnfoldAdminSelectWidget)
-    reason = LineField(max_length=2000, help_text="Kept with the revision, for your colleagues.")
+    content = TextField(label=gettext_lazy("What is right"), max_length=2000, rows=3)
+    category = forms.ChoiceField(
+        label=gettext_lazy("Category"), choices=Category.choices, widget=UnfoldAdminSelectWidget
+    )
+    reason = LineField(label=gettext_lazy("Reason"), max_length=2000, help_text=FOR_COLLEAGUES)
 
     def __init__(self, data: Any = None, *, record: Fact) -> None:
         super().__init__(data, record=record)
@@ -43,71 +63,57 @@ class CorrectForm(FactForm):
         self.fields["category"].initial = record.category
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        said = {name: self.cleaned_data[name] for name in ("content", "category", "reason")}
-        fact = curation.correct_fact(**self.target(), **said, actor=actor, now=now)
-        cut = fact.content != said["content"]
-        return f"{fact} is corrected: no job and no key changes it from now on.{CUT_OUT if cut else ''}"
+        said = {name: self.cleaned_data[name] for name in ("content", "category")}
+        fact = curation.correct_fact(**self.target(), **said, tenant=None, actor=actor, now=now)
+        done = _("%(fact)s is corrected: no job and no key changes it from now on.") % {"fact": fact}
+        return f"{done}{CUT_OUT if fact.content != said['content'] else ''}"
 
 
-class ApproveForm(FactForm):
-    reason = LineField(required=False, max_length=2000, help_text="Optional; kept with the revision.")
-
+class ApproveForm(PlainForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        given = {"fact_id": self.record.pk, "expected_version": self.cleaned_data["version"]}
-        fact = curation.approve_fact(**given, reason=self.cleaned_data["reason"], actor=actor, now=now)
-        return f"{fact} is approved: it is served from now on."
+        fact = curation.approve_fact(**self.target(), actor=actor, now=now)
+        return _("%(fact)s is approved: it is served from now on.") % {"fact": fact}
 
 
-class RejectForm(FactForm):
-    reason = LineField(required=False, max_length=2000, help_text="Optional; kept with the revision.")
-
+class RejectForm(PlainForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        given = {"fact_id": self.record.pk, "expected_version": self.cleaned_data["version"]}
-        fact = curation.reject_fact(**given, reason=self.cleaned_data["reason"], actor=actor, now=now)
-        return f"{fact} is rejected, and is not suggested again."
+        fact = curation.reject_fact(**self.target(), actor=actor, now=now)
+        return _("%(fact)s is rejected, and is not suggested again.") % {"fact": fact}
 
 
-class ReconsiderForm(FactForm):
-    reason = LineField(required=False, max_length=2000, help_text="Optional; kept with the revision.")
-
+class ReconsiderForm(PlainForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        given = {"fact_id": self.record.pk, "expected_version": self.cleaned_data["version"]}
-        fact = curation.reconsider_fact(**given, reason=self.cleaned_data["reason"], actor=actor, now=now)
-        return f"{fact} waits for review again, and may be suggested again."
+        fact = curation.reconsider_fact(**self.target(), actor=actor, now=now)
+        return _("%(fact)s waits for review again, and may be suggested again.") % {"fact": fact}
 
 
-class PublishForm(FactForm):
-    reason = LineField(max_length=2000, help_text="Kept with the revision, for your colleagues.")
-
+class PublishForm(ReasonedForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        given = {"fact_id": self.record.pk, "expected_version": self.cleaned_data["version"]}
-        fact = curation.publish_fact(**given, reason=self.cleaned_data["reason"], actor=actor, now=now)
-        return f"{fact} is public: it is told to the agents of all people of the tenant."
+        fact = curation.publish_fact(**self.target(), actor=actor, now=now)
+        return _("%(fact)s is public: it is told to the agents of all people of the tenant.") % {"fact": fact}
 
 
-class WithdrawForm(FactForm):
-    reason = LineField(required=False, max_length=2000, help_text="Optional; kept with the revision.")
-
+class WithdrawForm(PlainForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        given = {"fact_id": self.record.pk, "expected_version": self.cleaned_data["version"]}
-        fact = curation.withdraw_fact(**given, reason=self.cleaned_data["reason"], actor=actor, now=now)
-        return f"{fact} is private again: only its own person's agents are told it."
+        fact = curation.withdraw_fact(**self.target(), actor=actor, now=now)
+        return _("%(fact)s is private again: only its own person's agents are told it.") % {"fact": fact}
 
 
-class ForgetForm(FactForm):
-    reason = LineField(max_length=2000, help_text="Kept with the revision, for your colleagues.")
-
+class ForgetForm(ReasonedForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        curation.forget_fact(**self.target(), reason=self.cleaned_data["reason"], actor=actor, now=now)
-        return f"{self.record} is in the trash and is refused from now on. Restore it below if that was wrong."
+        curation.forget_fact(**self.target(), tenant=None, actor=actor, now=now)
+        return _("%(fact)s is in the trash and is refused from now on. Restore it below if that was wrong.") % {
+            "fact": self.record
+        }
 
 
-class RestoreForm(FactForm):
+class RestoreForm(PlainForm):
     earlier = forms.IntegerField(required=False, widget=forms.HiddenInput)
-    reason = LineField(required=False, max_length=2000, help_text="Optional; kept with the revision.")
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         earlier = self.cleaned_data["earlier"]
-        said = {"version": earlier, "reason": self.cleaned_data["reason"]}
-        fact = curation.restore_fact(**self.target(), **said, actor=actor, now=now)
-        return f"{fact} is restored to what it said in version {earlier}." if earlier else f"{fact} is restored."
+        fact = curation.restore_fact(**self.target(), tenant=None, version=earlier, actor=actor, now=now)
+        if earlier:
+            told = {"fact": fact, "version": earlier}
+            return _("%(fact)s is restored to what it said in version %(version)s.") % told
+        return _("%(fact)s is restored.") % {"fact": fact}

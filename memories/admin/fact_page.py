@@ -1,7 +1,7 @@
 """What the page of a fact shows besides the fact: its evidence, its revisions with diffs, and how it fades."""
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,6 +12,7 @@ from django.utils import timezone
 from memories import conf
 from memories.admin import wording
 from memories.admin.authors import ANONYMOUS, names_of
+from memories.admin.fact_wording import FieldChange, changes_of
 from memories.admin.segments import Segment, diff, highlight
 from memories.models import Fact, FactEvidence, FactRevision, Session, Status, Turn
 from memories.scoring.decay import Remembered, decay_score
@@ -39,7 +40,7 @@ class Change:
     revision: FactRevision
     segments: list[Segment]
     actor: str
-    others: list[str]
+    others: list[FieldChange]
     restorable: bool
 
 
@@ -68,16 +69,20 @@ def citations(fact: Fact) -> list[Citation]:
     ]
 
 
-def revisions(fact: Fact) -> list[Change]:
-    """Newest first, each with what it changed; three queries."""
-    rows = list(FactRevision.objects.filter(fact=fact).order_by("-version")[:MOST_REVISIONS])
+def newest_revisions(fact: Fact) -> list[FactRevision]:
+    """What both the list of revisions and the curve are made of."""
+    return list(FactRevision.objects.filter(fact=fact).order_by("-version")[:MOST_REVISIONS])
+
+
+def revisions(fact: Fact, rows: Sequence[FactRevision]) -> list[Change]:
+    """The rows in their order, each with what it changed; two queries."""
     actors = names_of(rows)
     return [
         Change(
             revision=row,
             segments=_changes_of_text(row),
             actor=actors.get(row.actor_id, ANONYMOUS[row.actor_kind]),
-            others=sorted(set(row.before) - {"content"}),
+            others=changes_of(row),
             restorable=fact.status != Status.TRASHED and _restorable(fact, row),
         )
         for row in rows

@@ -15,6 +15,7 @@ from memories.curation.episodes import (
     restore_episode,
     unpin_episode,
 )
+from memories.curation.fact_batches import expire_facts, forget_facts, pin_facts, undo_facts
 from memories.curation.facts import correct_fact, delete_fact, edit_fact, forget_fact, restore_fact
 from memories.curation.feedback import give_feedback
 from memories.curation.forgetting import confirm_decay, is_confirmable, run_decay
@@ -101,9 +102,11 @@ __all__ = [
     "edit_episode",
     "edit_fact",
     "expire_fact",
+    "expire_facts",
     "facts_of_session",
     "forget_episode",
     "forget_fact",
+    "forget_facts",
     "give_feedback",
     "import_document",
     "is_confirmable",
@@ -117,6 +120,7 @@ __all__ = [
     "powers_of",
     "powers_of_group",
     "pin_fact",
+    "pin_facts",
     "preview_merge",
     "preview_rollback",
     "publish_fact",
@@ -142,6 +146,7 @@ __all__ = [
     "sweep_sign_ins",
     "take_proposed_section",
     "undo_decision",
+    "undo_facts",
     "undo_merge",
     "undo_profile_change",
     "undo_rollback",

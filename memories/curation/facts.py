@@ -110,8 +110,9 @@ def forget_fact(
     now: datetime,
     reason: str = "",
     expected_version: int | None = None,
-) -> None:
-    """Move a fact to the trash and refuse its text and key for good (rules.md, 5.5). Already there: nothing happens."""
+) -> Fact | None:
+    """Move a fact to the trash and refuse its text and key for good (rules.md, 5.5). Already there: nothing happens,
+    and None is returned."""
 
     def change(fact: Fact, changes: ChangeSet) -> None:
         fact.status, fact.trashed_at = Status.TRASHED, now
@@ -119,8 +120,8 @@ def forget_fact(
 
     with transaction.atomic():
         if locked(fact_id, tenant).status == Status.TRASHED:
-            return
-        change_fact(
+            return None
+        return change_fact(
             fact_id, tenant, "forget", change, actor=actor, now=now, expected_version=expected_version, reason=reason
         )
 
