@@ -4,6 +4,8 @@ from datetime import datetime
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
 from memories import curation
@@ -18,11 +20,16 @@ from memories.models.episodes import LONGEST_SUMMARY
 class EpisodeWords(VerbForm):
     """What an operator may write of an episode."""
 
-    summary = TextField(max_length=LONGEST_SUMMARY, rows=3)
-    key_topics = LinesField(label="Topics", longest=LONGEST_SUMMARY)
-    actions_taken = LinesField(label="Actions", longest=LONGEST_SUMMARY)
-    outcomes = LinesField(longest=LONGEST_SUMMARY)
-    importance = forms.FloatField(min_value=0, max_value=1, widget=UnfoldAdminDecimalFieldWidget(attrs={"step": 0.05}))
+    summary = TextField(label=gettext_lazy("Summary"), max_length=LONGEST_SUMMARY, rows=3)
+    key_topics = LinesField(label=gettext_lazy("Topics"), longest=LONGEST_SUMMARY)
+    actions_taken = LinesField(label=gettext_lazy("Actions"), longest=LONGEST_SUMMARY)
+    outcomes = LinesField(label=gettext_lazy("Outcomes"), longest=LONGEST_SUMMARY)
+    importance = forms.FloatField(
+        label=gettext_lazy("Importance"),
+        min_value=0,
+        max_value=1,
+        widget=UnfoldAdminDecimalFieldWidget(attrs={"step": 0.05}),
+    )
     WORDS = ("summary", "key_topics", "actions_taken", "outcomes", "importance")
 
     def begin_with(self, episode: Episode | None) -> None:
@@ -64,26 +71,29 @@ class EditForm(EpisodeWords, EpisodeForm):
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         episode = curation.edit_episode(**self.target(), tenant=None, changes=self.said(), actor=actor, now=now)
-        return f"{episode} is edited: it does not fade, and no key changes it from now on.{self.told(episode)}"
+        done = _("%(episode)s is edited: it does not fade, and no key changes it from now on.") % {"episode": episode}
+        return f"{done}{self.told(episode)}"
 
 
 class PinForm(EpisodeForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         episode = curation.pin_episode(**self.target(), actor=actor, now=now)
-        return f"{episode} is pinned: it does not fade, and no key changes it from now on."
+        return _("%(episode)s is pinned: it does not fade, and no key changes it from now on.") % {"episode": episode}
 
 
 class UnpinForm(EpisodeForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        return f"{curation.unpin_episode(**self.target(), actor=actor, now=now)} fades again, and keys may change it."
+        episode = curation.unpin_episode(**self.target(), actor=actor, now=now)
+        return _("%(episode)s fades again, and keys may change it.") % {"episode": episode}
 
 
 class ForgetForm(EpisodeForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         curation.forget_episode(**self.target(), tenant=None, actor=actor, now=now)
-        return f"{self.record} is in the trash. Restore it below if that was wrong."
+        return _("%(episode)s is in the trash. Restore it below if that was wrong.") % {"episode": self.record}
 
 
 class RestoreForm(EpisodeForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        return f"{curation.restore_episode(**self.target(), actor=actor, now=now)} is restored: it is served again."
+        episode = curation.restore_episode(**self.target(), actor=actor, now=now)
+        return _("%(episode)s is restored: it is served again.") % {"episode": episode}

@@ -5,24 +5,28 @@ from typing import Any, ClassVar
 from django.contrib.admin import SimpleListFilter
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from memories import conf
 from memories.admin import cells, episode_wording
 from memories.admin.columns import column
 from memories.admin.episode_forms import EditForm, ForgetForm, PinForm, RestoreForm, UnpinForm
 from memories.admin.episode_page import acts_on, range_of
+from memories.admin.fact_fading import curve_of_episode
 from memories.admin.page import RecordPage, VerbForm
 from memories.admin.wording import KINDS
 from memories.models import Episode, EpisodeStatus, ReviewItem
 
 
 class QualityFilter(SimpleListFilter):
-    title = "quality"
+    title = _("quality")
     parameter_name = "quality"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("good", "Good"), ("poor", "Poor")]
+        return [("good", gettext("Good")), ("poor", gettext("Poor"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Episode]) -> QuerySet[Episode]:
         # By the hub's own number: a list may be of many tenants.
@@ -44,32 +48,32 @@ class EpisodePage(RecordPage):
     list_filter = ("status", QualityFilter, "tenant")
     list_select_related = ("end_user", "tenant", "session")
     search_fields = ("summary", "end_user__external_id")
-    search_help_text = "Search summary or end user"
+    search_help_text = _("Search summary or end user")
     ordering = ("-ended_at", "-id")
-    empty_title = "No episodes yet"
-    empty_hint = "A session is summed up when its turns leave working memory, when it ends, or when it falls idle."
+    empty_title = _("No episodes yet")
+    empty_hint = _("A session is summed up when its turns leave working memory, when it ends, or when it falls idle.")
 
-    @column("Episode")
+    @column(_("Episode"))
     def statement(self, episode: Episode) -> SafeString:
         return cells.statement(episode.summary)
 
-    @column("End user")
+    @column(_("End user"))
     def person(self, episode: Episode) -> SafeString:
         return cells.person(episode.end_user)
 
-    @column("Status", label=KINDS, ordering="status")
+    @column(_("Status"), label=KINDS, ordering="status")
     def state(self, episode: Episode) -> str:
         return episode.status
 
-    @column("Importance", ordering="importance")
+    @column(_("Importance"), ordering="importance")
     def importance_shown(self, episode: Episode) -> SafeString:
         return cells.meter(episode.importance)
 
-    @column("Quality", ordering="quality")
+    @column(_("Quality"), ordering="quality")
     def quality_shown(self, episode: Episode) -> SafeString:
         return cells.meter(episode.quality)
 
-    @column("Happened", ordering="ended_at")
+    @column(_("Happened"), ordering="ended_at")
     def ended(self, episode: Episode) -> SafeString | str:
         return cells.moment(episode.ended_at)
 
@@ -80,6 +84,7 @@ class EpisodePage(RecordPage):
             "flaws": episode_wording.flaws_of(record.flaws),
             "because": episode_wording.why_it_stays(record),
             "acts": acts_on(record),
+            "curve": curve_of_episode(record, now=timezone.now()),
             "waiting": ReviewItem.objects.waiting().filter(episode=record),
         }
         if request.user.has_perm("memories.view_session"):

@@ -18,7 +18,7 @@ from memories.admin.fact_forms import OPTIONAL
 from memories.admin.fact_near import near
 from memories.admin.fields import LineField, TextField
 from memories.admin.page import LOOK_AGAIN, RecordPage, actor_of, url_of
-from memories.admin.segments import diff
+from memories.admin.segments import Segment, diff
 from memories.admin.wording import CUT_OUT
 from memories.curation import MergePreview
 from memories.exceptions import MemoryHubError, PreconditionFailed
@@ -86,10 +86,15 @@ def _preview(
     page: RecordPage, request: HttpRequest, form: MergeFactsForm, preview: MergePreview, *, status: int = 200
 ) -> HttpResponse:
     record = preview.survivor
-    first = {"fact": record, "segments": diff(record.content, record.content)}
-    rest = [{"fact": other, "segments": diff(record.content, other.content)} for other in preview.others]
-    shown = {"fact": record, "form": form, "preview": preview, "sides": [first, *rest]}
+    sides = [{"fact": one, "segments": _beside(record.content, one.content)} for one in (record, *preview.others)]
+    shown = {"fact": record, "form": form, "preview": preview, "sides": sides}
     return _answer(page, request, "fact_merge_preview", shown, status=status)
+
+
+def _beside(text: str, other: str) -> list[Segment]:
+    """How the other differs; simply what it says, where they have nothing in common."""
+    segments = diff(text, other)
+    return segments if any(not piece.mark for piece in segments) else [Segment(other)]
 
 
 def _answer(
