@@ -16,6 +16,7 @@ WHY: dict[str, str] = {
     Reason.REFUSED_BEFORE: "An operator refused this before, and the person has said it again.",
     Reason.NEAR_REFUSED: "It is close to what an operator refused.",
     Reason.REMOVAL: "A source of less trust says that this is true no longer. It is still served.",
+    Reason.OTHER_PERSON: "Two people were merged, and this is where they differ. What stands is still served.",
     Reason.NOT_JUDGED: "It is close to what is known, and no model was there to tell whether it is the same. Both are "
     "served meanwhile.",
     Reason.INSTRUCTIONS: "It reads like an instruction to a model. It is not served until somebody approves it.",

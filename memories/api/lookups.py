@@ -35,7 +35,7 @@ def person(*, tenant: Tenant, user_id: str) -> EndUser:
 
 def known_person(*, tenant: Tenant, user_id: str) -> EndUser | None:
     """The same, None for an unknown one: their lists are empty."""
-    found = EndUser.objects.of(tenant).filter(external_id=user_id).first()
+    found = EndUser.objects.called(tenant, user_id).first()
     if found:
         found.tenant = tenant
     return found

@@ -13,8 +13,9 @@ from memories.audit import Actor
 from memories.curation import item_states
 from memories.curation.change_sets import ChangeSet
 from memories.curation.contradictions import Met, meet
+from memories.curation.fact_changes import lock_person
 from memories.curation.scrubbing import without_secrets
-from memories.exceptions import DuplicateFact, PersonRestricted
+from memories.exceptions import DuplicateFact, PersonMerged, PersonRestricted
 from memories.models import EndUser, Fact, MemoryScope, ReviewItem, Source, Status, Trust
 from memories.models.folding import fold, text_digest
 from memories.pipeline import neighbours, review_items
@@ -56,7 +57,9 @@ def add_fact(*, end_user: EndUser, draft: FactDraft, actor: Actor, now: datetime
     try:
         with transaction.atomic():
             # Two statements about one key, or one and an extraction, follow each other.
-            if EndUser.objects.select_for_update(no_key=True).get(pk=end_user.pk).restricted_at:
+            if lock_person(end_user.pk) != end_user.pk:
+                raise PersonMerged
+            if EndUser.objects.filter(pk=end_user.pk, restricted_at__isnull=False).exists():
                 raise PersonRestricted
             twin = _same_text(end_user, draft)
             if twin:

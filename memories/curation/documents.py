@@ -13,7 +13,7 @@ from memories.curation.fact_changes import lock_person
 from memories.curation.facts import edit_fact
 from memories.curation.profile import write_profile_section
 from memories.curation.scrubbing import without_secrets
-from memories.exceptions import CapacityReached, OperatorWord, PersonRestricted
+from memories.exceptions import CapacityReached, OperatorWord, PersonMerged, PersonRestricted
 from memories.models import (
     EndUser,
     Fact,
@@ -59,7 +59,8 @@ def import_document(
     waits for review. Errors: PersonRestricted, DuplicateFact, CapacityReached when a fact would be archived at once.
     """
     with transaction.atomic():
-        lock_person(end_user.pk)
+        if lock_person(end_user.pk) != end_user.pk:
+            raise PersonMerged
         end_user.refresh_from_db(fields=["restricted_at"])
         if end_user.restricted_at:
             raise PersonRestricted

@@ -67,11 +67,16 @@ def locked(fact_id: uuid.UUID, tenant: Tenant | None) -> Fact:
     return fact
 
 
-def lock_person(person_id: uuid.UUID | None) -> None:
-    """Serialise with extraction's commits and other decisions about the person. Errors: NotFound."""
-    people = EndUser.objects.select_for_update(no_key=True).values("pk")
-    if person_id is None or not people.filter(pk=person_id):
+def lock_person(person_id: uuid.UUID | None) -> uuid.UUID:
+    """Serialise with extraction's commits and other decisions about the person; who that is by now.
+
+    Whoever was merged into another while we waited has their memories there. Errors: NotFound.
+    """
+    people = EndUser.objects.select_for_update(no_key=True).values_list("merged_into", flat=True)
+    found = list(people.filter(pk=person_id)) if person_id else []
+    if person_id is None or not found:
         raise NotFound
+    return lock_person(found[0]) if found[0] else person_id
 
 
 def check_allowed(memory: Fact | Episode, *, actor: Actor, expected_version: int | None, unlocks: bool = False) -> None:

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from memories import audit
 from memories.audit import Actor
-from memories.exceptions import Conflict, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
+from memories.exceptions import Conflict, NotFound, OperatorWord, PersonMerged, PersonRestricted, PreconditionFailed
 from memories.models import EndUser, ExtractionRun, ProfileRevision, ProfileSection
 from memories.pipeline.redaction import redact_text
 
@@ -153,6 +153,8 @@ def _hold(person_id: uuid.UUID, section: str, *, actor: Actor, expected_version:
     person = people.filter(pk=person_id).first()
     if person is None:
         raise NotFound
+    if person.merged_into_id:
+        raise PersonMerged
     if person.restricted_at and not actor.is_operator:
         raise PersonRestricted
     row = ProfileSection.objects.filter(end_user=person, section=section).first()

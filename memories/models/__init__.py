@@ -8,6 +8,7 @@ from memories.models.conversations import Role, Session, SessionQueue, Turn
 from memories.models.embeddings import EmbeddingSpace, EpisodeVector, FactVector, TurnVector
 from memories.models.episodes import Episode, EpisodeQuerySet, EpisodeStatus
 from memories.models.evidence import FactEvidence, FactRelation, RelationType
+from memories.models.fact_merges import FactMerge
 from memories.models.facts import (
     Category,
     Fact,
@@ -20,7 +21,7 @@ from memories.models.facts import (
 )
 from memories.models.forgetting import DecayPass
 from memories.models.idempotency import IdempotencyRecord
-from memories.models.merges import FactMerge
+from memories.models.merges import MergeEntry, PersonMerge
 from memories.models.operators import Language, Operator
 from memories.models.people import EndUser
 from memories.models.profile import ProfileSection, Section
@@ -62,8 +63,10 @@ __all__ = [
     "Language",
     "MemoryScope",
     "MemoryType",
+    "MergeEntry",
     "ModelUse",
     "Operator",
+    "PersonMerge",
     "ProfileRevision",
     "ProfileSection",
     "RelationType",

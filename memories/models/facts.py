@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Self
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -120,10 +121,13 @@ class FactQuerySet(models.QuerySet["Fact"]):
         owners = {"end_user__restricted_at": None, "end_user__serve": True}
         return self.filter(tenant=tenant, scope=MemoryScope.PUBLIC, **owners).exclude(end_user=end_user)
 
-    def visible_to(self, *, user_id: str, agent_id: str, roles: list[str]) -> Self:
-        """Facts that this agent, for these roles, may see (rules.md, section 5)."""
+    def visible_to(self, *, user_id: str, agent_id: str, roles: list[str], person: EndUser | None = None) -> Self:
+        """Facts that this agent, for these roles, may see (rules.md, section 5); a `person` by all of their names."""
         agent = Q(agent_id="") | Q(agent_id=agent_id) | ~Q(scope=MemoryScope.PRIVATE)
         people = Q(allowed_users=[]) | Q(allowed_users__contains=[user_id])
+        if person:
+            names = EndUser.objects.behind(person).values("external_id")
+            people |= Q(allowed_users__overlap=ArraySubquery(names))
         access = Q(allowed_roles=[]) | Q(allowed_roles__overlap=roles)
         return self.filter(agent, people, access)
 

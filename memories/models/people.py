@@ -3,7 +3,8 @@
 from typing import Self
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Subquery
+from django.db.models.functions import Coalesce
 
 from memories.models.ids import new_id
 from memories.models.tenants import Tenant
@@ -12,6 +13,19 @@ from memories.models.tenants import Tenant
 class EndUserQuerySet(models.QuerySet["EndUser"]):
     def of(self, tenant: Tenant) -> Self:
         return self.filter(tenant=tenant)
+
+    def themselves(self) -> Self:
+        """Without the names that lead to somebody else."""
+        return self.filter(merged_into=None)
+
+    def called(self, tenant: Tenant, user_id: str) -> Self:
+        """Whom the tenant means by this id: who has it, or whoever it leads to."""
+        named = EndUser.objects.filter(tenant=tenant, external_id=user_id)
+        return self.filter(pk=Subquery(named.values_list(Coalesce("merged_into", "pk"))))
+
+    def behind(self, person: "EndUser") -> Self:
+        """The person, and the names that lead to them with what was left there."""
+        return self.filter(Q(pk=person.pk) | Q(merged_into=person.pk))
 
 
 class EndUser(models.Model):
@@ -26,7 +40,18 @@ class EndUser(models.Model):
     serve = models.BooleanField(default=True, help_text="Off: this person's contexts are empty.")
     restricted_at = models.DateTimeField(null=True, blank=True, editable=False)
     generation = models.PositiveIntegerField(
-        default=1, editable=False, help_text="Raised by an erasure: work begun under an older one is thrown away."
+        default=1,
+        editable=False,
+        help_text="Raised by an erasure and by a merge: work begun under an older one is thrown away.",
+    )
+    merged_into = models.ForeignKey(
+        "self",
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="names",
+        db_index=False,
+        editable=False,
+        help_text="Whom this id leads to, since two people were merged or an id was changed.",
     )
     upkeep_tried_at = models.DateTimeField(
         null=True, editable=False, help_text="When a model was last to be asked what of this person no longer holds."
@@ -51,6 +76,8 @@ class EndUser(models.Model):
             models.Index(fields=["-last_seen_at"], name="end_user_last_seen_idx"),
             # Serves the sweep, which passes over the few people under restriction.
             models.Index(fields=["id"], name="end_user_restricted_idx", condition=Q(restricted_at__isnull=False)),
+            # Serves finding all names of a person; few have more than one.
+            models.Index(fields=["merged_into"], name="end_user_names_idx", condition=Q(merged_into__isnull=False)),
         ]
 
     def __str__(self) -> str:

@@ -43,6 +43,7 @@ class ReviewItem(models.Model):
         REFUSED_BEFORE = "refused_before", "Said again after it was refused"
         NEAR_REFUSED = "near_refused", "Close to what was refused"
         REMOVAL = "removal", "No longer true, says a source of less trust"
+        OTHER_PERSON = "other_person", "Differs between two people who were merged"
         # Possible duplicate: no model was there to judge.
         NOT_JUDGED = "not_judged", "Close to what is known"
         # Flagged and held.

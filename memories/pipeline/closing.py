@@ -22,11 +22,12 @@ _PERSON = ("id", "tenant_id", "external_id", "capture", "restricted_at", "last_s
 _LOCK = f"""
     SELECT {selected("q", _QUEUE)}, {selected("s", _SESSION)}, {selected("p", _PERSON)},
         {selected("w", _WINDOW)}, statement_timestamp()
-    FROM memories_enduser p
+    FROM memories_enduser named
+    JOIN memories_enduser p ON p.id = coalesce(named.merged_into_id, named.id)
     JOIN memories_session s ON s.end_user_id = p.id
     JOIN memories_sessionqueue q ON q.session_id = s.id
     JOIN memories_workingmemory w ON w.session_id = s.id
-    WHERE p.tenant_id = %(tenant)s AND p.external_id = %(user)s
+    WHERE named.tenant_id = %(tenant)s AND named.external_id = %(user)s
         AND s.agent_id = %(agent)s AND s.external_id = %(session)s
     FOR NO KEY UPDATE OF q, s, w
 """  # noqa: S608  (columns of our own models)
@@ -96,7 +97,9 @@ def save_locked(queue: SessionQueue, new: Sequence[Turn] = (), window: WorkingMe
 
 def _flush(tenant: Tenant, *, user_id: str, session_id: str, agent_id: str, end: bool) -> Standing:
     with transaction.atomic():
-        queue = locked_queue(tenant, user_id=user_id, session_id=session_id, agent_id=agent_id)
+        named = {"user_id": user_id, "session_id": session_id, "agent_id": agent_id}
+        # Twice: while the first look waited, the session may have become another person's, and is not lost.
+        queue = locked_queue(tenant, **named) or locked_queue(tenant, **named)
         if queue is None:
             raise NotFound
         session = queue.session

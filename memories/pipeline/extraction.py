@@ -52,7 +52,7 @@ def _known_facts(claim: Claim, *, now: datetime) -> list[Fact]:
     """The facts to show: operators' first, then the most recently confirmed."""
     session, person = claim.session, claim.session.end_user
     facts = Fact.objects.of(session.tenant, person).active(now=now)
-    facts = facts.visible_to(user_id=person.external_id, agent_id=session.agent_id, roles=[])
+    facts = facts.visible_to(user_id=person.external_id, agent_id=session.agent_id, roles=[], person=person)
     return list(facts.order_by("-binding", "-last_confirmed_at", "-pk")[: claim.rules.known_facts])
 
 

@@ -14,7 +14,7 @@ from memories import conf
 from memories.exceptions import ExternalIdReused, Fault, PersonRestricted
 from memories.llm import tokens
 from memories.models import EndUser, Role, Session, SessionQueue, Tenant, Turn, WorkingMemory
-from memories.pipeline import debounce, redaction, working_memory
+from memories.pipeline import debounce, presence, redaction, working_memory
 from memories.pipeline.closing import locked_queue, save_locked
 from memories.pipeline.debounce import ExtractionStatus
 from memories.scoring import terms
@@ -205,9 +205,10 @@ def _capturing_queue(tenant: Tenant, user_id: str, agent_id: str, session_id: st
 def _make_session(tenant: Tenant, *, user_id: str, session_id: str, agent_id: str) -> bool:
     """Make person, session and queue row where missing; two at once both find one row. False: capture is off."""
     now = Tenant.objects.annotate(clock=Now()).values_list("clock", flat=True).get(pk=tenant.pk)
-    person, _ = EndUser.objects.get_or_create(
+    named, _ = EndUser.objects.get_or_create(
         tenant=tenant, external_id=user_id, defaults={"created_at": now, "last_seen_at": now}
     )
+    person = presence.hold(named)
     if not _may_capture(person):
         return False
     session, _ = Session.objects.get_or_create(

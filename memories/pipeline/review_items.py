@@ -30,6 +30,7 @@ KIND_OF: dict[str, ReviewItem.Kind] = {
     Reason.REFUSED_BEFORE: Kind.CONFLICT,
     Reason.NEAR_REFUSED: Kind.CONFLICT,
     Reason.REMOVAL: Kind.CONFLICT,
+    Reason.OTHER_PERSON: Kind.CONFLICT,
     Reason.NOT_JUDGED: Kind.DUPLICATE,
     Reason.INSTRUCTIONS: Kind.FLAGGED,
     Reason.POSSIBLE_SECRET: Kind.HELD,

@@ -7,18 +7,21 @@ from memories.models import EndUser, Tenant
 from memories.models.hand_written import read, selected
 from memories.pipeline import rows
 
-_PERSON = ("id", "tenant_id", "external_id", "serve", "restricted_at")
+_PERSON = ("id", "tenant_id", "external_id", "serve", "restricted_at", "generation")
 _EPISODES = "EXISTS (SELECT 1 FROM memories_episode e WHERE e.end_user_id = p.id AND e.status = 'active')"
+# Whoever has this id, or whom it leads to: EndUserQuerySet's called().
+_CALLED = "memories_enduser named JOIN memories_enduser p ON p.id = coalesce(named.merged_into_id, named.id)"
+_NAMED = "named.tenant_id = %(tenant)s AND named.external_id = %(user)s"
 # By hand: every context and every search begins with it.
 _FIND = f"""
-    SELECT {selected("p", _PERSON)}, {_EPISODES} FROM memories_enduser p
-    WHERE p.tenant_id = %(tenant)s AND p.external_id = %(user)s
+    SELECT {selected("p", _PERSON)}, {_EPISODES} FROM {_CALLED}
+    WHERE {_NAMED}
 """  # noqa: S608  (columns of our own models)
 _FIND_WITH_PROFILE = f"""
-    SELECT {selected("p", _PERSON)}, {_EPISODES}, s.section, s.id, s.summary FROM memories_enduser p
+    SELECT {selected("p", _PERSON)}, {_EPISODES}, s.section, s.id, s.summary FROM {_CALLED}
     LEFT JOIN memories_profilesection s ON s.tenant_id = p.tenant_id AND s.end_user_id = p.id AND s.summary <> ''
         AND p.serve AND p.restricted_at IS NULL
-    WHERE p.tenant_id = %(tenant)s AND p.external_id = %(user)s
+    WHERE {_NAMED}
 """  # noqa: S608  (columns of our own models)
 
 

@@ -110,7 +110,8 @@ class Store:
 
 def open_store(person: EndUser, space: EmbeddingSpace | None) -> Store:
     """The person's turns as they are now, with their vectors of `space` (None: without vectors)."""
-    key = (person.pk, space.pk if space else None)
+    # With the generation: what was read while sessions became another person's is not kept for either.
+    key = (person.pk, person.generation, space.pk if space else None)
     kept = _shelf.get(key)
     talks = _talks(person)
     if kept and [stretch.talk for stretch in kept.stretches] == talks:

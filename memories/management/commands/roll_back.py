@@ -10,7 +10,7 @@ from django.utils import timezone
 from memories import curation
 from memories.audit import Actor
 from memories.management.arguments import moment, tenant_of
-from memories.models import ActorKind, APIKey, EndUser, Session
+from memories.models import ActorKind, APIKey, EndUser, Session, Tenant
 
 SAYS = {
     "trashed": "facts to the trash",
@@ -58,13 +58,17 @@ def _selector(options: dict[str, Any]) -> curation.Selector:
         raise CommandError("Name at least one of --session, --agent, --key, --since and --until.")
     return curation.Selector(
         tenant=tenant,
-        end_user=_found(EndUser, "user", tenant=tenant, external_id=options["user"]) if options["user"] else None,
+        end_user=_person(tenant, options["user"]) if options["user"] else None,
         session=_found(Session, "session", tenant=tenant, pk=options["session"]).pk if options["session"] else None,
         agent_id=options["agent"].lower(),
         key=_found(APIKey, "key", tenant=tenant, prefix=options["key"]).pk if options["key"] else None,
         since=options["since"],
         until=options["until"],
     )
+
+
+def _person(tenant: Tenant, user_id: str) -> EndUser:
+    return _found(EndUser, "user", pk__in=EndUser.objects.called(tenant, user_id).values("pk"))  # type: ignore[no-any-return]
 
 
 def _found(model: Any, option: str, **named: Any) -> Any:

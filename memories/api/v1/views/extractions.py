@@ -12,7 +12,7 @@ from memories.api.schema import operation
 from memories.api.v1.serializers.extractions import ExtractionSerializer, ExtractionsQuery, RetrySerializer
 from memories.api.v1.serializers.page import page_of
 from memories.api.v1.serializers.turns import extraction_answer
-from memories.models import Scope
+from memories.models import EndUser, Scope
 from memories.pipeline import debounce
 
 
@@ -28,7 +28,7 @@ class ExtractionsView(Endpoint):
         given = self.query(ExtractionsQuery)
         rows = lookups.extractions(self.tenant)
         if "user_id" in given:
-            rows = rows.filter(end_user__external_id=given["user_id"])
+            rows = rows.filter(end_user__in=EndUser.objects.called(self.tenant, given["user_id"]))
         if "status" in given:
             rows = rows.filter(status=given["status"])
         return self.listed(rows, ExtractionSerializer, given=given, ordering=["-started_at", "-id"])

@@ -67,5 +67,5 @@ class MemoryView(Endpoint):
     def _facts(self, person: EndUser) -> Sequence[Fact]:
         """What any caller may be served of the person's own facts."""
         facts = lookups.facts(self.tenant).filter(end_user=person).active(now=self.now)
-        served = facts.visible_to(user_id=person.external_id, agent_id="", roles=[])
+        served = facts.visible_to(user_id=person.external_id, agent_id="", roles=[], person=person)
         return list(served.order_by("-confidence", "-created_at", "-id"))

@@ -30,7 +30,7 @@ class PeopleView(Endpoint):
     )
     def get(self, request: Request) -> Response:
         given = self.query(PeopleQuery)
-        people = EndUser.objects.of(self.tenant)
+        people = EndUser.objects.of(self.tenant).themselves()
         if "q" in given:
             people = people.filter(Q(external_id__icontains=given["q"]) | Q(display_name__icontains=given["q"]))
         return self.listed(people, PersonSerializer, given=given)

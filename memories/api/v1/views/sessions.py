@@ -21,7 +21,7 @@ from memories.api.v1.serializers.sessions import (
     TurnSerializer,
     standing_answer,
 )
-from memories.models import Scope
+from memories.models import EndUser, Scope
 from memories.pipeline import closing
 from memories.pipeline.closing import Standing
 
@@ -36,7 +36,7 @@ class SessionsView(Endpoint):
     )
     def get(self, request: Request) -> Response:
         given = self.query(SessionsQuery)
-        rows = lookups.sessions(self.tenant).filter(end_user__external_id=given["user_id"])
+        rows = lookups.sessions(self.tenant).filter(end_user__in=EndUser.objects.called(self.tenant, given["user_id"]))
         if given.get("agent_id"):
             rows = rows.filter(agent_id=given["agent_id"])
         return self.listed(rows, SessionSerializer, given=given)
