@@ -36,7 +36,12 @@ from memories.curation.merging_facts import (
     preview_merge,
     undo_merge,
 )
-from memories.curation.people import person_for_writing, update_person
+from memories.curation.people import (
+    add_person,
+    change_external_id,
+    person_for_writing,
+    update_person,
+)
 from memories.curation.powers import (
     Powers,
     powers_of,
@@ -44,6 +49,18 @@ from memories.curation.powers import (
 )
 from memories.curation.preferences import (
     set_preferences,
+)
+from memories.curation.merging import (
+    MergePreview,
+    merge_people,
+    preview_merge,
+)
+from memories.curation.merging_profile import (
+    Fate,
+)
+from memories.curation.merging_undo import (
+    may_undo_merge,
+    undo_merge,
 )
 from memories.curation.profile import (
     drop_proposed_section,
@@ -79,16 +96,19 @@ __all__ = [
     "FactDraft",
     "OperatorDraft",
     "Powers",
+    "Fate",
     "MergePreview",
     "Preview",
     "Seen",
     "Selector",
     "add_fact",
     "add_operator",
+    "add_person",
     "approve_edited",
     "approve_fact",
     "approve_item",
     "authenticate_key",
+    "change_external_id",
     "choices_of",
     "confirm_decay",
     "correct_fact",
@@ -114,7 +134,9 @@ __all__ = [
     "lock_fact",
     "may_undo",
     "merge_facts",
+    "may_undo_merge",
     "merge_items",
+    "merge_people",
     "person_for_writing",
     "pin_episode",
     "powers_of",

@@ -88,9 +88,7 @@ def merge_people(
     return patiently(lambda: _merge(survivor, merged, changes, seen))
 
 
-def _merge(
-    survivor: uuid.UUID, merged: uuid.UUID, decided: ChangeSet, seen: tuple[int, int] | None
-) -> PersonMerge:
+def _merge(survivor: uuid.UUID, merged: uuid.UUID, decided: ChangeSet, seen: tuple[int, int] | None) -> PersonMerge:
     # Its own: an attempt that had to give way leaves no trace in the next.
     changes = ChangeSet(actor=decided.actor, now=decided.now, reason=decided.reason, id=decided.id)
     pair = lock(survivor, merged)

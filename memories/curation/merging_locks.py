@@ -95,6 +95,6 @@ def begin_anew(pair: Pair) -> None:
 
 def _lock_sessions(*people: uuid.UUID) -> set[uuid.UUID]:
     rows = SessionQueue.objects.select_for_update(of=("self", "session")).filter(session__end_user__in=people)
-    locked = list(rows.select_related("session").order_by("pk").values_list("pk", flat=True))
+    locked = {row.pk for row in rows.select_related("session").order_by("pk")}
     list(WorkingMemory.objects.select_for_update(of=("self",)).filter(pk__in=locked).order_by("pk").values_list("pk"))
-    return set(locked)
+    return locked

@@ -100,7 +100,9 @@ def move_questions(*, frm: EndUser, to: EndUser) -> int:
     items = ReviewItem.objects.filter(end_user=frm)
     about = [items.filter(**{f"{name}__end_user": to}) for name in ("fact", "episode", "proposed_section")]
     about.append(items.filter(fact=None, known__end_user=to))
-    return sum(ReviewItem.objects.filter(pk__in=list(rows.values_list("pk", flat=True))).update(end_user=to) for rows in about)
+    return sum(
+        ReviewItem.objects.filter(pk__in=list(rows.values_list("pk", flat=True))).update(end_user=to) for rows in about
+    )
 
 
 def move_refusals(merge: PersonMerge, *, frm: EndUser, to: EndUser) -> int:

@@ -17,9 +17,7 @@ _DIGITS = 12
 
 def same_ids(survivor: EndUser, merged: EndUser) -> QuerySet[Session]:
     """Sessions of the merged person whose id and agent the survivor has as well."""
-    ours = Session.objects.filter(
-        end_user=survivor, agent_id=OuterRef("agent_id"), external_id=OuterRef("external_id")
-    )
+    ours = Session.objects.filter(end_user=survivor, agent_id=OuterRef("agent_id"), external_id=OuterRef("external_id"))
     return Session.objects.filter(Exists(ours), end_user=merged)
 
 

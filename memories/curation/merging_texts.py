@@ -26,10 +26,12 @@ def same_texts(person: EndUser, other: EndUser) -> QuerySet[Fact]:
 
 
 def same_keys(survivor: EndUser, merged: EndUser) -> list[tuple[uuid.UUID, uuid.UUID]]:
-    """(theirs, ours) of active facts about one key with different texts: what to ask about once they are one person's."""
+    """(theirs, ours) of active facts about one key with different texts: to be asked about once they are one person's."""
     ours, theirs = (_keyed(person) for person in (survivor, merged))
     pairs = [pair for key in theirs.keys() & ours.keys() for pair in product(theirs[key].items(), ours[key].items())]
-    return sorted((their_id, our_id) for (their_id, theirs_says), (our_id, ours_says) in pairs if theirs_says != ours_says)
+    return sorted(
+        (their_id, our_id) for (their_id, theirs_says), (our_id, ours_says) in pairs if theirs_says != ours_says
+    )
 
 
 def ruled_out(survivor: EndUser, merged: EndUser) -> list[uuid.UUID]:

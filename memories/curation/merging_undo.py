@@ -4,7 +4,6 @@ import uuid
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from memories import audit
@@ -27,6 +26,7 @@ from memories.models import (
     Session,
     Status,
 )
+from memories.pipeline import review_items
 
 VERB = "undo"
 State = ReviewItem.State
@@ -46,9 +46,9 @@ def undo_merge(*, merge_id: uuid.UUID, actor: Actor, now: datetime, reason: str 
 
 def may_undo_merge(merge: PersonMerge) -> bool:
     """Whether it is the last of its survivor, and not undone: they are taken back in the order last to first."""
-    later = PersonMerge.objects.filter(survivor=merge.survivor_id, undone_at=None, created_at__gte=merge.created_at)
+    later = PersonMerge.objects.filter(survivor=merge.survivor_id, undone_at=None, pk__gt=merge.pk)
     onwards = PersonMerge.objects.filter(merged=merge.survivor_id, undone_at=None)
-    return merge.undone_at is None and not later.exclude(pk=merge.pk).exists() and not onwards.exists()
+    return merge.undone_at is None and not later.exists() and not onwards.exists()
 
 
 def _undo(merge_id: uuid.UUID, decided: ChangeSet) -> PersonMerge:
@@ -80,12 +80,10 @@ def _part(pair: Pair, merge: PersonMerge, changes: ChangeSet) -> dict[str, int]:
     kept = merging_profile.part(pair, merge, changes)
     _part_evidence(pair)
     kept += _put_back(merge, changes) + _let_hold_again(pair, changes)
-    _part_questions(pair)
+    _part_questions(pair, merge)
     move_questions(frm=survivor, to=merged)
     _return_refusals(pair, merge)
-    settled = ReviewItem.objects.filter(change_set=merge.pk, state=State.SETTLED)
-    item_states.reopen(settled.select_for_update(of=("self",)).order_by("pk"))
-    item_states.settle(changes)
+    _ask_again(merge, changes)
     return {"sessions": len(sessions), "facts": len(facts), "kept": kept}
 
 
@@ -152,17 +150,28 @@ def _changed(fact: Fact, changes: ChangeSet, state: dict[str, Any]) -> bool:
     return True
 
 
-def _part_questions(pair: Pair) -> None:
+def _part_questions(pair: Pair, merge: PersonMerge) -> None:
     """A question about a fact of the one and a fact of the other is none any more; a suggestion still waits."""
-    items = ReviewItem.objects.filter(end_user__in=pair.people).exclude(fact=None).exclude(known=None)
-    crossing = items.exclude(known__end_user=F("fact__end_user")).select_related("fact")
+    items = ReviewItem.objects.filter(end_user__in=pair.people).exclude(known=None)
+    asked = items.waiting().filter(reason=ReviewItem.Reason.OTHER_PERSON, created_at=merge.created_at)
+    asked.delete()
+    pairs = items.exclude(fact=None).select_related("fact")
+    crossing = pairs.exclude(known__end_user=F("fact__end_user"))
     for item in crossing.select_for_update(of=("self",)).order_by("pk"):
         if item.state == State.OPEN and not _waits_alone(item):
             item.delete()
             continue
         item.known, item.version = None, item.version + 1
-        with transaction.atomic():
-            item.save(update_fields=["known", "version"])
+        item.save(update_fields=["known", "version"])
+
+
+def _ask_again(merge: PersonMerge, changes: ChangeSet) -> None:
+    """What the merge settled waits again, as far as it still is a question."""
+    rows = ReviewItem.objects.filter(change_set=merge.pk, state=State.SETTLED)
+    settled = list(rows.select_for_update(of=("self",)).order_by("pk"))
+    item_states.reopen(settled)
+    touched = [pk for item in settled for pk in (item.fact_id, item.known_id) if pk]
+    review_items.settle([*touched, *map(uuid.UUID, changes.versions)], now=changes.now)
 
 
 def _waits_alone(item: ReviewItem) -> bool:

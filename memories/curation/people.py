@@ -72,14 +72,14 @@ def add_person(
     return person
 
 
-def change_external_id(
-    *, end_user: EndUser, external_id: str, keeps_old: bool, actor: Actor, now: datetime
-) -> EndUser:
+def change_external_id(*, end_user: EndUser, external_id: str, keeps_old: bool, actor: Actor, now: datetime) -> EndUser:
     """Call the person by another id from now on; `end_user` is as whoever asks for it saw them.
 
     With `keeps_old` the old id leads to the person as well. Without, it is nobody's: the next turn under it makes a new
     person, and facts that were for the old id alone are for the new one. An id that leads here already can be taken.
-    Errors: InvalidInput, PersonExists, PreconditionFailed (another id by now), PersonRestricted, PersonMerged, NotFound.
+
+    Errors: InvalidInput, PersonExists, PreconditionFailed (another id by now), PersonRestricted, PersonMerged,
+    NotFound.
     """
     check_id(external_id)
     old = end_user.external_id
@@ -129,7 +129,7 @@ def _locked(end_user: EndUser, old: str, *, with_readers: bool) -> EndUser:
 
 
 def _free(external_id: str, person: EndUser) -> None:
-    """Take an id back that merely leads to this person; one of somebody who was merged is theirs until that is undone."""
+    """Take an id back that merely leads to this person; that of somebody who was merged stays theirs."""
     holder = EndUser.objects.filter(tenant=person.tenant, external_id=external_id).first()
     if holder is None:
         return

@@ -60,7 +60,8 @@ class MergeEntry(models.Model):
         ordering = ["id"]
         constraints = [
             models.CheckConstraint(
-                name="merge_entry_of_one", condition=Q(uuid=None, number__isnull=False) | Q(number=None, uuid__isnull=False)
+                name="merge_entry_of_one",
+                condition=Q(uuid=None, number__isnull=False) | Q(number=None, uuid__isnull=False),
             ),
         ]
         indexes = [

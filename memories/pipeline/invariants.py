@@ -11,7 +11,7 @@ from django.db.models import Exists, F, OuterRef
 from memories import conf
 from memories.models import ExtractionRun, Fact, Role, Tenant, Turn
 from memories.models.folding import text_digest
-from memories.pipeline import window_invariants
+from memories.pipeline import owner_invariants, window_invariants
 from memories.pipeline.feed import fed
 
 SHOWN_IDS = 20
@@ -51,22 +51,6 @@ DISARMED = """
         SELECT 1 FROM memories_turn t
         WHERE t.session_id = q.session_id AND t.number > q.extracted_number AND t.role = 'user'
     )
-"""
-OWNERS = """
-    SELECT x.id FROM (
-        SELECT id, tenant_id, end_user_id FROM memories_session
-        UNION ALL SELECT id, tenant_id, end_user_id FROM memories_turn
-        UNION ALL SELECT id, tenant_id, end_user_id FROM memories_fact
-        UNION ALL SELECT id, tenant_id, end_user_id FROM memories_profilesection
-        UNION ALL SELECT id, tenant_id, end_user_id FROM memories_extractionrun
-    ) x JOIN memories_enduser p ON p.id = x.end_user_id
-    WHERE x.tenant_id <> p.tenant_id
-    UNION ALL
-    SELECT x.id FROM (
-        SELECT id, session_id, end_user_id FROM memories_turn
-        UNION ALL SELECT id, session_id, end_user_id FROM memories_extractionrun
-    ) x JOIN memories_session s ON s.id = x.session_id
-    WHERE x.end_user_id <> s.end_user_id
 """
 EVIDENCE = """
     SELECT DISTINCT f.id FROM memories_factevidence e
@@ -225,7 +209,12 @@ INVARIANTS = (
     Invariant("runs_below", "No committed extraction reaches beyond the watermark.", _rows(RUNS_BEYOND)),
     Invariant("turns_covered", "Every fed turn up to the watermark is in a committed extraction.", _uncovered),
     Invariant("armed", "A session with user turns to extract is due or parked.", _disarmed),
-    Invariant("owners", "Every row has the tenant of its person and the person of its session.", _rows(OWNERS)),
+    Invariant(
+        "owners",
+        "Every row has the tenant of its person and the person of its session.",
+        _rows(owner_invariants.OWNERS),
+    ),
+    Invariant("names", "What leads to somebody else has nothing that is served.", _rows(owner_invariants.NAMES)),
     Invariant("evidence", "Facts rest on turns of their own tenant and person.", _rows(EVIDENCE)),
     Invariant("sources", "Every extracted fact cites a turn.", _rows(SOURCES)),
     Invariant("hashes", "Every fact's hash is that of its text.", _misfiled),

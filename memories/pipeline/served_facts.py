@@ -26,7 +26,7 @@ _GATES = """
     status = 'active' AND (expires_at IS NULL OR expires_at > %(now)s) AND confidence >= %(least)s
     AND (agent_id = '' OR agent_id = %(agent)s OR scope <> 'private')
     AND (allowed_users = '{}' OR allowed_users && (ARRAY[%(user)s]::varchar[] || ARRAY(
-        SELECT named.external_id FROM memories_enduser named WHERE named.id = %(person)s OR named.merged_into_id = %(person)s
+        SELECT external_id FROM memories_enduser WHERE id = %(person)s OR merged_into_id = %(person)s
     )))
     AND (allowed_roles = '{}' OR allowed_roles && %(roles)s::varchar[])
 """

@@ -70,9 +70,11 @@ def rows_of(space: EmbeddingSpace, turns: Sequence[Any], vectors: Vectors) -> li
 
 
 def present(turns: Sequence[Any]) -> set[uuid.UUID]:
-    """Those of the turns that are still there, locked; one that somebody changes or deletes counts as absent."""
+    """Those of the turns that are still there and their person's, locked; one that somebody changes or deletes counts
+    as absent."""
     rows = Turn.objects.filter(pk__in=[turn.pk for turn in turns]).order_by()
-    return set(rows.select_for_update(skip_locked=True, no_key=True).values_list("pk", flat=True))
+    locked = dict(rows.select_for_update(skip_locked=True, no_key=True).values_list("pk", "end_user"))
+    return {turn.pk for turn in turns if locked.get(turn.pk) == turn.end_user_id}
 
 
 def _gather(passing_over: Collection[uuid.UUID]) -> list[Stretch]:

@@ -24,9 +24,11 @@ class Store:
     fields: tuple[str, ...]
 
     def rows_of(self, person: EndUser) -> QuerySet[models.Model]:
-        """The rows that are about this person."""
+        """The rows that are about this person, and about the names that lead to them."""
         model: type[models.Model] = apps.get_model(self.model)
-        return model._default_manager.filter(**{self.path: person.pk})
+        rows = model._default_manager.filter(**{f"{self.path}__in": EndUser.objects.behind(person).values("pk")})
+        # A row may tell of both.
+        return model._default_manager.filter(pk__in=rows.values("pk"))
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ STORES = (
     Store("memories.EpisodeVector", "end_user", ("language", "vector", "text_digest")),
     Store("memories.ProfileSection", "end_user", ("summary",)),
     Store("memories.ExtractionRun", "end_user", ()),
+    Store("memories.PersonMerge", "survivor", ()),
     Store("memories.IdempotencyRecord", "end_users", ("body", "key_digest", "request_digest")),
 )  # fmt: skip
 
@@ -106,6 +109,8 @@ WAIVERS = (
     Waiver("memories.ModelUse", "sums of a tenant's day"),
     Waiver("memories.Batch", "a verb, counts and times"),
     Waiver("memories.BatchEntry", _OUR_IDS),
+    Waiver("memories.PersonMerge", "counts by code and names of fields", ("counts", "taken")),
+    Waiver("memories.MergeEntry", _OUR_IDS),
     Waiver("memories.AuditEvent", _OUR_IDS),
     Waiver("memories.EmbeddingSpace", "names a model; counts, times and codes"),
     Waiver("memories.EndpointState", "counts, times and the id of a session"),
