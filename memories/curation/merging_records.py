@@ -37,8 +37,9 @@ def part(pair: Pair, merge: PersonMerge, *, now: datetime) -> None:
     """Undo it; a field that somebody wrote since stays as it is."""
     survivor, merged = pair.people
     given = [name for name in merge.taken if getattr(survivor, name) == getattr(merged, name)]
+    unwritten = EndUser()
     for name in given:
-        setattr(survivor, name, EndUser._meta.get_field(name).get_default())
+        setattr(survivor, name, getattr(unwritten, name))
     survivor.save(update_fields=given)
     EndUser.objects.filter(pk__in=noted(merge, Kind.NAME), merged_into=survivor).update(merged_into=merged)
     merged.merged_into = None

@@ -77,12 +77,12 @@ def note(merge: PersonMerge, kind: Kind, ids: Iterable[uuid.UUID | int]) -> int:
     return len(named)
 
 
-def noted(merge: PersonMerge, *kinds: Kind) -> QuerySet[MergeEntry, uuid.UUID]:
+def noted(merge: PersonMerge, *kinds: Kind) -> QuerySet[MergeEntry, Any]:
     """The ids of these rows, as a subquery."""
     return merge.entries.order_by().filter(kind__in=kinds).values_list("uuid", flat=True)
 
 
-def noted_numbers(merge: PersonMerge, *kinds: Kind) -> QuerySet[MergeEntry, int]:
+def noted_numbers(merge: PersonMerge, *kinds: Kind) -> QuerySet[MergeEntry, Any]:
     """The same for rows that are numbered."""
     return merge.entries.order_by().filter(kind__in=kinds).values_list("number", flat=True)
 

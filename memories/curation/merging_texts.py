@@ -26,7 +26,7 @@ def same_texts(person: EndUser, other: EndUser) -> QuerySet[Fact]:
 
 
 def same_keys(survivor: EndUser, merged: EndUser) -> list[tuple[uuid.UUID, uuid.UUID]]:
-    """(theirs, ours) of active facts about one key with different texts: to be asked about once they are one person's."""
+    """(theirs, ours) of active facts about one key with different texts: a question, once they are one person's."""
     ours, theirs = (_keyed(person) for person in (survivor, merged))
     pairs = [pair for key in theirs.keys() & ours.keys() for pair in product(theirs[key].items(), ours[key].items())]
     return sorted(

@@ -152,8 +152,7 @@ def _facts(person: EndUser, search: Search, *, now: datetime) -> list[Measured]:
     if not search.filters.narrows_facts:
         return served_facts.measured(person, asker, rules=rules, now=now)
     facts = Fact.objects.active(now=now).filter(confidence__gte=rules.served_confidence)
-    who = {"user_id": asker.user_id, "person": person, "agent_id": asker.agent_id, "roles": list(asker.roles)}
-    visible = facts.visible_to(**who)
+    visible = facts.visible_to(user_id=asker.user_id, agent_id=asker.agent_id, roles=list(asker.roles), person=person)
     narrowed = found_facts.narrowed(visible, search.filters)
     own = narrowed.of(person.tenant, person)
     # Sessions are named by each person's application: those of others are not meant.

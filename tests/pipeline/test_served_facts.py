@@ -64,7 +64,12 @@ def published(tenant: Tenant) -> None:
 def test_both_serve_the_same(person: EndUser, asker: Asker) -> None:
     rules = conf.rules(person.tenant)
     facts = Fact.objects.active(now=NOW).filter(confidence__gte=rules.served_confidence)
-    who = {"user_id": asker.user_id, "person": person, "agent_id": asker.agent_id, "roles": list(asker.roles)}
+    who: dict[str, Any] = {
+        "user_id": asker.user_id,
+        "person": person,
+        "agent_id": asker.agent_id,
+        "roles": list(asker.roles),
+    }
     seen = facts.visible_to(**who)
     own, public = seen.of(person.tenant, person), seen.public_beside(person.tenant, person)
     expected = [fact.pk for fact in sorted((*own, *public), key=lambda fact: (fact.created_at, fact.pk), reverse=True)]
