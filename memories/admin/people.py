@@ -18,6 +18,7 @@ from memories import curation
 from memories.admin import cells, timeline
 from memories.admin.columns import column
 from memories.admin.fields import LineField, check_language, check_zone
+from memories.admin.merging import MergingPages
 from memories.admin.page import VerbForm
 from memories.admin.person_views import MEMORY, tabs
 from memories.admin.profile_page import ProfilePages, sections
@@ -75,7 +76,7 @@ class PersonForm(VerbForm):
         return f"{said}{CUT_OUT if cut else ''}"
 
 
-class PersonPage(SeenPages, ProfilePages, SessionsOfPerson):
+class PersonPage(MergingPages, SeenPages, ProfilePages, SessionsOfPerson):
     page_template = "memories/person_timeline.html"
     verbs: ClassVar[dict[str, type[VerbForm]]] = {"update": PersonForm, **ProfilePages.verbs}
     list_display = ("person", "tenant", "facts_active", "sessions_held", "seen")

@@ -1,0 +1,109 @@
+"""A person added by hand, and another id for one."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from memories.models import EndUser, Tenant
+from tests import factories
+from tests.admin.conftest import signed_in
+from tests.admin.pages import list_of, page_of, text_of
+
+
+@pytest.fixture
+def tenant(db: None) -> Tenant:
+    return factories.tenant()
+
+
+@pytest.fixture
+def address(db: None) -> str:
+    return reverse("admin:memories_enduser_add")
+
+
+def given(tenant: Tenant, **over: Any) -> dict[str, Any]:
+    return {"tenant": tenant.pk, "external_id": "u-1", "display_name": "Anna", **over}
+
+
+class TestAdding:
+    def test_the_list_leads_to_the_form_and_it_to_the_person(self, admin: Client, tenant: Tenant, address: str) -> None:
+        assert address in text_of(admin.get(list_of(EndUser)))
+        done: Any = admin.post(address, given(tenant, language="zh-CN", time_zone="Asia/Shanghai"))
+        person = EndUser.objects.get()
+        assert (done.status_code, done.url) == (302, page_of(person))
+        assert (person.external_id, person.display_name, person.language) == ("u-1", "Anna", "zh-CN")
+
+    @pytest.mark.parametrize(
+        "over",
+        [
+            {"external_id": ""},
+            {"external_id": "a\x07b"},
+            {"external_id": "x" * 256},
+            {"time_zone": "Mars"},
+            {"tenant": ""},
+        ],
+    )
+    def test_what_is_no_id_is_told_beside_its_field(
+        self, admin: Client, tenant: Tenant, address: str, over: dict[str, Any]
+    ) -> None:
+        page = admin.post(address, {**given(tenant), **over})
+        assert (page.status_code, "Anna" in text_of(page)) == (400, True)
+        assert not EndUser.objects.exists()
+
+    def test_somebody_who_is_there_is_not_made_again(self, admin: Client, tenant: Tenant, address: str) -> None:
+        factories.end_user(tenant, external_id="u-1")
+        page = admin.post(address, given(tenant))
+        assert (page.status_code, "has this id" in text_of(page), EndUser.objects.count()) == (409, True, 1)
+
+    def test_an_operator_adds_within_reach(self, tenant: Tenant, address: str) -> None:
+        limited = factories.operator(all_tenants=False)
+        limited.tenants.add(factories.tenant())
+        client = signed_in(limited)
+        assert tenant.slug not in text_of(client.get(address))
+        assert client.post(address, given(tenant)).status_code == 400
+        limited.tenants.add(tenant)
+        assert client.post(address, given(tenant)).status_code == 302
+
+    def test_who_may(self, staff_who_may: Callable[..., Client], tenant: Tenant, address: str) -> None:
+        assert staff_who_may("view_enduser", "change_enduser").get(address).status_code == 403
+        assert staff_who_may("view_enduser", "add_enduser").get(address).status_code == 200
+
+
+class TestChangingAnId:
+    @pytest.fixture
+    def person(self, tenant: Tenant) -> EndUser:
+        return factories.end_user(tenant, external_id="old-1")
+
+    def wish(self, **over: Any) -> dict[str, Any]:
+        return {"was": "old-1", "external_id": "new-1", "keeps_old": "on", **over}
+
+    def test_the_page_says_what_it_means_and_the_id_changes(self, admin: Client, person: EndUser) -> None:
+        address = page_of(person, "change_id")
+        assert address in text_of(admin.get(page_of(person)))
+        assert "makes a new person" in text_of(admin.get(address))
+        done: Any = admin.post(address, self.wish())
+        assert (done.status_code, done.url) == (302, page_of(person))
+        assert {one.external_id: one.merged_into_id for one in EndUser.objects.all()} == {
+            "new-1": None,
+            "old-1": person.pk,
+        }
+        assert "old-1" in text_of(admin.get(address))
+
+    def test_one_that_somebody_has_is_refused_and_nothing_typed_is_lost(self, admin: Client, person: EndUser) -> None:
+        factories.end_user(person.tenant, external_id="new-1")
+        page = admin.post(page_of(person, "change_id"), self.wish())
+        assert (page.status_code, 'value="new-1"' in text_of(page)) == (409, True)
+
+    def test_another_operators_change_is_to_be_seen_first(self, admin: Client, person: EndUser) -> None:
+        EndUser.objects.update(external_id="theirs")
+        page = admin.post(page_of(person, "change_id"), self.wish())
+        assert (page.status_code, 'name="was" value="theirs"' in text_of(page)) == (412, True)
+        assert "look again" in text_of(page)
+        assert EndUser.objects.get().external_id == "theirs"
+
+    def test_who_may(self, staff_who_may: Callable[..., Client], person: EndUser) -> None:
+        client = staff_who_may("view_enduser")
+        assert client.get(page_of(person, "change_id")).status_code == 403
+        assert page_of(person, "change_id") not in text_of(client.get(page_of(person)))
