@@ -24,6 +24,7 @@ from memories.models import (
     ProfileRevision,
     ProfileSection,
     ReviewItem,
+    SavedFilter,
     Scope,
     Session,
     Tenant,
@@ -180,6 +181,11 @@ def poor_episode(of: Session, summary: str = "The user asked a question", **over
     given = {"status": "pending", "quality": 0.3, "flaws": ["boilerplate"], **over}
     row = episode(of, summary, **given)
     return review_item(None, episode=row, kind="poor_episode", reason="poor_quality")
+
+
+def saved_filter(of: Operator, **over: Any) -> SavedFilter:
+    given = {"model": "Fact", "name": "Mine", "choices": {"tab": "pinned"}, "created_at": NOW, **over}
+    return SavedFilter.objects.create(operator=of, **given)
 
 
 def operator(**over: Any) -> Operator:

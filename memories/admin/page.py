@@ -1,5 +1,6 @@
 """What every page shares: nothing is deleted or bulk-edited by raw forms, 25 rows, and verbs as small POST forms."""
 
+import uuid
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -8,20 +9,22 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
-from unfold.views import ChangeList
 
-from memories.admin import fresh
+from memories.admin import export, fresh, saved_filters
+from memories.admin.lists import HubChangeList
 from memories.admin.reach import TenantFilter, within
 from memories.audit import Actor
 from memories.exceptions import MemoryHubError, PreconditionFailed
 from memories.models import Operator
 
-LOOK_AGAIN = "Somebody changed this meanwhile: look again. What you typed is kept; sending it again applies it."
+LOOK_AGAIN = _("Somebody changed this meanwhile: look again. What you typed is kept; sending it again applies it.")
 
 
 def actor_of(request: HttpRequest) -> Actor:
@@ -36,14 +39,6 @@ def url_of(record: Model, name: str = "change") -> str:
     return reverse(f"admin:{record._meta.app_label}_{record._meta.model_name}_{name}", args=[record.pk])
 
 
-class HubChangeList(ChangeList):  # type: ignore[misc]  # Unfold has no types
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        if not (self.query or self.has_active_filters):
-            # Everything is shown: the header needs no "show all".
-            self.full_result_count = self.result_count
-
-
 class Page(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     actions = None
     # A link from a searched list would carry the search, perhaps a name, into the address of every record.
@@ -52,7 +47,8 @@ class Page(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     list_max_show_all = 25
     # The count of the whole table beside the filtered one: a query and, on big tables, a slow one.
     show_full_result_count = False
-    empty_title: str | Promise = "Nothing here yet"
+    list_before_template = "memories/list_tabs.html"
+    empty_title: str | Promise = _("Nothing here yet")
     empty_hint: str | Promise = ""
     # From a row to its tenant; None: rows of no tenant, for whoever has the permission.
     tenant_path: ClassVar[str | None] = "tenant"
@@ -71,7 +67,29 @@ class Page(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
         if "\x00" in "".join(value for values in dict(request.GET).values() for value in map(str, values)):
             # No text in PostgreSQL holds it, and a filter that asks for it would be a server error.
             return HttpResponse(status=400)
-        return super().changelist_view(request, extra_context)  # type: ignore[no-any-return]
+        extra = {"may_export": export.may(self, request), **(extra_context or {})}
+        return super().changelist_view(request, extra)  # type: ignore[no-any-return]
+
+    def get_urls(self) -> list[URLPattern]:
+        return [*self._list_urls(), *super().get_urls()]
+
+    def _list_urls(self) -> list[URLPattern]:
+        """The acts of a list, before the address of a record can be taken for one of them."""
+        name, view = f"{self.opts.app_label}_{self.opts.model_name}", self.admin_site.admin_view
+        return [
+            path("save-filter/", view(self.save_filter), name=f"{name}_save_filter"),
+            path("forget-filter/<uuid:filter_id>/", view(self.forget_filter), name=f"{name}_forget_filter"),
+            path("export/", view(self.export), name=f"{name}_export"),
+        ]
+
+    def save_filter(self, request: HttpRequest) -> HttpResponse:
+        return saved_filters.save(self, request, actor=actor_of(request))
+
+    def forget_filter(self, request: HttpRequest, filter_id: uuid.UUID) -> HttpResponse:
+        return saved_filters.forget(self, request, filter_id, actor=actor_of(request))
+
+    def export(self, request: HttpRequest) -> HttpResponseBase:
+        return export.answer(self, request, actor=actor_of(request))
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False

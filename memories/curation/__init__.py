@@ -15,7 +15,15 @@ from memories.curation.episodes import (
     restore_episode,
     unpin_episode,
 )
-from memories.curation.fact_batches import expire_facts, forget_facts, pin_facts, undo_facts
+from memories.curation.fact_batches import (
+    expire_facts,
+    forget_facts,
+    pin_facts,
+    undo_facts,
+)
+from memories.curation.exports import (
+    note_export,
+)
 from memories.curation.facts import correct_fact, delete_fact, edit_fact, forget_fact, restore_fact
 from memories.curation.feedback import give_feedback
 from memories.curation.forgetting import confirm_decay, is_confirmable, run_decay
@@ -77,6 +85,7 @@ from memories.curation.review_decisions import approve_edited, approve_item, kee
 from memories.curation.rollback import Preview, preview_rollback, roll_back, undo_rollback
 from memories.curation.rollback_selection import Selector
 from memories.curation.runs import retry_extraction, retry_working_memory
+from memories.curation.saved_filters import forget_filter, save_filter
 from memories.curation.sessions import delete_session, facts_of_session
 from memories.curation.sign_ins import (
     sweep_sign_ins,
@@ -127,6 +136,7 @@ __all__ = [
     "forget_episode",
     "forget_fact",
     "forget_facts",
+    "forget_filter",
     "give_feedback",
     "import_document",
     "is_confirmable",
@@ -137,6 +147,7 @@ __all__ = [
     "may_undo_merge",
     "merge_items",
     "merge_people",
+    "note_export",
     "person_for_writing",
     "pin_episode",
     "powers_of",
@@ -159,6 +170,7 @@ __all__ = [
     "roll_back",
     "run_decay",
     "save_group",
+    "save_filter",
     "save_tenant",
     "seen_of",
     "set_password",

@@ -29,7 +29,12 @@ from memories.models.refusals import FactRefusal
 from memories.models.review import ReviewItem
 from memories.models.revisions import FactRevision, ProfileRevision
 from memories.models.runs import ExtractionRun
-from memories.models.spending import ModelUse
+from memories.models.spending import (
+    ModelUse,
+)
+from memories.models.saved_filters import (
+    SavedFilter,
+)
 from memories.models.tenants import Tenant
 from memories.models.throttles import ThrottleCounter
 from memories.models.workers import EndpointState, WorkerHeartbeat, WorkerKind
@@ -72,6 +77,7 @@ __all__ = [
     "RelationType",
     "ReviewItem",
     "Role",
+    "SavedFilter",
     "Scope",
     "Section",
     "Session",

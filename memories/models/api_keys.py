@@ -24,6 +24,15 @@ class APIKey(models.Model):
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+    successor = models.OneToOneField(
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="predecessor",
+        editable=False,
+        help_text="The key that it was rotated to.",
+    )
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="To the nearest five minutes.")
 
     class Meta:

@@ -111,6 +111,7 @@ WAIVERS = (
     Waiver("memories.BatchEntry", _OUR_IDS),
     Waiver("memories.PersonMerge", "counts by code and names of fields", ("counts", "taken")),
     Waiver("memories.MergeEntry", _OUR_IDS),
+    Waiver("memories.SavedFilter", "a name by staff and the choices of a list's filters; nothing searched for"),
     Waiver("memories.AuditEvent", _OUR_IDS),
     Waiver("memories.EmbeddingSpace", "names a model; counts, times and codes"),
     Waiver("memories.EndpointState", "counts, times and the id of a session"),
