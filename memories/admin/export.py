@@ -20,7 +20,7 @@ from memories.admin.saved_filters import narrowed
 from memories.audit import Actor
 from memories.models import APIKey, AuditEvent, DecayPass, EndUser, Episode, ExtractionRun, Fact, Session, Tenant
 
-PERMISSION = "memories.export_lists"
+PERMISSION = "memories.export_tenant"
 MOST = 10_000
 # What is read from the database at a time.
 CHUNK = 500

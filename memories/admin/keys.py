@@ -9,34 +9,43 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
 
 from memories import curation
 from memories.admin import cells
 from memories.admin.columns import column
 from memories.admin.fields import DayInput, LineField
-from memories.admin.page import RecordPage, VerbForm, actor_of
+from memories.admin.key_rotation import RotatablePage
+from memories.admin.page import VerbForm, actor_of
 from memories.admin.reach import tenants_of
 from memories.admin.wording import KINDS
 from memories.audit import Actor
+from memories.exceptions import Conflict
 from memories.models import APIKey, Operator, Scope, Tenant
 
 
 class KeyForm(forms.Form):
     tenant = forms.ModelChoiceField(
-        Tenant.objects.none(), widget=UnfoldAdminSelectWidget, empty_label="Choose a tenant"
+        Tenant.objects.none(),
+        label=_("Tenant"),
+        widget=UnfoldAdminSelectWidget,
+        empty_label=_("Choose a tenant"),
     )
-    name = LineField(max_length=100, help_text="What uses it, like support-bot.")
+    name = LineField(max_length=100, label=_("Name"), help_text=_("What uses it, like support-bot."))
     scopes = forms.MultipleChoiceField(
+        label=_("Scopes"),
         choices=Scope.choices,
         initial=[Scope.INGEST, Scope.READ],
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
-        help_text="Give only what the application needs.",
+        help_text=_("Give only what the application needs."),
     )
     expires_on = forms.DateField(
         required=False,
+        label=_("Expires on"),
         widget=DayInput,
-        help_text="The key is refused from the start of this day in your time zone; empty: it does not expire.",
+        help_text=_("The key is refused from the start of this day in your time zone; empty: it does not expire."),
     )
 
     def __init__(self, *args: Any, operator: Operator | AnonymousUser, **kwargs: Any) -> None:
@@ -49,7 +58,7 @@ class KeyForm(forms.Form):
             return None
         moment = timezone.make_aware(datetime(day.year, day.month, day.day))  # noqa: DTZ001  (the operator's zone)
         if moment <= timezone.now():
-            raise forms.ValidationError("This day has begun already: name a later one.", code="past")
+            raise forms.ValidationError(gettext("This day has begun already: name a later one."), code="past")
         return moment
 
 
@@ -58,38 +67,39 @@ class RevokeForm(VerbForm):
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         curation.revoke_api_key(key=self.record, actor=actor, now=now)
-        return f"{self.record} is revoked: requests with it are answered 401 from now on."
+        said = gettext("%(key)s is revoked: requests with it are answered 401 from now on.")
+        return said % {"key": self.record}
 
 
-class KeyPage(RecordPage):
+class KeyPage(RotatablePage):
     page_template = "memories/key.html"
-    verbs: ClassVar[dict[str, type[VerbForm]]] = {"revoke": RevokeForm}
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {"revoke": RevokeForm, **RotatablePage.verbs}
     list_display = ("key", "tenant", "scopes_shown", "state", "used", "created")
     list_filter = ("tenant",)
-    list_select_related = ("tenant",)
+    list_select_related = ("tenant", "successor")
     search_fields = ("name", "prefix")
-    search_help_text = "Search by name or prefix"
+    search_help_text = _("Search by name or prefix")
     ordering = ("-created_at",)
-    empty_title = "No API keys yet"
-    empty_hint = "An application needs one to post turns and to read contexts."
+    empty_title = _("No API keys yet")
+    empty_hint = _("An application needs one to post turns and to read contexts.")
 
-    @column("Key")
+    @column(_("Key"))
     def key(self, key: APIKey) -> Any:
         return cells.two_lines(key.name or str(key), str(key) if key.name else "")
 
-    @column("Scopes")
+    @column(_("Scopes"))
     def scopes_shown(self, key: APIKey) -> str:
         return ", ".join(key.scopes)
 
-    @column("State", label=KINDS)
+    @column(_("State"), label=KINDS)
     def state(self, key: APIKey) -> str:
         return state_of(key, now=timezone.now())
 
-    @column("Last used", ordering="last_used_at")
+    @column(_("Last used"), ordering="last_used_at")
     def used(self, key: APIKey) -> Any:
         return cells.moment(key.last_used_at)
 
-    @column("Made", ordering="created_at")
+    @column(_("Made"), ordering="created_at")
     def created(self, key: APIKey) -> Any:
         return cells.moment(key.created_at)
 
@@ -97,7 +107,8 @@ class KeyPage(RecordPage):
         return request.user.has_perm("memories.add_apikey")
 
     def gather(self, request: HttpRequest, record: APIKey) -> dict[str, Any]:
-        return {"key": record, "state": state_of(record, now=timezone.now())}
+        state = state_of(record, now=timezone.now())
+        return {"key": record, "state": state, "predecessor": APIKey.objects.filter(successor=record).first()}
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -106,12 +117,20 @@ class KeyPage(RecordPage):
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = KeyForm(request.POST if request.method == "POST" else None, operator=request.user)
-        context = {**self.admin_site.each_context(request), "title": "New API key", "opts": self.opts, "form": form}
+        context = {
+            **self.admin_site.each_context(request),
+            "title": gettext("New API key"),
+            "opts": self.opts,
+            "form": form,
+        }
         if not form.is_valid():
             return TemplateResponse(request, "memories/key_add.html", context, status=400 if form.is_bound else 200)
-        key, plaintext = _create(form.cleaned_data, actor=actor_of(request), now=timezone.now())
-        shown = {**context, "title": "The new API key", "key": key, "plaintext": plaintext}
-        return TemplateResponse(request, "memories/key_shown.html", shown, headers={"Cache-Control": "no-store"})
+        try:
+            key, plaintext = _create(form.cleaned_data, actor=actor_of(request), now=timezone.now())
+        except Conflict as error:
+            form.add_error("tenant", error.detail)
+            return TemplateResponse(request, "memories/key_add.html", context, status=error.status)
+        return self.shown(request, key, plaintext)
 
 
 def state_of(key: APIKey, *, now: datetime) -> str:

@@ -12,7 +12,6 @@ from django.core.exceptions import FieldError, ValidationError
 from django.db.models import IntegerField, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.formats import number_format
 from unfold.views import ChangeList
 
 from memories.admin import tabs
@@ -42,7 +41,7 @@ class Shown:
 
     @property
     def counted(self) -> str:
-        return f"{number_format(COUNTED)}+" if self.count > COUNTED else number_format(self.count)
+        return f"{COUNTED:,}+" if self.count > COUNTED else f"{self.count:,}"
 
 
 class HubChangeList(ChangeList):  # type: ignore[misc]  # Unfold has no types

@@ -48,6 +48,8 @@ class Page(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     # The count of the whole table beside the filtered one: a query and, on big tables, a slow one.
     show_full_result_count = False
     list_before_template = "memories/list_tabs.html"
+    # Pages that belong to the list: title, icon, name of the address, permission.
+    list_links: ClassVar[tuple[tuple[str | Promise, str, str, str], ...]] = ()
     empty_title: str | Promise = _("Nothing here yet")
     empty_hint: str | Promise = ""
     # From a row to its tenant; None: rows of no tenant, for whoever has the permission.
@@ -67,7 +69,8 @@ class Page(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
         if "\x00" in "".join(value for values in dict(request.GET).values() for value in map(str, values)):
             # No text in PostgreSQL holds it, and a filter that asks for it would be a server error.
             return HttpResponse(status=400)
-        extra = {"may_export": export.may(self, request), **(extra_context or {})}
+        links = [link for link in self.list_links if request.user.has_perm(link[3])]
+        extra = {"may_export": export.may(self, request), "list_links": links, **(extra_context or {})}
         return super().changelist_view(request, extra)  # type: ignore[no-any-return]
 
     def get_urls(self) -> list[URLPattern]:
@@ -78,15 +81,15 @@ class Page(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
         name, view = f"{self.opts.app_label}_{self.opts.model_name}", self.admin_site.admin_view
         return [
             path("save-filter/", view(self.save_filter), name=f"{name}_save_filter"),
-            path("forget-filter/<uuid:filter_id>/", view(self.forget_filter), name=f"{name}_forget_filter"),
+            path("forget-filter/<uuid:object_id>/", view(self.forget_filter), name=f"{name}_forget_filter"),
             path("export/", view(self.export), name=f"{name}_export"),
         ]
 
     def save_filter(self, request: HttpRequest) -> HttpResponse:
         return saved_filters.save(self, request, actor=actor_of(request))
 
-    def forget_filter(self, request: HttpRequest, filter_id: uuid.UUID) -> HttpResponse:
-        return saved_filters.forget(self, request, filter_id, actor=actor_of(request))
+    def forget_filter(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+        return saved_filters.forget(self, request, object_id, actor=actor_of(request))
 
     def export(self, request: HttpRequest) -> HttpResponseBase:
         return export.answer(self, request, actor=actor_of(request))
@@ -197,11 +200,15 @@ class RecordPage(Page):
                 form.refuse(error)
                 status = error.status
             else:
-                messages.success(request, done)
-                return HttpResponseRedirect(form.leads_to())
+                return self.answer(request, form, done)
         record = self.find(request, object_id, may_change=True)
         form.see(record)
         return self.show(request, record, tried=form, status=status)
+
+    def answer(self, request: HttpRequest, form: VerbForm, done: str) -> HttpResponse:
+        """After a verb that was carried out."""
+        messages.success(request, done)
+        return HttpResponseRedirect(form.leads_to())
 
     def get_urls(self) -> list[URLPattern]:
         own = [self._verb_url(verb) for verb in self.verbs]

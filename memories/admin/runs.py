@@ -5,6 +5,8 @@ from typing import Any, ClassVar
 
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from memories import curation
 from memories.admin import cells
@@ -21,7 +23,8 @@ RETRIABLE = (ExtractionRun.Status.FAILED, ExtractionRun.Status.PARKED)
 class RetryForm(VerbForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         curation.retry_extraction(run=self.record, actor=actor, now=now)
-        return f"{self.record}: the batch is due now; a worker takes it within two seconds."
+        said = gettext("%(run)s: the batch is due now; a worker takes it within two seconds.")
+        return said % {"run": self.record}
 
 
 class RunPage(RecordPage):
@@ -31,38 +34,39 @@ class RunPage(RecordPage):
     list_filter = ("status", "tenant")
     list_select_related = ("end_user", "tenant", "session")
     ordering = ("-started_at", "-id")
-    empty_title = "No extraction has run yet"
-    empty_hint = "A run starts when a session has been quiet for a while and a language model is configured."
+    list_links = ((_("Parked work"), "refresh", "admin:parked", "memories.view_session"),)
+    empty_title = _("No extraction has run yet")
+    empty_hint = _("A run starts when a session has been quiet for a while and a language model is configured.")
 
-    @column("Started", ordering="started_at")
+    @column(_("Started"), ordering="started_at")
     def started(self, run: ExtractionRun) -> SafeString | str:
         return cells.moment(run.started_at)
 
-    @column("End user")
+    @column(_("End user"))
     def person(self, run: ExtractionRun) -> SafeString:
         return cells.person(run.end_user)
 
-    @column("Turns")
+    @column(_("Turns"))
     def turns(self, run: ExtractionRun) -> str:
         return f"{run.first_number}–{run.last_number}"
 
-    @column("Outcome", label=KINDS, ordering="status")
+    @column(_("Outcome"), label=KINDS, ordering="status")
     def state(self, run: ExtractionRun) -> str:
         return run.status
 
-    @column("Stored")
+    @column(_("Stored"))
     def stored(self, run: ExtractionRun) -> str:
         return str(run.outcome.get("stored", "–"))
 
-    @column("Model")
+    @column(_("Model"))
     def made_by(self, run: ExtractionRun) -> str:
         return run.extractor
 
-    @column("Tokens")
+    @column(_("Tokens"))
     def tokens(self, run: ExtractionRun) -> int:
         return run.prompt_tokens + run.completion_tokens
 
-    @column("Cost", ordering="cost")
+    @column(_("Cost"), ordering="cost")
     def cost_shown(self, run: ExtractionRun) -> str:
         return "–" if run.cost is None else f"${run.cost:.4f}"
 

@@ -10,6 +10,8 @@ from django.db.models.functions import Left, Length
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from memories import conf, curation
 from memories.admin import cells
@@ -42,17 +44,18 @@ EPISODES_SHOWN = 10
 class RetryForm(VerbForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         curation.retry_working_memory(session=self.record, actor=actor, now=now)
-        return f"{self.record}: its working memory is due now; a worker takes it within two seconds."
+        said = gettext("%(session)s: its working memory is due now; a worker takes it within two seconds.")
+        return said % {"session": self.record}
 
 
 class WindowFilter(SimpleListFilter):
     """Sessions whose working memory nobody tries any more."""
 
-    title = "working memory"
+    title = _("working memory")
     parameter_name = "window"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("parked", "Parked")]
+        return [("parked", gettext("Parked"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Session]) -> QuerySet[Session]:
         return queryset.filter(working_memory__parked_at__isnull=False) if self.value() == "parked" else queryset
@@ -65,28 +68,29 @@ class SessionPage(DeletablePage):
     list_filter = ("tenant", WindowFilter)
     list_select_related = ("end_user", "tenant", "queue", "working_memory")
     search_fields = ("external_id", "agent_id")
-    search_help_text = "Search by session or agent"
+    search_help_text = _("Search by session or agent")
     ordering = ("-last_turn_at", "-id")
-    empty_title = "No sessions yet"
-    empty_hint = "A session begins with the first turn that an application posts to it."
+    list_links = ((_("Parked work"), "refresh", "admin:parked", "memories.view_session"),)
+    empty_title = _("No sessions yet")
+    empty_hint = _("A session begins with the first turn that an application posts to it.")
 
-    @column("Session")
+    @column(_("Session"))
     def session(self, session: Session) -> SafeString:
         return cells.two_lines(session.external_id, session.agent_id)
 
-    @column("End user")
+    @column(_("End user"))
     def person(self, session: Session) -> SafeString:
         return cells.person(session.end_user)
 
-    @column("Extraction", label=KINDS)
+    @column(_("Extraction"), label=KINDS)
     def state(self, session: Session) -> str:
         return status_of(_queue(session), now=timezone.now()).status
 
-    @column("Last turn", ordering="last_turn_at")
+    @column(_("Last turn"), ordering="last_turn_at")
     def last_turn(self, session: Session) -> SafeString | str:
         return cells.moment(session.last_turn_at)
 
-    @column("Ended", ordering="ended_at")
+    @column(_("Ended"), ordering="ended_at")
     def ended(self, session: Session) -> SafeString | str:
         return cells.moment(session.ended_at)
 

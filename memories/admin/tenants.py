@@ -6,6 +6,8 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
 
 from memories import conf, curation
 from memories.admin import cells
@@ -13,7 +15,8 @@ from memories.admin.columns import column
 from memories.admin.fields import PhrasesField, check_zone
 from memories.admin.number_fields import number_fields, numbers_of, values_of
 from memories.admin.number_groups import number_groups
-from memories.admin.page import Page, actor_of
+from memories.admin.off_boarding import OffBoardingPage
+from memories.admin.page import actor_of
 from memories.admin.wording import CUT_OUT
 from memories.models import Operator, Tenant
 from memories.pipeline.signal_phrases import LONGEST, MOST_PHRASES, SHORTEST
@@ -25,10 +28,18 @@ WORDS = ("name", "extraction_guidance", "signal_phrases")
 
 class TenantForm(forms.ModelForm[Tenant]):
     signal_phrases = PhrasesField(
-        label="Signs",
-        help_text="One a line, like “correction: back to square one” or “goal: our target is … this year”. Kinds: "
-        f"{', '.join(KINDS)}. A kind that is named here is found by these phrases alone, in any case; at most "
-        f"{MOST_PHRASES} of {SHORTEST} to {LONGEST} characters. Empty: the hub's own patterns.",
+        label=_("Signs"),
+        help_text=format_lazy(
+            _(
+                "One a line, like “correction: back to square one” or “goal: our target is … this year”. "
+                "Kinds: {kinds}. A kind that is named here is found by these phrases alone, in any case; at most "
+                "{most} of {shortest} to {longest} characters. Empty: the hub's own patterns."
+            ),
+            kinds=", ".join(KINDS),
+            most=MOST_PHRASES,
+            shortest=SHORTEST,
+            longest=LONGEST,
+        ),
     )
 
     class Meta:
@@ -54,19 +65,19 @@ class TenantForm(forms.ModelForm[Tenant]):
         return data
 
 
-class TenantPage(Page):
+class TenantPage(OffBoardingPage):
     tenant_path = "pk"
     form = TenantForm
     change_form_template = "memories/tenant.html"
     list_display = ("slug", "name", "capture", "serve", "created")
     search_fields = ("slug", "name")
-    search_help_text = "Search by slug or name"
+    search_help_text = _("Search by slug or name")
     ordering = ("slug",)
-    empty_title = "No tenants yet"
-    empty_hint = "A tenant is an application that uses the hub; its API keys and end users belong to it."
+    empty_title = _("No tenants yet")
+    empty_hint = _("A tenant is an application that uses the hub; its API keys and end users belong to it.")
     fieldsets = (
         (None, {"fields": ("slug", "name", "time_zone", ("capture", "serve"))}),
-        ("What to remember", {"fields": ("extraction_guidance", "trust_assistant", "signal_phrases")}),
+        (_("What to remember"), {"fields": ("extraction_guidance", "trust_assistant", "signal_phrases")}),
     )
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -74,13 +85,15 @@ class TenantPage(Page):
         sees_all = isinstance(request.user, Operator) and request.user.all_tenants
         return sees_all and bool(super().has_add_permission(request))
 
-    @column("Made", ordering="created_at")
+    @column(_("Made"), ordering="created_at")
     def created(self, tenant: Tenant) -> Any:
         return cells.moment(tenant.created_at)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Tenant | None = None) -> tuple[str, ...]:
         # Commands and notes of other people name the slug.
-        return ("slug",) if obj else ()
+        if obj is None:
+            return ()
+        return ("slug", "capture", "serve") if obj.offboarded_at else ("slug",)
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **more: Any

@@ -70,6 +70,15 @@ from memories.curation.merging_undo import (
     may_undo_merge,
     undo_merge,
 )
+from memories.curation.off_boarding import (
+    OffBoarding,
+    off_board_tenant,
+    preview_off_boarding,
+    take_back_tenant,
+)
+from memories.curation.parking import (
+    retry_parked,
+)
 from memories.curation.profile import (
     drop_proposed_section,
     release_profile_section,
@@ -84,6 +93,7 @@ from memories.curation.review import approve_fact, reconsider_fact, reject_fact
 from memories.curation.review_decisions import approve_edited, approve_item, keep_both, merge_items, reject_item
 from memories.curation.rollback import Preview, preview_rollback, roll_back, undo_rollback
 from memories.curation.rollback_selection import Selector
+from memories.curation.rotation import put_off_end, rotate_api_key
 from memories.curation.runs import retry_extraction, retry_working_memory
 from memories.curation.saved_filters import forget_filter, save_filter
 from memories.curation.sessions import delete_session, facts_of_session
@@ -107,6 +117,7 @@ __all__ = [
     "Powers",
     "Fate",
     "MergePreview",
+    "OffBoarding",
     "Preview",
     "Seen",
     "Selector",
@@ -148,6 +159,7 @@ __all__ = [
     "merge_items",
     "merge_people",
     "note_export",
+    "off_board_tenant",
     "person_for_writing",
     "pin_episode",
     "powers_of",
@@ -155,8 +167,10 @@ __all__ = [
     "pin_fact",
     "pin_facts",
     "preview_merge",
+    "preview_off_boarding",
     "preview_rollback",
     "publish_fact",
+    "put_off_end",
     "reconsider_fact",
     "reject_fact",
     "reject_item",
@@ -165,9 +179,11 @@ __all__ = [
     "restore_fact",
     "restore_profile_section",
     "retry_extraction",
+    "retry_parked",
     "retry_working_memory",
     "revoke_api_key",
     "roll_back",
+    "rotate_api_key",
     "run_decay",
     "save_group",
     "save_filter",
@@ -178,6 +194,7 @@ __all__ = [
     "split_fact",
     "sweep_replays",
     "sweep_sign_ins",
+    "take_back_tenant",
     "take_proposed_section",
     "undo_decision",
     "undo_facts",

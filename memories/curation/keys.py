@@ -7,9 +7,11 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from memories import audit
 from memories.audit import Actor
+from memories.exceptions import Conflict
 from memories.models import APIKey, Tenant
 from memories.models.hand_written import columns_of, first, read, selected
 
@@ -30,10 +32,16 @@ _FIND = f"""
 def create_api_key(
     *, tenant: Tenant, name: str, scopes: list[str], actor: Actor, now: datetime, expires_at: datetime | None = None
 ) -> tuple[APIKey, str]:
-    """Make a key; the second value is the plaintext `mh_<prefix>_<secret>`, which is kept nowhere."""
+    """Make a key; the second value is the plaintext `mh_<prefix>_<secret>`, which is kept nowhere.
+
+    Errors: Conflict when the tenant is off-boarded.
+    """
     prefix = "".join(secrets.choice(_LETTERS) for _ in range(PREFIX_LENGTH))
     plaintext = f"mh_{prefix}_{secrets.token_urlsafe(SECRET_BYTES)}"
     with transaction.atomic():
+        # Locked, a tenant cannot be off-boarded past a key that is being made.
+        if Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk).offboarded_at:
+            raise Conflict(_("The tenant is off-boarded: take it back before you make a key for it."))
         key = APIKey.objects.create(
             tenant=tenant,
             name=name,

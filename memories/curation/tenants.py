@@ -13,7 +13,7 @@ from memories.pipeline.redaction import redact_message, redact_text
 
 _LONGEST_NAME = 200
 # Not a setting: whoever saves a form that was open for long must not turn them back.
-_NO_SETTING = ("id", "slug", "created_at", "decayed_on")
+_NO_SETTING = ("id", "slug", "created_at", "decayed_on", "offboarded_at", "before_offboarding")
 _SETTINGS = [field.name for field in Tenant._meta.concrete_fields if field.name not in _NO_SETTING]
 
 
@@ -33,6 +33,9 @@ def save_tenant(*, tenant: Tenant, actor: Actor, now: datetime) -> Tenant:
             tenant.save()
         else:
             new_words = known.extraction_guidance != tenant.extraction_guidance
+            if known.offboarded_at:
+                # A form that was open before it must not switch it on again.
+                tenant.capture = tenant.serve = False
             tenant.guidance_version = known.guidance_version + new_words
             tenant.save(update_fields=_SETTINGS)
         if known and conf.FADING.intersection(changed):

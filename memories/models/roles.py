@@ -15,7 +15,7 @@ EDIT = (
     "memories.change_extractionrun",
     "memories.view_decaypass", "memories.change_decaypass",
     "memories.view_apikey", "memories.add_apikey", "memories.change_apikey",
-    "memories.view_tenant",
+    "memories.view_tenant", "memories.export_tenant",
 )  # fmt: skip
 ADMINISTER = (
     "memories.add_tenant", "memories.change_tenant",
@@ -30,9 +30,12 @@ ROLES: dict[str, tuple[str, ...]] = {
     # Edits memories, makes and revokes keys of the own tenants.
     "operator": (*READ, *EDIT),
     # Handles privacy cases: reads all that there is of a person, edits none of it.
-    "dpo": (*READ, "memories.view_decaypass", "memories.view_tenant", "memories.view_auditevent"),
+    "dpo": (
+        *(*READ, "memories.view_decaypass", "memories.view_tenant", "memories.view_auditevent"),
+        "memories.export_tenant",
+    ),
     # Reads who did what, and nobody's memories.
-    "auditor": ("memories.view_auditevent",),
+    "auditor": ("memories.view_auditevent", "memories.export_tenant"),
     "administrator": (*READ, *EDIT, *ADMINISTER),
 }
 # What the admin asks for anywhere: the permissions that a group of one's own can have.

@@ -21,9 +21,8 @@ class SavedFilter(models.Model):
         ordering = ["name"]
         verbose_name = _("saved filter")
         verbose_name_plural = _("saved filters")
-        # Everybody's own: there is nothing to permit but the export of what a list shows.
+        # Everybody's own: there is nothing to permit.
         default_permissions = ()
-        permissions = [("export_lists", "Can export lists as CSV files")]
         constraints = [
             # Serves the tabs over a list, too.
             models.UniqueConstraint(fields=["operator", "model", "name"], name="saved_filter_once"),

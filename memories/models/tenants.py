@@ -34,6 +34,7 @@ class Tenant(models.Model):
 
     class Meta:
         ordering = ["slug"]
+        permissions = [("export_tenant", "Can export lists as CSV files")]
 
     def __str__(self) -> str:
         return self.slug

@@ -9,8 +9,8 @@ document.addEventListener("click", async (event) => {
   const label = button.querySelector("[data-copy-label]");
   try {
     await navigator.clipboard.writeText(field.value);
-    label.textContent = "Copied";
+    label.textContent = button.dataset.copied;
   } catch {
-    label.textContent = "Press Ctrl+C";
+    label.textContent = button.dataset.byHand;
   }
 });

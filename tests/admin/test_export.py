@@ -20,8 +20,8 @@ from tests.admin.test_reach import limited
 pytestmark = pytest.mark.django_db
 
 FORMULAS = [
-    "=1+1", "+1+1", "-1+cmd", "@SUM(A1)", "|calc", "%0A=1", "\t=1+1", "\r=1+1", "\n=1+1", " =1+1", "＝1+1", "＋1", "－1+1",
-    "＠SUM", '=HYPERLINK("http://x.test")', "=cmd|' /C calc'!A0",
+    "=1+1", "+1+1", "-1+cmd", "@SUM(A1)", "|calc", "%0A=1", "\t=1+1", "\r=1+1", "\n=1+1", " =1+1", "＝1+1", "＋1",
+    "－1+1", "＠SUM", '=HYPERLINK("http://x.test")', "=cmd|' /C calc'!A0",
 ]  # fmt: skip
 
 
@@ -99,8 +99,8 @@ def test_who_may_export(staff_who_may: Callable[..., Client], admin: Client) -> 
     factories.end_user()
     address = f"{list_of(EndUser)}export/"
     assert staff_who_may("view_enduser").post(address).status_code == 403
-    assert staff_who_may("export_lists").post(address).status_code == 403
-    reader = staff_who_may("view_enduser", "export_lists")
+    assert staff_who_may("export_tenant").post(address).status_code == 403
+    reader = staff_who_may("view_enduser", "export_tenant")
     assert reader.post(address).status_code == 200
     assert admin.get(address).status_code == 405
     assert address in text_of(reader.get(list_of(EndUser)))

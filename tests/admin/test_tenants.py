@@ -160,7 +160,7 @@ def test_what_was_typed_wrong_is_kept_in_an_open_section(admin: Client) -> None:
 def test_numbers_that_cannot_be_used_are_told_and_dropped_by_saving(admin: Client) -> None:
     tenant = factories.tenant(numbers={"capacity": 3, HOSTILE: 1, "trash_days": 7})
     response = admin.get(page_of(tenant))
-    assert "cannot be used and counts as empty: capacity, " in text_of(response)
+    assert "saving drops it: <code>capacity</code>, " in text_of(response)
     assert "<script>alert" not in text_of(response)
     assert admin.post(page_of(tenant), form(trash_days="7")).status_code == 302
     tenant.refresh_from_db()

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from memories import curation
 from memories.audit import Actor
+from memories.exceptions import Conflict
 from memories.models import ActorKind, APIKey, Scope, Tenant
 
 
@@ -26,7 +27,10 @@ class Command(BaseCommand):
         tenant = Tenant.objects.filter(slug=options["tenant"]).first()
         if tenant is None:
             tenant = curation.save_tenant(tenant=Tenant(slug=_slug(options["tenant"])), actor=actor, now=now)
-        _, plaintext = curation.create_api_key(tenant=tenant, name=name, scopes=scopes, actor=actor, now=now)
+        try:
+            _, plaintext = curation.create_api_key(tenant=tenant, name=name, scopes=scopes, actor=actor, now=now)
+        except Conflict as error:
+            raise CommandError(error.detail) from None
         self.stdout.write(plaintext)
 
 

@@ -1,0 +1,90 @@
+"""Rotating a key in the admin: the successor is shown in the answer alone, and the old key's end can be put off."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from memories import curation
+from memories.models import APIKey, Operator
+from tests import factories
+from tests.admin.conftest import signed_in
+from tests.admin.pages import list_of, page_of, text_of
+from tests.admin.test_keys import PLAINTEXT
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def key() -> APIKey:
+    return factories.api_key(factories.tenant(slug="acme-prod"), name="support-bot")[0]
+
+
+def test_the_successor_is_shown_once(admin: Client, key: APIKey) -> None:
+    response = admin.post(page_of(key, "rotate"), {"ends": "60"})
+    assert response.status_code == 200
+    assert "no-store" in response["Cache-Control"]
+    (plaintext,) = set(PLAINTEXT.findall(text_of(response)))
+    key.refresh_from_db()
+    assert curation.authenticate_key(plaintext=plaintext, now=timezone.now()) == key.successor
+    assert key.expires_at
+    assert abs(key.expires_at - timezone.now() - timedelta(hours=1)) < timedelta(minutes=1)
+    assert key.successor
+    pages = text_of(admin.get(page_of(key))) + text_of(admin.get(page_of(key.successor)))
+    assert plaintext not in pages
+    assert str(key.successor) in pages
+
+
+def test_sent_again_it_makes_no_second_successor(admin: Client, key: APIKey) -> None:
+    admin.post(page_of(key, "rotate"), {"ends": "60"})
+    again = admin.post(page_of(key, "rotate"), {"ends": "60"})
+    assert again.status_code == 409
+    assert "rotated already" in text_of(again)
+    assert not PLAINTEXT.search(text_of(again))
+    assert APIKey.objects.count() == 2
+
+
+@pytest.mark.parametrize("ends", ["", "7", "soon", "-60"])
+def test_a_moment_that_was_not_offered_rotates_nothing(admin: Client, key: APIKey, ends: str) -> None:
+    assert admin.post(page_of(key, "rotate"), {"ends": ends}).status_code == 400
+    assert APIKey.objects.count() == 1
+
+
+def test_the_end_is_put_off_by_whoever_saw_it(admin: Client, key: APIKey) -> None:
+    admin.post(page_of(key, "rotate"), {"ends": "60"})
+    key.refresh_from_db()
+    assert key.expires_at
+    told = key.expires_at.isoformat()
+    assert admin.post(page_of(key, "put_off"), {"ends": "1440", "expected": told}).status_code == 302
+    stale = admin.post(page_of(key, "put_off"), {"ends": "10080", "expected": told})
+    assert stale.status_code == 412
+    before = key.expires_at
+    key.refresh_from_db()
+    assert key.expires_at
+    assert abs(key.expires_at - before - timedelta(hours=23)) < timedelta(minutes=1)
+    assert key.expires_at.isoformat() in text_of(stale)
+
+
+@pytest.mark.parametrize("expected", ["", "soon", "2020-01-01T00:00:00+00:00"])
+def test_nonsense_puts_nothing_off(admin: Client, key: APIKey, expected: str) -> None:
+    admin.post(page_of(key, "rotate"), {"ends": "60"})
+    assert admin.post(page_of(key, "put_off"), {"ends": "60", "expected": expected}).status_code == 412
+
+
+def test_who_may_rotate(staff_who_may: Callable[..., Client], key: APIKey, administrator: Operator) -> None:
+    assert staff_who_may("view_apikey").post(page_of(key, "rotate"), {"ends": "60"}).status_code == 403
+    stale = signed_in(administrator, fresh=False).post(page_of(key, "rotate"), {"ends": "60"})
+    assert stale.status_code == 403
+    assert APIKey.objects.count() == 1
+
+
+def test_no_key_is_made_for_a_tenant_that_is_off_boarded(admin: Client, key: APIKey) -> None:
+    given = {"tenant_id": key.tenant_id, "expected_keys": 1, "actor": factories.COMMAND, "now": timezone.now()}
+    curation.off_board_tenant(**given)  # type: ignore[arg-type]
+    form = {"tenant": str(key.tenant_id), "name": "x", "scopes": ["read"], "expires_on": ""}
+    response = admin.post(f"{list_of(APIKey)}add/", form)
+    assert response.status_code == 409
+    assert "off-boarded" in text_of(response)
+    assert APIKey.objects.count() == 1

@@ -1,0 +1,89 @@
+"""The command palette: pages, a person by the caller's id, anything of ours by its UUID; nothing in an address."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from memories.models import Operator
+from tests import factories
+from tests.admin.conftest import signed_in
+from tests.admin.pages import HOSTILE, page_of, shows_harmless, text_of
+from tests.admin.test_reach import limited, records
+
+pytestmark = pytest.mark.django_db
+
+
+def find(client: Client, words: str) -> Any:
+    response = client.post(reverse("admin:search"), {"words": words}, headers={"X-Palette": "1"})
+    assert response.status_code == 200
+    return response
+
+
+def links(client: Client, words: str) -> list[str]:
+    return [hit.link for hit in find(client, words).context["hits"]]
+
+
+def test_a_person_is_found_by_the_beginning_of_the_callers_id(admin: Client) -> None:
+    tenant = factories.tenant()
+    alice = factories.end_user(tenant, external_id="alice")
+    factories.end_user(tenant, external_id="alicia", display_name="Alice")
+    factories.end_user(tenant, external_id="malice")
+    assert links(admin, "alice") == [page_of(alice)]
+    assert len(links(admin, "ali")) == 2
+
+
+def test_anything_of_ours_is_found_by_its_uuid(admin: Client) -> None:
+    for record in records():
+        assert links(admin, str(record.pk)) == [page_of(record)]
+
+
+def test_pages_are_found_by_their_titles(admin: Client, staff_who_may: Callable[..., Client]) -> None:
+    assert reverse("admin:memories_apikey_changelist") in links(admin, "api")
+    assert len(links(admin, "")) > 5
+    assert links(staff_who_may("view_fact"), "api") == []
+
+
+def test_it_finds_what_the_operator_may_see_alone(staff_who_may: Callable[..., Client]) -> None:
+    own, other = records(), records()
+    client = signed_in(limited(own[0].tenant))
+    assert [links(client, str(record.pk)) for record in other] == [[]] * len(other)
+    assert links(client, other[0].external_id) == []
+    assert links(client, str(own[0].pk)) == [page_of(own[0])]
+    nobody = staff_who_may()
+    assert links(nobody, own[0].external_id) == []
+    assert links(nobody, str(own[0].pk)) == []
+
+
+def test_words_in_an_address_are_ignored(admin: Client) -> None:
+    factories.end_user(external_id="alice")
+    response = admin.get(reverse("admin:search"), {"words": "alice", "s": "alice"})
+    assert response.context["words"] == ""
+    assert "alice" not in text_of(response)
+
+
+def test_it_works_as_a_page_of_its_own(admin: Client) -> None:
+    person = factories.end_user(external_id="alice")
+    response = admin.post(reverse("admin:search"), {"words": "alice"})
+    assert page_of(person) in text_of(response)
+    assert "no-store" in response["Cache-Control"]
+
+
+@pytest.mark.parametrize("words", ["", "\x00", "x" * 5000, "%", "_", "' OR 1=1", "0" * 32])
+def test_nonsense_finds_nothing_and_breaks_nothing(admin: Client, words: str) -> None:
+    factories.end_user(external_id="alice")
+    assert "alice" not in text_of(find(admin, words))
+
+
+def test_hostile_ids_are_escaped(admin: Client) -> None:
+    factories.end_user(external_id=HOSTILE)
+    assert shows_harmless(find(admin, HOSTILE[:10]))
+
+
+def test_it_asks_to_sign_in(client: Client, administrator: Operator) -> None:
+    assert client.post(reverse("admin:search"), {"words": "x"}).status_code == 302
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(administrator)
+    assert strict.post(reverse("admin:search"), {"words": "x"}).status_code == 403
