@@ -62,12 +62,13 @@ def seed(*, tenant: Tenant, people: int, facts_each: int, now: datetime) -> Iter
 def _model(tenant: Tenant, name: str, count: int, *, now: datetime) -> EndUser:
     person = EndUser.objects.create(tenant=tenant, external_id=name, created_at=now, last_seen_at=now)
     rules = conf.rules(tenant)
-    facts = Fact.objects.bulk_create(_fact(person, place, now=now, rules=rules) for place in range(count))
+    facts = Fact.objects.bulk_create(made(person, place, now=now, rules=rules) for place in range(count))
     audit.revise_new(facts, verb="seed", actor=Actor(kind=ActorKind.COMMAND))
     return person
 
 
-def _fact(person: EndUser, place: int, *, now: datetime, rules: conf.Rules) -> Fact:
+def made(person: EndUser, place: int, *, now: datetime, rules: conf.Rules) -> Fact:
+    """A person's fact of this place, not written yet."""
     confidence, fades = 0.7 + place % 25 / 100, place % 25 < len(ENDS)
     fact = Fact(
         tenant=person.tenant,

@@ -8,7 +8,19 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from memories.audit import snapshot
-from memories.models import DecayPass, EndUser, Fact, FactRevision, SessionQueue, Status, Tenant
+from memories.models import (
+    DecayPass,
+    EndUser,
+    Episode,
+    Fact,
+    FactRevision,
+    ReviewItem,
+    Session,
+    SessionQueue,
+    Status,
+    Tenant,
+    Turn,
+)
 from memories.pipeline import decay, invariants
 from tests import factories
 
@@ -82,3 +94,15 @@ def test_it_refuses_a_tenant_that_has_people(tenant: Tenant) -> None:
 def test_it_refuses_what_makes_no_sense(tenant: Tenant, people: int, facts: int) -> None:
     with pytest.raises(CommandError, match="--people takes"):
         say(people=people, facts=facts)
+
+
+def test_talk_is_sound_and_finished_but_for_what_waits_for_people(tenant: Tenant) -> None:
+    say("--talk", people=25, facts=5)
+    assert invariants.check() == []
+    assert Fact.objects.filter(end_user__external_id="seeded-0", status=Status.ACTIVE).count() > 400
+    assert Turn.objects.filter(end_user__external_id="seeded-0").count() == 2_000
+    assert Session.objects.exclude(end_user__external_id="seeded-0").count() == 24
+    assert Episode.objects.count() == Session.objects.count()
+    assert ReviewItem.objects.waiting().count() == 5
+    assert not Episode.objects.unembedded().exists()
+    assert not SessionQueue.objects.filter(due_at__isnull=False).exists()

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from memories.management import seeded_facts
+from memories.management import seeded_facts, seeded_talk
 from memories.management.arguments import tenant_of
 from memories.models import EndUser
 
@@ -18,6 +18,7 @@ class Command(BaseCommand):
         parser.add_argument("--tenant", required=True, help="The tenant's slug; it should have no people.")
         parser.add_argument("--people", required=True, type=int, help="How many to add, e.g. 20000.")
         parser.add_argument("--facts-per-person", type=int, default=50, help="1 to 5000.")
+        parser.add_argument("--talk", action="store_true", help="Add sessions and what came of them, too.")
         parser.add_argument("--force", action="store_true", help="Although the tenant has people.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -29,4 +30,8 @@ class Command(BaseCommand):
         for count in seeded_facts.seed(tenant=tenant, people=people, facts_each=facts_each, now=timezone.now()):
             if options["verbosity"] > 1:
                 self.stdout.write(f"{count:,} facts")
+        if options["talk"]:
+            for count in seeded_talk.seed(tenant=tenant, now=timezone.now()):
+                if options["verbosity"] > 1:
+                    self.stdout.write(f"{count:,} people with a session")
         self.stdout.write(f"{people:,} people with {facts_each:,} facts each.")
