@@ -90,6 +90,7 @@ from memories.curation.profile import (
 from memories.curation.publishing import publish_fact, withdraw_fact
 from memories.curation.replays import sweep_replays
 from memories.curation.review import approve_fact, reconsider_fact, reject_fact
+from memories.curation.review_batches import approve_items, reject_items, undo_items
 from memories.curation.review_decisions import approve_edited, approve_item, keep_both, merge_items, reject_item
 from memories.curation.rollback import Preview, preview_rollback, roll_back, undo_rollback
 from memories.curation.rollback_selection import Selector
@@ -127,6 +128,7 @@ __all__ = [
     "approve_edited",
     "approve_fact",
     "approve_item",
+    "approve_items",
     "authenticate_key",
     "change_external_id",
     "choices_of",
@@ -174,6 +176,7 @@ __all__ = [
     "reconsider_fact",
     "reject_fact",
     "reject_item",
+    "reject_items",
     "release_profile_section",
     "restore_episode",
     "restore_fact",
@@ -199,6 +202,7 @@ __all__ = [
     "undo_decision",
     "undo_facts",
     "undo_merge",
+    "undo_items",
     "undo_profile_change",
     "undo_rollback",
     "unlock_fact",

@@ -47,14 +47,17 @@ class Seen:
 
 
 def choices_of(item: ReviewItem) -> tuple[Choice, ...]:
-    """What fits the item: two facts can be kept or merged only while both may be served; an episode can be edited."""
+    """What fits the item: two facts can be kept or merged only while both may be served, and what is not served yet can
+    be edited."""
     if item.state != ReviewItem.State.OPEN or not _stands(item):
         return ()
-    if item.episode:
-        return (Choice.APPROVE, Choice.EDIT, Choice.REJECT)
-    pair = item.fact and item.known and item.known.status == Status.ACTIVE
+    fact = item.fact
+    # Of what is served beside its duplicate the words are chosen in the merge.
+    unsaid = item.episode or item.proposed_section or (fact and item.kind != ReviewItem.Kind.DUPLICATE)
+    edit = (Choice.EDIT,) if unsaid else ()
+    pair = fact and item.known and item.known.status == Status.ACTIVE
     both = (Choice.KEEP_BOTH, Choice.MERGE) if pair else ()
-    return (Choice.APPROVE, *both, Choice.REJECT)
+    return (Choice.APPROVE, *edit, *both, Choice.REJECT)
 
 
 @contextmanager

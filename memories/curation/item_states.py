@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from memories.curation.change_sets import ChangeSet
-from memories.models import Fact, ReviewItem
+from memories.models import BatchEntry, Fact, ReviewItem
 from memories.pipeline import review_items
 from memories.pipeline.review_items import REASON_OF_FLAG, REASON_OF_TRUST, Question
 
@@ -60,6 +60,15 @@ def reopen(items: Iterable[ReviewItem]) -> None:
         item.change_set, item.traces = None, {}
         item.version += 1
         item.save()
+
+
+def follow(fact: Fact, *, since: int) -> None:
+    """The fact is again what it was at version `since`: a decision that left it there can be undone as before."""
+    left = ReviewItem.objects.filter(end_user=fact.end_user_id, traces__versions__contains={str(fact.pk): since})
+    for item in left:
+        item.traces["versions"][str(fact.pk)] = fact.version
+        item.save(update_fields=["traces"])
+    BatchEntry.objects.filter(fact=fact, version=since, undone=False).update(version=fact.version)
 
 
 def _why(fact: Fact) -> ReviewItem.Reason:

@@ -96,11 +96,13 @@ def take_proposed_section(
     revision: ProfileRevision,
     actor: Actor,
     now: datetime,
+    summary: str | None = None,
     change_set: uuid.UUID | None = None,
     expected_version: int | None = None,
     reason: str = "",
 ) -> ProfileSection:
-    """An operator lets the section say what was proposed: binding from now on. The caller closes the question.
+    """An operator lets the section say what was proposed, or `summary` in its place, without secrets: binding from now
+    on. The caller closes the question.
 
     Errors: as write_profile_section(); Conflict when it was not proposed.
     """
@@ -108,7 +110,8 @@ def take_proposed_section(
     with transaction.atomic():
         row = _hold(revision.end_user_id, revision.section, actor=actor, expected_version=expected_version)
         deed = _Deed("approve", actor, now, reason, change_set)
-        _say(row, revision.after, deed, binding=actor.is_operator, run=revision.extraction)
+        said = revision.after if summary is None else redact_text(summary)[0]
+        _say(row, said, deed, binding=actor.is_operator, run=revision.extraction)
     return row
 
 
@@ -140,7 +143,9 @@ def undo_profile_change(
     if revision.version is None:
         raise Conflict("This text was only proposed: there is nothing to undo.")
     with transaction.atomic():
-        row = _hold(revision.end_user_id, revision.section, actor=actor, expected_version=revision.version)
+        row = _hold(revision.end_user_id, revision.section, actor=actor, expected_version=None)
+        if not _is_as_left(row, revision):
+            raise PreconditionFailed
         deed = _Deed("undo", actor, now, reason, change_set)
         _say(row, revision.before, deed, binding=revision.binding_before, run=_run_before(revision))
     return row
@@ -186,6 +191,17 @@ def _say(row: ProfileSection, summary: str, deed: _Deed, *, binding: bool, run: 
 def _must_be_proposed(revision: ProfileRevision) -> None:
     if revision.version is not None:
         raise Conflict("This text is no proposal: it stood in the profile.")
+
+
+def _is_as_left(row: ProfileSection, revision: ProfileRevision) -> bool:
+    """Whether the section is what this revision made it: nobody touched it since, or all of that was undone."""
+    if row.version == revision.version:
+        return True
+    later = ProfileRevision.objects.filter(end_user=row.end_user, section=row.section, version__gt=revision.version)
+    rows = list(later.order_by("version"))
+    if not rows or rows[-1].verb != "undo":
+        return False
+    return (row.summary, row.binding) == (revision.after, rows[0].binding_before)
 
 
 def _run_before(revision: ProfileRevision) -> ExtractionRun | None:

@@ -11,12 +11,13 @@ from memories.curation.deciding import Choice, Seen, deciding
 from memories.curation.episode_changes import changing, rewrite
 from memories.curation.fact_changes import approve, make_way
 from memories.curation.review import turn_down
-from memories.curation.scrubbing import episode_without_secrets
+from memories.curation.scrubbing import episode_without_secrets, without_secrets
 from memories.exceptions import Conflict, InvalidInput
 from memories.models import (
     Episode,
     EpisodeStatus,
     Fact,
+    FactRefusal,
     ProfileRevision,
     RelationType,
     ReviewItem,
@@ -24,7 +25,7 @@ from memories.models import (
     Status,
     Trust,
 )
-from memories.models.folding import fold
+from memories.models.folding import fold, refusal_of_text
 from memories.pipeline.redaction import redact_text
 
 Kind = ReviewItem.Kind
@@ -81,14 +82,18 @@ def approve_edited(
     seen: Seen | None = None,
     reason: str = "",
 ) -> ReviewItem:
-    """A poor episode is served with the named fields as the operator writes them, as an operator's word.
+    """The proposal holds with the named fields as the operator writes them, as an operator's word: `content` and
+    `category` of a fact, `summary` of a section, those of an episode. What a fact said before is refused.
 
-    Errors: as approve_item().
+    Errors: as approve_item(), InvalidInput, DuplicateFact (another live fact says the same).
     """
-    stated = episode_without_secrets(changes)
     with deciding(item_id, Choice.EDIT, actor=actor, now=now, reason=reason, seen=seen) as (item, made):
         if item.episode:
-            _serve(item.episode, made, stated)
+            _serve(item.episode, made, episode_without_secrets(changes))
+        elif item.proposed_section:
+            _decide_section(item.proposed_section, made, summary=changes["summary"])
+        elif item.fact:
+            _say_instead(item, item.fact, without_secrets(changes), made)
     return item
 
 
@@ -144,6 +149,20 @@ def _let_hold(item: ReviewItem, fact: Fact, changes: ChangeSet) -> None:
     make_way(fact, changes, instead_of=[item.known.pk] if item.known else [])
 
 
+def _say_instead(item: ReviewItem, fact: Fact, stated: dict[str, Any], changes: ChangeSet) -> None:
+    """The fact holds in other words, and no job says the old ones again."""
+    content = stated.get("content", "").strip()
+    if not content:
+        raise InvalidInput.at("content", "Write what it should say, or reject it.")
+    changes.lift_refusals(fact)
+    if fold(content) != fold(fact.content):
+        changes.refuse(fact, [(FactRefusal.Kind.TEXT, refusal_of_text(fact.content))])
+    with changes.changing(fact, "edit"):
+        _say_for_good(fact, content, stated.get("category") or fact.category, now=changes.now)
+    changes.lift_refusals(fact)
+    make_way(fact, changes, instead_of=[item.known.pk] if item.known else [])
+
+
 def _serve(episode: Episode, changes: ChangeSet, stated: dict[str, Any] | None = None) -> None:
     with changing(episode, "approve", changes):
         episode.status = EpisodeStatus.ACTIVE
@@ -173,8 +192,13 @@ def _say_for_good(fact: Fact, content: str, category: str, *, now: datetime) -> 
     fact.last_confirmed_at = now
 
 
-def _decide_section(revision: ProfileRevision, changes: ChangeSet) -> None:
-    """Write the proposed text of a section of the profile."""
+def _decide_section(revision: ProfileRevision, changes: ChangeSet, summary: str | None = None) -> None:
+    """Write the proposed text of a section of the profile, or `summary` instead of it."""
     profile.take_proposed_section(
-        revision=revision, actor=changes.actor, now=changes.now, change_set=changes.id, reason=changes.reason
+        revision=revision,
+        summary=summary,
+        actor=changes.actor,
+        now=changes.now,
+        change_set=changes.id,
+        reason=changes.reason,
     )

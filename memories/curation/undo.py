@@ -34,6 +34,7 @@ def undo_decision(
             fact = facts[revision.fact_id]
             with changes.changing(fact, "undo"):
                 audit.put_back(fact, revision.before)
+            item_states.follow(fact, since=revision.version - 1)
         if item.proposed_section and item.state == State.APPROVED:
             _undo_section(item, changes)
         if item.episode:

@@ -91,7 +91,7 @@ def test_each_is_done_and_noted_and_all_are_undone(items: list[ReviewItem], acto
 
 @one
 def test_what_somebody_changed_meanwhile_is_refused_and_stops_no_other(items: list[ReviewItem], actor: Actor) -> None:
-    Fact.objects.filter(pk=items[1].fact_id).update(version=9)
+    Fact.objects.filter(pk__in=[items[1].fact_id]).update(version=9)
     items[2].delete()
     gone = Step(uuid.uuid4(), partial(approve, items[2], actor))
     batch = carry_out(

@@ -115,8 +115,11 @@ def decide(item: ReviewItem, choice: Choice, **over: Any) -> ReviewItem:
     given: dict[str, Any] = {"item_id": item.pk, "actor": STAFF, "now": LATER, "reason": "By phone", **over}
     if choice == Choice.MERGE:
         given = {"survivor": item.fact_id, "content": "Lives in Delft, near Leiden", **given}
+    if choice == Choice.EDIT:
+        given = {"changes": {"content": "Lives in Delft, near Leiden"}, **given}
     verbs: dict[Choice, Callable[..., ReviewItem]] = {
         Choice.APPROVE: curation.approve_item,
+        Choice.EDIT: curation.approve_edited,
         Choice.REJECT: curation.reject_item,
         Choice.KEEP_BOTH: curation.keep_both,
         Choice.MERGE: curation.merge_items,
@@ -251,7 +254,7 @@ class TestApprove:
         item = conflict()(person)
         assert item.known
         curation.forget_fact(fact_id=item.known.pk, tenant=None, actor=STAFF, now=NOW)
-        assert curation.choices_of(fresh(item)) == (Choice.APPROVE, Choice.REJECT)
+        assert curation.choices_of(fresh(item)) == (Choice.APPROVE, Choice.EDIT, Choice.REJECT)
         decide(item, Choice.APPROVE)
         assert statuses(item) == ("active", "trashed")
 
@@ -338,6 +341,49 @@ class TestMerge:
         assert fresh(item).state == "open"
 
 
+class TestEdit:
+    def test_it_holds_in_the_operators_words_and_what_it_stands_against_makes_way(self, person: EndUser) -> None:
+        item = conflict()(person)
+        decide(item, Choice.EDIT, changes={"content": " Lives in Delft now ", "category": "identity"})
+        fact = fresh(item).fact
+        assert fact
+        assert (fact.content, fact.category, fact.value, fact.status) == (
+            "Lives in Delft now", "identity", "", "active",
+        )  # fmt: skip
+        assert (fact.binding, fact.trust, fact.flags, fact.source) == (True, "operator", [], "corrected_memory")
+        assert (statuses(item), fresh(item).state) == (("active", "superseded"), "approved")
+        assert FactRefusal.objects.filter(digest=refusal_of_text("Lives in Delft")).exists()
+        assert invariants.check() == []
+
+    def test_what_was_refused_may_be_said_once_it_is_undone_it_is_refused_again(self, person: EndUser) -> None:
+        item = KINDS["refused before"](person)
+        for text in ("Lives in Delft", "Lives in Delft now"):
+            FactRefusal.objects.create(end_user=person, kind="text", digest=refusal_of_text(text), created_at=NOW)
+        before = world()
+        decide(item, Choice.EDIT, changes={"content": "Lives in Delft now"})
+        refused = {bytes(row.digest) for row in FactRefusal.objects.all()}
+        assert refused == {refusal_of_text("Lives in Delft")}
+        undo(item)
+        assert world() == before
+
+    def test_a_duplicate_is_merged_instead(self, person: EndUser) -> None:
+        with pytest.raises(Conflict, match="does not fit"):
+            decide(duplicate(person), Choice.EDIT)
+
+    def test_nonsense_and_another_facts_text_are_refused(self, person: EndUser) -> None:
+        item = conflict()(person)
+        for text, error in ((" ", InvalidInput), ("lives in LEIDEN", DuplicateFact)):
+            before = world()
+            with pytest.raises(error):
+                decide(item, Choice.EDIT, changes={"content": text})
+            assert world() == before
+
+    def test_secrets_are_cut_out(self, person: EndUser) -> None:
+        item = conflict()(person)
+        decide(item, Choice.EDIT, changes={"content": "My password is hunter2hunter2"})
+        assert not Fact.objects.filter(content__contains="hunter2").exists()
+
+
 class TestWhatWasSeen:
     def test_an_item_is_decided_once(self, person: EndUser) -> None:
         item = conflict()(person)
@@ -402,6 +448,24 @@ class TestUndo:
         before = world()
         with pytest.raises(Conflict, match="changed since"):
             undo(item)
+        assert world() == before
+
+    def test_decisions_on_top_of_each_other_are_undone_from_the_last(self, person: EndUser) -> None:
+        first = KINDS["quarantined"](person)
+        rival = stored(person, "Lives in Gouda", key="home_city", value="Gouda", status="pending")
+        second = factories.review_item(rival)
+        before = world()
+        for item in (first, second):
+            decide(item, Choice.APPROVE)
+        assert [statuses(item)[0] for item in (first, second)] == ["superseded", "active"]
+        with pytest.raises(Conflict, match="changed since"):
+            undo(first)
+        for again in (False, True):
+            undo(second)
+            assert statuses(first)[0] == "active"
+            if not again:
+                decide(second, Choice.APPROVE)
+        undo(first)
         assert world() == before
 
     def test_not_by_who_saw_another_decision(self, person: EndUser) -> None:

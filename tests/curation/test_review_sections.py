@@ -68,3 +68,26 @@ def test_what_was_written_since_is_not_undone(person: EndUser, item: ReviewItem)
         curation.undo_decision(item_id=item.pk, actor=STAFF, now=LATER)
     item.refresh_from_db()
     assert (item.state, summary(person)) == ("approved", ("Sold the bakery.", True))
+
+
+def test_edited_it_says_what_the_operator_wrote_without_secrets(person: EndUser, item: ReviewItem) -> None:
+    text = "Runs two bakeries. My password is hunter2hunter2"
+    curation.approve_edited(item_id=item.pk, changes={"summary": text}, actor=STAFF, now=LATER)
+    said, binding = summary(person)
+    assert said.startswith("Runs two bakeries.")
+    assert ("hunter2" in said, binding) == (False, True)
+    curation.undo_decision(item_id=item.pk, actor=STAFF, now=LATER)
+    assert summary(person) == (OLD, False)
+
+
+def test_decisions_on_top_of_each_other_are_undone_from_the_last(person: EndUser, item: ReviewItem) -> None:
+    proposed = factories.profile_revision(person, "Runs a brewery.", before=OLD, version=None)
+    given = {"tenant": person.tenant, "end_user": person, "kind": "flagged", "reason": "instructions"}
+    second = ReviewItem.objects.create(**given, proposed_section=proposed, created_at=NOW)
+    for one in (item, second):
+        curation.approve_item(item_id=one.pk, actor=STAFF, now=LATER)
+    with pytest.raises(PreconditionFailed):
+        curation.undo_decision(item_id=item.pk, actor=STAFF, now=LATER)
+    for one, left in ((second, (NEW, True)), (item, (OLD, False))):
+        curation.undo_decision(item_id=one.pk, actor=STAFF, now=LATER)
+        assert summary(person) == left
