@@ -4,7 +4,9 @@ from datetime import datetime
 from typing import Any
 
 from django import forms
-from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from memories import curation
 from memories.admin.episode_forms import EpisodeWords
@@ -15,7 +17,16 @@ from memories.audit import Actor
 from memories.curation import Seen
 from memories.models import Category, Episode, Fact, ReviewItem
 
-REASON = "Kept with the decision, for your colleagues."
+LONGEST_TEXT = 2000
+
+
+class ReasonField(LineField):
+    """Why, for colleagues; the browser does not remember what was typed here."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "list": "review-reasons"})
+        given = {"label": gettext_lazy("Reason"), "help_text": gettext_lazy("Kept with the decision, for colleagues.")}
+        super().__init__(widget=widget, max_length=LONGEST_TEXT, **given, **kwargs)
 
 
 class ItemForm(VerbForm):
@@ -54,45 +65,75 @@ class ItemForm(VerbForm):
 
 class ApproveItemForm(ItemForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        return f"{curation.approve_item(**self.target(), actor=actor, now=now)} is approved."
+        curation.approve_item(**self.target(), actor=actor, now=now)
+        return _("Approved.")
 
 
 class EditItemForm(EpisodeWords, ItemForm):
-    """A poor episode in the operator's own words."""
+    """What is proposed in the operator's own words: a fact, a section of the profile, or a poor episode."""
+
+    content = TextField(label=gettext_lazy("What it says"), max_length=LONGEST_TEXT, rows=3)
+    category = forms.ChoiceField(
+        label=gettext_lazy("Category"), choices=Category.choices, widget=UnfoldAdminSelectWidget
+    )
+    section = TextField(label=gettext_lazy("What the section says"), rows=6)
+    FACT = ("content", "category")
 
     def __init__(self, data: Any = None, *, record: ReviewItem) -> None:
         super().__init__(data, record=record)
-        self.begin_with(record.episode)
+        of_section = ("section",) if record.proposed_section else ()
+        fitting = self.WORDS if record.episode else of_section or self.FACT
+        for name in {*self.WORDS, *self.FACT, "section"} - {*fitting}:
+            del self.fields[name]
+        if record.episode:
+            self.begin_with(record.episode)
+        elif record.proposed_section:
+            self.fields["section"].initial = record.proposed_section.after
+        elif record.fact:
+            self.fields["content"].initial = record.fact.content
+            self.fields["category"].initial = record.fact.category
+
+    def said(self) -> dict[str, Any]:
+        """What the operator wrote, by the names of the memory's fields."""
+        if "section" in self.cleaned_data:
+            return {"summary": self.cleaned_data["section"]}
+        names = self.WORDS if self.record.episode else self.FACT
+        return {name: self.cleaned_data[name] for name in names}
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         item = curation.approve_edited(**self.target(), changes=self.said(), actor=actor, now=now)
-        return f"{item} is approved: what you wrote is served, as an operator's word.{self.told(item.episode)}"
+        done = _("Approved: what you wrote is served, as an operator's word.")
+        cut = item.fact is not None and item.fact.content != self.said()["content"].strip()
+        return f"{done}{CUT_OUT if cut else self.told(item.episode)}"
 
 
 class KeepBothForm(ItemForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        return f"{curation.keep_both(**self.target(), actor=actor, now=now)}: both are kept."
+        curation.keep_both(**self.target(), actor=actor, now=now)
+        return _("Both are kept.")
 
 
 class RejectItemForm(ItemForm):
-    reason = LineField(max_length=2000, help_text=REASON)
+    reason = ReasonField()
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        reason = self.cleaned_data["reason"]
-        return f"{curation.reject_item(**self.target(), reason=reason, actor=actor, now=now)} is rejected."
+        curation.reject_item(**self.target(), reason=self.cleaned_data["reason"], actor=actor, now=now)
+        return _("Rejected.")
 
 
 class MergeForm(ItemForm):
-    survivor = forms.ChoiceField(label="Which one stays", widget=UnfoldAdminRadioSelectWidget)
-    content = TextField(label="What it says", max_length=2000, rows=3)
-    category = forms.ChoiceField(choices=Category.choices, widget=UnfoldAdminSelectWidget)
-    reason = LineField(max_length=2000, help_text=REASON)
+    survivor = forms.ChoiceField(label=gettext_lazy("Which one stays"), widget=UnfoldAdminRadioSelectWidget)
+    content = TextField(label=gettext_lazy("What it says"), max_length=LONGEST_TEXT, rows=3)
+    category = forms.ChoiceField(
+        label=gettext_lazy("Category"), choices=Category.choices, widget=UnfoldAdminSelectWidget
+    )
+    reason = ReasonField()
 
     def __init__(self, data: Any = None, *, record: ReviewItem) -> None:
         super().__init__(data, record=record)
         pair = (("new", record.fact), ("known", record.known))
         self.facts: dict[str, Fact] = {name: fact for name, fact in pair if fact}
-        labels = {"new": "The proposed one", "known": "The known one"}
+        labels = {"new": _("The proposed one"), "known": _("The known one")}
         self.fields["survivor"].choices = [(name, labels[name]) for name in self.facts]  # type: ignore[attr-defined]
         self.fields["survivor"].initial = "new"
         if record.fact:
@@ -105,7 +146,8 @@ class MergeForm(ItemForm):
         item = curation.merge_items(**self.target(), **said, survivor=survivor, actor=actor, now=now)
         kept = item.fact if item.fact_id == survivor else item.known
         cut = kept is not None and kept.content != said["content"].strip()
-        return f"{item} is merged: what stays is an operator's word.{CUT_OUT if cut else ''}"
+        done = _("Merged: what stays is an operator's word.")
+        return f"{done}{CUT_OUT if cut else ''}"
 
 
 class UndoForm(VerbForm):
@@ -118,5 +160,5 @@ class UndoForm(VerbForm):
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         version = self.cleaned_data["version"]
-        item = curation.undo_decision(item_id=self.record.pk, expected_version=version, actor=actor, now=now)
-        return f"The decision is taken back: {item} waits again."
+        curation.undo_decision(item_id=self.record.pk, expected_version=version, actor=actor, now=now)
+        return _("The decision is taken back: it waits again.")

@@ -1,18 +1,23 @@
-"""What the page of a review item shows: both texts, their evidence, what waits before and after it, and who decided."""
+"""What the pages show of a review item: both texts, their evidence, what is known besides, and who decided."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import CharField, Q, QuerySet
+from django.db.models import BooleanField, CharField, ExpressionWrapper, Q
 from django.db.models.functions import Cast
+from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories import curation
-from memories.admin import episode_wording, review_wording
+from memories.admin import episode_wording, review_queue, review_wording
 from memories.admin.authors import ANONYMOUS
 from memories.admin.episode_page import range_of
-from memories.admin.fact_page import citations
+from memories.admin.fact_page import Citation, citations
+from memories.admin.review_queue import Rows
 from memories.admin.segments import Segment, diff
 from memories.models import ActorKind, Episode, Fact, Operator, ProfileSection, ReviewItem
+
+MOST_BESIDES = 4
 
 
 @dataclass(frozen=True)
@@ -24,20 +29,35 @@ class Neighbours:
     waiting: int
 
 
-def shown_of(item: ReviewItem) -> dict[str, Any]:
-    """All that the template needs, in nine queries at most."""
+@dataclass(frozen=True)
+class Known:
+    """A fact that is known already, its evidence, and whether the item is about it or merely near it."""
+
+    fact: Fact
+    evidence: list[Citation]
+    stands_against: bool
+
+
+def shown_of(item: ReviewItem, waiting: Rows) -> dict[str, Any]:
+    """All that the page of an item needs, in nine queries at most; `waiting`: what the operator may see of it all."""
+    return {
+        **decided_of(item),
+        "sides": [(title, fact) for title, fact in ((_("Proposed"), item.fact), (_("Known"), item.known)) if fact],
+        "evidence": [(title, fact, citations(fact)) for title, fact in _resting(item)],
+        "neighbours": neighbours(item, waiting),
+    }
+
+
+def decided_of(item: ReviewItem) -> dict[str, Any]:
+    """What is to be decided, with what each decision does, or who has decided it."""
     return {
         "item": item,
         "why": review_wording.why(item),
-        "state": review_wording.state_of(item),
         "kind_colour": review_wording.KIND_COLOURS[item.kind],
-        "state_colour": review_wording.STATE_COLOURS[review_wording.state_of(item)],
+        "state_colour": review_wording.STATE_COLOURS[item.state],
         "choices": curation.choices_of(item),
         "effects": review_wording.effects_of(item),
         "segments": texts(item),
-        "sides": [(title, fact) for title, fact in (("Proposed", item.fact), ("Known", item.known)) if fact],
-        "evidence": [(title, fact, citations(fact)) for title, fact in _resting(item)],
-        "neighbours": neighbours(item),
         "siblings": siblings(item),
         "decider": _decider(item),
         "may_undo": curation.may_undo(item),
@@ -45,13 +65,11 @@ def shown_of(item: ReviewItem) -> dict[str, Any]:
     }
 
 
-def _shown_of_episode(episode: Episode) -> dict[str, Any]:
-    return {
-        "episode": episode,
-        "flaws": episode_wording.flaws_of(episode.flaws),
-        "poor": episode_wording.why_poor(episode),
-        "range": range_of(episode),
-    }
+def resting_on(item: ReviewItem) -> dict[str, Any]:
+    """What the queue shows below the decision: the evidence of the proposal, and what is known already."""
+    besides = [Known(fact, [], stands_against=False) for fact in _besides(item)]
+    against = [Known(item.known, citations(item.known), stands_against=True)] if item.known else []
+    return {"citations": citations(item.fact) if item.fact else [], "known": [*against, *besides]}
 
 
 def texts(item: ReviewItem) -> list[Segment]:
@@ -69,15 +87,9 @@ def texts(item: ReviewItem) -> list[Segment]:
     return [Segment(item.known.content, "removed")] if item.known else []
 
 
-def neighbours(item: ReviewItem) -> Neighbours:
-    waiting: QuerySet[ReviewItem] = ReviewItem.objects.waiting().only("pk", "kind")
-    before = Q(created_at__lt=item.created_at) | Q(created_at=item.created_at, pk__lt=item.pk)
-    after = Q(created_at__gt=item.created_at) | Q(created_at=item.created_at, pk__gt=item.pk)
-    return Neighbours(
-        previous=waiting.filter(before).order_by("-created_at", "-pk").first(),
-        following=waiting.filter(after).order_by("created_at", "pk").first(),
-        waiting=waiting.count(),
-    )
+def neighbours(item: ReviewItem, waiting: Rows) -> Neighbours:
+    rows = waiting.select_related(None).only("pk", "kind", "created_at")
+    return Neighbours(review_queue.previous(rows, item), review_queue.following(rows, item), waiting.count())
 
 
 def siblings(item: ReviewItem) -> list[ReviewItem]:
@@ -87,8 +99,28 @@ def siblings(item: ReviewItem) -> list[ReviewItem]:
     return list(ReviewItem.objects.waiting().filter(fact=item.fact).exclude(pk=item.pk))
 
 
+def _besides(item: ReviewItem) -> list[Fact]:
+    """Other facts in force of the same key or category, the same key first."""
+    about = item.fact or item.known
+    if about is None or item.state != ReviewItem.State.OPEN:
+        return []
+    active = Fact.objects.of(item.tenant, item.end_user).active(now=timezone.now())
+    others = active.filter(category=about.category).exclude(pk__in=[pk for pk in (item.fact_id, item.known_id) if pk])
+    same_key = ExpressionWrapper(Q(key=about.key) & ~Q(key=""), BooleanField())
+    return list(others.annotate(same_key=same_key).order_by("-same_key", "-last_confirmed_at", "pk")[:MOST_BESIDES])
+
+
+def _shown_of_episode(episode: Episode) -> dict[str, Any]:
+    return {
+        "episode": episode,
+        "flaws": episode_wording.flaws_of(episode.flaws),
+        "poor": episode_wording.why_poor(episode),
+        "range": range_of(episode),
+    }
+
+
 def _resting(item: ReviewItem) -> list[tuple[str, Fact]]:
-    pair = (("Evidence", item.fact), ("Evidence of what is known", item.known))
+    pair = ((_("Evidence"), item.fact), (_("Evidence of what is known"), item.known))
     return [(title, fact) for title, fact in pair if fact]
 
 

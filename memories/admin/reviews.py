@@ -8,13 +8,18 @@ from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from memories.admin import cells
 from memories.admin.columns import column
-from memories.admin.page import RecordPage, VerbForm
+from memories.admin.page import VerbForm
+from memories.admin.reach import within
+from memories.admin.review_bulk import BulkViews
+from memories.admin.review_deciding import QueueViews
 from memories.admin.review_forms import ApproveItemForm, EditItemForm, KeepBothForm, MergeForm, RejectItemForm, UndoForm
 from memories.admin.review_page import shown_of
-from memories.admin.review_wording import KIND_COLOURS, STATE_COLOURS, state_of
+from memories.admin.review_wording import KIND_COLOURS, STATE_COLOURS, about, headline
 from memories.models import ReviewItem
 
 ALL = "all"
@@ -23,16 +28,16 @@ ALL = "all"
 class StateFilter(SimpleListFilter):
     """What waits, unless another state is asked for."""
 
-    title = "state"
+    title = gettext_lazy("state")
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         decided = [(state.value, str(state.label)) for state in ReviewItem.State if state != ReviewItem.State.OPEN]
-        return [*decided, (ALL, "All")]
+        return [*decided, (ALL, _("All"))]
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
         first, *others = super().choices(changelist)
-        yield {**first, "display": "Waiting"}
+        yield {**first, "display": _("Waiting")}
         yield from others
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:
@@ -41,7 +46,7 @@ class StateFilter(SimpleListFilter):
         return queryset.filter(state=self.value() or ReviewItem.State.OPEN)
 
 
-class ReviewPage(RecordPage):
+class ReviewPage(QueueViews, BulkViews):
     page_template = "memories/review_item.html"
     verbs: ClassVar[dict[str, type[VerbForm]]] = {
         "approve": ApproveItemForm,
@@ -55,46 +60,40 @@ class ReviewPage(RecordPage):
     list_filter = ("kind", StateFilter, "tenant")
     list_select_related = ("fact", "known", "proposed_section", "episode__session", "end_user", "tenant", "extraction")
     ordering = ("created_at", "id")
-    empty_title = "Nothing waits for a decision"
-    empty_hint = (
+    empty_title = gettext_lazy("Nothing waits for a decision")
+    empty_hint = gettext_lazy(
         "What only an assistant or a tool said, what contradicts an operator, possible duplicates, and text that looks "
         "like a secret or an instruction come here, and episodes that say too little. For what was decided, filter by "
         "state."
     )
 
-    @column("What is proposed")
+    @column(gettext_lazy("What is proposed"))
     def statement(self, item: ReviewItem) -> SafeString:
-        fact = item.fact or item.known
-        if fact is None and item.episode:
-            return cells.statement(item.episode.summary)
-        section = item.proposed_section
-        return cells.statement(section.after if section else fact.content if fact else "")
+        return cells.statement(headline(item))
 
-    @column("Kind", label=KIND_COLOURS, ordering="kind")
+    @column(gettext_lazy("Kind"), label=KIND_COLOURS, ordering="kind")
     def kind_shown(self, item: ReviewItem) -> tuple[str, str]:
         return item.kind, item.get_kind_display()
 
-    @column("Why it waits")
+    @column(gettext_lazy("Why it waits"))
     def why(self, item: ReviewItem) -> SafeString:
         return cells.wrapped(item.get_reason_display())
 
-    @column("About")
+    @column(gettext_lazy("About"))
     def about(self, item: ReviewItem) -> SafeString:
-        section, fact = item.proposed_section, item.fact or item.known
-        category = fact.get_category_display() if fact else "Episode" if item.episode_id else "–"
-        return cells.two_lines(f"Profile: {section.get_section_display()}" if section else category, item.tenant.slug)
+        return cells.two_lines(about(item), item.tenant.slug)
 
-    @column("End user")
+    @column(gettext_lazy("End user"))
     def person(self, item: ReviewItem) -> SafeString:
         return cells.person(item.end_user)
 
-    @column("State", label=STATE_COLOURS)
-    def state_shown(self, item: ReviewItem) -> str:
-        return state_of(item)
+    @column(gettext_lazy("State"), label=STATE_COLOURS)
+    def state_shown(self, item: ReviewItem) -> tuple[str, str]:
+        return item.state, _("waiting") if item.state == ReviewItem.State.OPEN else item.get_state_display()
 
-    @column("Waits since", ordering="created_at")
+    @column(gettext_lazy("Waits since"), ordering="created_at")
     def waits_since(self, item: ReviewItem) -> SafeString | str:
         return cells.moment(item.created_at)
 
     def gather(self, request: HttpRequest, record: ReviewItem) -> dict[str, Any]:
-        return shown_of(record)
+        return shown_of(record, within(request.user, ReviewItem.objects.waiting()))

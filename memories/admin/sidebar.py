@@ -58,9 +58,10 @@ def _item(request: HttpRequest, title: str, icon: str, model: str) -> dict[str, 
     app = "auth" if model == "group" else "memories"
     if model and not request.user.has_perm(f"{app}.view_{model}"):
         return None
-    link = reverse(f"admin:{app}_{model}_changelist") if model else reverse("admin:index")
+    page = reverse(f"admin:{app}_{model}_changelist") if model else reverse("admin:index")
     # Unfold's own match finds the link anywhere in the path, and the dashboard's is the start of them all.
-    active = request.path.startswith(link) if model else request.path == link
+    active = request.path.startswith(page) if model else request.path == page
+    link = reverse("admin:memories_reviewitem_queue") if model == "reviewitem" else page
     item = {"title": title, "icon": icon, "link": link, "active": active}
     waiting = within(request.user, ReviewItem.objects.waiting()).count() if model == "reviewitem" else 0
     return {**item, "badge": f"{waiting:,}", "badge_variant": "danger"} if waiting else item
