@@ -122,7 +122,6 @@ class BulkViews(RecordPage):
         context = {
             **self.admin_site.each_context(request),
             "title": _("Many at once"),
-            "opts": self.opts,
             "batch": batch,
             "by": batch.operator,
             "left": batch.entries.filter(undone=False).count(),
@@ -162,7 +161,6 @@ class BulkViews(RecordPage):
         context = {
             **self.admin_site.each_context(request),
             "title": _("Many at once"),
-            "opts": self.opts,
             "form": form,
             "verb": verb,
             "lots": lots(items, verb),

@@ -147,7 +147,6 @@ class QueueViews(RecordPage):
             "forms": forms,
             "verbs": verbs_of(item, forms, filters.query(start=start)),
             "share": review_wording.share(item),
-            "about": review_wording.about(item),
             "previous": previous,
             "following": following,
             "here": filters.query(item=item.pk, start=start),

@@ -53,6 +53,7 @@ def decided_of(item: ReviewItem) -> dict[str, Any]:
     return {
         "item": item,
         "why": review_wording.why(item),
+        "about": review_wording.about(item),
         "kind_colour": review_wording.KIND_COLOURS[item.kind],
         "state_colour": review_wording.STATE_COLOURS[item.state],
         "choices": curation.choices_of(item),

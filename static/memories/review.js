@@ -4,6 +4,8 @@
   const FRAGMENT = "X-Fragment";
   let busy = false;
 
+  document.documentElement.classList.add("review-scripted");
+
   const place = () => document.getElementById("review");
   const isTyping = (target) =>
     target.isContentEditable || (target.matches("input, textarea, select") && target.type !== "checkbox");
@@ -108,14 +110,16 @@
     if (event.target.matches(".review-filters select")) {
       event.target.form.requestSubmit();
     }
-    if (event.target.matches("#bulk input")) {
-      event.target.form.toggleAttribute("data-chosen", Boolean(event.target.form.querySelector(":checked")));
-    }
   });
 
   document.addEventListener("click", (event) => {
     const link = event.target.closest("#review a[data-swap]");
-    if (event.target.closest("[data-keys]")) {
+    const verb = event.target.closest("summary")?.closest(".review-verb");
+    if (verb && !verb.open) {
+      event.preventDefault();
+      verb.open = true;
+      enter(verb);
+    } else if (event.target.closest("[data-keys]")) {
       document.getElementById("review-keys").showModal();
     } else if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
       event.preventDefault();
@@ -125,16 +129,14 @@
     }
   });
 
-  // A form that opens takes the keys at once; closed, they go back to the item.
-  document.addEventListener("toggle", (event) => {
-    if (event.target.matches(".review-verb") && event.target.open) {
-      const field = firstField(event.target.querySelector("form"));
-      field.focus();
-      if (field.select) {
-        field.select();
-      }
+  // At once, not with the toggle event, which comes later: what is typed next is text and no key any more.
+  function enter(verb) {
+    const field = firstField(verb.querySelector("form"));
+    field.focus();
+    if (field.select) {
+      field.select();
     }
-  }, true);
+  }
 
   function close() {
     const open = document.querySelector(".review-verb[open]");
