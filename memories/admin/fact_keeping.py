@@ -114,5 +114,5 @@ class UndoMergeForm(VerbForm):
         merge: uuid.UUID = self.cleaned_data["merge"]
         if not self.record.merges.filter(pk=merge).exists():
             raise NotFound
-        fact = curation.undo_merge(merge_id=merge, actor=actor, now=now)
+        fact = curation.undo_fact_merge(merge_id=merge, actor=actor, now=now)
         return _("The merge is taken back: %(fact)s and what it had taken in are what they were.") % {"fact": fact}

@@ -20,7 +20,7 @@ from memories.admin.fields import LineField, TextField
 from memories.admin.page import LOOK_AGAIN, RecordPage, actor_of, url_of
 from memories.admin.segments import Segment, diff
 from memories.admin.wording import CUT_OUT
-from memories.curation import MergePreview
+from memories.curation import FactMergePreview
 from memories.exceptions import MemoryHubError, PreconditionFailed
 from memories.models import Fact
 
@@ -45,7 +45,7 @@ def merge(page: RecordPage, request: HttpRequest, object_id: str) -> HttpRespons
         return _choose(page, request, record)
     try:
         others = [pk for pk in ids_of(request, "other") if pk != record.pk]
-        preview = curation.preview_merge(survivor=record.pk, others=others)
+        preview = curation.preview_fact_merge(survivor=record.pk, others=others)
     except MemoryHubError as error:
         return _choose(page, request, record, refused=error)
     facts = [preview.survivor, *preview.others]
@@ -63,7 +63,7 @@ def _choose(
     return _answer(page, request, "fact_merge", {"fact": record, "refused": refused, **shown}, status=refused.status)
 
 
-def _carry_out(page: RecordPage, request: HttpRequest, form: MergeFactsForm, preview: MergePreview) -> HttpResponse:
+def _carry_out(page: RecordPage, request: HttpRequest, form: MergeFactsForm, preview: FactMergePreview) -> HttpResponse:
     if not form.is_valid():
         return _preview(page, request, form, preview, status=400)
     survivor = uuid.UUID(form.cleaned_data["survivor"])
@@ -83,7 +83,7 @@ def _carry_out(page: RecordPage, request: HttpRequest, form: MergeFactsForm, pre
 
 
 def _preview(
-    page: RecordPage, request: HttpRequest, form: MergeFactsForm, preview: MergePreview, *, status: int = 200
+    page: RecordPage, request: HttpRequest, form: MergeFactsForm, preview: FactMergePreview, *, status: int = 200
 ) -> HttpResponse:
     record = preview.survivor
     sides = [{"fact": one, "segments": _beside(record.content, one.content)} for one in (record, *preview.others)]

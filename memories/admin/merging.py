@@ -125,7 +125,7 @@ class MergingPages(AddingPages):
         )
         if request.method == "POST":
             return self._undo(request, merge)
-        may_undo = curation.may_undo_merge(merge)
+        may_undo = curation.may_undo_person_merge(merge)
         counts = meetings(merge)
         return self.page(
             request,
@@ -192,7 +192,7 @@ class MergingPages(AddingPages):
         *,
         status: int = 200,
     ) -> HttpResponse:
-        preview = curation.preview_merge(survivor=survivor, merged=merged)
+        preview = curation.preview_person_merge(survivor=survivor, merged=merged)
         return self.page(
             request,
             "memories/merge_people_preview.html",
@@ -211,7 +211,7 @@ class MergingPages(AddingPages):
     def _undo(self, request: HttpRequest, merge: PersonMerge) -> HttpResponse:
         # fresh: the password is asked for here, too.
         try:
-            curation.undo_merge(merge_id=merge.pk, actor=actor_of(request), now=timezone.now())
+            curation.undo_person_merge(merge_id=merge.pk, actor=actor_of(request), now=timezone.now())
         except MemoryHubError as error:
             messages.error(request, error.detail)
         else:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from memories.curation import Fate, MergePreview
+from memories.curation import Fate, PersonMergePreview
 from memories.models import PersonMerge, Section
 
 Words = str | Promise
@@ -66,12 +66,12 @@ class Meeting(NamedTuple):
     says: Words
 
 
-def rows_of(preview: MergePreview) -> list[Compared]:
+def rows_of(preview: PersonMergePreview) -> list[Compared]:
     """What each of the two has, in a fixed order."""
     return [Compared(words, preview.survivor[name], preview.merged[name]) for name, words in COMPARED.items()]
 
 
-def meetings(of: MergePreview | PersonMerge) -> list[Meeting]:
+def meetings(of: PersonMergePreview | PersonMerge) -> list[Meeting]:
     """Where the two meet; of a merge that was done, what it did."""
     if isinstance(of, PersonMerge):
         return [Meeting(name, of.counts[code], says) for code, (name, says) in DONE.items() if of.counts.get(code)]
@@ -84,6 +84,6 @@ def meetings(of: MergePreview | PersonMerge) -> list[Meeting]:
     return [one for one in [*found, *sections] if one.number]
 
 
-def fields_taken(preview: MergePreview) -> list[Words]:
+def fields_taken(preview: PersonMergePreview) -> list[Words]:
     """Fields of the record that the survivor takes over."""
     return [FIELDS[name] for name in preview.taken]

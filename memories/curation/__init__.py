@@ -15,20 +15,32 @@ from memories.curation.episodes import (
     restore_episode,
     unpin_episode,
 )
+from memories.curation.exports import (
+    note_export,
+)
 from memories.curation.fact_batches import (
     expire_facts,
     forget_facts,
     pin_facts,
     undo_facts,
 )
-from memories.curation.exports import (
-    note_export,
-)
 from memories.curation.facts import correct_fact, delete_fact, edit_fact, forget_fact, restore_fact
 from memories.curation.feedback import give_feedback
 from memories.curation.forgetting import confirm_decay, is_confirmable, run_decay
 from memories.curation.keeping import expire_fact, lock_fact, pin_fact, unlock_fact, unpin_fact
 from memories.curation.keys import authenticate_key, create_api_key, revoke_api_key
+from memories.curation.merging import PersonMergePreview, merge_people, preview_person_merge
+from memories.curation.merging_facts import FactMergePreview, merge_facts, preview_fact_merge, undo_fact_merge
+from memories.curation.merging_profile import (
+    Fate,
+)
+from memories.curation.merging_undo import may_undo_person_merge, undo_person_merge
+from memories.curation.off_boarding import (
+    OffBoarding,
+    off_board_tenant,
+    preview_off_boarding,
+    take_back_tenant,
+)
 from memories.curation.operators import (
     OperatorDraft,
     add_operator,
@@ -38,11 +50,8 @@ from memories.curation.operators import (
     set_password,
     update_operator,
 )
-from memories.curation.merging_facts import (
-    MergePreview,
-    merge_facts,
-    preview_merge,
-    undo_merge,
+from memories.curation.parking import (
+    retry_parked,
 )
 from memories.curation.people import (
     add_person,
@@ -57,27 +66,6 @@ from memories.curation.powers import (
 )
 from memories.curation.preferences import (
     set_preferences,
-)
-from memories.curation.merging import (
-    MergePreview,
-    merge_people,
-    preview_merge,
-)
-from memories.curation.merging_profile import (
-    Fate,
-)
-from memories.curation.merging_undo import (
-    may_undo_merge,
-    undo_merge,
-)
-from memories.curation.off_boarding import (
-    OffBoarding,
-    off_board_tenant,
-    preview_off_boarding,
-    take_back_tenant,
-)
-from memories.curation.parking import (
-    retry_parked,
 )
 from memories.curation.profile import (
     drop_proposed_section,
@@ -114,11 +102,12 @@ __all__ = [
     "Choice",
     "DocumentFact",
     "FactDraft",
-    "OperatorDraft",
-    "Powers",
+    "FactMergePreview",
     "Fate",
-    "MergePreview",
     "OffBoarding",
+    "OperatorDraft",
+    "PersonMergePreview",
+    "Powers",
     "Preview",
     "Seen",
     "Selector",
@@ -156,20 +145,21 @@ __all__ = [
     "keep_both",
     "lock_fact",
     "may_undo",
+    "may_undo_person_merge",
     "merge_facts",
-    "may_undo_merge",
     "merge_items",
     "merge_people",
     "note_export",
     "off_board_tenant",
     "person_for_writing",
     "pin_episode",
-    "powers_of",
-    "powers_of_group",
     "pin_fact",
     "pin_facts",
-    "preview_merge",
+    "powers_of",
+    "powers_of_group",
+    "preview_fact_merge",
     "preview_off_boarding",
+    "preview_person_merge",
     "preview_rollback",
     "publish_fact",
     "put_off_end",
@@ -188,8 +178,8 @@ __all__ = [
     "roll_back",
     "rotate_api_key",
     "run_decay",
-    "save_group",
     "save_filter",
+    "save_group",
     "save_tenant",
     "seen_of",
     "set_password",
@@ -200,15 +190,16 @@ __all__ = [
     "take_back_tenant",
     "take_proposed_section",
     "undo_decision",
+    "undo_fact_merge",
     "undo_facts",
-    "undo_merge",
     "undo_items",
+    "undo_person_merge",
     "undo_profile_change",
     "undo_rollback",
     "unlock_fact",
     "unpin_episode",
-    "update_operator",
     "unpin_fact",
+    "update_operator",
     "update_person",
     "withdraw_fact",
     "write_profile_section",

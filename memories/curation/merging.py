@@ -32,7 +32,7 @@ VERB = "merge"
 
 
 @dataclass(frozen=True)
-class MergePreview:
+class PersonMergePreview:
     """What a merge would do now: what each of the two has, where they meet, the sections in question by their fate,
     fields of the record that the survivor takes over, and how many active facts they have beyond the capacity."""
 
@@ -47,13 +47,13 @@ class MergePreview:
     beyond: int = 0
 
 
-def preview_merge(*, survivor: EndUser, merged: EndUser) -> MergePreview:
+def preview_person_merge(*, survivor: EndUser, merged: EndUser) -> PersonMergePreview:
     """Counts; nothing is changed, and what happens meanwhile still changes them."""
     ours, theirs = _has(survivor), _has(merged)
     same_texts = merging_texts.same_texts(merged, survivor).count()
     capacity = conf.rules(survivor.tenant).capacity
     active = ours["active"] + theirs["active"] - same_texts
-    return MergePreview(
+    return PersonMergePreview(
         survivor=ours,
         merged=theirs,
         same_texts=same_texts,

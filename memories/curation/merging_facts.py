@@ -34,7 +34,7 @@ READERS = ("agent_id", "scope", "allowed_users", "allowed_roles")
 
 
 @dataclass(frozen=True)
-class MergePreview:
+class FactMergePreview:
     """What a merge would make of facts as they are now; `turns`: how many the survivor rests on then."""
 
     survivor: Fact
@@ -42,13 +42,13 @@ class MergePreview:
     turns: int
 
 
-def preview_merge(*, survivor: uuid.UUID, others: Sequence[uuid.UUID]) -> MergePreview:
+def preview_fact_merge(*, survivor: uuid.UUID, others: Sequence[uuid.UUID]) -> FactMergePreview:
     """What merge_facts() would do; nothing is locked or changed. Errors: NotFound, Conflict."""
     found = list(Fact.objects.filter(pk__in=[survivor, *others]).select_related("end_user", "tenant"))
     kept, absorbed = _sorted_out(found, survivor, others)
     _check_alike(kept, absorbed)
     turns = FactEvidence.objects.filter(fact__in=found).values("turn").distinct().count()
-    return MergePreview(kept, absorbed, turns)
+    return FactMergePreview(kept, absorbed, turns)
 
 
 def merge_facts(
@@ -84,7 +84,7 @@ def merge_facts(
     return made
 
 
-def undo_merge(*, merge_id: uuid.UUID, actor: Actor, now: datetime, reason: str = "") -> Fact:
+def undo_fact_merge(*, merge_id: uuid.UUID, actor: Actor, now: datetime, reason: str = "") -> Fact:
     """All of the merged facts are what they were before; returns the one that had stayed.
 
     Errors: NotFound; Conflict when one of them has changed since, or another fact took its key: split_fact() is left.

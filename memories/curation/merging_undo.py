@@ -32,7 +32,7 @@ VERB = "undo"
 State = ReviewItem.State
 
 
-def undo_merge(*, merge_id: uuid.UUID, actor: Actor, now: datetime, reason: str = "") -> PersonMerge:
+def undo_person_merge(*, merge_id: uuid.UUID, actor: Actor, now: datetime, reason: str = "") -> PersonMerge:
     """Take a merge back; its `counts` are then those of the undo: facts, sessions, and what stayed as it is (kept).
 
     Sessions and facts that moved go back, and with them facts that rest on these sessions alone. What was said since
@@ -44,7 +44,7 @@ def undo_merge(*, merge_id: uuid.UUID, actor: Actor, now: datetime, reason: str 
     return patiently(lambda: _undo(merge_id, changes))
 
 
-def may_undo_merge(merge: PersonMerge) -> bool:
+def may_undo_person_merge(merge: PersonMerge) -> bool:
     """Whether it is the last of its survivor, and not undone: they are taken back in the order last to first."""
     later = PersonMerge.objects.filter(survivor=merge.survivor_id, undone_at=None, pk__gt=merge.pk)
     onwards = PersonMerge.objects.filter(merged=merge.survivor_id, undone_at=None)
@@ -60,7 +60,7 @@ def _undo(merge_id: uuid.UUID, decided: ChangeSet) -> PersonMerge:
     # Under the locks: of two who undo it the second finds it undone.
     merge = PersonMerge.objects.select_related("tenant").get(pk=merge_id)
     merge.survivor, merge.merged = pair.people
-    if not may_undo_merge(merge):
+    if not may_undo_person_merge(merge):
         raise Conflict("This merge is undone already, or one of the two was merged again since: undo that one first.")
     counts = _part(pair, merge, changes)
     merging_records.part(pair, merge, now=changes.now)

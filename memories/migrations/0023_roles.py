@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
     """The groups reviewer, operator, dpo, auditor and administrator."""
 
     dependencies = [
-        ('memories', '0022_operators_reach'),
+        ("memories", "0022_operators_reach"),
         ('auth', '0012_alter_user_first_name_max_length'),
         ('contenttypes', '0002_remove_content_type_name'),
     ]

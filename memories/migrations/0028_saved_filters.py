@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
     """Operators' own filters of the lists, keys that were rotated, tenants that were off-boarded."""
 
     dependencies = [
-        ('memories', '0023_roles'),
+        ("memories", "0027_fact_merges"),
     ]
 
     operations = [

@@ -29,11 +29,11 @@ from memories.models.refusals import FactRefusal
 from memories.models.review import ReviewItem
 from memories.models.revisions import FactRevision, ProfileRevision
 from memories.models.runs import ExtractionRun
-from memories.models.spending import (
-    ModelUse,
-)
 from memories.models.saved_filters import (
     SavedFilter,
+)
+from memories.models.spending import (
+    ModelUse,
 )
 from memories.models.tenants import Tenant
 from memories.models.throttles import ThrottleCounter

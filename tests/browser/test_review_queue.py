@@ -8,14 +8,11 @@ from typing import Any
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
-from memories import curation
-from memories.audit import Actor
 from memories.models import AuditEvent, EndUser, Episode, Fact, Operator, ProfileSection, ReviewItem
 from tests import factories
-from tests.browser.conftest import DESK, PHONE, Open
-from tests.browser.test_pages import CONTRAST, TRAP, fits
+from tests.browser.conftest import Open
 from tests.curation.test_review_decisions import world as facts_and_items
 from tests.factories import NOW
 

@@ -78,7 +78,7 @@ def merge(ours: EndUser, theirs: EndUser, **over: Any) -> PersonMerge:
 
 
 def undo(merged: PersonMerge, **over: Any) -> PersonMerge:
-    return curation.undo_merge(merge_id=merged.pk, **{"actor": STAFF, "now": LATEST, **over})
+    return curation.undo_person_merge(merge_id=merged.pk, **{"actor": STAFF, "now": LATEST, **over})
 
 
 def texts(person: EndUser, *statuses: str) -> list[str]:
@@ -468,9 +468,9 @@ class TestUndo:
 
     def test_it_can_be_undone_once(self, ours: EndUser, theirs: EndUser) -> None:
         done = merge(ours, theirs)
-        assert curation.may_undo_merge(done)
+        assert curation.may_undo_person_merge(done)
         undo(done)
-        assert not curation.may_undo_merge(PersonMerge.objects.get())
+        assert not curation.may_undo_person_merge(PersonMerge.objects.get())
         with pytest.raises(Conflict, match="undone already"):
             undo(done)
         again = merge(ours, theirs)
@@ -539,7 +539,7 @@ class TestPreview:
         factories.profile_section(theirs, "top_of_mind", "Boats")
         theirs.display_name = "Anna"
         theirs.save()
-        preview = curation.preview_merge(survivor=ours, merged=theirs)
+        preview = curation.preview_person_merge(survivor=ours, merged=theirs)
         assert (preview.same_texts, preview.same_keys, preview.same_sessions, preview.refused) == (1, 1, 1, 0)
         fates = {section: fate.name for section, fate in preview.sections.items()}
         assert fates == {"top_of_mind": "MOVED", "work_context": "ASKED"}
@@ -553,7 +553,7 @@ class TestPreview:
         for number in range(7):
             known(ours, f"Mine {number}")
             known(theirs, f"Theirs {number}")
-        assert curation.preview_merge(survivor=ours, merged=theirs).beyond == 4
+        assert curation.preview_person_merge(survivor=ours, merged=theirs).beyond == 4
 
 
 def test_leases_of_both_end_and_the_work_is_due_again(ours: EndUser, theirs: EndUser) -> None:

@@ -70,7 +70,7 @@ def merge(facts: Sequence[Fact], content: str = SAID, **over: Any) -> FactMerge:
 
 
 def undo(made: FactMerge, **over: Any) -> Fact:
-    return curation.undo_merge(**{"merge_id": made.pk, "actor": STAFF, "now": LATER, **over})
+    return curation.undo_fact_merge(**{"merge_id": made.pk, "actor": STAFF, "now": LATER, **over})
 
 
 def split(fact: Fact, rest: str = "", **over: Any) -> Fact:
@@ -151,7 +151,7 @@ class TestMerge:
 
     def test_the_preview_says_what_it_would_make_and_changes_nothing(self, facts: list[Fact]) -> None:
         before = told()
-        shown = curation.preview_merge(survivor=facts[0].pk, others=[facts[2].pk, facts[1].pk])
+        shown = curation.preview_fact_merge(survivor=facts[0].pk, others=[facts[2].pk, facts[1].pk])
         assert (shown.survivor, list(shown.others), shown.turns) == (facts[0], [facts[2], facts[1]], 2)
         assert told() == before
 
@@ -176,7 +176,7 @@ class TestMergeIsRefused:
         with pytest.raises(Conflict):
             merge(facts)
         with pytest.raises(Conflict):
-            curation.preview_merge(survivor=facts[0].pk, others=[facts[1].pk])
+            curation.preview_fact_merge(survivor=facts[0].pk, others=[facts[1].pk])
         assert told() == before
 
     def test_when_they_are_of_two_people(self, facts: list[Fact]) -> None:

@@ -80,7 +80,7 @@ def merge(ours: EndUser, theirs: EndUser) -> PersonMerge:
 
 
 def undo(done: PersonMerge) -> PersonMerge:
-    return curation.undo_merge(merge_id=done.pk, actor=STAFF, now=LATER)
+    return curation.undo_person_merge(merge_id=done.pk, actor=STAFF, now=LATER)
 
 
 def post(person: EndUser, session_id: str) -> Receipt:
