@@ -31,3 +31,42 @@ AXES_LOCKOUT_CALLABLE = "memories.admin.lockout.response"
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = AXES_VERBOSE = False
 AXES_SENSITIVE_PARAMETERS = ["username", "login", "ip_address", "fresh_password"]
+
+# off: the password alone; optional: for operators who set one up; required: for all who sign in with a password.
+MEMORYHUB_SECOND_FACTOR = env.choice("MEMORYHUB_SECOND_FACTOR", "off", ("off", "optional", "required"))
+MFA_ADAPTER = "memories.admin.second_factor.Adapter"
+MFA_FORMS = {"authenticate": "memories.admin.second_factor.CodeForm"}
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_ISSUER = "Memory Hub"
+# A clock may be half a minute off.
+MFA_TOTP_TOLERANCE = 1
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+# Addresses of operators are what administrators wrote; nobody confirms them by mail.
+MFA_ALLOW_UNVERIFIED_EMAIL = True
+ACCOUNT_ADAPTER = "memories.admin.sign_in.AccountAdapter"
+ACCOUNT_EMAIL_VERIFICATION = SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if _HTTPS else "http"
+
+MEMORYHUB_OIDC_URL = env.text("MEMORYHUB_OIDC_URL")
+MEMORYHUB_OIDC_CLIENT_ID = env.text("MEMORYHUB_OIDC_CLIENT_ID")
+MEMORYHUB_OIDC_CLIENT_SECRET = env.text("MEMORYHUB_OIDC_CLIENT_SECRET")
+MEMORYHUB_OIDC_NAME = env.text("MEMORYHUB_OIDC_NAME", "your identity provider")
+SOCIALACCOUNT_ADAPTER = "memories.admin.sign_in.ProviderAdapter"
+# By a link: the policy of the pages lets no form lead elsewhere.
+SOCIALACCOUNT_LOGIN_ON_GET = True
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "OAUTH_PKCE_ENABLED": True,
+        "APPS": [
+            {
+                "provider_id": "sso",
+                "name": MEMORYHUB_OIDC_NAME,
+                "client_id": MEMORYHUB_OIDC_CLIENT_ID,
+                "secret": MEMORYHUB_OIDC_CLIENT_SECRET,
+                "settings": {"server_url": MEMORYHUB_OIDC_URL},
+            }
+        ]
+        if MEMORYHUB_OIDC_URL
+        else [],
+    }
+}

@@ -98,6 +98,11 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "django_q",
     "axes",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "memories.apps.MemoriesConfig",
 ]
 MIDDLEWARE = [
@@ -112,6 +117,8 @@ MIDDLEWARE = [
     "memories.admin.language.LanguageMiddleware",
     "memories.admin.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "memories.admin.second_factor.Gate",
     # The last: it turns what a view answers to a locked out name into the page that says so.
     "axes.middleware.AxesMiddleware",
 ]
@@ -129,6 +136,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "memories.admin.second_factor.frame",
             ],
         },
     },

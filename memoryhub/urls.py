@@ -16,6 +16,10 @@ urlpatterns = [
     # The one whose script is a file of its own: no inline script is allowed.
     path("api/docs/", SpectacularSwaggerSplitView.as_view(authentication_classes=[], url_name="schema"), name="docs"),
     re_path(r"^api(?:/|$)", errors.unknown_address),
+    # Names that django-allauth asks for, on pages of the admin.
+    path("admin/login/", admin.site.login, name="account_login"),
+    path("admin/sign-in/", include("allauth.socialaccount.providers.openid_connect.urls")),
+    path("admin/second-factor/", include("allauth.mfa.urls")),
     path("admin/", admin.site.urls),
 ]
 handler400 = "memories.api.errors.bad_request"

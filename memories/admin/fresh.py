@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminPasswordWidget
 
+from memories.admin.identity import provider_link, provider_name
 from memories.models import Operator
 
 FRESH = timedelta(minutes=10)
@@ -119,9 +120,14 @@ def _next(request: HttpRequest) -> str:
 def _page(
     request: HttpRequest, form: PasswordForm, *, status: int, carried: list[tuple[str, str]] | None = None
 ) -> TemplateResponse:
+    # Who has none signs in once more where they signed in.
+    to = _next(request) if carried is None else request.path
+    elsewhere = provider_name() and not request.user.has_usable_password()  # type: ignore[union-attr]
     context = {
         **admin.site.each_context(request),
         "title": _("Your password, once more"),
+        "provider": provider_name(),
+        "provider_link": provider_link(to=to, again=True) if elsewhere else "",
         "form": form,
         "carried": carried or [],
     }

@@ -137,6 +137,15 @@ class NewPasswordForm(VerbForm):
         return _("The new password holds now; their other browsers are signed out.")
 
 
+class RemoveSecondFactorForm(VerbForm):
+    needs_fresh_password = True
+    record: Operator
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        curation.remove_second_factor(operator_id=self.record.pk, actor=actor, now=now)
+        return _("Their second factor is gone: the password is enough until they set up another.")
+
+
 class NewOperatorForm(AccessForm):
     password = PasswordField(label=gettext_lazy("Password"), required=False)
     again = PasswordField(label=gettext_lazy("Once more"), required=False)

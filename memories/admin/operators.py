@@ -3,6 +3,7 @@
 from http import HTTPStatus
 from typing import Any, ClassVar
 
+from allauth.mfa.models import Authenticator
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import AnonymousUser, Group
@@ -20,7 +21,13 @@ from django.views.decorators.debug import sensitive_post_parameters
 from memories import curation
 from memories.admin import cells, fresh
 from memories.admin.columns import column
-from memories.admin.operator_forms import GroupForm, NewOperatorForm, NewPasswordForm, OperatorForm
+from memories.admin.operator_forms import (
+    GroupForm,
+    NewOperatorForm,
+    NewPasswordForm,
+    OperatorForm,
+    RemoveSecondFactorForm,
+)
 from memories.admin.page import Page, RecordPage, VerbForm, actor_of, url_of
 from memories.admin.permissions import ACTIONS, held_by, rows_of
 from memories.exceptions import MemoryHubError
@@ -74,7 +81,11 @@ class OperatorPage(AddablePage):
     tenant_path = None
     page_template = "memories/operator.html"
     add_template, add_title = "memories/operator_add.html", gettext_lazy("New operator")
-    verbs: ClassVar[dict[str, type[VerbForm]]] = {"update": OperatorForm, "password": NewPasswordForm}
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {
+        "update": OperatorForm,
+        "password": NewPasswordForm,
+        "second_factor": RemoveSecondFactorForm,
+    }
     list_display = ("operator", "email", "roles", "sees", "may_sign_in", "signed_in")
     list_filter = ("is_active", "groups")
     search_fields = ("username", "first_name", "last_name", "email")
@@ -122,7 +133,8 @@ class OperatorPage(AddablePage):
 
     def gather(self, request: HttpRequest, record: Operator) -> dict[str, Any]:
         groups, tenants = record.groups.order_by("name"), record.tenants.order_by("slug")
-        return {"operator": record, "groups": groups, "tenants": tenants}
+        has_factor = Authenticator.objects.filter(user=record).exists()
+        return {"operator": record, "groups": groups, "tenants": tenants, "has_factor": has_factor}
 
     def show(
         self, request: HttpRequest, record: Any, *, tried: VerbForm | None = None, status: int = 200

@@ -1,25 +1,28 @@
 """The admin site: our pages only, each told in the operator's own time zone."""
 
 from collections.abc import Callable
-from http import HTTPStatus
 from typing import Any
 
 from django.contrib.admin import ModelAdmin
 from django.contrib.auth.views import PasswordChangeView
 from django.db.models import Model
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
 from unfold.sites import UnfoldAdminSite
 
 from memories import conf
-from memories.admin import dashboard, forgetting, fresh, lifetime, palette, parked, preferences, recalled, rollback
+from memories.admin import dashboard, forgetting, fresh, identity, palette, parked, preferences, recalled, rollback
 from memories.admin.fields import zone_or_utc
 from memories.admin.own_password import OwnPasswordForm
 from memories.admin.page import Page
+from memories.admin.sign_in import SignInView
 
 View = Callable[..., HttpResponseBase]
 # Pages beside those of the models.
@@ -67,14 +70,23 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
         """Ours instead of Unfold's, which takes the words from the address and caches what it found."""
         return palette.search(request)
 
+    @method_decorator(never_cache)
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Django's own, noting when the password was given."""
-        response: HttpResponse = super().login(request, extra_context)
-        if request.method == "POST" and response.status_code == HTTPStatus.FOUND:
-            now = timezone.now()
-            fresh.note(request, now=now)
-            lifetime.begin(request, now=now)
-        return response
+        """Django's page with our view behind it; whoever is signed in goes on to the dashboard."""
+        if request.method == "GET" and self.has_permission(request):
+            return HttpResponseRedirect(reverse("admin:index"))
+        to = request.POST.get("next") or request.GET.get("next") or reverse("admin:index")
+        context = {
+            **self.each_context(request),
+            "title": _("Sign in"),
+            "app_path": request.get_full_path(),
+            "username": request.user.get_username(),
+            "next": to,
+            "provider": identity.provider_name(),
+            "provider_link": identity.provider_link(to=to),
+        }
+        request.current_app = self.name
+        return SignInView.as_view(authentication_form=self.login_form, extra_context=context)(request)
 
     def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Django's own view with a form that calls our verb."""

@@ -84,7 +84,13 @@ from memories.curation.rollback import Preview, preview_rollback, roll_back, und
 from memories.curation.rollback_selection import Selector
 from memories.curation.rotation import put_off_end, rotate_api_key
 from memories.curation.runs import retry_extraction, retry_working_memory
-from memories.curation.saved_filters import forget_filter, save_filter
+from memories.curation.saved_filters import (
+    forget_filter,
+    save_filter,
+)
+from memories.curation.second_factors import (
+    remove_second_factor,
+)
 from memories.curation.sessions import delete_session, facts_of_session
 from memories.curation.sign_ins import (
     sweep_sign_ins,
@@ -168,6 +174,7 @@ __all__ = [
     "reject_item",
     "reject_items",
     "release_profile_section",
+    "remove_second_factor",
     "restore_episode",
     "restore_fact",
     "restore_profile_section",
