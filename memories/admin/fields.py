@@ -6,6 +6,8 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from memories.pipeline import signal_phrases
@@ -20,12 +22,12 @@ def zone_or_utc(name: str) -> zoneinfo.ZoneInfo:
 
 def check_zone(name: str) -> None:
     if name not in zoneinfo.available_timezones():
-        raise ValidationError("This is not a time zone: write it like Asia/Shanghai, or UTC.", code="zone")
+        raise ValidationError(_("This is not a time zone: write it like Asia/Shanghai, or UTC."), code="zone")
 
 
 def check_language(tag: str) -> None:
     if not _LANGUAGE.fullmatch(tag):
-        raise ValidationError("This is not a language tag: write it like zh-CN, or en.", code="language")
+        raise ValidationError(_("This is not a language tag: write it like zh-CN, or en."), code="language")
 
 
 class DayInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # Unfold has no types
@@ -69,7 +71,7 @@ class LinesField(forms.CharField):
 
     def __init__(self, *, longest: int, most: int = 20, rows: int = 3, **kwargs: Any) -> None:
         self.longest, self.most = longest, most
-        kwargs.setdefault("help_text", "One a line.")
+        kwargs.setdefault("help_text", gettext_lazy("One a line."))
         super().__init__(widget=UnfoldAdminTextareaWidget(attrs={"rows": rows}), required=False, **kwargs)
 
     def prepare_value(self, value: Any) -> Any:
@@ -78,9 +80,11 @@ class LinesField(forms.CharField):
     def to_python(self, value: Any) -> Any:
         lines = [line.strip() for line in (super().to_python(value) or "").splitlines() if line.strip()]
         if len(lines) > self.most:
-            raise ValidationError(f"These are {len(lines)} lines; {self.most} are the most.", code="most")
+            told = _("These are %(count)d lines; %(most)d are the most.")
+            raise ValidationError(told % {"count": len(lines), "most": self.most}, code="most")
         if any(len(line) > self.longest for line in lines):
-            raise ValidationError(f"A line may have at most {self.longest} characters.", code="longest")
+            told = _("A line may have at most %(longest)d characters.")
+            raise ValidationError(told % {"longest": self.longest}, code="longest")
         return lines
 
 

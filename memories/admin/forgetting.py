@@ -13,6 +13,8 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from memories import conf, curation
 from memories.admin import cells
@@ -31,18 +33,22 @@ VIEW, CHANGE = "memories.view_decaypass", "memories.change_decaypass"
 
 
 class ConfirmForm(VerbForm):
-    tenant = LineField(label="The tenant's slug", max_length=63, help_text="Typed out, so that it is no slip.")
+    tenant = LineField(
+        label=gettext_lazy("The tenant's slug"),
+        max_length=63,
+        help_text=gettext_lazy("Typed out, so that it is no slip."),
+    )
     record: DecayPass
 
     def clean_tenant(self) -> str:
         slug: str = self.cleaned_data["tenant"]
         if slug != self.record.tenant.slug:
-            raise forms.ValidationError("This is not the slug of the pass's tenant.", code="slug")
+            raise forms.ValidationError(_("This is not the slug of the pass's tenant."), code="slug")
         return slug
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         self.begun = curation.confirm_decay(pass_id=self.record.pk, actor=actor, now=now)
-        return f"{self.record} is confirmed: a worker takes what it would have taken."
+        return _("%(pass)s is confirmed: a worker takes what it would have taken.") % {"pass": self.record}
 
     def leads_to(self) -> str:
         return url_of(self.begun)
@@ -55,34 +61,36 @@ class DecayPassPage(RecordPage):
     list_filter = ("state", "trigger", "tenant")
     list_select_related = ("tenant",)
     ordering = ("-started_at", "-id")
-    empty_title = "Nothing was forgotten yet"
-    empty_hint = "A worker runs a pass for each tenant at night. The page of a tenant shows what the next one takes."
+    empty_title = gettext_lazy("Nothing was forgotten yet")
+    empty_hint = gettext_lazy(
+        "A worker runs a pass for each tenant at night. The page of a tenant shows what the next one takes."
+    )
 
-    @column("Started", ordering="started_at")
+    @column(gettext_lazy("Started"), ordering="started_at")
     def started(self, row: DecayPass) -> SafeString | str:
         return cells.moment(row.started_at)
 
-    @column("State", label=KINDS, ordering="state")
+    @column(gettext_lazy("State"), label=KINDS, ordering="state")
     def shown_state(self, row: DecayPass) -> str:
         return row.state
 
-    @column("Facts faded")
+    @column(gettext_lazy("Facts faded"))
     def facts(self, row: DecayPass) -> int:
         return int(row.counts.get("facts", 0))
 
-    @column("Episodes faded")
+    @column(gettext_lazy("Episodes faded"))
     def episodes(self, row: DecayPass) -> int:
         return int(row.counts.get("episodes", 0))
 
-    @column("Expired")
+    @column(gettext_lazy("Expired"))
     def expired(self, row: DecayPass) -> int:
         return int(row.counts.get("expired", 0))
 
-    @column("Deleted for good")
+    @column(gettext_lazy("Deleted for good"))
     def purged(self, row: DecayPass) -> int:
         return int(row.counts.get("purged", 0))
 
-    @column("Begun by", ordering="trigger")
+    @column(gettext_lazy("Begun by"), ordering="trigger")
     def begun_by(self, row: DecayPass) -> str:
         return row.get_trigger_display()
 
@@ -106,7 +114,7 @@ def urls() -> list[URLPattern]:
 def tenants(request: HttpRequest) -> HttpResponse:
     """Whose next pass is to be looked at."""
     _check(request, VIEW)
-    context = {**admin.site.each_context(request), "title": "Forgetting", "tenants": tenants_of(request.user)}
+    context = {**admin.site.each_context(request), "title": _("Forgetting"), "tenants": tenants_of(request.user)}
     return TemplateResponse(request, "memories/forgetting.html", context)
 
 
@@ -120,7 +128,7 @@ def next_pass(request: HttpRequest, tenant_id: uuid.UUID) -> HttpResponse:
     told = decay.preview(tenant, timezone.now())
     context: dict[str, Any] = {
         **admin.site.each_context(request),
-        "title": "What the next pass takes",
+        "title": _("What the next pass takes"),
         "tenant": tenant,
         "preview": told,
         "rules": conf.rules(tenant),
@@ -140,7 +148,7 @@ def _run(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     except DecayRunning as error:
         messages.error(request, error.detail)
         return HttpResponseRedirect(request.path)
-    messages.success(request, f"{row} has begun: a worker carries it out.")
+    messages.success(request, _("%(pass)s has begun: a worker carries it out.") % {"pass": row})
     return HttpResponseRedirect(url_of(row))
 
 

@@ -6,10 +6,13 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from memories import conf
 from memories.conf.kinds import CATEGORIES, Kind, Number, shown
+from memories.models import Category
 
 NEVER = "never"
 # In front of a category: its half-life.
@@ -54,11 +57,8 @@ class NumberField(forms.CharField):
 
     def _refused(self) -> ValidationError:
         number = self.number
-        whole = "a whole number" if number.kind == Kind.WHOLE else "a number"
-        others = [f"{whole} from {shown(number.lowest)} to {shown(number.highest)}"]
-        others += ["0"] if number.zero else []
-        others += [NEVER] if number.kind == Kind.HALF_LIVES else []
-        return ValidationError(f"Write {', or '.join(others)}, or leave it empty.", code="number")
+        ends = {"lowest": shown(number.lowest), "highest": shown(number.highest)}
+        return ValidationError(_(_asked_for(number)) % ends, code="number")
 
 
 class SwitchField(forms.TypedChoiceField):
@@ -67,8 +67,8 @@ class SwitchField(forms.TypedChoiceField):
     def __init__(self, number: Number, *, hubs: object, label: str, help_text: str) -> None:
         super().__init__(
             choices=[
-                ("", f"As the hub: {shown(hubs)}"),
-                *((value, shown(value).capitalize()) for value in (True, False)),
+                ("", _("As the hub: %(value)s") % {"value": _(shown(hubs))}),
+                *((value, _(shown(value).capitalize())) for value in (True, False)),
             ],
             coerce=lambda value: str(value) == "True",
             required=False,
@@ -102,11 +102,22 @@ def numbers_of(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _field(number: Number, hub: conf.Rules) -> forms.Field:
     field = SwitchField if number.kind == Kind.SWITCH else NumberField
-    return field(number, hubs=getattr(hub, number.name), label=number.label, help_text=number.says)
+    return field(number, hubs=getattr(hub, number.name), label=_(number.label), help_text=_(number.says))
 
 
 def _half_life(category: str, days: float | None) -> forms.Field:
-    return NumberField(conf.NUMBERS["half_lives"], hubs=days, label=category.capitalize())
+    return NumberField(conf.NUMBERS["half_lives"], hubs=days, label=Category(category).label)
+
+
+def _asked_for(number: Number) -> str:
+    """What to write; a sentence of its own for each, since no language is made of parts."""
+    if number.kind == Kind.HALF_LIVES:
+        return gettext_noop("Write a number from %(lowest)s to %(highest)s, or never, or leave it empty.")
+    if number.kind == Kind.WHOLE:
+        if number.zero:
+            return gettext_noop("Write a whole number from %(lowest)s to %(highest)s, or 0, or leave it empty.")
+        return gettext_noop("Write a whole number from %(lowest)s to %(highest)s, or leave it empty.")
+    return gettext_noop("Write a number from %(lowest)s to %(highest)s, or leave it empty.")
 
 
 def _typed(value: object) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django import forms
 from django.forms.boundfield import BoundField
+from django.utils.translation import gettext as _
 
 from memories import conf
 from memories.admin.number_fields import HALF_LIFE
@@ -44,4 +45,4 @@ def _group(form: forms.BaseForm, group: Group) -> NumberGroup:
     fields = [form[number.name] for number in numbers if number.kind != Kind.HALF_LIVES]
     by_category = any(number.kind == Kind.HALF_LIVES for number in numbers)
     categories = [form[f"{HALF_LIFE}{name}"] for name in CATEGORIES] if by_category else []
-    return NumberGroup(str(group), group.says, fields, categories)
+    return NumberGroup(_(str(group)), _(group.says), fields, categories)

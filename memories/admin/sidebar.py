@@ -4,6 +4,8 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from memories.admin import recalled
 from memories.admin.reach import within
@@ -11,29 +13,29 @@ from memories.admin.rollback import MAY
 from memories.models import ReviewItem
 
 # Group → (title, icon, model); an empty model is the dashboard.
-MENU: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
-    ("", (("Dashboard", "dashboard", ""), ("Review", "rule", "reviewitem"))),
+MENU: tuple[tuple[str | Promise, tuple[tuple[str | Promise, str, str], ...]], ...] = (
+    ("", ((_("Dashboard"), "dashboard", ""), (_("Review"), "rule", "reviewitem"))),
     (
-        "Memory",
+        _("Memory"),
         (
-            ("End users", "group", "enduser"),
-            ("Facts", "lightbulb", "fact"),
-            ("Episodes", "auto_stories", "episode"),
-            ("Sessions", "forum", "session"),
-            ("Extraction runs", "neurology", "extractionrun"),
-            ("Forgetting", "auto_delete", "decaypass"),
+            (_("End users"), "group", "enduser"),
+            (_("Facts"), "lightbulb", "fact"),
+            (_("Episodes"), "auto_stories", "episode"),
+            (_("Sessions"), "forum", "session"),
+            (_("Extraction runs"), "neurology", "extractionrun"),
+            (_("Forgetting"), "auto_delete", "decaypass"),
         ),
     ),
     (
-        "Access",
+        _("Access"),
         (
-            ("API keys", "key", "apikey"),
-            ("Tenants", "apps", "tenant"),
-            ("Operators", "badge", "operator"),
-            ("Groups", "groups", "group"),
+            (_("API keys"), "key", "apikey"),
+            (_("Tenants"), "apps", "tenant"),
+            (_("Operators"), "badge", "operator"),
+            (_("Groups"), "groups", "group"),
         ),
     ),
-    ("", (("Audit trail", "history", "auditevent"),)),
+    ("", ((_("Audit trail"), "history", "auditevent"),)),
 )
 
 
@@ -42,19 +44,19 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     groups: list[dict[str, Any]] = []
     for title, entries in MENU:
         items = [_item(request, *entry) for entry in entries]
-        if title == "Memory" and request.user.has_perms(recalled.MAY):
+        if title == _("Memory") and request.user.has_perms(recalled.MAY):
             link = reverse("admin:recalled")
             active = request.path == link
-            items.append({"title": "Why recalled?", "icon": "manage_search", "link": link, "active": active})
-        if title == "Memory" and request.user.has_perms(MAY):
+            items.append({"title": _("Why recalled?"), "icon": "manage_search", "link": link, "active": active})
+        if title == _("Memory") and request.user.has_perms(MAY):
             link = reverse("admin:rollback")
             active = request.path.startswith(link)
-            items.append({"title": "Roll back", "icon": "settings_backup_restore", "link": link, "active": active})
+            items.append({"title": _("Roll back"), "icon": "settings_backup_restore", "link": link, "active": active})
         groups.append({"title": title, "separator": bool(groups), "items": [item for item in items if item]})
     return groups
 
 
-def _item(request: HttpRequest, title: str, icon: str, model: str) -> dict[str, Any] | None:
+def _item(request: HttpRequest, title: str | Promise, icon: str, model: str) -> dict[str, Any] | None:
     app = "auth" if model == "group" else "memories"
     if model and not request.user.has_perm(f"{app}.view_{model}"):
         return None

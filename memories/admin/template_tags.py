@@ -11,6 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from memories.admin import wording
+from memories.conf.kinds import Number
 from memories.models import EndUser
 
 register = template.Library()
@@ -45,6 +46,12 @@ def day_month(day: date) -> str:
 def number(value: int | None) -> str:
     """A count with its thousands apart: 12,345."""
     return f"{value or 0:,}"
+
+
+@register.filter
+def span(of: Number) -> str:
+    """Which values a number of the rules takes: "1–300 s", "10–5,000 facts, 0: no bound"."""
+    return wording.span_of(of)
 
 
 @register.filter

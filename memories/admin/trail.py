@@ -5,6 +5,7 @@ from typing import Any
 from django.db.models import CharField, Model, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Cast
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 
 from memories.admin import cells, wording
 from memories.admin.columns import column
@@ -18,10 +19,10 @@ class TrailPage(Page):
     list_display_links = None
     list_filter = ("actor_kind",)
     search_fields = ("verb", "object_type", "object_id", "request_id")
-    search_help_text = "Search by verb, object or request"
+    search_help_text = _("Search by verb, object or request")
     ordering = ("-id",)
-    empty_title = "Nothing has happened yet"
-    empty_hint = "Every change by a person or a key leaves a line here."
+    empty_title = _("Nothing has happened yet")
+    empty_hint = _("Every change by a person or a key leaves a line here.")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AuditEvent]:
         events: QuerySet[AuditEvent] = super().get_queryset(request)
@@ -31,27 +32,27 @@ class TrailPage(Page):
             tenant_slug=Subquery(Tenant.objects.filter(pk=OuterRef("tenant_uuid")).values("slug")),
         )
 
-    @column("When")
+    @column(_("When"))
     def when(self, event: AuditEvent) -> Any:
         return cells.moment(event.created_at)
 
-    @column("What")
+    @column(_("What"))
     def done(self, event: AuditEvent) -> str:
         return wording.verb_of(event.verb)
 
-    @column("Object")
+    @column(_("Object"))
     def object_shown(self, event: AuditEvent) -> Any:
         return cells.two_lines(event.object_type, str(event.object_id))
 
-    @column("By")
+    @column(_("By"))
     def actor(self, event: Any) -> Any:
         return cells.two_lines(event.operator_name or event.get_actor_kind_display(), event.actor_id)
 
-    @column("Tenant")
+    @column(_("Tenant"))
     def tenant(self, event: Any) -> str:
         return event.tenant_slug or "–"
 
-    @column("Request")
+    @column(_("Request"))
     def request_shown(self, event: AuditEvent) -> Any:
         return cells.two_lines(event.request_id or "–", "")
 

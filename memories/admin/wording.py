@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from memories import conf, exceptions
+from memories.conf.kinds import Kind, Number, shown
 from memories.models import Fact
 
 # What a state looks like: the names are those of Unfold's labels.
@@ -96,6 +97,16 @@ def relative(moment: datetime, *, now: datetime) -> str:
     return _ago(distance) if moment <= now else _ahead(distance)
 
 
+def span_of(number: Number) -> str:
+    """Which values a number of the rules takes, like `10–5,000 facts, 0: no bound`."""
+    if number.kind == Kind.SWITCH:
+        return _("on or off")
+    ends = f"{shown(number.lowest)}–{shown(number.highest)} {_(number.unit)}".rstrip()
+    if number.kind == Kind.HALF_LIVES:
+        return _("%(span)s, or never") % {"span": ends}
+    return _("%(span)s, 0: %(zero)s") % {"span": ends, "zero": _(number.zero)} if number.zero else ends
+
+
 def why_it_stays(fact: Fact, rules: conf.Rules) -> str:
     """Why a fact never fades; empty when it does fade."""
     if fact.locked:
@@ -105,7 +116,7 @@ def why_it_stays(fact: Fact, rules: conf.Rules) -> str:
     if fact.binding:
         return _("it is an operator's word")
     if rules.half_lives.get(fact.category, rules.half_life_days) is None:
-        return _("%(category)s facts do not fade") % {"category": fact.get_category_display()}
+        return _("%(category)s facts do not fade") % {"category": fact.get_category_display().lower()}
     return ""
 
 

@@ -1,12 +1,13 @@
 """Who or what changes something."""
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 
 class ActorKind(models.TextChoices):
-    RUN = "run"
-    OPERATOR = "operator"
-    KEY = "key"
-    COMMAND = "command"
+    RUN = "run", _("Run")
+    OPERATOR = "operator", _("Operator")
+    KEY = "key", _("Key")
+    COMMAND = "command", _("Command")
     # A pass of forgetting.
-    DECAY = "decay"
+    DECAY = "decay", _("Decay")

@@ -2,21 +2,22 @@
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.ids import new_id
 from memories.models.tenants import Tenant
 
 
 class Scope(models.TextChoices):
-    INGEST = "ingest", "Ingest: turns and sessions"
-    READ = "read", "Read: context, search, lists"
-    WRITE = "write", "Write: facts and profile"
-    PRIVACY = "privacy", "Privacy: requests and exports"
+    INGEST = "ingest", _("Ingest: turns and sessions")
+    READ = "read", _("Read: context, search, lists")
+    WRITE = "write", _("Write: facts and profile")
+    PRIVACY = "privacy", _("Privacy: requests and exports")
 
 
 class APIKey(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="api_keys")
+    tenant = models.ForeignKey(Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, related_name="api_keys")
     name = models.CharField(max_length=100, blank=True, help_text="What uses it, e.g. support-bot.")
     prefix = models.CharField(max_length=16, unique=True, editable=False)
     digest = models.BinaryField(max_length=32, editable=False)
@@ -37,7 +38,8 @@ class APIKey(models.Model):
 
     class Meta:
         ordering = ["-created_at"]
-        verbose_name = "API key"
+        verbose_name = _("API key")
+        verbose_name_plural = _("API keys")
 
     def __str__(self) -> str:
         return f"mh_{self.prefix}_…"

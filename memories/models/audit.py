@@ -1,6 +1,7 @@
 """The audit trail: who did what to which object and when, never the content."""
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
 
@@ -9,7 +10,7 @@ class AuditEvent(models.Model):
     id = models.BigAutoField(primary_key=True)
     # Plain ids, no foreign keys: the trail outlives what it speaks of.
     tenant_uuid = models.UUIDField(null=True)
-    actor_kind = models.CharField(max_length=8, choices=ActorKind.choices)
+    actor_kind = models.CharField(_("by"), max_length=8, choices=ActorKind.choices)
     actor_id = models.CharField(max_length=36, blank=True)
     verb = models.CharField(max_length=40)
     object_type = models.CharField(max_length=40)
@@ -20,7 +21,8 @@ class AuditEvent(models.Model):
 
     class Meta:
         ordering = ["-id"]
-        verbose_name = "audit event"
+        verbose_name = _("audit event")
+        verbose_name_plural = _("audit events")
         indexes = [
             # Serves the trail of a tenant, newest first.
             models.Index(fields=["tenant_uuid", "-id"], name="audit_of_tenant_idx"),

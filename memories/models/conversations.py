@@ -7,6 +7,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Exists, F, Func, OuterRef, Q, Value
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.ids import new_id
 from memories.models.people import EndUser
@@ -14,10 +15,10 @@ from memories.models.tenants import Tenant
 
 
 class Role(models.TextChoices):
-    USER = "user"
-    ASSISTANT = "assistant"
-    SYSTEM = "system"
-    TOOL = "tool"
+    USER = "user", _("User")
+    ASSISTANT = "assistant", _("Assistant")
+    SYSTEM = "system", _("System")
+    TOOL = "tool", _("Tool")
 
 
 # Constant in the statements that ask for it, so that the partial index serves them.
@@ -32,12 +33,14 @@ class SessionQuerySet(models.QuerySet["Session"]):
 
 class Session(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="sessions", db_index=False)
+    tenant = models.ForeignKey(
+        Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, related_name="sessions", db_index=False
+    )
     end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="sessions", db_index=False)
     agent_id = models.CharField(max_length=255, blank=True, help_text="Lower-cased; empty when no agent was named.")
     external_id = models.CharField(max_length=255, help_text="The caller's own id (session_id in the API).")
-    turn_count = models.PositiveIntegerField(default=0)
-    token_count = models.PositiveBigIntegerField(default=0)
+    turn_count = models.PositiveIntegerField(_("turns"), default=0)
+    token_count = models.PositiveBigIntegerField(_("tokens"), default=0)
     round_count = models.PositiveIntegerField(default=0, help_text="User turns.")
     created_at = models.DateTimeField()
     last_turn_at = models.DateTimeField()
@@ -50,6 +53,8 @@ class Session(models.Model):
 
     class Meta:
         ordering = ["-created_at", "-id"]
+        verbose_name = _("session")
+        verbose_name_plural = _("sessions")
         constraints = [
             # Serves the look-up at every ingest; an absent agent is the empty string, so it is unique too.
             models.UniqueConstraint(fields=["end_user", "agent_id", "external_id"], name="session_once_per_agent"),

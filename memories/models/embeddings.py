@@ -6,6 +6,7 @@ from typing import Self
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 from pgvector.django import HalfVectorField
 
 from memories.models.conversations import Session, Turn
@@ -33,9 +34,9 @@ class EmbeddingSpace(models.Model):
     """The vectors of one embedding model, and how its endpoint is doing."""
 
     class State(models.TextChoices):
-        SERVING = "serving"
-        BUILDING = "building"
-        RETIRED = "retired"
+        SERVING = "serving", _("Serving")
+        BUILDING = "building", _("Building")
+        RETIRED = "retired", _("Retired")
 
     id = models.BigAutoField(primary_key=True)
     model = models.CharField(max_length=120, unique=True, help_text="Of the embedding, e.g. use-multilingual-3.")

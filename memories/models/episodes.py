@@ -7,6 +7,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
 
 from memories import conf
 from memories.models.conversations import Session
@@ -22,10 +23,10 @@ LONGEST_SUMMARY = 200
 
 
 class EpisodeStatus(models.TextChoices):
-    ACTIVE = "active"
+    ACTIVE = "active", _("Active")
     # Too poor to be served before somebody has looked at it.
-    PENDING = "pending"
-    TRASHED = "trashed"
+    PENDING = "pending", _("Pending")
+    TRASHED = "trashed", _("Trashed")
 
 
 # Episodes that search may find and that have no vector of their present text.
@@ -61,7 +62,9 @@ class Episode(models.Model):
     """The summary of turns `first_number`..`last_number` of a session, made once."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    tenant = models.ForeignKey(
+        Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="episodes", db_index=False)
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="episodes", db_index=False)
     first_number = models.PositiveIntegerField(help_text="First turn of the range.")
@@ -76,7 +79,7 @@ class Episode(models.Model):
     flaws = ArrayField(models.CharField(max_length=40), default=list, blank=True, help_text="What code finds wrong.")
     extractor = models.CharField(max_length=120, help_text="llm:<model>, extractive-v1, operator, api.")
     prompt_version = models.CharField(max_length=40, blank=True)
-    status = models.CharField(max_length=7, choices=EpisodeStatus.choices, default=EpisodeStatus.ACTIVE)
+    status = models.CharField(_("state"), max_length=7, choices=EpisodeStatus.choices, default=EpisodeStatus.ACTIVE)
     pinned = models.BooleanField(default=False)
     binding = models.BooleanField(default=False, help_text="An operator's word: it does not fade.")
     version = models.PositiveIntegerField(default=1)
@@ -99,6 +102,8 @@ class Episode(models.Model):
 
     class Meta:
         ordering = ["-ended_at", "-id"]
+        verbose_name = _("episode")
+        verbose_name_plural = _("episodes")
         constraints = [
             # Each range once, also after retries and under races. Serves reading a session's episodes in order.
             models.UniqueConstraint(fields=["session", "first_number"], name="episode_range_once"),

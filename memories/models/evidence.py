@@ -1,6 +1,7 @@
 """What a fact rests on, and how it stands to other facts."""
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.conversations import Session, Turn
 from memories.models.facts import Fact
@@ -32,10 +33,10 @@ class FactEvidence(models.Model):
 class RelationType(models.TextChoices):
     """How a fact stands to another one; that it supersedes one is told by `Fact.superseded_by`."""
 
-    RELATED_TO = "related_to"
-    SUPERSEDES = "supersedes"
-    CONTRADICTS = "contradicts"
-    DERIVED_FROM = "derived_from"
+    RELATED_TO = "related_to", _("Related To")
+    SUPERSEDES = "supersedes", _("Supersedes")
+    CONTRADICTS = "contradicts", _("Contradicts")
+    DERIVED_FROM = "derived_from", _("Derived From")
 
 
 class FactRelation(models.Model):

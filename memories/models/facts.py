@@ -9,6 +9,7 @@ from django.contrib.postgres.indexes import GinIndex
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
 
 from memories import conf
 from memories.models.folding import text_digest
@@ -23,27 +24,27 @@ UNIT = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 
 
 class Category(models.TextChoices):
-    IDENTITY = "identity"
-    RELATIONSHIP = "relationship"
-    PREFERENCE = "preference"
-    BEHAVIOR = "behavior"
-    SKILL = "skill"
-    KNOWLEDGE = "knowledge"
-    CONTEXT = "context"
-    GOAL = "goal"
-    DECISION = "decision"
-    CONSTRAINT = "constraint"
-    CORRECTION = "correction"
-    OTHER = "other"
+    IDENTITY = "identity", _("Identity")
+    RELATIONSHIP = "relationship", _("Relationship")
+    PREFERENCE = "preference", _("Preference")
+    BEHAVIOR = "behavior", _("Behavior")
+    SKILL = "skill", _("Skill")
+    KNOWLEDGE = "knowledge", _("Knowledge")
+    CONTEXT = "context", _("Context")
+    GOAL = "goal", _("Goal")
+    DECISION = "decision", _("Decision")
+    CONSTRAINT = "constraint", _("Constraint")
+    CORRECTION = "correction", _("Correction")
+    OTHER = "other", _("Other")
 
 
 class MemoryType(models.TextChoices):
     """The types of requirement 003, derived from the category (rules.md, section 3)."""
 
-    PROFILE = "profile"
-    PREFERENCE = "preference"
-    PROCEDURAL = "procedural"
-    SEMANTIC = "semantic"
+    PROFILE = "profile", _("Profile")
+    PREFERENCE = "preference", _("Preference")
+    PROCEDURAL = "procedural", _("Procedural")
+    SEMANTIC = "semantic", _("Semantic")
 
 
 TYPE_OF_CATEGORY: dict[str, MemoryType] = {
@@ -56,33 +57,33 @@ TYPE_OF_CATEGORY: dict[str, MemoryType] = {
 
 
 class Status(models.TextChoices):
-    ACTIVE = "active"
-    PENDING = "pending"
-    SUPERSEDED = "superseded"
-    REJECTED = "rejected"
-    ARCHIVED = "archived"
-    TRASHED = "trashed"
+    ACTIVE = "active", _("Active")
+    PENDING = "pending", _("Pending")
+    SUPERSEDED = "superseded", _("Superseded")
+    REJECTED = "rejected", _("Rejected")
+    ARCHIVED = "archived", _("Archived")
+    TRASHED = "trashed", _("Trashed")
 
 
 class Trust(models.TextChoices):
-    OPERATOR = "operator"
-    USER = "user"
-    ASSISTANT = "assistant"
-    TOOL = "tool"
+    OPERATOR = "operator", _("Operator")
+    USER = "user", _("User")
+    ASSISTANT = "assistant", _("Assistant")
+    TOOL = "tool", _("Tool")
 
 
 class Source(models.TextChoices):
-    EXPLICIT = "explicit_user_input"
-    IMPLICIT = "implicit_inference"
-    SYSTEM = "system_generated"
-    EXTERNAL = "external_data"
-    CORRECTED = "corrected_memory"
+    EXPLICIT = "explicit_user_input", _("Explicit")
+    IMPLICIT = "implicit_inference", _("Implicit")
+    SYSTEM = "system_generated", _("System")
+    EXTERNAL = "external_data", _("External")
+    CORRECTED = "corrected_memory", _("Corrected")
 
 
 class MemoryScope(models.TextChoices):
-    PRIVATE = "private"
-    SHARE = "share"
-    PUBLIC = "public"
+    PRIVATE = "private", _("Private")
+    SHARE = "share", _("Share")
+    PUBLIC = "public", _("Public")
 
 
 # Facts that search may find and that have no vector of their present text.
@@ -134,10 +135,12 @@ class FactQuerySet(models.QuerySet["Fact"]):
 
 class Fact(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    tenant = models.ForeignKey(
+        Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="facts", db_index=False)
     agent_id = models.CharField(max_length=255, blank=True, help_text="Empty: the person's own.")
-    category = models.CharField(max_length=12, choices=Category.choices)
+    category = models.CharField(_("category"), max_length=12, choices=Category.choices)
     content = models.TextField(max_length=2000)
     content_hash = models.BinaryField(max_length=32, editable=False, help_text="SHA-256 of the folded content.")
     terms = models.BinaryField(null=True, editable=False, help_text="Hashes of the content's words with their counts.")
@@ -151,14 +154,14 @@ class Fact(models.Model):
     tags = ArrayField(models.CharField(max_length=100), default=list, blank=True)
     source = models.CharField(max_length=20, choices=Source.choices)
     source_error = models.TextField(blank=True, max_length=2000, help_text="Of a correction: what was wrong.")
-    trust = models.CharField(max_length=9, choices=Trust.choices)
+    trust = models.CharField(_("trust"), max_length=9, choices=Trust.choices)
     extractor = models.CharField(max_length=120, help_text="llm:<model>, operator, api, import.")
     prompt_version = models.CharField(max_length=40, blank=True)
     extraction = models.ForeignKey(
         ExtractionRun, null=True, blank=True, on_delete=models.SET_NULL, related_name="facts"
     )
     flags = ArrayField(models.CharField(max_length=40), default=list, blank=True, help_text="Why it is held.")
-    status = models.CharField(max_length=10, choices=Status.choices, default=Status.ACTIVE)
+    status = models.CharField(_("state"), max_length=10, choices=Status.choices, default=Status.ACTIVE)
     pinned = models.BooleanField(default=False)
     locked = models.BooleanField(default=False)
     binding = models.BooleanField(
@@ -189,6 +192,8 @@ class Fact(models.Model):
 
     class Meta:
         ordering = ["-created_at", "-id"]
+        verbose_name = _("fact")
+        verbose_name_plural = _("facts")
         constraints = [
             # One row per text and person, also under races; agents keep their private ones apart.
             models.UniqueConstraint(

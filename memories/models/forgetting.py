@@ -5,6 +5,7 @@ from typing import Self
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.ids import new_id
 from memories.models.tenants import Tenant
@@ -28,23 +29,25 @@ class DecayPass(models.Model):
     """One pass; the row is the queue: whoever holds its lease works on it, and another goes on where that one died."""
 
     class State(models.TextChoices):
-        RUNNING = "running"
-        DONE = "done"
+        RUNNING = "running", _("Running")
+        DONE = "done", _("Done")
         # It would take more than the brake allows: somebody has to confirm it.
-        HELD = "held"
+        HELD = "held", _("Held")
 
     class Trigger(models.TextChoices):
-        SCHEDULE = "schedule"
-        COMMAND = "command"
-        OPERATOR = "operator"
+        SCHEDULE = "schedule", _("Schedule")
+        COMMAND = "command", _("Command")
+        OPERATOR = "operator", _("Operator")
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="decay_passes", db_index=False)
-    trigger = models.CharField(max_length=8, choices=Trigger.choices)
+    tenant = models.ForeignKey(
+        Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, related_name="decay_passes", db_index=False
+    )
+    trigger = models.CharField(_("begun by"), max_length=8, choices=Trigger.choices)
     actor_id = models.CharField(max_length=36, blank=True, help_text="Id of the operator who began it.")
     as_of = models.DateTimeField(help_text="The moment that it judges by.")
     confirmed = models.BooleanField(default=False, help_text="Somebody has seen what it takes: no brake holds it.")
-    state = models.CharField(max_length=7, choices=State.choices, default=State.RUNNING)
+    state = models.CharField(_("state"), max_length=7, choices=State.choices, default=State.RUNNING)
     counts = models.JSONField(default=dict, blank=True, help_text="facts, episodes, expired, purged, refreshed, …")
     reached = models.UUIDField(null=True, editable=False, help_text="Person up to whom the scores are refreshed.")
     upkeep_open = models.BooleanField(default=False, editable=False, help_text="Its upkeep is not over.")
@@ -57,7 +60,8 @@ class DecayPass(models.Model):
 
     class Meta:
         ordering = ["-started_at", "-id"]
-        verbose_name_plural = "decay passes"
+        verbose_name = _("decay pass")
+        verbose_name_plural = _("decay passes")
         constraints = [
             # One at a time: two that run at once would take what the brake allows twice.
             models.UniqueConstraint(fields=["tenant"], name="decay_pass_running_once", condition=Q(state="running")),

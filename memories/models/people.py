@@ -5,6 +5,7 @@ from typing import Self
 from django.db import models
 from django.db.models import Q, Subquery
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.ids import new_id
 from memories.models.tenants import Tenant
@@ -30,7 +31,9 @@ class EndUserQuerySet(models.QuerySet["EndUser"]):
 
 class EndUser(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="end_users", db_index=False)
+    tenant = models.ForeignKey(
+        Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, related_name="end_users", db_index=False
+    )
     external_id = models.CharField(max_length=255, help_text="The caller's own id (user_id in the API).")
     display_name = models.CharField(max_length=255, blank=True)
     time_zone = models.CharField(max_length=64, blank=True)
@@ -64,7 +67,8 @@ class EndUser(models.Model):
 
     class Meta:
         ordering = ["-created_at", "-id"]
-        verbose_name = "end user"
+        verbose_name = _("end user")
+        verbose_name_plural = _("end users")
         constraints = [
             # Serves every look-up of a person by the caller's id.
             models.UniqueConstraint(fields=["tenant", "external_id"], name="end_user_once_per_tenant"),

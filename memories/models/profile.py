@@ -3,6 +3,7 @@
 from typing import Self
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
 from memories.models.ids import new_id
@@ -12,12 +13,12 @@ from memories.models.tenants import Tenant
 
 
 class Section(models.TextChoices):
-    WORK_CONTEXT = "work_context", "Work"
-    PERSONAL_CONTEXT = "personal_context", "Personal"
-    TOP_OF_MIND = "top_of_mind", "Current focus"
-    RECENT_MONTHS = "recent_months", "Recent"
-    EARLIER_CONTEXT = "earlier_context", "Earlier"
-    LONG_TERM_BACKGROUND = "long_term_background", "Background"
+    WORK_CONTEXT = "work_context", _("Work")
+    PERSONAL_CONTEXT = "personal_context", _("Personal")
+    TOP_OF_MIND = "top_of_mind", _("Current focus")
+    RECENT_MONTHS = "recent_months", _("Recent")
+    EARLIER_CONTEXT = "earlier_context", _("Earlier")
+    LONG_TERM_BACKGROUND = "long_term_background", _("Background")
 
 
 class ProfileSectionQuerySet(models.QuerySet["ProfileSection"]):

@@ -1,6 +1,7 @@
 """What was refused for good."""
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.facts import Fact
 from memories.models.people import EndUser
@@ -10,8 +11,8 @@ class FactRefusal(models.Model):
     """What an operator rejected or forgot: keyed hashes only, so that it outlives the fact itself."""
 
     class Kind(models.TextChoices):
-        TEXT = "text"
-        KEY = "key"
+        TEXT = "text", _("Text")
+        KEY = "key", _("Key")
 
     id = models.BigAutoField(primary_key=True)
     end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="refusals", db_index=False)

@@ -4,6 +4,7 @@ from typing import Self
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.episodes import Episode
 from memories.models.facts import Fact
@@ -22,49 +23,51 @@ class ReviewQuerySet(models.QuerySet["ReviewItem"]):
 
 class ReviewItem(models.Model):
     class Kind(models.TextChoices):
-        QUARANTINED = "quarantined"
-        CONFLICT = "conflict"
-        DUPLICATE = "possible_duplicate", "Possible duplicate"
-        FLAGGED = "flagged"
-        HELD = "held"
-        EPISODE = "poor_episode", "Poor episode"
+        QUARANTINED = "quarantined", _("Quarantined")
+        CONFLICT = "conflict", _("Conflict")
+        DUPLICATE = "possible_duplicate", _("Possible duplicate")
+        FLAGGED = "flagged", _("Flagged")
+        HELD = "held", _("Held")
+        EPISODE = "poor_episode", _("Poor episode")
 
     class Reason(models.TextChoices):
         """Why a person has to decide it; each belongs to one kind."""
 
         # Quarantined: the assistant or a tool said it, or simple rules found it.
-        ASSISTANT_TRUST = "assistant_trust", "Only the assistant said it"
-        TOOL_TRUST = "tool_trust", "Only a tool said it"
-        SUGGESTED = "suggested", "Found by simple rules"
+        ASSISTANT_TRUST = "assistant_trust", _("Only the assistant said it")
+        TOOL_TRUST = "tool_trust", _("Only a tool said it")
+        SUGGESTED = "suggested", _("Found by simple rules")
         # Conflict.
-        LESS_SURE = "less_sure", "Less sure than what is known"
-        OUTRANKED = "outranked", "Contradicts what somebody of more trust said"
-        OPERATORS_WORD = "operators_word", "Contradicts an operator's word"
-        REFUSED_BEFORE = "refused_before", "Said again after it was refused"
-        NEAR_REFUSED = "near_refused", "Close to what was refused"
-        REMOVAL = "removal", "No longer true, says a source of less trust"
-        OTHER_PERSON = "other_person", "Differs between two people who were merged"
+        LESS_SURE = "less_sure", _("Less sure than what is known")
+        OUTRANKED = "outranked", _("Contradicts what somebody of more trust said")
+        OPERATORS_WORD = "operators_word", _("Contradicts an operator's word")
+        REFUSED_BEFORE = "refused_before", _("Said again after it was refused")
+        NEAR_REFUSED = "near_refused", _("Close to what was refused")
+        REMOVAL = "removal", _("No longer true, says a source of less trust")
+        OTHER_PERSON = "other_person", _("Differs between two people who were merged")
         # Possible duplicate: no model was there to judge.
-        NOT_JUDGED = "not_judged", "Close to what is known"
+        NOT_JUDGED = "not_judged", _("Close to what is known")
         # Flagged and held.
-        INSTRUCTIONS = "instructions", "Speaks to a model"
-        POSSIBLE_SECRET = "possible_secret", "May hold a secret"
+        INSTRUCTIONS = "instructions", _("Speaks to a model")
+        POSSIBLE_SECRET = "possible_secret", _("May hold a secret")
         # Poor episode.
-        POOR_QUALITY = "poor_quality", "Says too little of its conversation"
+        POOR_QUALITY = "poor_quality", _("Says too little of its conversation")
 
     class State(models.TextChoices):
-        OPEN = "open"
-        APPROVED = "approved"
-        REJECTED = "rejected"
-        KEPT_BOTH = "kept_both", "Kept both"
-        MERGED = "merged"
+        OPEN = "open", _("Open")
+        APPROVED = "approved", _("Approved")
+        REJECTED = "rejected", _("Rejected")
+        KEPT_BOTH = "kept_both", _("Kept both")
+        MERGED = "merged", _("Merged")
         # Decided by something else: the person said it, or somebody changed the fact itself.
-        SETTLED = "settled"
+        SETTLED = "settled", _("Settled")
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    tenant = models.ForeignKey(
+        Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="review_items", db_index=False)
-    kind = models.CharField(max_length=18, choices=Kind.choices)
+    kind = models.CharField(_("kind"), max_length=18, choices=Kind.choices)
     reason = models.CharField(max_length=20, choices=Reason.choices)
     fact = models.ForeignKey(
         Fact, null=True, on_delete=models.CASCADE, related_name="review_items", help_text="What is proposed."
@@ -92,6 +95,8 @@ class ReviewItem(models.Model):
 
     class Meta:
         ordering = ["created_at", "id"]
+        verbose_name = _("review item")
+        verbose_name_plural = _("review items")
         constraints = [
             # The same question waits once, also when two batches raise it. Serves finding a fact's open items, too.
             models.UniqueConstraint(

@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.conversations import Session
 from memories.models.ids import new_id
@@ -11,20 +12,22 @@ from memories.models.tenants import Tenant
 
 class ExtractionRun(models.Model):
     class Status(models.TextChoices):
-        RUNNING = "running"
-        COMMITTED = "committed"
-        FAILED = "failed"
-        PARKED = "parked"
-        DISCARDED = "discarded"
+        RUNNING = "running", _("Running")
+        COMMITTED = "committed", _("Committed")
+        FAILED = "failed", _("Failed")
+        PARKED = "parked", _("Parked")
+        DISCARDED = "discarded", _("Discarded")
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    tenant = models.ForeignKey(
+        Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="runs", db_index=False)
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="runs")
     first_number = models.PositiveIntegerField(help_text="First turn of the range.")
     last_number = models.PositiveIntegerField(help_text="Last turn of the range.")
     fed_turns = models.PositiveIntegerField(default=0, help_text="Turns of the range that the model was shown.")
-    status = models.CharField(max_length=9, choices=Status.choices, default=Status.RUNNING)
+    status = models.CharField(_("outcome"), max_length=9, choices=Status.choices, default=Status.RUNNING)
     attempt = models.PositiveIntegerField()
     extractor = models.CharField(max_length=120, help_text="What made it, e.g. llm:gpt-4o-mini.")
     prompt_version = models.CharField(max_length=40, blank=True)
@@ -41,7 +44,8 @@ class ExtractionRun(models.Model):
 
     class Meta:
         ordering = ["-started_at", "-id"]
-        verbose_name = "extraction run"
+        verbose_name = _("extraction run")
+        verbose_name_plural = _("extraction runs")
         constraints = [
             models.CheckConstraint(condition=Q(first_number__lte=F("last_number")), name="run_range_in_order"),
         ]

@@ -1,27 +1,42 @@
 """Tenants: the applications that use the hub, with their own numbers for the rules."""
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.ids import new_id
 
 
 class Tenant(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    slug = models.SlugField(max_length=63, unique=True, help_text="Short name used by commands, e.g. acme-prod.")
-    name = models.CharField(max_length=200, blank=True)
-    capture = models.BooleanField(default=True, help_text="Off: posted turns are answered 202 and not stored.")
-    serve = models.BooleanField(default=True, help_text="Off: contexts are empty.")
+    slug = models.SlugField(
+        _("slug"), max_length=63, unique=True, help_text=_("Short name used by commands, e.g. acme-prod.")
+    )
+    name = models.CharField(_("name"), max_length=200, blank=True)
+    capture = models.BooleanField(
+        _("capture"), default=True, help_text=_("Off: posted turns are answered 202 and not stored.")
+    )
+    serve = models.BooleanField(_("serve"), default=True, help_text=_("Off: contexts are empty."))
     trust_assistant = models.BooleanField(
-        default=False, help_text="On: what only the assistant said is served without review; people's words stay above."
+        _("trust assistant"),
+        default=False,
+        help_text=_("On: what only the assistant said is served without review; people's words stay above."),
     )
     extraction_guidance = models.TextField(
-        blank=True, max_length=4000, help_text="Your own words to the model on what to remember; sent with every call."
+        _("extraction guidance"),
+        blank=True,
+        max_length=4000,
+        help_text=_("Your own words to the model on what to remember; sent with every call."),
     )
     signal_phrases = models.JSONField(
-        default=dict, blank=True, help_text="Kind of sign → phrases that stand for it, in place of the hub's patterns."
+        _("signal phrases"),
+        default=dict,
+        blank=True,
+        help_text=_("Kind of sign → phrases that stand for it, in place of the hub's patterns."),
     )
     guidance_version = models.PositiveIntegerField(default=1, editable=False)
-    time_zone = models.CharField(max_length=64, default="UTC", help_text="For people without one of their own.")
+    time_zone = models.CharField(
+        _("time zone"), max_length=64, default="UTC", help_text=_("For people without one of their own.")
+    )
     numbers = models.JSONField(
         default=dict, blank=True, help_text="Name of a rule → the tenant's own number; a missing one is the hub's."
     )
@@ -35,6 +50,8 @@ class Tenant(models.Model):
     class Meta:
         ordering = ["slug"]
         permissions = [("export_tenant", "Can export lists as CSV files")]
+        verbose_name = _("tenant")
+        verbose_name_plural = _("tenants")
 
     def __str__(self) -> str:
         return self.slug

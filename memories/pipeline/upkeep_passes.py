@@ -6,6 +6,7 @@ from collections import Counter
 from datetime import datetime, timedelta
 
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from memories import audit, conf
 from memories.exceptions import LeaseLost
@@ -20,8 +21,8 @@ COUNTED = ("reviewed", "stale", "merged", "upkeep_failures", "upkeep_refused")
 def hindrance(rules: conf.Rules) -> str:
     """Why there is no upkeep; empty when there is."""
     if not (rules.staleness_review or rules.merge_crowded):
-        return "Upkeep is off: neither staleness_review nor merge_crowded is switched on."
-    return "" if client.is_configured() else "Without a language model there is no upkeep."
+        return _("Upkeep is off: neither staleness_review nor merge_crowded is switched on.")
+    return "" if client.is_configured() else _("Without a language model there is no upkeep.")
 
 
 def follow(work: Work, state: DecayPass.State) -> None:

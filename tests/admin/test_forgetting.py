@@ -107,17 +107,23 @@ def test_a_held_pass_is_confirmed_by_typing_the_tenant(admin: Client, held: Deca
     assert admin.post(page_of(held, "confirm"), {"tenant": "acme"}).status_code == 409
 
 
+def told_to(client: Client) -> tuple[int, int]:
+    """How many facts are about to fade, and how many passes are held, as the dashboard has it."""
+    told = client.get(reverse("admin:index")).context["fading"]
+    return told["facts"], told["held"]
+
+
 def test_the_dashboard_tells_what_fades_and_what_is_held(admin: Client, person: EndUser) -> None:
     factories.fact(person, now=LONG_AGO)
     factories.fact(factories.end_user(restricted_at=LONG_AGO), now=LONG_AGO)
-    page = admin.get(reverse("admin:index"))
-    assert page.context["fading"] == {"facts": 1, "held": 0}
+    assert told_to(admin) == (1, 0)
     DecayPass.objects.create(
         tenant=person.tenant, trigger="schedule", state="held", as_of=LONG_AGO, started_at=LONG_AGO
     )
-    assert "1 pass held" in text_of(admin.get(reverse("admin:index")))
+    assert told_to(admin) == (1, 1)
+    assert "1 pass is held" in text_of(admin.get(reverse("admin:index")))
     decay.forget(tenant=person.tenant, now=timezone.now(), trigger=DecayPass.Trigger.COMMAND, confirm=True)
-    assert admin.get(reverse("admin:index")).context["fading"] == {"facts": 0, "held": 0}
+    assert told_to(admin) == (0, 0)
 
 
 def test_the_page_of_a_fact_in_the_trash_says_until_when(admin: Client, person: EndUser) -> None:

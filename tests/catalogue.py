@@ -1,0 +1,158 @@
+"""The catalogue of translations: what is to be translated, wherever it stands, and `python -m tests.catalogue`, which
+brings the files in locale/ up to it.
+
+Read by Python's and Django's own parsers, so that nobody needs the gettext tools.
+"""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import django
+import polib
+import unfold
+from django.utils.translation.template import templatize
+
+from memories import conf, exceptions
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "locale" / "zh_Hans" / "LC_MESSAGES"
+PO, MO = FOLDER / "django.po", FOLDER / "django.mo"
+UNFOLD = Path(unfold.__file__).parent
+# Parts of Unfold that the hub does not use.
+UNUSED = ("contrib/import_export", "contrib/simple_history", "contrib/guardian", "contrib/forms", "unfold_crispy")
+# Name of the function → where in its arguments are context, singular and plural.
+CALLS = {
+    **dict.fromkeys(("_", "gettext", "gettext_lazy", "gettext_noop", "_lazy"), (None, 0, None)),
+    **dict.fromkeys(("pgettext", "pgettext_lazy"), (0, 1, None)),
+    **dict.fromkeys(("ngettext", "ngettext_lazy"), (None, 0, 1)),
+    **dict.fromkeys(("npgettext", "npgettext_lazy"), (0, 1, 2)),
+}
+_IN_TEMPLATE = re.compile(
+    r" (_|gettext|pgettext|ngettext|npgettext)\(((?:[^()'\"]|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")*)\) "
+)
+_HTML = re.compile(r"</?[a-z]+[^>]*>")
+_PLACEHOLDER = re.compile(r"%\((\w+)\)")
+
+
+@dataclass(frozen=True)
+class Message:
+    """One text to translate; empty context and plural: none."""
+
+    text: str
+    plural: str = ""
+    context: str = ""
+
+    @property
+    def placeholders(self) -> set[str]:
+        return set(_PLACEHOLDER.findall(self.text + self.plural))
+
+    @property
+    def tags(self) -> list[str]:
+        """Its HTML tags, those of the plural when there is one."""
+        return _HTML.findall(self.plural or self.text)
+
+
+def wanted() -> dict[Message, str]:
+    """Every text that a page can show → the file that it is from, or what it is."""
+    found: dict[Message, str] = {}
+    for message, place in [*_ours(), *_of_data(), *_of_unfold()]:
+        found.setdefault(message, place)
+    return found
+
+
+def in_python(source: str) -> Iterator[Message]:
+    """What calls of gettext in the source name."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name in CALLS and (message := _message(name, node.args)):
+                yield message
+
+
+def in_template(source: str) -> Iterator[Message]:
+    """What the template's tags name."""
+    for name, arguments in _IN_TEMPLATE.findall(templatize(source)):
+        call = ast.parse(f"{name}({arguments})", mode="eval").body
+        if isinstance(call, ast.Call) and (message := _message(name, call.args)):
+            yield message
+
+
+def _message(name: str, given: list[ast.expr]) -> Message | None:
+    texts = [one.value if isinstance(one, ast.Constant) and isinstance(one.value, str) else "" for one in given]
+    context, single, plural = ("" if at is None or at >= len(texts) else texts[at] for at in CALLS[name])
+    return Message(single, plural, context) if single else None
+
+
+def _ours() -> Iterator[tuple[Message, str]]:
+    for path in sorted([*ROOT.glob("memories/**/*.py"), *ROOT.glob("memoryhub/*.py")]):
+        if "migrations" not in path.parts:
+            yield from _placed(in_python(path.read_text(encoding="utf-8")), path)
+    for path in sorted(ROOT.glob("templates/**/*.html")):
+        yield from _placed(in_template(path.read_text(encoding="utf-8")), path)
+
+
+def _placed(messages: Iterable[Message], path: Path) -> Iterator[tuple[Message, str]]:
+    place = path.relative_to(ROOT).as_posix()
+    return ((message, place) for message in messages)
+
+
+def _of_data() -> Iterator[tuple[Message, str]]:
+    """What is translated when it is shown: the errors' sentences and the table of the numbers."""
+    for error in vars(exceptions).values():
+        if isinstance(error, type) and issubclass(error, exceptions.MemoryHubError):
+            yield Message(" ".join((error.__doc__ or "").split())), "memories/exceptions.py"
+    for number in conf.NUMBERS.values():
+        texts = (number.label, number.says, number.unit, number.zero, str(number.group), number.group.says)
+        for text in filter(None, texts):
+            yield Message(text), "memories/conf/table.py"
+    for text in ("on", "off", "On", "Off"):
+        yield Message(text), "memories/conf/kinds.py"
+
+
+def _of_unfold() -> Iterator[tuple[Message, str]]:
+    """What Unfold shows and Django's own catalogue has no translation for."""
+    known = {(entry.msgctxt or "", entry.msgid) for path in _of_django() for entry in polib.mofile(str(path))}
+    for path in sorted([*UNFOLD.glob("**/*.html"), *UNFOLD.glob("**/*.py")]):
+        if not path.relative_to(UNFOLD).as_posix().startswith(UNUSED) and "unfold_crispy" not in path.parts:
+            source = path.read_text(encoding="utf-8")
+            for message in in_python(source) if path.suffix == ".py" else in_template(source):
+                if (message.context, message.text) not in known:
+                    yield message, "unfold"
+
+
+def _of_django() -> list[Path]:
+    root = Path(django.__file__).parent
+    folders = [root / "conf", *(root / "contrib" / name for name in ("admin", "auth"))]
+    return [folder / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.mo" for folder in folders]
+
+
+def write() -> None:
+    """Bring the catalogue up to date: new texts empty, those that are gone left out; and compile it."""
+    old = polib.pofile(str(PO)) if PO.exists() else polib.POFile()
+    known = {(entry.msgid, entry.msgid_plural, entry.msgctxt or ""): entry for entry in old}
+    new = polib.POFile(wrapwidth=118)
+    new.metadata = {
+        "Content-Type": "text/plain; charset=UTF-8",
+        "Content-Transfer-Encoding": "8bit",
+        "Language": "zh_Hans",
+        "Plural-Forms": "nplurals=1; plural=0;",
+    }
+    for message, place in sorted(wanted().items(), key=lambda item: (item[1], item[0].text)):
+        entry = known.get((message.text, message.plural, message.context)) or _entry(message)
+        entry.occurrences, entry.flags = [(place, "")], ["python-format"] if message.placeholders else []
+        new.append(entry)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    new.save(str(PO))
+    new.save_as_mofile(str(MO))
+
+
+def _entry(message: Message) -> polib.POEntry:
+    plural = {"msgid_plural": message.plural, "msgstr_plural": {0: ""}} if message.plural else {}
+    return polib.POEntry(msgid=message.text, msgctxt=message.context or None, **plural)
+
+
+if __name__ == "__main__":
+    write()
