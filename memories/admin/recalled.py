@@ -22,6 +22,7 @@ from memories.admin.fields import LineField, TextField
 from memories.admin.person_views import MEMORY
 from memories.admin.ranks import rank
 from memories.admin.seen import LONGEST_QUERY, MOST_TOKENS, agents_of, look
+from memories.admin.unserved import unserved
 from memories.models import EndUser, Tenant
 from memories.pipeline.context import DEFAULT_WITH_QUERY, ContextRequest
 
@@ -92,7 +93,8 @@ def recalled(request: HttpRequest) -> HttpResponse:
     seen = look(form.person, asked, now=now)
     may_change = request.user.has_perm("memories.change_fact")
     ranking = rank(form.person, asked, seen, may_change=may_change, now=now)
-    return _page(request, form, look=seen, ranking=ranking)
+    near = unserved(form.person, asked, seen, now=now)
+    return _page(request, form, look=seen, ranking=ranking, unserved=near)
 
 
 def _person(request: HttpRequest) -> EndUser | None:

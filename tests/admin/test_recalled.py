@@ -81,6 +81,35 @@ def test_an_agent_is_shown_what_it_may_see(admin: Client, person: EndUser) -> No
     assert "She lives where the coach lives" in {hit.memory.text for hit in hits(ask(admin, person, agent="Coach"))}
 
 
+UNSERVED: list[tuple[dict[str, Any], str]] = [
+    ({"status": "pending"}, "waits for review"),
+    ({"status": "trashed"}, "Trashed"),
+    ({"expires_at": factories.NOW}, "expired"),
+    ({"confidence": 0.2}, "less sure than what is served"),
+    ({"agent_id": "tutor"}, "private to the agent tutor"),
+    ({"allowed_users": ["somebody"]}, "for other people only"),
+    ({"allowed_roles": ["doctor"]}, "for other roles only"),
+]
+
+
+@pytest.mark.parametrize(("over", "reason"), UNSERVED)
+def test_what_is_near_and_not_served_says_why(
+    admin: Client, person: EndUser, over: dict[str, Any], reason: str
+) -> None:
+    factories.fact(person, "She does live in Haarlem", **over)
+    factories.fact(person, "Plays the cello", **over)
+    response = ask(admin, person)
+    told = [(memory.text, memory.reason) for memory in response.context_data["unserved"]]
+    assert told == [("She does live in Haarlem", reason)]
+    assert "Near by its words, but not served" in text_of(response)
+
+
+def test_what_is_served_is_not_among_what_is_not(admin: Client, person: EndUser) -> None:
+    factories.fact(person, "She does live in Haarlem", agent_id="tutor")
+    assert ask(admin, person, agent="tutor").context_data["unserved"] == []
+    assert ask(admin, person, agent="coach").context_data["unserved"] != []
+
+
 def test_asking_leaves_no_trace(admin: Client, person: EndUser) -> None:
     recalls.flush(now=timezone.now())
     ask(admin, person)
