@@ -14,12 +14,14 @@ from memories.admin.page import VerbForm
 from memories.admin.seen import Look
 from memories.admin.told import Memory, address_of, rows_of, text_of
 from memories.models import EndUser, Fact
-from memories.pipeline import retrieval
+from memories.pipeline import recalled, retrieval
 from memories.pipeline.context import ContextRequest
 from memories.pipeline.retrieval import EPISODE, FACT, TURN, Explanation, Filters, Finding, Search
 from memories.scoring.constants import DEFAULT
 
 BEST = 20
+# Of episodes and of turns.
+BEST_OTHERS = 10
 # Part of a score → its label, and what one of it adds to the score.
 PARTS: Mapping[str, tuple[Promise, float]] = {
     "vector": (_("Meaning"), 1.0),
@@ -34,7 +36,7 @@ KINDS: Mapping[str, Promise] = {FACT: _("Facts"), EPISODE: _("Episodes"), TURN: 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a score: what it adds, and that as a share (0..1) of the best score shown."""
+    """A part of a score: what it adds, and how much of the bar that is (0..1 of the best score; what takes away: 0)."""
 
     name: str
     label: Promise
@@ -56,6 +58,11 @@ class Hit:
     fate: Mapping[str, Any]
     reranked: float | None = None
     verbs: dict[str, VerbForm] = field(default_factory=dict)
+
+    @property
+    def is_far_off(self) -> bool:
+        """Whether it is a turn that has too little to do with the question to be recalled."""
+        return self.memory.kind == TURN and (self.memory.score or 0.0) < recalled.FLOOR
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ def _searched(person: EndUser, asked: ContextRequest, kinds: tuple[str, ...], *,
 
 
 def _of(hits: Iterable[Hit], kind: str) -> list[Hit]:
-    return [hit for hit in hits if hit.memory.kind == kind]
+    return [hit for hit in hits if hit.memory.kind == kind][: BEST if kind == FACT else BEST_OTHERS]
 
 
 def _hit(
@@ -105,13 +112,14 @@ def _hit(
     memory = Memory(*key, row, text_of(found.kind, row), address_of(person, found.kind, row), found.score)
     verbs = _verbs(row) if may_change and found.kind == FACT and row is not None else {}
     fate = fates.get((found.kind, str(found.id)), {})
-    return Hit(memory, _parts(found, best), fate, found.score_parts.get("rerank"), verbs)
+    return Hit(memory, parts_of(found, best), fate, found.score_parts.get("rerank"), verbs)
 
 
-def _parts(found: Finding, best: float) -> list[Part]:
-    """Those that add anything, in the order of the bar."""
+def parts_of(found: Finding, best: float) -> list[Part]:
+    """Those that add anything or take it away, in the order of the bar."""
     weighed = [(name, label, found.score_parts.get(name, 0.0) * weight) for name, (label, weight) in PARTS.items()]
-    return [Part(name, label, adds, adds / best if best > 0 else 0.0) for name, label, adds in weighed if adds > 0]
+    scale = best if best > 0 else float("inf")
+    return [Part(name, label, adds, max(0.0, adds / scale)) for name, label, adds in weighed if adds]
 
 
 def _verbs(fact: Fact) -> dict[str, VerbForm]:

@@ -1,5 +1,6 @@
 """Why recalled? The ranking with what its scores consist of, the context beside it, and verbs on a hit."""
 
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -8,10 +9,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from memories.admin.ranks import Hit
+from memories.admin.ranks import Hit, parts_of
 from memories.models import EndUser, Fact
 from memories.pipeline import recalls, retrieval
-from memories.pipeline.retrieval import Search
+from memories.pipeline.retrieval import Finding, Search
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import HOSTILE, page_of, shows_harmless, text_of
@@ -63,6 +64,14 @@ def test_the_parts_of_a_score_add_up_to_it(admin: Client, person: EndUser) -> No
         assert sum(part.adds for part in hit.parts) == pytest.approx(hit.memory.score, abs=0.002)
         assert all(0 < part.share <= 1 for part in hit.parts)
         assert sum(part.share for part in hit.parts) <= 1.001
+
+
+def test_what_takes_away_is_told_too_and_has_no_bar() -> None:
+    parts = {"vector": -0.1, "lexical": 0.0, "confidence": 1.0}
+    found = Finding("fact", uuid.uuid4(), "Likes tea", -0.02, parts, factories.NOW)
+    shown = [(part.name, round(part.adds, 3), part.share) for part in parts_of(found, 0.16)]
+    assert shown == [("vector", -0.1, 0.0), ("confidence", 0.08, 0.5)]
+    assert [part.share for part in parts_of(found, 0.0)] == [0.0, 0.0]
 
 
 def test_each_hit_says_what_became_of_it(admin: Client, person: EndUser) -> None:
