@@ -37,8 +37,12 @@ class Dot:
 
 @dataclass(frozen=True)
 class Curve:
-    """Two SVG paths in a box of 100 × 100, the dots, and where today, the threshold and the end stand."""
+    """Two SVG paths in a box of 100 × 100, the dots, and where today, the threshold and the end stand.
 
+    `left`: how much of it there is now (0..1).
+    """
+
+    left: float
     past: str
     ahead: str
     dots: Sequence[Dot]
@@ -57,9 +61,11 @@ def draw(
     moments = _moments(phases, numbers, scale, now=now, forget_at=forget_at)
     points = [(at, score) for at in moments for score in _scores(phases, numbers, at)]
     falls = forget_at is not None and live and forget_at > now
+    last = forget_at if forget_at and falls else scale.end
     return Curve(
+        left=_scores(phases, numbers, now)[-1],
         past=scale.path(point for point in points if point[0] <= now),
-        ahead=scale.path(point for point in points if point[0] >= now) if live else "",
+        ahead=scale.path(point for point in points if now <= point[0] <= last) if live else "",
         dots=[
             scale.dot(phase.cause, phase.start, _scores(phases, numbers, phase.start)[-1])
             for phase in phases

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 from django.db.models import Q
 from django.db.models.functions import Left
-from django.utils import timezone
 
 from memories import conf
 from memories.admin import wording
@@ -15,7 +14,6 @@ from memories.admin.authors import ANONYMOUS, names_of
 from memories.admin.fact_wording import FieldChange, changes_of
 from memories.admin.segments import Segment, diff, highlight
 from memories.models import Fact, FactEvidence, FactRevision, Session, Status, Turn
-from memories.scoring.decay import Remembered, decay_score
 
 MOST_CITATIONS = 20
 MOST_REVISIONS = 20
@@ -46,9 +44,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Fading:
-    """How much of a fact is left (0..1), when it will have faded, or why it never does."""
+    """When a fact will have faded, or why it never does."""
 
-    score: float
     forget_at: datetime | None
     because: str
 
@@ -90,13 +87,9 @@ def revisions(fact: Fact, rows: Sequence[FactRevision]) -> list[Change]:
 
 
 def fading(fact: Fact) -> Fading:
-    """The score as it is now, not as it was last stored."""
-    rules = conf.rules(fact.tenant)
-    because = wording.why_it_stays(fact, rules)
-    if because:
-        return Fading(fact.importance, None, because)
-    memory = Remembered(fact.importance, fact.last_reinforced, fact.mentions, fact.category)
-    return Fading(decay_score(memory, rules, now=timezone.now()), fact.forget_at, "")
+    """By the tenant's numbers as they are now."""
+    because = wording.why_it_stays(fact, conf.rules(fact.tenant))
+    return Fading(None if because else fact.forget_at, because)
 
 
 def purged_on(fact: Fact) -> datetime | None:

@@ -68,6 +68,12 @@ def clock(moment: datetime) -> SafeString:
 
 
 @register.filter
+def exact(moment: datetime) -> str:
+    """Like 3 Mar 2027, 09:12:05 UTC, for a title."""
+    return wording.exact(moment)
+
+
+@register.filter
 def percent(share: float) -> str:
     """0.954 → "95 %"."""
     return f"{share * 100:.0f} %"

@@ -7,7 +7,7 @@ from hypothesis.stateful import rule
 
 from memories import curation
 from memories.curation import Choice, FactDraft, Selector
-from memories.models import EndUser, Fact, FactRevision, ProfileRevision, ReviewItem, Section
+from memories.models import EndUser, Fact, FactMerge, FactRevision, ProfileRevision, ReviewItem, Section
 from tests.stateful.texts import CATEGORIES, KEYS, PHRASES, VALUES, marked
 from tests.stateful.world import NTH, WHO, World
 
@@ -62,12 +62,30 @@ class Curating(World):
             given: dict[str, Any] = {"fact_id": fact.pk, "tenant": fact.tenant, "useful": useful, "now": self.now}
             self.do(curation.give_feedback, actor=self.actor(by_key=by_key), **given)
 
-    @rule(who=WHO, nth=NTH, flag=st.sampled_from(["pinned", "locked"]))
-    def protect(self, who: int, nth: int, flag: str) -> None:
-        """Nobody can as yet but by hand."""
+    @rule(who=WHO, nth=NTH, verb=st.sampled_from(["pin", "lock", "unpin", "unlock"]))
+    def keep(self, who: int, nth: int, verb: str) -> None:
         fact = self.pick_fact(who, nth, status="active")
         if fact:
-            Fact.objects.filter(pk=fact.pk).update(**{flag: True}, forget_at=None, decay_score=fact.importance)
+            self.do(getattr(curation, f"{verb}_fact"), fact_id=fact.pk, actor=self.operator, now=self.now)
+
+    @rule(who=WHO, nth=NTH, act=st.sampled_from(["merge", "split", "undo"]), phrase=PHRASE)
+    def merge_facts(self, who: int, nth: int, act: str, phrase: str) -> None:
+        somebody = self.people[who]
+        said = marked(somebody.marker, phrase)
+        given: dict[str, Any] = {"actor": self.operator, "now": self.now}
+        if act == "merge":
+            pair = Fact.objects.filter(end_user=somebody.row, status="active").order_by("pk")[nth : nth + 2]
+            seen = {fact.pk: fact.version for fact in pair}
+            if len(seen) == 2:
+                self.do(curation.merge_facts, survivor=next(iter(seen)), seen=seen, content=said, **given)
+        elif act == "split":
+            fact = self.pick_fact(who, nth, status="superseded")
+            if fact:
+                self.do(curation.split_fact, fact_id=fact.pk, rest=said, **given)
+        else:
+            made = FactMerge.objects.filter(survivor__end_user=somebody.row, undone_at=None).first()
+            if made:
+                self.do(curation.undo_merge, merge_id=made.pk, **given)
 
     @rule(who=WHO, nth=NTH, verb=st.sampled_from(["approve", "reject", "reconsider"]))
     def review_fact(self, who: int, nth: int, verb: str) -> None:

@@ -1,0 +1,143 @@
+"""Stating a fact by hand: of whom, what it becomes, and what is refused with nothing typed lost."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from memories.models import EndUser, Fact, FactRevision, Operator
+from tests import factories
+from tests.admin.conftest import signed_in
+from tests.admin.pages import HOSTILE, list_of, page_of, text_of
+from tests.curation.marks import places_of
+
+ADD = "admin:memories_fact_add"
+
+
+@pytest.fixture
+def person(db: None) -> EndUser:
+    return factories.end_user(external_id="usr_1000", display_name="Katherine Ruiz")
+
+
+def add(client: Client, person: EndUser | None = None, **over: Any) -> Any:
+    form = {
+        "content": "Lives in Leiden",
+        "category": "knowledge",
+        "importance": "0.7",
+        "key": "Home_City",
+        "value": "Leiden",
+        "tags": "place\nhome",
+        "agent_id": "",
+        "last_day": "",
+        "reason": "By phone",
+    }
+    address = reverse(ADD) + (f"?person={person.pk}" if person else "")
+    return client.post(address, {**form, **over})
+
+
+def test_from_a_persons_page_it_is_about_that_person(admin: Client, administrator: Operator, person: EndUser) -> None:
+    page = text_of(admin.get(f"{reverse(ADD)}?person={person.pk}"))
+    assert "Katherine Ruiz" in page
+    assert 'name="user_id"' not in page
+    response = add(admin, person)
+    fact = Fact.objects.get()
+    assert (response.status_code, response["Location"]) == (302, page_of(fact))
+    assert (fact.end_user, fact.content, fact.key, fact.tags) == (
+        person,
+        "Lives in Leiden",
+        "home_city",
+        ["place", "home"],
+    )
+    assert (fact.status, fact.binding, fact.trust, fact.extractor) == ("active", True, "operator", "operator")
+    revision = FactRevision.objects.get(fact=fact)
+    assert (revision.verb, revision.reason, revision.actor_id) == ("add", "By phone", str(administrator.pk))
+
+
+def test_from_the_list_the_person_is_found_by_the_applications_id(admin: Client, person: EndUser) -> None:
+    assert reverse(ADD) in text_of(admin.get(list_of(Fact)))
+    other = factories.end_user(external_id="usr_2000")
+    refused = add(admin, tenant=str(person.tenant_id), user_id="usr_2000")
+    assert refused.status_code == 400
+    assert "This tenant has no end user with this id." in text_of(refused)
+    assert "Lives in Leiden" in text_of(refused)
+    assert add(admin, tenant=str(other.tenant_id), user_id="usr_2000").status_code == 302
+    assert Fact.objects.get().end_user == other
+
+
+def test_the_last_day_is_the_whole_day_of_the_operators_zone(admin: Client, person: EndUser) -> None:
+    Operator.objects.update(time_zone="Asia/Shanghai")
+    day = (timezone.now() + timedelta(days=5)).date()
+    add(admin, person, last_day=day.isoformat())
+    end = Fact.objects.get().expires_at
+    assert end
+    assert (end.hour, end.date()) == (16, day)
+
+
+@pytest.mark.parametrize(
+    ("over", "status", "said"),
+    [
+        ({"content": ""}, 400, "This field is required"),
+        ({"content": "x" * 2001}, 400, "at most 2000"),
+        ({"category": "nonsense"}, 400, "Select a valid choice"),
+        ({"importance": "1.5"}, 400, "less than or equal to 1"),
+        ({"last_day": "2020-01-01"}, 400, "This day is over"),
+        ({"reason": ""}, 400, "This field is required"),
+    ],
+)
+def test_bad_input_is_refused(admin: Client, person: EndUser, over: dict[str, str], status: int, said: str) -> None:
+    response = add(admin, person, **over)
+    assert response.status_code == status
+    assert said in text_of(response)
+    assert not Fact.objects.exists()
+
+
+def test_the_same_text_leads_to_the_fact_that_says_so(admin: Client, person: EndUser) -> None:
+    known = factories.fact(person, "Lives in  LEIDEN")
+    response = add(admin, person)
+    assert response.status_code == 409
+    assert page_of(known) in text_of(response)
+
+
+def test_a_restricted_person_is_left_alone(admin: Client, person: EndUser) -> None:
+    EndUser.objects.update(restricted_at=timezone.now())
+    assert add(admin, person).status_code == 423
+    assert not Fact.objects.exists()
+
+
+def test_a_secret_is_cut_out_and_said_so(admin: Client, person: EndUser) -> None:
+    response = add(admin, person, content="My password is hunter2hunter2")
+    assert "A secret was cut out" in text_of(admin.get(response["Location"]))
+    assert places_of("hunter2hunter2") == []
+
+
+def test_hostile_text_stays_text(admin: Client, person: EndUser) -> None:
+    page = text_of(add(admin, person, content=HOSTILE, value=HOSTILE, reason=""))
+    assert "<script>alert" not in page
+    assert re.search(r"&lt;script&gt;alert", page)
+
+
+@pytest.mark.parametrize("named", ["nonsense", "6f1e3f6e-0000-4000-8000-000000000000"])
+def test_nobody_is_not_found(admin: Client, named: str) -> None:
+    assert admin.get(f"{reverse(ADD)}?person={named}").status_code == 404
+
+
+class TestWhoMay:
+    def test_only_whoever_may_change_facts(self, staff_who_may: Any, person: EndUser) -> None:
+        reader = staff_who_may("view_fact")
+        assert reader.get(reverse(ADD)).status_code == 403
+        assert add(reader, person).status_code == 403
+        assert reverse(ADD) not in text_of(reader.get(list_of(Fact)))
+        assert add(staff_who_may("view_fact", "change_fact"), person).status_code == 302
+
+    def test_nobody_beyond_their_tenants(self, person: EndUser) -> None:
+        limited = factories.operator(all_tenants=False)
+        client = signed_in(limited)
+        assert add(client, person).status_code == 404
+        assert add(client, tenant=str(person.tenant_id), user_id="usr_1000").status_code == 400
+        assert not Fact.objects.exists()
+        limited.tenants.add(person.tenant)
+        assert add(client, tenant=str(person.tenant_id), user_id="usr_1000").status_code == 302

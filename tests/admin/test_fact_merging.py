@@ -1,0 +1,185 @@
+"""Merging facts in the browser: what is offered, what is shown before, what is done, undone and split again."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from memories import curation
+from memories.audit import Actor
+from memories.models import EndUser, Fact, FactMerge, Operator, Tenant
+from tests import factories
+from tests.admin.conftest import signed_in
+from tests.admin.pages import HOSTILE, PAGE_BUDGET, page_of, queries_of, shows_harmless, text_of
+from tests.factories import NOW
+
+
+@pytest.fixture
+def person(db: None) -> EndUser:
+    return factories.end_user()
+
+
+@pytest.fixture
+def facts(person: EndUser) -> list[Fact]:
+    texts = ("Allergic to peanuts", "Has a peanut allergy", "Likes green tea")
+    return [factories.fact(person, text) for text in texts]
+
+
+def offered(response: Any) -> list[str]:
+    return re.findall(r'name="other" value="([^"]+)"', text_of(response))
+
+
+def choose(client: Client, fact: Fact, *others: Fact) -> Any:
+    return client.post(page_of(fact, "merge"), {"other": [str(one.pk) for one in others]})
+
+
+def confirm(client: Client, facts: list[Fact], **over: Any) -> Any:
+    form = {
+        "confirmed": "1",
+        "other": [str(fact.pk) for fact in facts[1:]],
+        "seen": [f"{fact.pk}:{fact.version}" for fact in facts],
+        "survivor": str(facts[0].pk),
+        "content": "Allergic to peanuts, badly",
+        "reason": "The same",
+    }
+    return client.post(page_of(facts[0], "merge"), {**form, **over})
+
+
+def now_of(fact: Fact) -> Fact:
+    return Fact.objects.get(pk=fact.pk)
+
+
+class TestChoosing:
+    def test_offers_what_the_same_are_told_the_nearest_first(self, admin: Client, facts: list[Fact]) -> None:
+        person = facts[0].end_user
+        for over in ({"agent_id": "sales"}, {"status": "pending"}, {"allowed_roles": ["admin"]}):
+            factories.fact(person, f"Not this: {over}", **over)
+        factories.fact(factories.end_user(person.tenant), "Allergic to peanuts")
+        assert offered(admin.get(page_of(facts[0], "merge"))) == [str(facts[1].pk), str(facts[2].pk)]
+
+    def test_the_same_key_comes_first(self, admin: Client, facts: list[Fact]) -> None:
+        Fact.objects.filter(pk__in=[facts[0].pk, facts[2].pk]).update(key="allergy")
+        assert offered(admin.get(page_of(facts[0], "merge")))[0] == str(facts[2].pk)
+
+    def test_says_so_when_there_is_nothing_to_merge_with(self, admin: Client, person: EndUser) -> None:
+        assert "There is nothing to merge it with" in text_of(admin.get(page_of(factories.fact(person), "merge")))
+
+    def test_takes_few_queries_of_many_facts(self, admin: Client, facts: list[Fact]) -> None:
+        few = queries_of(admin, page_of(facts[0], "merge"))
+        for number in range(40):
+            factories.fact(facts[0].end_user, f"Fact {number}")
+        assert queries_of(admin, page_of(facts[0], "merge")) == few <= PAGE_BUDGET
+
+    def test_hostile_text_stays_text(self, admin: Client, facts: list[Fact]) -> None:
+        hostile = factories.fact(facts[0].end_user, HOSTILE)
+        assert shows_harmless(admin.get(page_of(facts[0], "merge")))
+        assert shows_harmless(choose(admin, facts[0], hostile))
+
+
+class TestPreview:
+    def test_shows_what_would_be_and_changes_nothing(self, admin: Client, facts: list[Fact]) -> None:
+        page = text_of(choose(admin, *facts))
+        assert "2 others are superseded" in page
+        assert all(f"{fact.pk}:{fact.version}" in page for fact in facts)
+        assert not FactMerge.objects.exists()
+
+    @pytest.mark.parametrize("chosen", [[], ["no id"]], ids=["nothing", "nonsense"])
+    def test_asks_again_when_nothing_was_chosen(self, admin: Client, facts: list[Fact], chosen: list[str]) -> None:
+        response = admin.post(page_of(facts[0], "merge"), {"other": chosen})
+        assert response.status_code in (400, 409)
+        assert 'role="alert"' in text_of(response)
+
+    def test_refuses_what_is_not_active_any_more(self, admin: Client, facts: list[Fact]) -> None:
+        Fact.objects.filter(pk=facts[1].pk).update(status="trashed")
+        assert choose(admin, *facts).status_code == 409
+
+
+class TestMerging:
+    def test_leads_to_the_fact_that_stayed_which_offers_the_undo(self, admin: Client, facts: list[Fact]) -> None:
+        response = confirm(admin, facts, survivor=str(facts[1].pk))
+        assert (response.status_code, response["Location"]) == (302, page_of(facts[1]))
+        assert now_of(facts[1]).content == "Allergic to peanuts, badly"
+        page = text_of(admin.get(page_of(facts[1])))
+        assert page.count("Took in") == 2
+        made = FactMerge.objects.get()
+        assert admin.post(page_of(facts[1], "undo_merge"), {"merge": str(made.pk)}).status_code == 302
+        assert [now_of(fact).status for fact in facts] == ["active"] * 3
+        assert now_of(facts[1]).content == "Has a peanut allergy"
+        assert "Undo the merge" not in text_of(admin.get(page_of(facts[1])))
+
+    def test_what_was_typed_is_kept_when_somebody_was_faster(
+        self, admin: Client, administrator: Operator, facts: list[Fact]
+    ) -> None:
+        curation.pin_fact(fact_id=facts[1].pk, actor=Actor.operator(administrator), now=NOW)
+        response = confirm(admin, facts)
+        assert response.status_code == 412
+        page = text_of(response)
+        assert "Allergic to peanuts, badly" in page
+        assert f"{facts[1].pk}:2" in page
+        assert confirm(admin, [now_of(fact) for fact in facts]).status_code == 302
+
+    def test_what_was_typed_is_kept_when_one_is_gone_from_service(self, admin: Client, facts: list[Fact]) -> None:
+        Fact.objects.filter(pk=facts[1].pk).update(status="trashed")
+        response = confirm(admin, facts)
+        assert response.status_code == 409
+        assert "You had typed: Allergic to peanuts, badly" in text_of(response)
+
+    @pytest.mark.parametrize("over", [{"content": ""}, {"survivor": "nobody"}, {"seen": ["nonsense"]}], ids=str)
+    def test_bad_input_changes_nothing(self, admin: Client, facts: list[Fact], over: dict[str, Any]) -> None:
+        assert confirm(admin, facts, **over).status_code == 400
+        assert not FactMerge.objects.exists()
+
+    def test_the_undo_of_another_facts_merge_is_not_found(self, admin: Client, facts: list[Fact]) -> None:
+        confirm(admin, facts[:2])
+        made = FactMerge.objects.get()
+        assert admin.post(page_of(facts[2], "undo_merge"), {"merge": str(made.pk)}).status_code == 404
+        assert now_of(facts[1]).status == "superseded"
+
+
+class TestSplitting:
+    @pytest.fixture
+    def merged(self, admin: Client, facts: list[Fact]) -> list[Fact]:
+        confirm(admin, facts[:2])
+        return [now_of(fact) for fact in facts]
+
+    def split(self, client: Client, facts: list[Fact], **over: Any) -> Any:
+        form = {"version": facts[1].version, "survivor_version": facts[0].version, "rest": "Allergic to peanuts"}
+        return client.post(page_of(facts[1], "split"), {**form, **over})
+
+    def test_offers_what_the_other_said_before(self, admin: Client, merged: list[Fact]) -> None:
+        page = text_of(admin.get(page_of(merged[1])))
+        assert "Part of another fact" in page
+        assert re.search(r"<textarea[^>]*>\s*Allergic to peanuts</textarea>", page)
+
+    def test_makes_it_a_fact_of_its_own(self, admin: Client, merged: list[Fact]) -> None:
+        assert self.split(admin, merged).status_code == 302
+        assert (now_of(merged[1]).status, now_of(merged[0]).content) == ("active", "Allergic to peanuts")
+
+    def test_looks_again_when_the_other_was_changed(
+        self, admin: Client, administrator: Operator, merged: list[Fact]
+    ) -> None:
+        curation.pin_fact(fact_id=merged[0].pk, actor=Actor.operator(administrator), now=NOW)
+        response = self.split(admin, merged, rest="Typed in vain?")
+        assert response.status_code == 412
+        assert "Typed in vain?" in text_of(response)
+        assert self.split(admin, [now_of(fact) for fact in merged]).status_code == 302
+
+    def test_is_not_offered_of_other_facts(self, admin: Client, facts: list[Fact]) -> None:
+        assert page_of(facts[0], "split") not in text_of(admin.get(page_of(facts[0])))
+
+
+class TestWhoMay:
+    def test_only_whoever_may_change_facts(self, staff_who_may: Any, facts: list[Fact]) -> None:
+        reader = staff_who_may("view_fact")
+        assert reader.get(page_of(facts[0], "merge")).status_code == 403
+        assert confirm(reader, facts).status_code == 403
+        assert page_of(facts[0], "merge") not in text_of(reader.get(page_of(facts[0])))
+        assert confirm(staff_who_may("view_fact", "change_fact"), facts).status_code == 302
+
+    def test_nobody_beyond_their_tenants(self, facts: list[Fact]) -> None:
+        limited = factories.operator(all_tenants=False)
+        limited.tenants.set(Tenant.objects.filter(pk=factories.tenant().pk))
+        assert confirm(signed_in(limited), facts).status_code == 404
+        limited.tenants.add(facts[0].tenant)
+        assert confirm(signed_in(limited), facts).status_code == 302
