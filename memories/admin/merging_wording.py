@@ -59,16 +59,17 @@ class Compared(NamedTuple):
 
 
 class Meeting(NamedTuple):
-    """Something that both have, how often, and what becomes of it."""
+    """Something that both have, how often (None: it is one), and what becomes of it."""
 
     name: Words
-    number: int
+    number: int | None
     says: Words
 
 
 def rows_of(preview: PersonMergePreview) -> list[Compared]:
-    """What each of the two has, in a fixed order."""
-    return [Compared(words, preview.survivor[name], preview.merged[name]) for name, words in COMPARED.items()]
+    """What each of the two has, in a fixed order; what neither has is left out."""
+    rows = [Compared(words, preview.survivor[name], preview.merged[name]) for name, words in COMPARED.items()]
+    return [row for row in rows if row.survivor or row.merged]
 
 
 def meetings(of: PersonMergePreview | PersonMerge) -> list[Meeting]:
@@ -80,8 +81,8 @@ def meetings(of: PersonMergePreview | PersonMerge) -> list[Meeting]:
         Meeting(ASKED[0], of.same_keys + of.refused, ASKED[1]),
         Meeting(RENAMED[0], of.same_sessions, RENAMED[1]),
     ]
-    sections = [Meeting(Section(section).label, 1, SECTION_OF[fate]) for section, fate in of.sections.items()]
-    return [one for one in [*found, *sections] if one.number]
+    sections = [Meeting(Section(section).label, None, SECTION_OF[fate]) for section, fate in of.sections.items()]
+    return [*(one for one in found if one.number), *sections]
 
 
 def fields_taken(preview: PersonMergePreview) -> list[Words]:

@@ -8,10 +8,11 @@ from typing import TypeVar
 from django.db import OperationalError, connection, transaction
 from django.db.models import F
 from django.db.models.functions import Greatest
+from django.utils.translation import gettext as _
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
 from memories.exceptions import Conflict, NotFound, PeopleBusy, PersonMerged, PersonRestricted
-from memories.models import EndUser, Session, SessionQueue, WorkingMemory
+from memories.models import EndUser, SessionQueue, WorkingMemory
 
 T = TypeVar("T")
 TRIES = 5
@@ -31,20 +32,14 @@ class Pair:
         return self.survivor, self.merged
 
 
-class _SessionBegun(Exception):
-    """One of the two began a session between the locks: it has to be locked, too."""
-
-
 def patiently(act: Callable[[], T]) -> T:
     """What `act()` returns, in a transaction of its own that waits for no lock for long. Errors: PeopleBusy."""
-    for _ in range(TRIES):
+    for _try in range(TRIES):
         try:
             with transaction.atomic():
                 with connection.cursor() as cursor:
                     cursor.execute(f"SET LOCAL lock_timeout = '{PATIENCE}'")
                 return act()
-        except _SessionBegun:
-            continue
         except OperationalError as error:
             if not isinstance(error.__cause__, LockNotAvailable | DeadlockDetected):
                 raise
@@ -54,28 +49,26 @@ def patiently(act: Callable[[], T]) -> T:
 def lock(survivor: uuid.UUID, merged: uuid.UUID) -> Pair:
     """Both, with the rows of their sessions: sessions first, then the people, as everybody takes these locks.
 
-    The people are locked against new sessions, too. Errors: NotFound, Conflict (of different tenants, or one and the
-    same), PersonRestricted.
+    The people are locked against new sessions, too; of one begun just before, whoever posts to it and we wait for each
+    other, and we give way. Errors: NotFound, Conflict (of different tenants, or one and the same), PersonRestricted.
     """
-    sessions = _lock_sessions(survivor, merged)
+    _lock_sessions(survivor, merged)
     rows = EndUser.objects.select_for_update(of=("self",)).select_related("tenant")
     people = {person.pk: person for person in rows.filter(pk__in=[survivor, merged]).order_by("pk")}
     if not {survivor, merged} <= people.keys():
         raise NotFound
     pair = Pair(people[survivor], people[merged])
     if survivor == merged or pair.survivor.tenant_id != pair.merged.tenant_id:
-        raise Conflict("Only two different end users of one tenant can be merged.")
+        raise Conflict(_("Only two different end users of one tenant can be merged."))
     if any(person.restricted_at for person in pair.people):
-        raise PersonRestricted("One of the two is restricted while a privacy case is open: merge them after it.")
-    if set(Session.objects.filter(end_user__in=pair.people).values_list("pk", flat=True)) != sessions:
-        raise _SessionBegun
+        raise PersonRestricted(_("One of the two is restricted while a privacy case is open: merge them after it."))
     return pair
 
 
 def check_present(pair: Pair) -> None:
     """Errors: PersonMerged when one of them leads to somebody else already."""
     if any(person.merged_into_id for person in pair.people):
-        raise PersonMerged("One of the two has been merged already: open the person that they became.")
+        raise PersonMerged(_("One of the two has been merged already: open the person that they became."))
 
 
 def begin_anew(pair: Pair) -> None:
@@ -93,8 +86,7 @@ def begin_anew(pair: Pair) -> None:
         leased.update(lease_token=None, lease_until=None, woken_at=None, attempts=Greatest(F("attempts") - 1, 0))
 
 
-def _lock_sessions(*people: uuid.UUID) -> set[uuid.UUID]:
+def _lock_sessions(*people: uuid.UUID) -> None:
     rows = SessionQueue.objects.select_for_update(of=("self", "session")).filter(session__end_user__in=people)
     locked = {row.pk for row in rows.select_related("session").order_by("pk")}
     list(WorkingMemory.objects.select_for_update(of=("self",)).filter(pk__in=locked).order_by("pk").values_list("pk"))
-    return locked

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterable
 
 from django.db.models import Exists, OuterRef, QuerySet
+from django.utils.translation import gettext as _
 
 from memories.curation.merging_locks import Pair
 from memories.curation.merging_rows import Kind, note, noted
@@ -27,7 +28,7 @@ def rename(pair: Pair, merge: PersonMerge) -> int:
     for session in renamed:
         session.external_id += _mark(session)
         if len(session.external_id) > _LONGEST_ID:
-            raise Conflict("Both have a session of one id, and that is too long to be told apart from another.")
+            raise Conflict(_("Both have a session of one id, and that is too long to be told apart from another."))
     Session.objects.bulk_update(renamed, ["external_id"], batch_size=500)
     return note(merge, Kind.RENAMED, _ids(renamed))
 

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.utils.translation import gettext as _
 
 from memories import audit
 from memories.audit import Actor
@@ -61,7 +62,9 @@ def _undo(merge_id: uuid.UUID, decided: ChangeSet) -> PersonMerge:
     merge = PersonMerge.objects.select_related("tenant").get(pk=merge_id)
     merge.survivor, merge.merged = pair.people
     if not may_undo_person_merge(merge):
-        raise Conflict("This merge is undone already, or one of the two was merged again since: undo that one first.")
+        raise Conflict(
+            _("This merge is undone already, or one of the two was merged again since: undo that one first.")
+        )
     counts = _part(pair, merge, changes)
     merging_records.part(pair, merge, now=changes.now)
     begin_anew(pair)

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
 
 from memories import audit
 from memories.audit import Actor
@@ -22,7 +23,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 def person_for_writing(*, tenant: Tenant, user_id: str, now: datetime) -> EndUser:
     """The person whom the caller calls so, made on first sight. Errors: PersonRestricted."""
-    named, _ = EndUser.objects.get_or_create(
+    named, _made = EndUser.objects.get_or_create(
         tenant=tenant, external_id=user_id, defaults={"created_at": now, "last_seen_at": now}
     )
     person = named.merged_into or named
@@ -107,7 +108,7 @@ def change_external_id(*, end_user: EndUser, external_id: str, keeps_old: bool, 
 def check_id(external_id: str) -> None:
     """Errors: InvalidInput for what the API does not take as an id."""
     if not 1 <= len(external_id) <= LONGEST_ID or not external_id.strip() or _CONTROL.search(external_id):
-        raise InvalidInput.at("external_id", "An id has 1 to 255 characters, and none of them a control character.")
+        raise InvalidInput.at("external_id", _("An id has 1 to 255 characters, and none of them a control character."))
 
 
 def _locked(end_user: EndUser, old: str, *, with_readers: bool) -> EndUser:
