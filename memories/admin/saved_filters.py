@@ -61,6 +61,8 @@ def save(page: Any, request: HttpRequest, *, actor: Actor) -> HttpResponse:
 
 def forget(page: Any, request: HttpRequest, filter_id: uuid.UUID, *, actor: Actor) -> HttpResponse:
     """Forget one of the operator's own."""
+    if not page.has_view_permission(request):
+        raise PermissionDenied
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
     curation.forget_filter(operator=request.user, filter_id=filter_id, actor=actor, now=timezone.now())  # type: ignore[arg-type]

@@ -49,4 +49,12 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('operator', 'model', 'name'), name='saved_filter_once')],
             },
         ),
+        migrations.AddIndex(
+            model_name='fact',
+            index=models.Index(fields=['-created_at', '-id'], name='fact_newest_idx'),
+        ),
+        migrations.AddIndex(
+            model_name='fact',
+            index=models.Index(condition=models.Q(('pinned', True), ('locked', True), ('binding', True), ('status', 'pending'), _connector='OR'), fields=['-created_at', '-id'], name='fact_marked_idx'),
+        ),
     ]

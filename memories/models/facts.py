@@ -210,6 +210,14 @@ class Fact(models.Model):
             models.Index(fields=["end_user", "status", "-created_at", "-id"], name="fact_of_end_user_idx"),
             # Serves the admin's list of a tenant.
             models.Index(fields=["tenant", "status", "-created_at"], name="fact_of_tenant_idx"),
+            # Serves the admin's list of all tenants, newest first.
+            models.Index(fields=["-created_at", "-id"], name="fact_newest_idx"),
+            # Serves the tabs over that list for the few facts that somebody marked or has to look at, and their counts.
+            models.Index(
+                fields=["-created_at", "-id"],
+                name="fact_marked_idx",
+                condition=Q(pinned=True) | Q(locked=True) | Q(binding=True) | Q(status="pending"),
+            ),
             # Serves the conflict rule of reconciliation: same (category, key).
             models.Index(
                 fields=["end_user", "category", "key"], name="fact_key_idx", condition=Q(status="active") & ~Q(key="")

@@ -1,0 +1,84 @@
+"""How many queries each page of the admin takes, held against the budgets in budgets.toml, with more rows than a page.
+
+A new page fails here until it has a budget; the message has the line. What grows with the rows goes beyond any budget.
+"""
+
+import tomllib
+from collections.abc import Iterator
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from memories.admin import cells
+from memories.models import EndUser, Operator
+from tests import factories
+from tests.admin import walk
+
+pytestmark = pytest.mark.django_db
+FILE = Path(__file__).parent / "budgets.toml"
+BUDGETS: dict[str, int] = tomllib.loads(FILE.read_text(encoding="utf-8"))["queries"]
+# A page of a list and a few more.
+ROWS = 28
+# Leads to the start and out of the session.
+LEFT_OUT = ("logout/",)
+
+
+@pytest.fixture
+def world(administrator: Operator) -> dict[str, Any]:
+    """One of each for the pages of records, the person with many of each, and as many people."""
+    known = walk.records()
+    for number in range(ROWS):
+        _more(known["enduser"], number)
+        _more(factories.end_user(known["tenant"] if number % 2 else None), number)
+        factories.saved_filter(administrator, name=f"n{number}") if number < 5 else None
+    for run in known["session"].runs.all():
+        factories.fact(known["enduser"], f"of {run.pk}", extraction=run)
+    return known
+
+
+def _more(person: EndUser, number: int) -> None:
+    session = factories.session(person, [("user", "Hello"), ("assistant", "Hi")])
+    run, waits = factories.run(session), factories.fact(person, f"Waits {number}", status="pending")
+    fact = factories.fact(person, f"Likes tea {number}", extraction=run, pinned=number % 2 == 0)
+    factories.evidence(fact, session.turns.first() or fact)  # type: ignore[arg-type]
+    factories.review_item(waits)
+    factories.episode(session)
+    factories.decay_pass(person.tenant, as_of=timezone.now())
+    factories.api_key(person.tenant)
+
+
+def taken(client: Client, known: dict[str, Any], routes: list[str]) -> Iterator[tuple[str, int]]:
+    """The queries of each of the routes that is a page."""
+    for route in routes:
+        with CaptureQueriesContext(connection) as queries:
+            response = client.get(walk.address(route, known))
+        if response.status_code == HTTPStatus.OK:
+            yield route, len(queries)
+
+
+def beyond(found: Iterator[tuple[str, int]]) -> list[str]:
+    """Lines as the file should have them, where a page takes more than it has there."""
+    return [f"'{route}' = {count}" for route, count in found if count > BUDGETS.get(route, -1)]
+
+
+def test_each_page_keeps_to_its_budget(admin: Client, world: dict[str, Any]) -> None:
+    routes = [route for route in walk.routes() if route not in LEFT_OUT]
+    found = beyond(taken(admin, world, routes))
+    assert not found, "\n".join(found)
+
+
+def test_the_file_names_no_page_that_is_gone() -> None:
+    assert set(BUDGETS) <= set(walk.routes())
+
+
+def test_a_query_for_each_row_is_seen(admin: Client, world: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = cells.person
+    monkeypatch.setattr(cells, "person", lambda person: shown(EndUser.objects.get(pk=person.pk)))
+    (line,) = beyond(taken(admin, world, ["memories/fact/"]))
+    assert line.startswith("'memories/fact/' = ")
