@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 
 from tests.bench import (
+    browsing,
     calls,
     exactness,
     forgetting,
@@ -19,7 +20,7 @@ from tests.bench.rows import ROWS
 from tests.bench.stage import SIZES, opened
 
 # Each registers its rows when it is imported.
-MORE_ROWS = (searching, exactness, waking, calls, lasting, forgetting)
+MORE_ROWS = (searching, exactness, waking, calls, lasting, forgetting, browsing)
 
 
 def main() -> None:

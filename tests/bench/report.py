@@ -27,6 +27,9 @@ process, once while one client asks for contexts without a pause and once while 
 before. The long session is one client's on the second hub, which extracts and compacts meanwhile: one turn a POST, and
 after every fifth a context with its messages and a new question.
 
+The pages are those of the admin for an administrator, with 5,000 people, 100,000 facts and 33,000 turns
+(`manage.py seed_facts --talk`); the busy person has 500 facts and 2,000 turns.
+
 {day}, {machine}.
 
 {table}
