@@ -49,7 +49,7 @@ class QueueViews(RecordPage):
         if request.method not in ("GET", "HEAD"):
             return HttpResponse(status=405, headers={"Allow": "GET, HEAD"})
         named = review_queue.id_of(request.GET.get("item", ""))
-        return self.show_queue(request, self.get_queryset(request).filter(pk=named).first() if named else None)
+        return self.show_queue(request, self._now(request, named) if named else None)
 
     def decide(self, request: HttpRequest, object_id: uuid.UUID, verb: str) -> HttpResponse:
         """One decision, or its undo: then the next item; refused, the same one with what was typed."""
@@ -63,9 +63,11 @@ class QueueViews(RecordPage):
             record = self.find(request, str(object_id), may_change=True)
             form.see(record)
             return self.show_queue(request, record, tried=form, status=status)
-        chosen = record if verb == "undo" else review_queue.next_of(self._waiting(request, filters), record)
+        if verb == "undo":
+            chosen = self._now(request, record.pk)
+        else:
+            chosen = review_queue.next_of(self._waiting(request, filters), record)
         if FRAGMENT in request.headers:
-            chosen = self.get_queryset(request).filter(pk=chosen.pk).first() if chosen else None
             return self.show_queue(request, chosen, done=done)
         messages.success(request, done)
         return HttpResponseRedirect(address_of(filters, item=chosen, start=request.GET.get("start", "")))
@@ -104,6 +106,10 @@ class QueueViews(RecordPage):
             form.refuse(error)
             return "", error.status
 
+    def _now(self, request: HttpRequest, item_id: uuid.UUID) -> ReviewItem | None:
+        found: ReviewItem | None = self.get_queryset(request).filter(pk=item_id).first()
+        return found
+
     def _waiting(self, request: HttpRequest, filters: Filters) -> Rows:
         rows: Rows = self.get_queryset(request).filter(state=ReviewItem.State.OPEN)
         return filters.narrow(rows)
@@ -118,8 +124,11 @@ class QueueViews(RecordPage):
         # Where the list goes on from, also once its first item is decided; empty at its very beginning.
         start = str(window.items[0].pk) if window.earlier and window.items else ""
         latest = review_queue.latest(rows, request.user, now=timezone.now())  # type: ignore[arg-type]
+        if chosen is None and window.items:
+            # Of the list's own rows only what the list shows is read.
+            chosen = self._now(request, window.items[0].pk)
         return {
-            "chosen": chosen or next(iter(window.items), None),
+            "chosen": chosen,
             "window": window,
             "rows": [_row(item, filters.query(item=item.pk, start=start)) for item in window.items],
             "earlier": filters.query(start=window.earlier.pk) if window.earlier else "",

@@ -17,6 +17,13 @@ PER_PAGE = 25
 # How long the key for it takes a decision back; afterwards the page of the item still does.
 RECENT = timedelta(days=1)
 Rows = QuerySet[ReviewItem]
+# What the list shows of an item.
+LISTED = (
+    "kind", "state", "created_at", "fact__content", "fact__confidence", "known__content", "known__confidence",
+    "proposed_section__after", "episode__summary", "episode__quality", "end_user__display_name",
+    "end_user__external_id",
+)  # fmt: skip
+LISTED_OF = ("fact", "known", "proposed_section", "episode", "end_user")
 
 
 @dataclass(frozen=True)
@@ -41,9 +48,9 @@ class Filters:
         return {name: value for name, value in vars(self).items() if value}
 
     def query(self, **more: Any) -> str:
-        """The query of an address, with its question mark."""
+        """The query of an address with its question mark, or nothing."""
         given = {**self.named(), **{name: value for name, value in more.items() if value}}
-        return f"?{urlencode(given)}"
+        return f"?{urlencode(given)}" if given else ""
 
     def narrow(self, rows: Rows) -> Rows:
         return rows.filter(**self.named()) if self.named() else rows
@@ -136,7 +143,8 @@ def counts(rows: Rows) -> Counts:
 
 def window(rows: Rows, start: ReviewItem | None) -> Window:
     """The list from `start` on, the oldest first; two queries. `start` may have been decided meanwhile."""
-    onwards = rows.filter(Q(pk=start.pk) | _after(start)) if start else rows
+    listed = rows.select_related(None).select_related(*LISTED_OF).only(*LISTED)
+    onwards = listed.filter(Q(pk=start.pk) | _after(start)) if start else listed
     found = list(onwards.order_by("created_at", "pk")[: PER_PAGE + 1])
     before = rows.filter(_before(start)).order_by("-created_at", "-pk") if start else rows.none()
     back = list(before.only("pk", "created_at").select_related(None)[:PER_PAGE])

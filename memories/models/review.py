@@ -112,6 +112,12 @@ class ReviewItem(models.Model):
         indexes = [
             # Serves the list of what waits, the oldest first.
             models.Index(fields=["tenant", "created_at"], name="review_waiting_idx", condition=Q(state="open")),
+            # Serves the queue of all tenants, a window at a time.
+            models.Index(fields=["created_at", "id"], name="review_queue_idx", condition=Q(state="open")),
+            # Serves an operator's last decision, which an undo takes back.
+            models.Index(
+                fields=["decided_by", "-decided_at"], name="review_of_decider_idx", condition=~Q(decided_by="")
+            ),
             # Serves the list of all and a person's items.
             models.Index(fields=["end_user", "-created_at"], name="review_of_end_user_idx"),
         ]
