@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memories", "0022_operators_reach")]
+    dependencies = [("memories", "0023_roles")]
 
     operations = [
         migrations.AddIndex(

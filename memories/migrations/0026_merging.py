@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
     """People who are merged into others, other names of a person, and what a merge moved."""
 
     dependencies = [
-        ("memories", "0023_roles"),
+        ("memories", "0024_review_queue"),
     ]
 
     operations = [

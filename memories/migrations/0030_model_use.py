@@ -6,7 +6,7 @@ class Migration(migrations.Migration):
     """What models were asked besides extraction, in sums per day."""
 
     dependencies = [
-        ("memories", "0028_saved_filters"),
+        ("memories", "0029_look"),
     ]
 
     operations = [

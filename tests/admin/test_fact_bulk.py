@@ -17,7 +17,6 @@ from tests.admin.conftest import signed_in
 from tests.admin.pages import HOSTILE, list_of, queries_of, shows_harmless, text_of
 from tests.factories import NOW
 
-
 DONE: dict[str, Any] = {
     "forget": {"status": "trashed"},
     "pin": {"pinned": True},
