@@ -48,7 +48,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AlterModelOptions(
             name='tenant',
-            options={'ordering': ['slug'], 'verbose_name': 'tenant', 'verbose_name_plural': 'tenants'},
+            options={'ordering': ['slug'], 'permissions': [('export_tenant', 'Can export lists as CSV files')], 'verbose_name': 'tenant', 'verbose_name_plural': 'tenants'},
         ),
         migrations.AlterField(
             model_name='apikey',
