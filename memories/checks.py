@@ -2,6 +2,7 @@
 
 from importlib.util import find_spec
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
@@ -11,6 +12,7 @@ from memories import conf
 from memories.conf import LOCAL_EMBEDDINGS
 
 SECRET_KEY_LENGTH = 32
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 RERANK_ENDPOINT = "memories.llm.backends.rerank_endpoint.rerank"
 
 
@@ -102,3 +104,14 @@ def secret_key_is_long(**_: Any) -> list[CheckMessage]:
     hint = "Set MEMORYHUB_SECRET_KEY to the output of `openssl rand -hex 32`, or unset it: one is generated and kept."
     problem = f"The secret key has {length} characters; {SECRET_KEY_LENGTH} are the least."
     return [Error(problem, hint=hint, id="memories.E004")]
+
+
+@register()
+def identity_provider_is_complete(**_: Any) -> list[CheckMessage]:
+    given = (settings.MEMORYHUB_OIDC_URL, settings.MEMORYHUB_OIDC_CLIENT_ID, settings.MEMORYHUB_OIDC_CLIENT_SECRET)
+    local = urlsplit(settings.MEMORYHUB_OIDC_URL).hostname in LOCAL_HOSTS
+    if all(given) and (local or settings.MEMORYHUB_OIDC_URL.startswith("https://")):
+        return []
+    hint = "Set MEMORYHUB_OIDC_URL (with https), MEMORYHUB_OIDC_CLIENT_ID and MEMORYHUB_OIDC_CLIENT_SECRET, or none."
+    problem = "The identity provider is only half configured."
+    return [Error(problem, hint=hint, id="memories.E011")] if any(given) else []

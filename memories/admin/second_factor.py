@@ -81,10 +81,10 @@ class Gate(MiddlewareMixin):
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
     ) -> HttpResponse | None:
-        mode, pages = settings.MEMORYHUB_SECOND_FACTOR, reverse("mfa_index")
         if not request.path_info.startswith(reverse("admin:index")):
             return None
-        if request.path_info.startswith(pages):
+        mode = settings.MEMORYHUB_SECOND_FACTOR
+        if request.path_info.startswith(reverse("mfa_index")):
             if mode == "off":
                 raise Http404
             return fresh.required(request) if request.user.is_authenticated else None

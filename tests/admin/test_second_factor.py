@@ -114,7 +114,7 @@ def test_the_pages_want_a_fresh_password(ana: Operator) -> None:
 
 
 def test_secrets_are_encrypted_and_nobody_reads_them_with_another_key(ana: Operator, settings: Settings) -> None:
-    secret, codes = set_up(signed_in(ana))
+    secret, _ = set_up(signed_in(ana))
     Session.objects.all().delete()
     assert marks.places_of(secret) == []
     adapter = Adapter()

@@ -129,3 +129,28 @@ def test_a_reranker_that_is_not_there(
     for name, value in given.items():
         monkeypatch.setattr(settings, name, value)
     assert [message.id for message in run_checks() if (message.id or "") > "memories.E004"] == expected
+
+
+PROVIDER = {
+    "MEMORYHUB_OIDC_URL": "https://id.example.com",
+    "MEMORYHUB_OIDC_CLIENT_ID": "hub",
+    "MEMORYHUB_OIDC_CLIENT_SECRET": "s",
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "is_fit"),
+    [
+        ({}, True),
+        (PROVIDER, True),
+        ({**PROVIDER, "MEMORYHUB_OIDC_URL": "http://127.0.0.1:9/"}, True),
+        ({**PROVIDER, "MEMORYHUB_OIDC_URL": "http://id.example.com"}, False),
+        *[({**PROVIDER, name: ""}, False) for name in PROVIDER],
+    ],
+)
+def test_an_identity_provider_that_cannot_be_asked(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, str], is_fit: bool
+) -> None:
+    for name, value in given.items():
+        monkeypatch.setattr(settings, name, value)
+    assert [message.id for message in run_checks() if message.id == "memories.E011"] == ["memories.E011"] * (not is_fit)
