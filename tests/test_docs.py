@@ -11,7 +11,8 @@ DOCS = "\n".join(path.read_text(encoding="utf-8") for path in [ROOT / "README.md
 
 
 def settings_read() -> set[str]:
-    sources = [ROOT / "memoryhub/settings.py", *(ROOT / "memoryhub/embedded_postgres").glob("*.py")]
+    wiring = [ROOT / "memoryhub" / name for name in ("settings.py", "access.py")]
+    sources = [*wiring, *(ROOT / "memoryhub/embedded_postgres").glob("*.py")]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     return set(re.findall(r'"((?:MEMORYHUB|OPENAI)_[A-Z_]+|DATABASE_URL)"', text))
 
