@@ -14,6 +14,7 @@ COPY memoryhub memoryhub
 COPY memories memories
 COPY templates templates
 COPY static static
+COPY locale locale
 
 USER hub
 VOLUME /data

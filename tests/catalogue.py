@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import django
-import polib
+import polib  # type: ignore[import-untyped]
 import unfold
 from django.utils.translation.template import templatize
 

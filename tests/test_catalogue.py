@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import polib
+import polib  # type: ignore[import-untyped]
 import pytest
 from django.conf import settings
 from django.utils.translation import gettext, ngettext, override, pgettext

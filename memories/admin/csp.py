@@ -18,7 +18,7 @@ _PAGE = {
 # Alpine, which Unfold is built on, makes functions of its attributes.
 _ADMIN = {**_PAGE, "script-src": [SELF, "'unsafe-eval'"]}
 # The start of a path → its policy; the first that fits.
-POLICIES = (("/admin/", _ADMIN), ("/accounts/", _ADMIN), ("/api/docs/", _PAGE))
+POLICIES = (("/admin/", _ADMIN), ("/api/docs/", _PAGE))
 
 
 class PolicyMiddleware(CSPMiddleware):

@@ -106,7 +106,7 @@ def _field(number: Number, hub: conf.Rules) -> forms.Field:
 
 
 def _half_life(category: str, days: float | None) -> forms.Field:
-    return NumberField(conf.NUMBERS["half_lives"], hubs=days, label=Category(category).label)
+    return NumberField(conf.NUMBERS["half_lives"], hubs=days, label=str(Category(category).label))
 
 
 def _asked_for(number: Number) -> str:

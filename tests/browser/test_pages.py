@@ -1,34 +1,28 @@
 """Every page in a real browser: wide and on a phone, light and dark, and with hostile text in it."""
 
+from typing import Any
+
 import pytest
-from django.db.models import Model
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from memories.models import (
-    APIKey,
-    AuditEvent,
-    DecayPass,
-    EndUser,
-    Episode,
-    ExtractionRun,
-    Fact,
-    Operator,
-    ReviewItem,
-    Session,
-    Tenant,
-    Turn,
-)
+from memories.models import APIKey, Operator
 from tests import factories
 from tests.admin.pages import list_of, page_of
+from tests.browser.axe import faults
 from tests.browser.conftest import DESK, PHONE, Open
+from tests.browser.world import addresses, made
+from tests.hostile import STRINGS
 
 pytestmark = pytest.mark.browser
 
-TRAP = '"><img src=x onerror="alert(1)"><script>alert(2)</script><i x-data x-init="alert(3)">{{ alert(4) }}'
-LISTS: list[type[Model]] = [
-    ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, DecayPass, APIKey, Tenant, AuditEvent, Operator,
-]  # fmt: skip
+# What no text of people can make: an attribute that runs or fetches. Ours have no handlers, and lead nowhere else.
+STRUCK = """
+() => [...document.querySelectorAll("*")].flatMap(element => [...element.attributes].filter(({name, value}) =>
+  /^on|^@/i.test(name) || (/^(href|src|srcdoc|action|formaction|data|style|x-|hx-)/i.test(name)
+    && /e\\.test|alert\\(|^\\s*(javascript|vbscript):|^data:text/i.test(value))
+).map(({name}) => `${element.tagName} ${name}`))
+"""
 
 # The contrast of an element's text to what is behind it (WCAG 2.2), colours resolved by the browser itself.
 CONTRAST = """
@@ -56,29 +50,8 @@ TEXTS = (
 
 
 @pytest.fixture
-def world(operator: Operator) -> list[str]:
-    """One of each, bilingual, with hostile text wherever people can put some; the addresses of all pages."""
-    tenant = factories.tenant(slug="acme-prod", name=TRAP, extraction_guidance=TRAP)
-    person = factories.end_user(tenant, external_id=TRAP, display_name=f"华桂珍 {TRAP}", metadata={"note": TRAP})
-    turns = [("user", "你好"), ("user", f"我对花生过敏 {TRAP}"), ("assistant", TRAP)]
-    session = factories.session(person, turns, session_id=TRAP, agent_id=TRAP)
-    Turn.objects.update(name=TRAP, metadata={"a": TRAP}, tool_calls=[{"name": TRAP}])
-    run = factories.run(session, status="parked", failure="model_timeout", refusals={"low_confidence": 2})
-    fact = factories.fact(person, f"对花生过敏 {TRAP}", extraction=run, structured={"a": TRAP}, value=TRAP, tags=[TRAP])
-    factories.evidence(fact, session.turns.get(number=2), "我对花生过敏")
-    factories.profile_section(person, summary=f"在物流公司工作 {TRAP}", extraction=run)
-    factories.profile_revision(person, f"在物流公司工作 {TRAP}", before=TRAP, extraction=run, reason=TRAP)
-    key, _ = factories.api_key(tenant, name=TRAP)
-    item = factories.review_item(fact, note=TRAP)
-    held = factories.decay_pass(tenant, state="held", counts={"held": 9, "memories": 10})
-    words = {"key_topics": [TRAP, "花生"], "actions_taken": [TRAP], "outcomes": [TRAP]}
-    episode = factories.episode(session, f"说到花生过敏 {TRAP}", last_number=3, **words)
-    poor = factories.poor_episode(factories.session(person, turns, agent_id=TRAP), TRAP, last_number=3, **words)
-    records: list[Model] = [item, poor, person, fact, episode, session, run, held, key, tenant, operator]
-    section = reverse("admin:memories_enduser_profile", args=[person.pk, "work_context"])
-    fading = [reverse("admin:forgetting"), reverse("admin:next_decay_pass", args=[tenant.pk])]
-    lists, pages = map(list_of, LISTS), map(page_of, records)
-    return [reverse("admin:index"), *lists, *pages, f"{list_of(APIKey)}add/", section, *fading]
+def world(operator: Operator) -> dict[str, Any]:
+    return made(operator)
 
 
 def fits(page: Page) -> bool:
@@ -86,32 +59,51 @@ def fits(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
 
 
-@pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=["wide, light", "phone, dark"])
-def test_all_pages_open_and_fit(
-    open_page: Open, world: list[str], operator: Operator, size: tuple[int, int], scheme: str
+@pytest.mark.parametrize(
+    ("size", "scheme", "language"),
+    [(DESK, "light", "en"), (PHONE, "dark", "zh-hans")],
+    ids=["wide, light", "phone, dark"],
+)
+def test_all_pages_open_and_fit_and_are_for_everybody(
+    open_page: Open, world: dict[str, Any], operator: Operator, size: tuple[int, int], scheme: str, language: str
 ) -> None:
+    """No dialog, no foreign request and no complaint of the browser, either: `open_page` sees to that."""
+    Operator.objects.filter(pk=operator.pk).update(language=language)
     page = open_page(size=size, scheme=scheme, who=operator)
-    for address in world:
+    wrong: dict[str, list[str]] = {}
+    pages = addresses(operator, world)
+    assert len(pages) > 30
+    for address in pages:
         answer = page.goto(address)
         assert answer
         assert answer.status == 200
         expect(page.locator("h1").first).to_be_visible()
-        assert fits(page), address
         dark = page.evaluate("document.documentElement.classList.contains('dark')")
         assert dark == (scheme == "dark")
+        found = [*faults(page), *page.evaluate(STRUCK), *([] if fits(page) else ["scrolls sideways"])]
+        wrong |= {address: found} if found else {}
+    assert wrong == {}
 
 
-def test_hostile_text_is_shown_and_not_run(open_page: Open, world: list[str], operator: Operator) -> None:
+def test_hostile_text_is_shown_and_not_run(open_page: Open, world: dict[str, Any], operator: Operator) -> None:
     page = open_page(who=operator)
-    page.goto(page_of(Fact.objects.get()))
-    expect(page.locator("#content-now")).to_contain_text(TRAP)
-    expect(page.locator(".hub-cited p")).to_contain_text(TRAP)
-    page.goto(page_of(Episode.objects.get(status="active")))
-    expect(page.locator("#content-now")).to_contain_text(TRAP)
-    expect(page.locator(".hub-lists")).to_contain_text(TRAP)
-    page.goto(page_of(EndUser.objects.get()))
-    expect(page.locator(".hub-name")).to_contain_text(TRAP)
-    assert page.locator("[x-init='alert(3)']").count() == 0
+    page.goto(page_of(world["fact"]))
+    expect(page.locator("#content-now")).to_contain_text(STRINGS[2])
+    page.goto(page_of(world["episode"]))
+    expect(page.locator("#content-now")).to_contain_text(STRINGS[4])
+    page.goto(page_of(world["enduser"]))
+    expect(page.locator("main, body").first).to_contain_text(STRINGS[2])
+
+
+def test_what_would_run_is_noticed(open_page: Open, complaints: list[str]) -> None:
+    page = open_page()
+    page.goto(reverse("admin:login"))
+    assert page.evaluate(STRUCK) == []
+    page.evaluate("text => document.body.insertAdjacentHTML('beforeend', text)", "\n".join(STRINGS[4:11]))
+    assert len(page.evaluate(STRUCK)) >= 4
+    page.wait_for_timeout(200)
+    assert complaints
+    complaints.clear()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
