@@ -48,6 +48,7 @@ def test_rows_of_a_person_are_found_and_no_one_elses() -> None:
     while vectors.embed_some().moved:
         """Until every text has its vector."""
     for store in registry.STORES:
-        absent = {"memories.FactRevision", "memories.FactRefusal", "memories.FactRelation", "memories.PersonMerge"}
+        absent = {f"memories.Fact{name}" for name in ("Revision", "Refusal", "Relation", "Merge")}
+        absent.add("memories.PersonMerge")
         expected = 0 if store.model in absent else 1
         assert store.rows_of(person).count() == expected, store.model

@@ -136,7 +136,7 @@ def _named(request: HttpRequest, operator: Operator) -> EndUser | None:
         people = EndUser.objects.filter(pk=uuid.UUID(given)).select_related("tenant")
     except ValueError as error:
         raise Http404 from error
-    person = within(operator, people).first()
+    person: EndUser | None = within(operator, people).first()
     if person is None:
         raise Http404
     return person

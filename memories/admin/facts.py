@@ -1,6 +1,5 @@
 """Facts: the list with what is done to many at once, the page of one, and its verbs."""
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -49,7 +48,7 @@ class FactPage(RecordPage):
     search_fields = ("content", "key")
     search_help_text = _("Search content or key")
     ordering = ("-created_at", "-id")
-    actions = ("forget_many", "pin_many", "expire_many")
+    actions = ("forget_many", "pin_many", "expire_many")  # type: ignore[assignment]  # elsewhere there are none
     empty_title = _("No facts yet")
     empty_hint = _("Facts are drawn from posted turns, written with POST /facts, or added here by hand.")
 
@@ -91,7 +90,7 @@ class FactPage(RecordPage):
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Whoever may set facts right may state them, too."""
-        return self.has_change_permission(request)
+        return bool(self.has_change_permission(request))
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -115,7 +114,7 @@ class FactPage(RecordPage):
             "waiting": ReviewItem.objects.waiting().filter(Q(fact=record) | Q(known=record)),
         }
 
-    def get_urls(self) -> Sequence[URLPattern]:
+    def get_urls(self) -> list[URLPattern]:
         def merge(request: HttpRequest, object_id: Any) -> HttpResponse:
             return fact_merging.merge(self, request, str(object_id))
 

@@ -44,8 +44,8 @@ def expire_facts(
 def undo_facts(*, batch_id: uuid.UUID, actor: Actor, now: datetime) -> Batch:
     """Take a batch on facts back, but for those that somebody changed since. Errors: NotFound."""
 
-    def take_back(entry: BatchEntry) -> object:
-        return _undo(entry, ChangeSet(actor=actor, now=now))
+    def take_back(entry: BatchEntry) -> None:
+        _undo(entry, ChangeSet(actor=actor, now=now))
 
     return undo_batch(batch_id=batch_id, take_back=take_back, actor=actor, now=now)
 

@@ -98,6 +98,7 @@ def undo_fact_merge(*, merge_id: uuid.UUID, actor: Actor, now: datetime, reason:
             fact = facts[revision.fact_id]
             with changes.changing(fact, "undo"):
                 audit.put_back(fact, revision.before)
+            _follow(fact, since=revision.version - 1)
         check_no_rival(list(facts.values()), now=now)
         take_back(made.survivor.end_user, made.traces)
         closed = ReviewItem.objects.filter(change_set=made.change_set).select_for_update(of=("self",))
@@ -185,6 +186,14 @@ def _locked_merge(merge_id: uuid.UUID) -> tuple[FactMerge, dict[uuid.UUID, Fact]
     if made is None:
         raise NotFound
     return made, {fact.pk: fact for fact in lock_facts([uuid.UUID(pk) for pk in made.traces["versions"]])}
+
+
+def _follow(fact: Fact, *, since: int) -> None:
+    """The fact is again what it was at version `since`: a merge that left it there can be undone as before."""
+    left = FactMerge.objects.filter(survivor__end_user=fact.end_user_id, undone_at=None)
+    for made in left.filter(traces__versions__contains={str(fact.pk): since}):
+        made.traces["versions"][str(fact.pk)] = fact.version
+        made.save(update_fields=["traces"])
 
 
 def _check_undo(made: FactMerge, facts: Mapping[uuid.UUID, Fact]) -> None:

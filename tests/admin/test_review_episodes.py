@@ -58,7 +58,7 @@ def test_the_page_shows_the_episode_its_flaws_and_its_turns(admin: Client, item:
     for shown in (
         "The user asked a question",
         str(review_wording.WHY["poor_quality"]),
-        episode_wording.FLAWS["boilerplate"],
+        str(episode_wording.FLAWS["boilerplate"]),
         "invoices",
         "30 %",
         "Where is my invoice?",
@@ -71,7 +71,7 @@ def test_the_page_shows_the_episode_its_flaws_and_its_turns(admin: Client, item:
 
 def test_without_flaws_its_model_judged_it(admin: Client, item: ReviewItem) -> None:
     Episode.objects.update(flaws=[])
-    assert episode_wording.OF_ITS_OWN in text_of(admin.get(page_of(item)))
+    assert str(episode_wording.OF_ITS_OWN) in text_of(admin.get(page_of(item)))
 
 
 @pytest.mark.parametrize("verb", DECISIONS)

@@ -16,6 +16,7 @@ from tests.factories import NOW
 pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(days=1)
 END = NOW + timedelta(days=9)
+MORE: dict[str, dict[str, Any]] = {"expire": {"expires_at": END}, "forget": {"reason": "Asked"}}
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def seen(facts: list[Fact]) -> dict[uuid.UUID, int]:
 
 
 def do(verb: str, facts: list[Fact], staff: Actor, **over: Any) -> Batch:
-    more = {"expire": {"expires_at": END}, "forget": {"reason": "Asked"}, "pin": {}}[verb]
+    more: dict[str, Any] = MORE.get(verb, {})
     act: Any = getattr(curation, f"{verb}_facts")
     given = {"batch_id": new_id(), "seen": seen(facts), "actor": staff, "now": LATER, **more, **over}
     batch: Batch = act(**given)
@@ -50,7 +51,11 @@ def state() -> list[Any]:
     return [facts, items, sorted(bytes(one) for one in FactRefusal.objects.values_list("digest", flat=True))]
 
 
-DONE = {"forget": {"status": "trashed"}, "pin": {"pinned": True, "binding": True}, "expire": {"expires_at": END}}
+DONE: dict[str, dict[str, Any]] = {
+    "forget": {"status": "trashed"},
+    "pin": {"pinned": True, "binding": True},
+    "expire": {"expires_at": END},
+}
 
 
 @pytest.mark.parametrize("verb", DONE)

@@ -233,6 +233,16 @@ class TestUndo:
             undo(merge([now_of(fact) for fact in facts]))
         assert told() == before
 
+    def test_merges_that_stand_on_each_other_are_undone_from_the_last(self, facts: list[Fact]) -> None:
+        before = told()
+        first = merge(facts[:2])
+        second = merge([now_of(facts[0]), facts[2]], content="Allergic to nuts")
+        with pytest.raises(Conflict):
+            undo(first)
+        undo(second)
+        undo(first)
+        assert told() == before
+
     def test_once_only(self, facts: list[Fact]) -> None:
         made = merge(facts)
         undo(made)
