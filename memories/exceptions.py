@@ -5,6 +5,7 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 ├── NotFound                404
 ├── Conflict                409
 │   ├── OperatorWord        409
+│   ├── FactLocked          409    by a key; a change that lifts the lock is taken
 │   ├── ExternalIdReused    409
 │   ├── DuplicateFact       409
 │   ├── PersonMerged        409    while the request was under way
