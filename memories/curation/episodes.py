@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from memories import audit
 from memories.audit import Actor
@@ -45,7 +46,7 @@ def edit_episode(
 def pin_episode(*, episode_id: uuid.UUID, actor: Actor, now: datetime, expected_version: int | None = None) -> Episode:
     """An operator keeps a live episode: it does not fade, and no key changes it. Errors: as edit_episode()."""
 
-    def change(episode: Episode, _: ChangeSet) -> None:
+    def change(episode: Episode, _changes: ChangeSet) -> None:
         _must_be_live(episode)
         episode.pinned = episode.binding = True
 
@@ -57,7 +58,7 @@ def unpin_episode(
 ) -> Episode:
     """An operator lets an episode go again: it fades, and keys may change it. Errors: as edit_episode()."""
 
-    def change(episode: Episode, _: ChangeSet) -> None:
+    def change(episode: Episode, _changes: ChangeSet) -> None:
         episode.pinned = episode.binding = False
 
     return change_episode(episode_id, None, "unpin", change, actor=actor, now=now, expected_version=expected_version)
@@ -73,7 +74,7 @@ def forget_episode(
 ) -> None:
     """Move an episode to the trash; what waits about it is settled. Already there: nothing happens."""
 
-    def change(episode: Episode, _: ChangeSet) -> None:
+    def change(episode: Episode, _changes: ChangeSet) -> None:
         episode.status, episode.trashed_at = EpisodeStatus.TRASHED, now
 
     with transaction.atomic():
@@ -90,9 +91,10 @@ def restore_episode(
     Errors: as edit_episode().
     """
 
-    def change(episode: Episode, _: ChangeSet) -> None:
+    def change(episode: Episode, _changes: ChangeSet) -> None:
         if episode.status != EpisodeStatus.TRASHED:
-            raise Conflict(f"The episode is {episode.status}, not in the trash.")
+            said = _("The episode is %(status)s, not in the trash.")
+            raise Conflict(said % {"status": episode.get_status_display().lower()})
         episode.status, episode.trashed_at = EpisodeStatus.ACTIVE, None
         # Whoever restores it recalls it: as faded as it was, the next pass would take it again.
         episode.last_recalled_at = now
@@ -122,4 +124,5 @@ def delete_episode(
 
 def _must_be_live(episode: Episode) -> None:
     if episode.status not in LIVE:
-        raise Conflict(f"The episode is {episode.status}: only an operator can restore it.")
+        said = _("The episode is %(status)s: only an operator can restore it.")
+        raise Conflict(said % {"status": episode.get_status_display().lower()})

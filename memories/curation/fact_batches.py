@@ -60,7 +60,9 @@ def _undo(entry: BatchEntry, changes: ChangeSet) -> None:
         raise Conflict
     fact = locked(entry.fact_id, None)
     check_allowed(fact, actor=changes.actor, expected_version=entry.version)
-    done = FactRevision.objects.get(fact=fact, version=entry.version)
+    done = FactRevision.objects.filter(fact=fact, change_set=entry.change_set).first()
+    if done is None:
+        raise Conflict
     with changes.changing(fact, "undo"):
         audit.put_back(fact, done.before)
     check_no_rival([fact], now=changes.now)

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from memories import audit
 from memories.audit import Actor
@@ -48,7 +49,7 @@ def edit_fact(
     """
     stated = without_secrets(changes)
 
-    def change(fact: Fact, _: ChangeSet) -> None:
+    def change(fact: Fact, _changes: ChangeSet) -> None:
         must_be_live(fact)
         for name, value in stated.items():
             setattr(fact, name, value)
@@ -172,7 +173,8 @@ def restore_fact(
 
 def _bring_back(fact: Fact, changes: ChangeSet, *, version: int | None) -> None:
     if version is None and fact.status != Status.TRASHED:
-        raise Conflict(f"The fact is {fact.status}, not in the trash: name the version to go back to.")
+        said = _("The fact is %(status)s, not in the trash: name the version to go back to.")
+        raise Conflict(said % {"status": fact.get_status_display().lower()})
     changes.lift_refusals(fact)
     was = _status_outside_trash(fact)
     if version is not None:
@@ -190,7 +192,7 @@ def _take_place(fact: Fact, changes: ChangeSet) -> None:
     if fact.status != Status.ACTIVE:
         return
     if not changes.actor.is_operator and rivals_of(fact, now=changes.now):
-        raise Conflict("Another active fact gives its key another value: only an operator can restore this one.")
+        raise Conflict(_("Another active fact gives its key another value: only an operator can restore this one."))
     make_way(fact, changes)
 
 
@@ -205,7 +207,7 @@ def _status_outside_trash(fact: Fact) -> str:
 def _take_back(fact: Fact, version: int, *, actor: Actor) -> None:
     revision = FactRevision.objects.filter(fact=fact, version=version).first()
     if revision is None:
-        raise NotFound(f"This fact has no version {version}.")
+        raise NotFound(_("This fact has no version %(version)s.") % {"version": version})
     for name in RESTORED_FIELDS:
         setattr(fact, name, revision.after[name])
     fact.say(fact.content)

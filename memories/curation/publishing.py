@@ -3,6 +3,8 @@
 import uuid
 from datetime import datetime
 
+from django.utils.translation import gettext as _
+
 from memories.audit import Actor
 from memories.curation.change_sets import ChangeSet
 from memories.curation.fact_changes import change_fact
@@ -20,7 +22,7 @@ def publish_fact(
 
     def change(fact: Fact, _changes: ChangeSet) -> None:
         if fact.status != Status.ACTIVE or fact.scope == MemoryScope.PUBLIC:
-            raise Conflict("Only an active fact that is not public yet can be made public.")
+            raise Conflict(_("Only an active fact that is not public yet can be made public."))
         fact.scope, fact.binding = MemoryScope.PUBLIC, True
 
     return change_fact(
@@ -35,7 +37,7 @@ def withdraw_fact(
 
     def change(fact: Fact, _changes: ChangeSet) -> None:
         if fact.scope != MemoryScope.PUBLIC:
-            raise Conflict("The fact is not public.")
+            raise Conflict(_("The fact is not public."))
         fact.scope = MemoryScope.PRIVATE
 
     return change_fact(
