@@ -197,7 +197,7 @@ def _capturing_queue(tenant: Tenant, user_id: str, agent_id: str, session_id: st
     while queue is None:
         if not _make_session(tenant, **named):
             return None
-        # Somebody may have deleted it again since.
+        # Somebody may have deleted it again since, or given the person another id.
         queue = locked_queue(tenant, **named)
     return queue if _may_capture(queue.session.end_user) else None
 
@@ -209,6 +209,8 @@ def _make_session(tenant: Tenant, *, user_id: str, session_id: str, agent_id: st
         tenant=tenant, external_id=user_id, defaults={"created_at": now, "last_seen_at": now}
     )
     person = presence.hold(named)
+    if person is None:
+        return True
     if not _may_capture(person):
         return False
     session, _ = Session.objects.get_or_create(

@@ -1,32 +1,33 @@
-"""Whom a name stands for at this moment: two people may be merged while somebody writes about one of them."""
+"""Whom a name stands for at this moment: two people may be merged, or an id changed, while somebody writes."""
 
 import uuid
 
 from django.db import connection
 
-from memories.exceptions import NotFound
 from memories.models import EndUser
 
 # Weaker than what the commits of extractions take, which go on meanwhile; a merge waits for it, and is waited for.
-_HOLD = "SELECT merged_into_id FROM memories_enduser WHERE id = %s FOR KEY SHARE"
+_HOLD = "SELECT external_id, merged_into_id FROM memories_enduser WHERE id = %s FOR KEY SHARE"
 
 
-def hold(person: EndUser) -> EndUser:
-    """The person, or whoever they were merged into, kept from being merged until the transaction's end.
+def hold(named: EndUser) -> EndUser | None:
+    """Whom this name stands for, kept from being merged or called otherwise until the transaction's end.
 
-    Whoever begins a session holds its person so: a merge that cannot see the session yet waits for it.
-    Errors: NotFound (erased meanwhile).
+    None: it is nobody's name any more, and has to be looked up again. Whoever begins a session holds its person so: a
+    merge that cannot see the session yet waits for it.
     """
-    found = person.pk
-    while into := _merged_into(found):
-        found = into
-    return person if found == person.pk else EndUser.objects.get(pk=found)
+    found = _held(named.pk)
+    if found is None or found[0] != named.external_id:
+        return None
+    person = named.pk
+    while found and found[1]:
+        person = found[1]
+        found = _held(person)
+    return named if person == named.pk else EndUser.objects.filter(pk=person).first()
 
 
-def _merged_into(person: uuid.UUID) -> uuid.UUID | None:
+def _held(person: uuid.UUID) -> tuple[str, uuid.UUID | None] | None:
     with connection.cursor() as cursor:
         cursor.execute(_HOLD, [person])
-        row: tuple[uuid.UUID | None] | None = cursor.fetchone()
-    if row is None:
-        raise NotFound
-    return row[0]
+        row: tuple[str, uuid.UUID | None] | None = cursor.fetchone()
+    return row

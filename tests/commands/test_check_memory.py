@@ -17,6 +17,7 @@ from memories.curation import FactDraft
 from memories.llm import embeddings
 from memories.models import (
     ActorKind,
+    EndUser,
     EpisodeVector,
     ExtractionRun,
     Fact,
@@ -27,6 +28,7 @@ from memories.models import (
     SessionQueue,
     Tenant,
     Turn,
+    TurnVector,
     WorkingMemory,
 )
 from memories.pipeline import invariants
@@ -264,6 +266,19 @@ def foreign_episode_vector(session: Session, fact: Fact) -> None:
     EpisodeVector.objects.update(end_user=factories.end_user())
 
 
+def foreign_turn_vector(session: Session, fact: Fact) -> None:
+    TurnVector.objects.update(end_user=factories.end_user(session.tenant))
+
+
+def memories_of_a_name(session: Session, fact: Fact) -> None:
+    EndUser.objects.filter(pk=fact.end_user_id).update(merged_into=factories.end_user(session.tenant))
+
+
+def name_of_a_name(session: Session, fact: Fact) -> None:
+    name = factories.end_user(session.tenant, merged_into=fact.end_user)
+    factories.end_user(session.tenant, merged_into=name)
+
+
 def unknown_number(session: Session, fact: Fact) -> None:
     Tenant.objects.filter(pk=session.tenant_id).update(numbers={"capacity": 50, "nonsense": 1})
 
@@ -285,6 +300,9 @@ BREAKS: list[tuple[Callable[[Session, Fact], None], set[str]]] = [
     (foreign_turn, {"owners"}),
     (foreign_session, {"owners"}),
     (foreign_run, {"owners"}),
+    (foreign_turn_vector, {"owners"}),
+    (memories_of_a_name, {"names"}),
+    (name_of_a_name, {"names"}),
     (foreign_fact, {"owners", "evidence", "vectors"}),
     (foreign_profile, {"owners"}),
     (foreign_evidence, {"evidence"}),
