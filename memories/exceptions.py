@@ -8,9 +8,6 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 │   ├── FactLocked          409    by a key; a change that lifts the lock is taken
 │   ├── ExternalIdReused    409
 │   ├── DuplicateFact       409
-│   ├── PersonMerged        409    while the request was under way
-│   ├── PersonExists        409    somebody has this id
-│   ├── PeopleBusy          409    somebody writes to two people who are to be merged
 │   ├── CapacityReached     409
 │   ├── IdempotencyKeyBusy  409    with Retry-After
 │   ├── ReembedRunning      409    another process builds a space
@@ -121,26 +118,6 @@ class DuplicateFact(Conflict):
     def __init__(self, detail: str = "", *, fact_id: UUID | None = None) -> None:
         super().__init__(detail)
         self.fact_id = fact_id
-
-
-class PersonMerged(Conflict):
-    """The person was merged into another one at this moment; send it again, and it reaches that one."""
-
-    code = "merged"
-    retryable = True
-
-
-class PersonExists(Conflict):
-    """Another end user of the tenant has this id, or it leads to one."""
-
-    code = "person_exists"
-
-
-class PeopleBusy(Conflict):
-    """Somebody is writing to one of the two people at this moment. Nothing was changed: try again."""
-
-    code = "people_busy"
-    retryable = True
 
 
 class CapacityReached(Conflict):

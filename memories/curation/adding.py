@@ -14,8 +14,9 @@ from memories.curation import item_states
 from memories.curation.change_sets import ChangeSet
 from memories.curation.contradictions import Met, meet
 from memories.curation.fact_changes import lock_person
+from memories.curation.people_errors import PersonMerged
 from memories.curation.scrubbing import without_secrets
-from memories.exceptions import DuplicateFact, PersonMerged, PersonRestricted
+from memories.exceptions import DuplicateFact, PersonRestricted
 from memories.models import EndUser, Fact, MemoryScope, ReviewItem, Source, Status, Trust
 from memories.models.folding import fold, text_digest
 from memories.pipeline import neighbours, review_items

@@ -11,9 +11,10 @@ from memories import audit, conf
 from memories.audit import Actor
 from memories.curation.fact_changes import lock_person
 from memories.curation.facts import edit_fact
+from memories.curation.people_errors import PersonMerged
 from memories.curation.profile import write_profile_section
 from memories.curation.scrubbing import without_secrets
-from memories.exceptions import CapacityReached, OperatorWord, PersonMerged, PersonRestricted
+from memories.exceptions import CapacityReached, OperatorWord, PersonRestricted
 from memories.models import (
     EndUser,
     Fact,

@@ -11,7 +11,8 @@ from django.db.models.functions import Greatest
 from django.utils.translation import gettext as _
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
-from memories.exceptions import Conflict, NotFound, PeopleBusy, PersonMerged, PersonRestricted
+from memories.curation.people_errors import PeopleBusy, PersonMerged
+from memories.exceptions import Conflict, NotFound, PersonRestricted
 from memories.models import EndUser, SessionQueue, WorkingMemory
 
 T = TypeVar("T")

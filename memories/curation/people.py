@@ -13,8 +13,9 @@ from memories import audit
 from memories.audit import Actor
 from memories.curation.change_sets import ChangeSet
 from memories.curation.fact_changes import lock_facts
+from memories.curation.people_errors import PersonExists, PersonMerged
 from memories.curation.scrubbing import person_without_secrets
-from memories.exceptions import InvalidInput, NotFound, PersonExists, PersonMerged, PersonRestricted, PreconditionFailed
+from memories.exceptions import InvalidInput, NotFound, PersonRestricted, PreconditionFailed
 from memories.models import EndUser, Fact, PersonMerge, Tenant
 
 LONGEST_ID = 255

@@ -10,7 +10,8 @@ from django.db import transaction
 
 from memories import audit
 from memories.audit import Actor
-from memories.exceptions import Conflict, NotFound, OperatorWord, PersonMerged, PersonRestricted, PreconditionFailed
+from memories.curation.people_errors import PersonMerged
+from memories.exceptions import Conflict, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
 from memories.models import EndUser, ExtractionRun, ProfileRevision, ProfileSection
 from memories.pipeline.redaction import redact_text
 

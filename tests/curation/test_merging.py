@@ -10,7 +10,8 @@ from memories import audit, curation
 from memories.audit import Actor
 from memories.curation import merging_rows
 from memories.curation.merging_rows import Way
-from memories.exceptions import Conflict, NotFound, PersonMerged, PersonRestricted, PreconditionFailed
+from memories.curation.people_errors import PersonMerged
+from memories.exceptions import Conflict, NotFound, PersonRestricted, PreconditionFailed
 from memories.models import (
     ActorKind,
     AuditEvent,

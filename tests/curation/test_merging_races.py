@@ -10,7 +10,8 @@ from django.db.models.functions import Now
 from memories import audit, curation
 from memories.audit import Actor
 from memories.curation import FactDraft, merging, merging_records, merging_undo
-from memories.exceptions import Conflict, PeopleBusy, PersonMerged
+from memories.curation.people_errors import PeopleBusy, PersonMerged
+from memories.exceptions import Conflict
 from memories.models import (
     ActorKind,
     AuditEvent,
@@ -33,6 +34,7 @@ from memories.pipeline import (
     compaction,
     consolidation,
     context,
+    embedding,
     ingest,
     invariants,
     memory_vectors,
@@ -166,7 +168,7 @@ class TestIngest:
 
     def test_a_session_that_moves_meanwhile_can_be_ended(self, ours: EndUser, theirs: EndUser) -> None:
         factories.session(theirs, session_id="known")
-        named = {"tenant": ours.tenant, "user_id": "chat-9", "session_id": "known", "agent_id": ""}
+        named: dict[str, Any] = {"tenant": ours.tenant, "user_id": "chat-9", "session_id": "known", "agent_id": ""}
         with held(lambda: merge(ours, theirs)):
             ending = blocked(lambda: closing.end_session(**named))
         assert ending.result(PATIENCE).session.end_user_id == ours.pk
@@ -274,7 +276,7 @@ class TestWorkers:
         space = EmbeddingSpace.objects.get()
         EmbeddingSpace.objects.update(model="an-older-one")
         merged: list[PersonMerge] = []
-        embed = reembedding.embed_each
+        embed = embedding.embed_each
 
         def meanwhile(*given: Any) -> Any:
             found = embed(*given)
@@ -326,7 +328,13 @@ class TestPeopleAtWork:
 
     def test_an_edit_waits_and_is_of_the_survivors_fact(self, ours: EndUser, theirs: EndUser) -> None:
         fact = known(theirs)
-        edit = {"fact_id": fact.pk, "tenant": None, "changes": {"content": "Bakes cakes"}, "actor": STAFF, "now": LATER}
+        edit: dict[str, Any] = {
+            "fact_id": fact.pk,
+            "tenant": None,
+            "changes": {"content": "Bakes cakes"},
+            "actor": STAFF,
+            "now": LATER,
+        }
         with held(lambda: merge(ours, theirs)):
             editing = blocked(lambda: curation.edit_fact(**edit))
         assert editing.result(PATIENCE).end_user_id == ours.pk

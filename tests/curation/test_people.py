@@ -7,7 +7,8 @@ import pytest
 
 from memories import curation
 from memories.audit import Actor
-from memories.exceptions import InvalidInput, PersonExists, PersonMerged, PersonRestricted, PreconditionFailed
+from memories.curation.people_errors import PersonExists, PersonMerged
+from memories.exceptions import InvalidInput, PersonRestricted, PreconditionFailed
 from memories.models import ActorKind, AuditEvent, EndUser, Fact, Session
 from memories.pipeline import context, ingest, invariants
 from memories.pipeline.context import ContextRequest
