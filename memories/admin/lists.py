@@ -100,7 +100,7 @@ class HubChangeList(ChangeList):  # type: ignore[misc]  # Unfold has no types
     def _rows(self, choices: dict[str, str], now: datetime) -> QuerySet[Any]:
         """What these filters leave of all that the operator may see."""
         left = {name: value for name, value in choices.items() if name != TAB}
-        rows = self.root_queryset.filter(tabs.where(self.model, choices.get(TAB, ""), now=now))
+        rows: QuerySet[Any] = self.root_queryset.filter(tabs.where(self.model, choices.get(TAB, ""), now=now))
         for spec in self.list_filter:
             if callable(spec) and spec.parameter_name in left:
                 given = {spec.parameter_name: [left.pop(spec.parameter_name)]}
@@ -115,7 +115,6 @@ class HubChangeList(ChangeList):  # type: ignore[misc]  # Unfold has no types
 def _counts(operator: Operator, rows: Iterable[QuerySet[Any]]) -> list[int]:
     """How many rows each query has, all in one."""
     counted = [_Capped(each.order_by().values("pk")[: COUNTED + 1]) for each in rows]
-    named = {f"n{place}": count for place, count in enumerate(counted)}
-    row = Operator.objects.filter(pk=operator.pk).values(**named).get()
+    found = Operator.objects.filter(pk=operator.pk).values_list(*counted).get()
     # No rows at all are no number to Django.
-    return [int(row[name] or 0) for name in named]
+    return [int(count or 0) for count in found]

@@ -26,8 +26,15 @@ def retry_parked(*, work: str, failure: str, tenants: QuerySet[Tenant], actor: A
     with transaction.atomic():
         revived = [session for session in _parked(work, failure, tenants) if _revive(work, session)]
         for tenant, count in Counter(session.tenant for session in revived).items():
-            given = {"target": tenant, "object_id": tenant.pk, "tenant": tenant, "now": now, "counts": {work: count}}
-            audit.record(actor=actor, verb="retry_parked", **given)
+            audit.record(
+                actor=actor,
+                verb="retry_parked",
+                target=tenant,
+                object_id=tenant.pk,
+                tenant=tenant,
+                now=now,
+                counts={work: count},
+            )
     return len(revived)
 
 

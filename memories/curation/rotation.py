@@ -24,8 +24,14 @@ def rotate_api_key(*, key: APIKey, ends_at: datetime, actor: Actor, now: datetim
             raise Conflict(_("This key was rotated already; its successor is on its page."))
         _check_usable(old, now=now)
         span = old.expires_at - old.created_at if old.expires_at else None
-        given = {"tenant": old.tenant, "name": old.name, "scopes": old.scopes, "actor": actor, "now": now}
-        successor, plaintext = create_api_key(**given, expires_at=now + span if span else None)
+        successor, plaintext = create_api_key(
+            tenant=old.tenant,
+            name=old.name,
+            scopes=old.scopes,
+            expires_at=now + span if span else None,
+            actor=actor,
+            now=now,
+        )
         old.successor = successor
         old.expires_at = min(old.expires_at, ends_at) if old.expires_at else ends_at
         old.save(update_fields=["successor", "expires_at"])

@@ -36,5 +36,5 @@ def forget_filter(*, operator: Operator, filter_id: uuid.UUID, actor: Actor, now
     with transaction.atomic():
         gone, _of = SavedFilter.objects.filter(operator=operator, pk=filter_id).delete()
         if gone:
-            given = {"target": SavedFilter, "object_id": filter_id, "tenant": None, "now": now}
-            audit.record(actor=actor, verb="forget_filter", **given)
+            verb = "forget_filter"
+            audit.record(actor=actor, verb=verb, target=SavedFilter, object_id=filter_id, tenant=None, now=now)

@@ -28,7 +28,7 @@ FORMULAS = [
 def exported(client: Client, model: type[Model], query: str = "") -> tuple[Any, list[dict[str, str]]]:
     response = client.post(f"{list_of(model)}export/", {"query": query})
     assert response.status_code == 200
-    text = b"".join(response).decode("utf-8-sig")  # type: ignore[arg-type]
+    text = b"".join(response).decode("utf-8-sig")
     return response, list(csv.DictReader(io.StringIO(text, newline="")))
 
 

@@ -1,7 +1,6 @@
 """A real chromium that may talk to the live server alone; whatever it complains about fails the test."""
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
@@ -13,27 +12,11 @@ from pytest_django.live_server_helper import LiveServer
 from memories.models import Operator
 from tests import factories
 from tests.admin.conftest import signed_in
+from tests.browser import chromium as local
 
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-DESK = (1440, 900)
-PHONE = (390, 844)
+DESK, PHONE = local.DESK, local.PHONE
 
 Open = Callable[..., Page]
-
-
-def chromium_path() -> str | None:
-    """CHROMIUM, else Debian's on the path, else None: Playwright's own."""
-    named = os.environ.get("CHROMIUM")
-    return named or shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @pytest.fixture(scope="package")
@@ -42,7 +25,7 @@ def chromium() -> Iterator[Browser]:
     # Playwright keeps an event loop in this thread, and Django would refuse to reach the database beside it.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=local.chromium_path(), args=local.FLAGS)
         yield browser
         browser.close()
     del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]

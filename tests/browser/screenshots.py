@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from tests.browser.conftest import DESK, FLAGS, PHONE, chromium_path
+from tests.browser.chromium import DESK, FLAGS, PHONE, chromium_path
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=/)\d+(?=/)")
 # Ends the sign-in, sends a file, or is no page.
