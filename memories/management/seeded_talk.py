@@ -63,7 +63,7 @@ def _much(person: EndUser, *, now: datetime) -> None:
 
 def _session(person: EndUser, turns: int, place: int) -> Session:
     """Not written yet."""
-    begun = person.last_seen_at - timedelta(hours=place % 90 + 1)
+    begun = person.last_seen_at - timedelta(hours=place % 90 + 2)
     return Session(
         tenant=person.tenant,
         end_user=person,

@@ -22,6 +22,8 @@ _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=/)\d+(?=/)")
 # Ends the sign-in, sends a file, or is no page.
 LEFT_OUT = ("/logout/", "/jsi18n/", "/export/")
 
+TALLEST = 4_000
+
 
 class Look(NamedTuple):
     """How a page is opened."""
@@ -90,10 +92,19 @@ def _take_all(browser: Browser, access: Access, name: str, folder: Path, person:
     start = [_person(page, person)] if person else []
     count = 0
     for address in _pages(page, [*start, "/admin/"]):
-        page.screenshot(path=folder / f"{_named(address)}-{name}.png", full_page=True)
+        _photograph(page, folder / f"{_named(address)}-{name}.png", look)
         count += 1
     context.close()
     return count
+
+
+def _photograph(page: Page, path: Path, look: Look) -> None:
+    """The whole page in a window as high as it is: what sticks to the window's end is at the end."""
+    width, height = look.size
+    tall = min(TALLEST, max(height, page.evaluate("document.documentElement.scrollHeight")))
+    page.set_viewport_size({"width": width, "height": tall})
+    page.screenshot(path=path)
+    page.set_viewport_size({"width": width, "height": height})
 
 
 def _signed_in(context: BrowserContext, access: Access) -> Page:
