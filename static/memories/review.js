@@ -36,10 +36,14 @@
   function show(html) {
     const list = document.querySelector(".review-list");
     const scrolled = list ? list.scrollTop : 0;
+    const ticked = [...place().querySelectorAll("#bulk [name=item]:checked")].map((box) => box.value);
     place().innerHTML = html;
     const body = place().querySelector(".review");
     history.replaceState(null, "", body.dataset.address);
     const fresh = document.querySelector(".review-list");
+    for (const box of fresh.querySelectorAll("#bulk [name=item]")) {
+      box.checked = ticked.includes(box.value);
+    }
     fresh.scrollTop = scrolled;
     const here = fresh.querySelector(".review-here");
     if (here) {

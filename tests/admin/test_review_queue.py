@@ -242,7 +242,7 @@ class TestDeciding:
         text = "First of all. My password is hunter2hunter2"
         page = decide(admin, items[0], "edit", content=text, category="goal")
         assert "A secret was cut out" in page.context["done"]
-        fact = Fact.objects.get(pk=items[0].fact_id)
+        fact = Fact.objects.get(review_items=items[0])
         assert (fact.category, fact.binding, fact.status) == ("goal", True, "active")
         assert fact.content.startswith("First of all.")
 

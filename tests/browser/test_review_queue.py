@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
-from memories.models import AuditEvent, EndUser, Episode, Fact, Operator, ProfileSection, ReviewItem
+from memories import curation
+from memories.admin import review_queue
+from memories.audit import Actor
+from memories.models import AuditEvent, EndUser, Episode, Fact, Operator, ProfileSection, ReviewItem, Tenant
 from tests import factories
-from tests.browser.conftest import Open
+from tests.browser.conftest import DESK, PHONE, Open
+from tests.browser.test_pages import CONTRAST, TRAP, fits
 from tests.curation.test_review_decisions import world as facts_and_items
 from tests.factories import NOW
 
@@ -29,7 +33,7 @@ TEXTS = (
 
 def person(number: int) -> EndUser:
     names = ("George Hall", "华桂珍", "Katherine Ruiz", "张琳", "Linda Wong")
-    return factories.end_user(factories.Tenant.objects.first(), display_name=names[number % len(names)])
+    return factories.end_user(Tenant.objects.first(), display_name=names[number % len(names)])
 
 
 def suggestion(who: EndUser, content: str, **over: Any) -> Fact:
@@ -171,7 +175,11 @@ def world() -> list[Any]:
     return [*facts_and_items(), sections, episodes]
 
 
-def test_fifty_mixed_items_are_cleared_by_keyboard_alone_and_undone(open_page: Open, operator: Operator) -> None:
+def test_fifty_mixed_items_are_cleared_by_keyboard_alone_and_undone(
+    open_page: Open, operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Several windows of the list, and less to draw each time.
+    monkeypatch.setattr(review_queue, "PER_PAGE", 8)
     factories.tenant(slug="acme-prod")
     plans = fifty()
     before = world()
@@ -190,3 +198,113 @@ def test_fifty_mixed_items_are_cleared_by_keyboard_alone_and_undone(open_page: O
         waits(page, back)
         assert ReviewItem.objects.get(pk=plan.item.pk).state == "open"
     assert world() == before
+
+
+@pytest.fixture
+def three(operator: Operator) -> list[ReviewItem]:
+    """A conflict, a suggestion and a poor episode, in this order."""
+    factories.tenant(slug="acme-prod")
+    items = [conflict(0), quarantined(1), poor(2)]
+    for place, item in enumerate(items):
+        ReviewItem.objects.filter(pk=item.pk).update(created_at=NOW + timedelta(minutes=place))
+    return items
+
+
+def test_keys_rest_while_somebody_types_and_are_told(
+    open_page: Open, three: list[ReviewItem], operator: Operator
+) -> None:
+    page = open_page(who=operator)
+    page.goto(QUEUE)
+    page.keyboard.press("r")
+    page.keyboard.type("a b e j z ?")
+    expect(page.locator(".review-red input[name=reason]")).to_have_value("a b e j z ?")
+    page.keyboard.press("Escape")
+    expect(page.locator(".review-verb[open]")).to_have_count(0)
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    page.keyboard.press("a")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("j")
+    expect(page.locator("#proposal")).to_have_text("Works nights as nurse 1")
+    page.keyboard.press("k")
+    expect(page.locator("#proposal")).to_contain_text("青霉素")
+    assert not ReviewItem.objects.exclude(state="open").exists()
+    # The control: now the key does what it says.
+    page.keyboard.press("a")
+    waits(page, 2)
+    expect(page.locator("#review-said")).to_have_text("Approved.")
+    expect(page.locator("#nav-sidebar a", has_text="Review")).to_contain_text("2")
+
+
+def test_the_second_of_two_people_sees_what_the_first_decided(
+    open_page: Open, three: list[ReviewItem], operator: Operator, complaints: list[str]
+) -> None:
+    page = open_page(who=operator)
+    page.goto(QUEUE)
+    page.keyboard.press("e")
+    ben = Actor.operator(factories.operator(username="ben"))
+    curation.keep_both(item_id=three[0].pk, actor=ben, now=NOW)
+    page.keyboard.type("In my words")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("alert")).to_contain_text("decided this meanwhile: kept both")
+    expect(page.locator(".hub-decided")).to_contain_text("Kept both by ben")
+    assert found(three[0])[:2] == ("kept_both", "active")
+    # A fact that changed meanwhile: what was typed is still there, and is taken when it is sent again.
+    page.keyboard.press("j")
+    expect(page.locator("#proposal")).to_have_text("Works nights as nurse 1")
+    page.keyboard.press("r")
+    Fact.objects.filter(pk=three[1].fact_id or "").update(version=5)
+    page.keyboard.type("Not true")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("look again")
+    page.keyboard.press("Enter")
+    waits(page, 1)
+    assert found(three[1])[:2] == ("rejected", "rejected")
+    # The browser notes each refusal as a failed request.
+    assert [one for one in complaints if "status of 4" not in one] == []
+    complaints.clear()
+
+
+def test_many_at_once_by_keyboard_and_undone(open_page: Open, three: list[ReviewItem], operator: Operator) -> None:
+    page = open_page(who=operator)
+    page.goto(QUEUE)
+    page.keyboard.press("x")
+    page.keyboard.press("j")
+    expect(page.locator("#proposal")).to_have_text("Works nights as nurse 1")
+    page.keyboard.press("x")
+    page.get_by_role("button", name="Approve…").press("Enter")
+    expect(page.locator(".review-lot")).to_have_count(2)
+    page.get_by_role("button", name="Approve all 2").press("Enter")
+    expect(page.get_by_role("heading", name="2 items are approved")).to_be_visible()
+    assert [found(item)[0] for item in three] == ["approved", "approved", "open"]
+    page.keyboard.press("z")
+    expect(page.locator(".hub-details")).to_contain_text("Undone")
+    assert [found(item)[0] for item in three] == ["open"] * 3
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=["wide, light", "phone, dark"])
+def test_the_page_fits_its_text_stands_out_and_hostile_text_is_not_run(
+    open_page: Open, three: list[ReviewItem], operator: Operator, size: tuple[int, int], scheme: str
+) -> None:
+    for fact in Fact.objects.all():
+        fact.say(f"{fact.content} {TRAP}")
+        fact.save()
+    EndUser.objects.update(display_name=TRAP)
+    page = open_page(size=size, scheme=scheme, who=operator)
+    page.goto(QUEUE)
+    expect(page.locator("#proposal")).to_contain_text(TRAP)
+    assert fits(page)
+    texts = [text for text in TEXTS if page.locator(text).first.is_visible()]
+    contrasts = {text: round(page.locator(text).first.evaluate(CONTRAST), 2) for text in texts}
+    assert {text: ratio for text, ratio in contrasts.items() if ratio < 4.5} == {}
+    assert len(texts) > 8
+    for key in ("m", "e", "r"):
+        page.keyboard.press("Escape")
+        page.keyboard.press(key)
+        assert fits(page)
+    page.keyboard.type("No")
+    page.keyboard.press("Enter")
+    waits(page, 2)
+    expect(page.locator("#proposal")).to_contain_text(TRAP)
+    assert fits(page)
