@@ -48,6 +48,7 @@ def held_by(group: Group) -> list[str]:
 def rows_of(field: forms.BoundField) -> list[tuple[str, list[Box]]]:
     """The table: for each model its plural and a box, or none, for each action."""
     ticked = set(field.value() or [])
+    # In the order of the table of roles: what is read first, then what is administered.
     models = dict.fromkeys((app, name.partition("_")[2]) for app, _, name in (one.partition(".") for one in GIVEN))
     return [_row(app, model, ticked) for app, model in models]
 
