@@ -58,7 +58,7 @@ def note(request: HttpRequest, *, now: datetime) -> None:
 def is_fresh(request: HttpRequest, *, now: datetime) -> bool:
     """Whether the operator gave the password in this session within the last ten minutes."""
     age = now.timestamp() - request.session.get(GIVEN_AT, 0)
-    return 0 <= age <= FRESH.total_seconds()
+    return bool(0 <= age <= FRESH.total_seconds())
 
 
 def required(request: HttpRequest) -> HttpResponse | None:

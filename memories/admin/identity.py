@@ -1,5 +1,7 @@
 """The identity provider of the settings: its name, and where signing in through it begins."""
 
+from typing import Any
+
 from django.conf import settings
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -9,7 +11,7 @@ PROVIDER = "sso"
 
 def provider_name() -> str:
     """The name of the identity provider; empty when there is none."""
-    apps = settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"]
+    apps: Any = settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"]
     return str(apps[0]["name"]) if apps else ""
 
 

@@ -33,7 +33,7 @@ class SwitchField(forms.BooleanField):
         super().__init__(required=False, widget=UnfoldBooleanSwitchWidget, **kwargs)
 
 
-class RowsField(forms.ModelMultipleChoiceField):
+class RowsField(forms.ModelMultipleChoiceField[Any]):
     """Some of the rows, each with a box to tick."""
 
     def __init__(self, queryset: QuerySet[Any], **kwargs: Any) -> None:

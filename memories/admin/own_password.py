@@ -9,6 +9,8 @@ from memories.models import Operator
 
 
 class OwnPasswordForm(AdminOwnPasswordChangeForm):  # type: ignore[misc]  # Unfold has no types
+    user: Operator
+
     def save(self, commit: bool = True) -> Operator:
         actor, password = Actor.operator(self.user), self.cleaned_data["new_password1"]
         # The view keeps this browser signed in by the new password, which it reads from here.

@@ -30,7 +30,7 @@ class TenantFilter(RelatedFieldListFilter):
 
     def field_choices(
         self, field: "Field[Any, Any]", request: HttpRequest, model_admin: "ModelAdmin[Any]"
-    ) -> list[tuple[str, str]]:
+    ) -> list[tuple[str, Any]]:
         return [(str(tenant.pk), str(tenant)) for tenant in tenants_of(request.user)]
 
 

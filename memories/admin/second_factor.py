@@ -38,7 +38,7 @@ TITLES = {
 FREE = ("admin:login", "admin:logout", "admin:fresh_password", "admin:jsi18n")
 
 
-class Adapter(DefaultMFAAdapter):
+class Adapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth has no types
     def encrypt(self, text: str) -> str:
         """With a key that comes from the settings: whoever reads the database alone makes no codes."""
         return _cipher().encrypt(text.encode()).decode()
@@ -54,7 +54,7 @@ class Adapter(DefaultMFAAdapter):
         return bool(settings.MEMORYHUB_SECOND_FACTOR != "required")
 
 
-class CodeForm(AuthenticateForm):
+class CodeForm(AuthenticateForm):  # type: ignore[misc]  # allauth has no types
     """The code at sign-in; wrong ones lock the name out just as wrong passwords do."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

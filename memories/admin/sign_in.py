@@ -33,7 +33,8 @@ class SignInView(LoginView):
             begin(self.request)
             return answer
         to = self.get_success_url()
-        return perform_login(self.request, form.get_user(), email_verification="none", redirect_url=to)
+        answer: HttpResponse = perform_login(self.request, form.get_user(), email_verification="none", redirect_url=to)
+        return answer
 
 
 def begin(request: HttpRequest) -> None:
@@ -43,7 +44,7 @@ def begin(request: HttpRequest) -> None:
     fresh.note(request, now=now)
 
 
-class AccountAdapter(DefaultAccountAdapter):
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False
 
@@ -56,7 +57,8 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def post_login(self, request: HttpRequest, user: Any, **about: Any) -> HttpResponse:
         begin(request)
-        return super().post_login(request, user, **about)
+        answer: HttpResponse = super().post_login(request, user, **about)
+        return answer
 
     def respond_user_inactive(self, request: HttpRequest, user: Any) -> HttpResponse:
         return _back(request)
@@ -71,7 +73,7 @@ class AccountAdapter(DefaultAccountAdapter):
         """Nothing: the hub sends no mail."""
 
 
-class ProviderAdapter(DefaultSocialAccountAdapter):
+class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth has no types
     """Whom the provider vouches for is the operator with that mail address; nobody is made by signing in."""
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
@@ -94,7 +96,7 @@ def _vouched_for(sociallogin: Any) -> Operator | None:
     """The one operator with an address that the provider has verified."""
     # A provider may write the claim as a word.
     verified = [address.email for address in sociallogin.email_addresses if str(address.verified).lower() == "true"]
-    found = Operator.objects.filter(email__iexact=verified[0])[:2] if verified else []
+    found = list(Operator.objects.filter(email__iexact=verified[0])[:2]) if verified else []
     return found[0] if len(found) == 1 else None
 
 

@@ -26,6 +26,7 @@ def remove_second_factor(*, operator_id: uuid.UUID, actor: Actor, now: datetime)
         check_covers(powers_of_actor(actor, needs=CHANGE_OPERATOR), powers_of(operator))
         if not Authenticator.objects.filter(user=operator).delete()[0]:
             raise Conflict
-        given = {"target": operator, "object_id": operator.pk, "tenant": None}
-        audit.record(actor=actor, verb="remove_second_factor", now=now, **given)
+        audit.record(
+            actor=actor, verb="remove_second_factor", target=operator, object_id=operator.pk, tenant=None, now=now
+        )
     return operator
