@@ -29,9 +29,9 @@ class SignInView(LoginView):
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         if settings.MEMORYHUB_SECOND_FACTOR == "off":
-            answer = super().form_valid(form)
+            signed_in = super().form_valid(form)
             begin(self.request)
-            return answer
+            return signed_in
         to = self.get_success_url()
         answer: HttpResponse = perform_login(self.request, form.get_user(), email_verification="none", redirect_url=to)
         return answer

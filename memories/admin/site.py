@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.admin import ModelAdmin
 from django.contrib.auth.views import PasswordChangeView
 from django.db.models import Model
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 from django.urls import reverse
@@ -71,7 +71,7 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
         return palette.search(request)
 
     @method_decorator(never_cache)
-    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
         """Django's page with our view behind it; whoever is signed in goes on to the dashboard."""
         if request.method == "GET" and self.has_permission(request):
             return HttpResponseRedirect(reverse("admin:index"))
@@ -88,7 +88,7 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
         request.current_app = self.name
         return SignInView.as_view(authentication_form=self.login_form, extra_context=context)(request)
 
-    def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
         """Django's own view with a form that calls our verb."""
         request.current_app = self.name
         view = PasswordChangeView.as_view(

@@ -32,7 +32,7 @@ def limited(*tenants: Tenant) -> Client:
 
 
 def seen(client: Client, operator: Operator) -> str:
-    return re.findall(r'name="seen" value="(\w+)"', text_of(client.get(page_of(operator))))[0]
+    return str(re.findall(r'name="seen" value="(\w+)"', text_of(client.get(page_of(operator))))[0])
 
 
 def change(client: Client, operator: Operator, **over: Any) -> Any:

@@ -113,7 +113,7 @@ def test_the_badge_counts_the_own_items() -> None:
 
     def badge(operator: Operator) -> str:
         menu = navigation(Mock(user=operator, path="/"))
-        return next(item["badge"] for group in menu for item in group["items"] if item["title"] == "Review")
+        return str(next(item["badge"] for group in menu for item in group["items"] if item["title"] == "Review"))
 
     assert (badge(limited(own.tenant)), badge(factories.operator())) == ("1", "3")
 

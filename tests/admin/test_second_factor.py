@@ -39,7 +39,7 @@ def ana() -> Operator:
 
 
 def code_of(secret: str) -> str:
-    return totp.format_hotp_value(totp.hotp_value(secret, next(totp.yield_hotp_counters_from_time()) + 1))
+    return str(totp.format_hotp_value(totp.hotp_value(secret, next(totp.yield_hotp_counters_from_time()) + 1)))
 
 
 def set_up(client: Client) -> tuple[str, list[str]]:

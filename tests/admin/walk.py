@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from http import HTTPStatus
+from http.cookies import SimpleCookie
 from typing import Any
 
 from django.contrib.auth.models import Group
@@ -68,7 +69,7 @@ def address(route: str, known: dict[str, Any]) -> str:
 
 def is_let_in(client: Client, method: str, where: str) -> bool:
     """Whether the request was taken; what it did is undone."""
-    cookies = client.cookies.copy()
+    cookies = SimpleCookie(client.cookies)
     with transaction.atomic():
         response = client.generic(method, where, content_type="application/x-www-form-urlencoded")
         transaction.set_rollback(True)

@@ -19,7 +19,7 @@ PASSWORD = "correct horse battery"
 
 
 def code_of(secret: str) -> str:
-    return totp.format_hotp_value(totp.hotp_value(secret, next(totp.yield_hotp_counters_from_time()) + 1))
+    return str(totp.format_hotp_value(totp.hotp_value(secret, next(totp.yield_hotp_counters_from_time()) + 1)))
 
 
 def sign_in(page: Page) -> None:

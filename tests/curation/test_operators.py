@@ -157,7 +157,7 @@ def test_a_change_that_somebody_overtook_is_refused() -> None:
     admin, lin = made(), made("reviewer")
     seen = curation.seen_of(curation.draft_of(lin))
     update(admin, lin, email="first@example.com")
-    late = {"operator_id": lin.pk, "draft": replace(curation.draft_of(lin), email="second@example.com")}
+    late: dict[str, Any] = {"operator_id": lin.pk, "draft": replace(curation.draft_of(lin), email="second@example.com")}
     with pytest.raises(PreconditionFailed):
         curation.update_operator(**late, seen=seen, actor=Actor.operator(admin), now=NOW)
     again = curation.seen_of(curation.draft_of(Operator.objects.get(pk=lin.pk)))
