@@ -60,7 +60,6 @@ TO_MARK = frozenset(
         "memories/admin/facts.py",
         "memories/admin/keys.py",
         "memories/admin/operators.py",
-        "memories/admin/page.py",
         "memories/admin/people.py",
         "memories/admin/profile_forms.py",
         "memories/admin/review_forms.py",

@@ -43,7 +43,7 @@ class EpisodeWords(VerbForm):
     def told(self, episode: Episode | None) -> str:
         """What was cut out of it, if something was."""
         cut = episode is not None and any(getattr(episode, name) != value for name, value in self.said().items())
-        return CUT_OUT if cut else ""
+        return str(CUT_OUT) if cut else ""
 
 
 class EpisodeForm(VerbForm):

@@ -47,7 +47,7 @@ class SectionForm(VerbForm):
         return version
 
     def label(self) -> str:
-        return Section(self.cleaned_data["section"]).label
+        return str(Section(self.cleaned_data["section"]).label)
 
 
 class WriteSectionForm(SectionForm):

@@ -140,7 +140,7 @@ def _must_see_memory(request: HttpRequest) -> None:
 
 def _shown(section: Section, row: ProfileSection | None) -> Shown:
     author = ANONYMOUS[row.actor_kind] if row else ""
-    return Shown(name=section.value, label=section.label, purpose=PURPOSES[section], row=row, author=author)
+    return Shown(name=section.value, label=str(section.label), purpose=PURPOSES[section], row=row, author=author)
 
 
 def _versions(person: EndUser, section: str, number: str | None) -> Leaf[ProfileRevision]:
