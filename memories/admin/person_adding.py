@@ -124,7 +124,7 @@ class AddingPages(RecordPage):
                 messages.success(request, _("%(person)s has another id now.") % {"person": person})
                 return HttpResponseRedirect(url_of(person))
             person = self.find(request, object_id, may_change=True)
-            form.data = {**form.data.dict(), "was": person.external_id}
+            form.data = {**form.data.dict(), "was": person.external_id}  # type: ignore[attr-defined]
         names = person.names.order_by("created_at")
         return self.page(
             request,

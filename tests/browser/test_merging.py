@@ -1,0 +1,59 @@
+"""Two people merged and parted in a real browser: by the keyboard alone, on a desk and on a phone."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from memories.models import EndUser, Operator
+from tests import factories
+from tests.admin.pages import page_of
+from tests.browser.conftest import DESK, PHONE, Open
+from tests.browser.test_pages import CONTRAST, fits
+
+pytestmark = pytest.mark.browser
+TEXTS = (".hub-row-meta", ".hub-meetings strong", "tbody th", "thead small", ".hub-typed", "ul.hub-flaws")
+
+
+def type_and_enter(page: Page, label: str, text: str) -> None:
+    page.get_by_label(label).fill(text)
+    page.get_by_label(label).press("Enter")
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=["wide, light", "phone, dark"])
+def test_merged_and_parted_by_the_keyboard(
+    open_page: Open, operator: Operator, size: tuple[int, int], scheme: str
+) -> None:
+    ours = factories.end_user(external_id="app-1", display_name="Anna")
+    theirs = factories.end_user(ours.tenant, external_id="whatsapp:+31-6-1234")
+    for person in (ours, theirs):
+        factories.session(person, session_id="main")
+        factories.profile_section(person, "work_context", person.external_id)
+    page = open_page(size=size, scheme=scheme, who=operator)
+    page.goto(page_of(ours))
+    page.get_by_role("link", name="Merge…").press("Enter")
+    type_and_enter(page, "External id of the other person", theirs.external_id)
+    expect(page.get_by_text("Sessions with the same id · 1")).to_be_visible()
+    assert fits(page)
+    contrasts = {text: page.locator(f".hub-main {text}").first.evaluate(CONTRAST) for text in TEXTS}
+    assert {text: round(ratio, 2) for text, ratio in contrasts.items() if ratio < 4.5} == {}
+    page.get_by_role("button", name="The other one stays").press("Enter")
+    expect(page.get_by_text("The id that goes: app-1")).to_be_visible()
+    page.get_by_role("button", name="The other one stays").press("Enter")
+    expect(page.get_by_text("The id that goes: whatsapp:+31-6-1234")).to_be_visible()
+    type_and_enter(page, "Type the id of the person who goes", theirs.external_id)
+    expect(page.get_by_text("The two are one now.")).to_be_visible()
+    assert EndUser.objects.get(pk=theirs.pk).merged_into_id == ours.pk
+    assert fits(page)
+    page.get_by_role("button", name="Undo the merge").press("Enter")
+    expect(page.get_by_text("Two people again")).to_be_visible()
+    assert EndUser.objects.get(pk=theirs.pk).merged_into_id is None
+
+
+def test_an_id_is_changed(open_page: Open, operator: Operator) -> None:
+    person = factories.end_user(external_id="old-1")
+    page = open_page(size=PHONE, who=operator)
+    page.goto(page_of(person))
+    page.get_by_role("link", name="Change id…").press("Enter")
+    assert fits(page)
+    type_and_enter(page, "New id", "new-1")
+    expect(page.get_by_text("has another id now")).to_be_visible()
+    assert set(EndUser.objects.values_list("external_id", flat=True)) == {"new-1", "old-1"}
