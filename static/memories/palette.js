@@ -7,6 +7,7 @@
   const PAUSE = 150;
   let timer = 0;
   let asking = null;
+  let answered = null;
 
   const links = () => [...hits.querySelectorAll("[data-palette-hit]")];
 
@@ -26,12 +27,15 @@
   async function ask() {
     asking?.abort();
     asking = new AbortController();
+    const words = field.value;
+    answered = null;
     const sent = { method: "POST", body: new FormData(form), headers: { "X-Palette": "1" }, signal: asking.signal };
     try {
       const answer = await fetch(form.action, sent);
       // Signed out meanwhile, the answer is another page: the form itself leads there.
       hits.innerHTML = answer.ok && !answer.redirected ? await answer.text() : "";
       choose(links()[0]);
+      answered = words;
     } catch (error) {
       if (error.name !== "AbortError") {
         hits.textContent = "";
@@ -76,13 +80,19 @@
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
       move(event.key === "ArrowDown" ? 1 : -1);
+    } else if (event.key === "Escape") {
+      // A search field would take the first one to empty itself.
+      event.preventDefault();
+      palette.close();
     }
   });
 
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     clearTimeout(timer);
-    await ask();
+    if (answered !== field.value) {
+      await ask();
+    }
     links().find((link) => link.hasAttribute("data-chosen"))?.click();
   });
 
@@ -91,5 +101,6 @@
     asking?.abort();
     form.reset();
     hits.textContent = "";
+    answered = null;
   });
 })();
