@@ -11,6 +11,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from memories import curation
@@ -37,25 +39,36 @@ class MomentInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # Unfold h
 
 class RollbackForm(forms.Form):
     tenant = forms.ModelChoiceField(
-        Tenant.objects.none(), widget=UnfoldAdminSelectWidget, empty_label="Choose a tenant"
+        Tenant.objects.none(), label=_("Tenant"), widget=UnfoldAdminSelectWidget, empty_label=_("Choose a tenant")
     )
     person = forms.UUIDField(
-        required=False, widget=UnfoldAdminTextInputWidget, help_text="The hub's id of a person; empty: of all people."
+        required=False,
+        label=_("Person"),
+        widget=UnfoldAdminTextInputWidget,
+        help_text=_("The hub's id of a person; empty: of all people."),
     )
-    session = forms.UUIDField(required=False, widget=UnfoldAdminTextInputWidget, help_text="The hub's id of a session.")
-    agent = LineField(required=False, max_length=255, help_text="What came of all sessions with this agent.")
+    session = forms.UUIDField(
+        required=False,
+        label=_("Session"),
+        widget=UnfoldAdminTextInputWidget,
+        help_text=_("The hub's id of a session."),
+    )
+    agent = LineField(
+        required=False, max_length=255, label=_("Agent"), help_text=_("What came of all sessions with this agent.")
+    )
     key = forms.ModelChoiceField(
         APIKey.objects.none(),
         required=False,
+        label=_("API key"),
         widget=UnfoldAdminSelectWidget,
         empty_label="–",
-        help_text="What came of the turns that it posted, and what it stated.",
+        help_text=_("What came of the turns that it posted, and what it stated."),
     )
     since = forms.DateTimeField(
-        required=False, widget=MomentInput, help_text="Extracted at or after, in your time zone."
+        required=False, label=_("Since"), widget=MomentInput, help_text=_("Extracted at or after, in your time zone.")
     )
-    until = forms.DateTimeField(required=False, widget=MomentInput, help_text="Extracted before.")
-    reason = LineField(required=False, max_length=500, help_text="Kept with every change.")
+    until = forms.DateTimeField(required=False, label=_("Until"), widget=MomentInput, help_text=_("Extracted before."))
+    reason = LineField(required=False, max_length=500, label=_("Reason"), help_text=_("Kept with every change."))
 
     def __init__(self, *args: Any, operator: Operator | AnonymousUser, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -66,12 +79,12 @@ class RollbackForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
         if not any(data.get(name) for name in ("session", "agent", "key", "since", "until")):
-            raise forms.ValidationError("Name a session, an agent, a key or a time.", code="origin")
+            raise forms.ValidationError(gettext("Name a session, an agent, a key or a time."), code="origin")
         tenant = data.get("tenant")
         for name, model in (("person", EndUser), ("session", Session), ("key", APIKey)):
             wanted = getattr(data.get(name), "pk", data.get(name))
             if tenant and wanted and not model._default_manager.filter(tenant=tenant, pk=wanted).exists():
-                self.add_error(name, "This tenant has none such.")
+                self.add_error(name, gettext("This tenant has none such."))
         return data
 
     def named(self) -> list[tuple[str, Any]]:
@@ -134,7 +147,12 @@ def rolled_back(request: HttpRequest, change_set: uuid.UUID) -> HttpResponse:
     if request.method == "POST" and not undone.exists():
         _undo(request, change_set)
         return HttpResponseRedirect(request.path)
-    context = {**admin.site.each_context(request), "title": "Rolled back", "event": event, "undone": undone.first()}
+    context = {
+        **admin.site.each_context(request),
+        "title": gettext("Rolled back"),
+        "event": event,
+        "undone": undone.first(),
+    }
     return TemplateResponse(request, "memories/rolled_back.html", context)
 
 
@@ -142,9 +160,9 @@ def _undo(request: HttpRequest, change_set: uuid.UUID) -> None:
     try:
         curation.undo_rollback(change_set=change_set, actor=actor_of(request), now=timezone.now())
     except NotFound:
-        messages.info(request, "There is nothing to undo.")
+        messages.info(request, gettext("There is nothing to undo."))
         return
-    messages.success(request, "The roll back is undone, but for what changed since.")
+    messages.success(request, gettext("The roll back is undone, but for what changed since."))
 
 
 def _page(
@@ -153,7 +171,7 @@ def _page(
     named = form.named() if preview else []
     context = {
         **admin.site.each_context(request),
-        "title": "Roll back",
+        "title": gettext("Roll back"),
         "form": form,
         "preview": preview,
         "named": named,
