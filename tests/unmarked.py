@@ -17,8 +17,8 @@ _GIVEN = re.compile(
     r"""(?P<quote>["'])(?P<text>.*?)(?P=quote)"""
 )
 _READ = ("aria-label", "title", "placeholder", "alt", "data-label")
-# Their text is a name or no text: icons, code.
-_NO_TEXT = ("code", "script", "style")
+# Their text is a name or no text: icons, code, keys.
+_NO_TEXT = ("code", "kbd", "script", "style")
 # Names that are the same in every language.
 SAME = frozenset({"Memory Hub", "Authorization: Bearer …", "Bearer"})
 

@@ -66,7 +66,7 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
         own = [address for room in ROOMS for address in room.urls()]
         return [*own, *super().get_urls()]
 
-    def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
         """Ours instead of Unfold's, which takes the words from the address and caches what it found."""
         return palette.search(request)
 

@@ -85,6 +85,12 @@ def kind(state: str) -> str:
 
 
 @register.filter
+def work(state: str) -> str:
+    """The name of a state of waiting work."""
+    return str(wording.WORK.get(state, state))
+
+
+@register.filter
 def verb(name: str) -> str:
     return wording.verb_of(name)
 

@@ -48,6 +48,14 @@ FAILURES: dict[str, Any] = {error.code: error for error in (*_MODEL_ERRORS, exce
         "The person is under restriction: extraction goes on once it is lifted."
     ),
 }
+# What becomes of waiting work, as its state is told.
+WORK = {
+    "idle": _("Idle"),
+    "pending": _("Pending"),
+    "running": _("Running"),
+    "parked": _("Parked"),
+    "off": _("Off"),
+}
 FAR = timedelta(days=30)
 # Said after a verb that found one in what was typed.
 CUT_OUT = gettext_lazy(" A secret was cut out of what you typed.")
