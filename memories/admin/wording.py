@@ -50,11 +50,11 @@ FAILURES: dict[str, Any] = {error.code: error for error in (*_MODEL_ERRORS, exce
 }
 # What becomes of waiting work, as its state is told.
 WORK = {
-    "idle": _("Idle"),
-    "pending": _("Pending"),
-    "running": _("Running"),
-    "parked": _("Parked"),
-    "off": _("Off"),
+    "idle": gettext_lazy("Idle"),
+    "pending": gettext_lazy("Pending"),
+    "running": gettext_lazy("Running"),
+    "parked": gettext_lazy("Parked"),
+    "off": gettext_lazy("Off"),
 }
 FAR = timedelta(days=30)
 # Said after a verb that found one in what was typed.
