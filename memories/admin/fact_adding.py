@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminSelectWidget
 
 from memories import curation
@@ -49,7 +49,7 @@ class AddFactForm(forms.Form):
         widget=UnfoldAdminDecimalFieldWidget(attrs={"step": 0.05}),
     )
     key = LineField(
-        label=gettext_lazy("Key"),
+        label=pgettext_lazy("of a fact", "Key"),
         required=False,
         max_length=100,
         help_text=gettext_lazy("What it is about, like home_city. What says otherwise of the same key is superseded."),
