@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, Permission
 from django.test import Client
 from django.urls import reverse
 
@@ -202,6 +202,15 @@ def test_a_group_is_added_and_changed(admin: Client) -> None:
     assert [one.codename for one in group.permissions.all()] == ["view_apikey"]
     assert admin.post(page_of(group, "update"), {**form, "name": "Late"}).status_code == 412
     assert [event.verb for event in AuditEvent.objects.order_by("pk")] == ["add", "update"]
+
+
+def test_what_has_no_box_stays_with_the_group(admin: Client) -> None:
+    group = Group.objects.create(name="old")
+    group.permissions.set(Permission.objects.filter(codename__in=("delete_fact", "view_fact")))
+    assert "memories.delete_fact" not in re.findall(r'value="(memories\.\w+)"', text_of(admin.get(page_of(group))))
+    form = {"name": "old", "permissions": ["memories.view_tenant"], "seen": "memories.delete_fact memories.view_fact"}
+    assert admin.post(page_of(group, "update"), form).status_code == 302
+    assert {one.codename for one in group.permissions.all()} == {"delete_fact", "view_tenant"}
 
 
 def test_a_role_keeps_its_name(admin: Client) -> None:
