@@ -21,7 +21,7 @@ def pages(stage: Stage) -> Iterator[Figure]:
     """Each page by one signed-in browser; the 95th of a hundred."""
     people = stage.size.people * 5 // 2
     _seed(people)
-    yield from measured(stage.hub, requests=max(4, stage.size.requests // 4))
+    yield from measured(stage.hub, requests=max(1, stage.size.requests // 4))
 
 
 def measured(hub: Server, *, requests: int) -> Iterator[Figure]:
