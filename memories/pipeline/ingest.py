@@ -205,10 +205,11 @@ def _capturing_queue(tenant: Tenant, user_id: str, agent_id: str, session_id: st
 def _make_session(tenant: Tenant, *, user_id: str, session_id: str, agent_id: str) -> bool:
     """Make person, session and queue row where missing; two at once both find one row. False: capture is off."""
     now = Tenant.objects.annotate(clock=Now()).values_list("clock", flat=True).get(pk=tenant.pk)
-    named, _ = EndUser.objects.get_or_create(
+    named, is_new = EndUser.objects.get_or_create(
         tenant=tenant, external_id=user_id, defaults={"created_at": now, "last_seen_at": now}
     )
-    person = presence.hold(named)
+    # Nobody else sees one that was made just now.
+    person = named if is_new else presence.hold(named)
     if person is None:
         return True
     if not _may_capture(person):
