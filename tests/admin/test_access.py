@@ -83,8 +83,8 @@ def test_nothing_is_deleted_by_a_raw_form(admin: Client, records: list[Any]) -> 
         assert type(record).objects.filter(pk=record.pk).exists()
 
 
-def test_facts_sessions_and_runs_are_not_added_by_a_raw_form(admin: Client) -> None:
-    for model in (Fact, Episode, Session, ExtractionRun, DecayPass, ReviewItem, AuditEvent):
+def test_sessions_and_runs_are_not_added_by_a_raw_form(admin: Client) -> None:
+    for model in (Episode, Session, ExtractionRun, DecayPass, ReviewItem, AuditEvent):
         assert admin.get(f"{list_of(model)}add/").status_code == 403
 
 
