@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
     """Which facts an operator made one, with what the undo goes by."""
 
     dependencies = [
-        ("memories", "0026_merging"),
+        ("memories", "0025_merging"),
     ]
 
     operations = [

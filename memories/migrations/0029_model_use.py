@@ -6,7 +6,7 @@ class Migration(migrations.Migration):
     """What models were asked besides extraction, in sums per day."""
 
     dependencies = [
-        ("memories", "0029_look"),
+        ("memories", "0028_look"),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ class Migration(migrations.Migration):
     """Names that people read, so that they can be told in another language; no table changes."""
 
     dependencies = [
-        ("memories", "0028_saved_filters"),
+        ("memories", "0027_saved_filters"),
     ]
 
     operations = [

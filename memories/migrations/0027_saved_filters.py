@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
     """Operators' own filters of the lists, keys that were rotated, tenants that were off-boarded."""
 
     dependencies = [
-        ("memories", "0027_fact_merges"),
+        ("memories", "0026_fact_merges"),
     ]
 
     operations = [
