@@ -14,63 +14,6 @@ from tests.catalogue import Message
 ROOT = catalogue.ROOT
 TEMPLATES = [path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("templates/**/*.html"))]
 MODULES = [path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("memories/admin/**/*.py"))]
-# Files whose texts are still to be marked.
-TO_MARK = frozenset(
-    {
-        "templates/memories/episode.html",
-        "templates/memories/episode_acts.html",
-        "templates/memories/episode_details.html",
-        "templates/memories/episode_quality.html",
-        "templates/memories/episode_rows.html",
-        "templates/memories/episode_turns.html",
-        "templates/memories/episode_words.html",
-        "templates/memories/fact.html",
-        "templates/memories/fact_details.html",
-        "templates/memories/fact_evidence.html",
-        "templates/memories/fact_restore.html",
-        "templates/memories/fact_revisions.html",
-        "templates/memories/key.html",
-        "templates/memories/key_add.html",
-        "templates/memories/key_shown.html",
-        "templates/memories/pager.html",
-        "templates/memories/person.html",
-        "templates/memories/person_memory.html",
-        "templates/memories/person_section.html",
-        "templates/memories/person_sessions.html",
-        "templates/memories/review_choices.html",
-        "templates/memories/review_decided.html",
-        "templates/memories/review_episode_side.html",
-        "templates/memories/review_item.html",
-        "templates/memories/review_side.html",
-        "templates/memories/run.html",
-        "templates/memories/run_rows.html",
-        "templates/memories/run_table.html",
-        "templates/memories/section_restore.html",
-        "templates/memories/section_source.html",
-        "templates/memories/session.html",
-        "templates/memories/session_delete.html",
-        "templates/memories/session_queue.html",
-        "templates/memories/session_turn.html",
-        "templates/memories/session_window.html",
-        "templates/memories/tenant.html",
-        "templates/unfold/helpers/empty_results.html",
-        "memories/admin/episode_forms.py",
-        "memories/admin/episodes.py",
-        "memories/admin/fact_forms.py",
-        "memories/admin/facts.py",
-        "memories/admin/keys.py",
-        "memories/admin/operators.py",
-        "memories/admin/people.py",
-        "memories/admin/profile_forms.py",
-        "memories/admin/review_forms.py",
-        "memories/admin/review_wording.py",
-        "memories/admin/reviews.py",
-        "memories/admin/rollback.py",
-        "memories/admin/runs.py",
-        "memories/admin/sessions.py",
-        "memories/admin/tenants.py",
-    }
-)
 
 
 @pytest.fixture(scope="module")
@@ -115,18 +58,13 @@ def test_what_is_served_is_what_is_written() -> None:
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_the_texts_of_a_template_are_marked(name: str) -> None:
     found = unmarked.in_template((ROOT / name).read_text(encoding="utf-8"))
-    # What is marked by now is taken off the list.
-    assert bool(found) == (name in TO_MARK), found
+    assert found == []
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_texts_of_a_module_are_marked(name: str) -> None:
     found = unmarked.in_module((ROOT / name).read_text(encoding="utf-8"))
-    assert bool(found) == (name in TO_MARK), found
-
-
-def test_the_list_names_files_that_exist() -> None:
-    assert [name for name in TO_MARK if not (ROOT / name).is_file()] == []
+    assert found == []
 
 
 @pytest.mark.parametrize(

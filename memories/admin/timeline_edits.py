@@ -53,7 +53,7 @@ def _shown(item: Item, names: dict[str, str]) -> Shown:
     if isinstance(row, ProfileRevision):
         # A first text is no change of another.
         segments = diff(row.before, row.after) if row.before else [Segment(row.after)]
-        return Shown(item, actor, segments, section=Section(row.section).label)
+        return Shown(item, actor, segments, section=str(Section(row.section).label))
     return Shown(item, actor)
 
 

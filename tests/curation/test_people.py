@@ -174,7 +174,7 @@ class TestExternalId:
         # Undone, they want their id back.
         with pytest.raises(PersonExists):
             self.change(person)
-        curation.undo_merge(merge_id=merged.pk, actor=STAFF, now=LATER)
+        curation.undo_person_merge(merge_id=merged.pk, actor=STAFF, now=LATER)
         assert EndUser.objects.get(pk=other.pk).external_id == "new"
 
     def test_what_was_seen_must_be_so(self, person: EndUser) -> None:

@@ -85,7 +85,7 @@ class Curating(World):
         else:
             made = FactMerge.objects.filter(survivor__end_user=somebody.row, undone_at=None).first()
             if made:
-                self.do(curation.undo_merge, merge_id=made.pk, **given)
+                self.do(curation.undo_fact_merge, merge_id=made.pk, **given)
 
     @rule(who=WHO, nth=NTH, verb=st.sampled_from(["approve", "reject", "reconsider"]))
     def review_fact(self, who: int, nth: int, verb: str) -> None:
