@@ -8,6 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memories.admin.fresh import GIVEN_AT
+from memories.admin.lifetime import BEGAN_AT, SEEN_AT
 from memories.models import Operator
 from tests import factories
 
@@ -44,8 +45,7 @@ def signed_in(operator: Operator, *, fresh: bool = True) -> Client:
     """A browser in which the operator signed in, and gave the password just now or longer ago."""
     client = Client()
     client.force_login(operator)
-    if fresh:
-        session = client.session
-        session[GIVEN_AT] = timezone.now().timestamp()
-        session.save()
+    session, now = client.session, timezone.now().timestamp()
+    session.update({BEGAN_AT: now, SEEN_AT: now, **({GIVEN_AT: now} if fresh else {})})
+    session.save()
     return client
