@@ -128,8 +128,8 @@ def test_the_dashboard_tells_what_fades_and_what_is_held(admin: Client, person: 
 
 def test_the_page_of_a_fact_in_the_trash_says_until_when(admin: Client, person: EndUser) -> None:
     fact = factories.fact(person, status="trashed", trashed_at=timezone.now())
-    assert "deleted for good on" in text_of(admin.get(page_of(fact)))
-    assert "deleted for good on" not in text_of(admin.get(page_of(factories.fact(person, "Active"))))
+    assert "Deleted for good" in text_of(admin.get(page_of(fact)))
+    assert "Deleted for good" not in text_of(admin.get(page_of(factories.fact(person, "Active"))))
 
 
 def test_what_a_pass_did_is_said_on_the_page_of_a_fact(admin: Client, person: EndUser) -> None:
