@@ -49,7 +49,7 @@ def overview(operator: Operator | AnonymousUser, *, now: datetime) -> dict[str, 
     if operator.has_perm("memories.view_reviewitem"):
         shown["review"] = figures.review(rows)
     if operator.has_perm("memories.view_enduser"):
-        shown["people"] = rows(EndUser.objects.all()).count()
+        shown["people"] = rows(EndUser.objects.themselves()).count()
     if operator.has_perms(["memories.view_enduser", "memories.view_reviewitem"]):
         shown["most_to_review"] = figures.most_to_review(rows, now=now)
     if operator.has_perm("memories.view_fact"):

@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memories import curation
+from memories.admin import fresh
 from memories.admin.fact_choice import check_may_change, versions_of
 from memories.admin.fact_forms import FOR_COLLEAGUES
 from memories.admin.fact_keeping import end_of
@@ -112,7 +113,8 @@ def carry_out(page: RecordPage, request: HttpRequest, verb: str) -> HttpResponse
         form = BulkForm(request.POST, verb=verb, count=len(chosen))
         if not form.is_valid():
             return _preview(page, request, verb, chosen, form, status=400)
-        # fresh: when len(chosen) > TYPED_ABOVE
+        if len(chosen) > TYPED_ABOVE and (asked := fresh.required(request)):
+            return asked
         batch = form.carry_out(verb, {fact.pk: seen[fact.pk] for fact in chosen}, request)
     except MemoryHubError as error:
         messages.error(request, error.detail)

@@ -5,7 +5,7 @@ from datetime import date, datetime, timedelta
 from datetime import time as clock_time
 from typing import Any
 
-from django.db.models import Count, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -17,6 +17,7 @@ from memories.models import (
     Episode,
     ExtractionRun,
     Fact,
+    ModelUse,
     ReviewItem,
     SessionQueue,
     Status,
@@ -63,19 +64,28 @@ def facts_per_day(within: Within, *, now: datetime) -> Chart:
 
 
 def tokens_per_day(within: Within, *, now: datetime) -> tuple[Chart, dict[str, Any]]:
-    """The tokens of each day's extraction runs; their calls and cost together, None where none was reported."""
+    """The tokens that models read and wrote each day; calls and cost together, None where no price is known."""
     days = days_until(now)
     runs = within(ExtractionRun.objects.filter(started_at__gte=_start(days))).order_by()
+    # Summaries and upkeep are summed up by the day in UTC.
+    others = within(ModelUse.objects.filter(day__gte=days[0])).order_by()
     told = {
-        "calls": Sum("calls"),
+        "asked": Sum("calls"),
         "read": Sum("prompt_tokens"),
         "written": Sum("completion_tokens"),
         "spent": Sum("cost"),
     }
-    rows = list(runs.annotate(day=TruncDate("started_at")).values("day").annotate(**told))
-    chart = stacked(days, TOKENS, {row["day"]: (row["read"], row["written"]) for row in rows})
+    rows = [*runs.annotate(on=TruncDate("started_at")).values("on").annotate(**told)]
+    rows += others.annotate(on=F("day")).values("on").annotate(**told)
+    tokens: dict[date, tuple[int, int]] = {}
+    for row in rows:
+        read, written = tokens.get(row["on"], (0, 0))
+        tokens[row["on"]] = (read + row["read"], written + row["written"])
     costs = [row["spent"] for row in rows if row["spent"] is not None]
-    return chart, {"calls": sum(row["calls"] for row in rows), "cost": sum(costs) if costs else None}
+    return stacked(days, TOKENS, tokens), {
+        "calls": sum(row["asked"] for row in rows),
+        "cost": sum(costs) if costs else None,
+    }
 
 
 def failures(within: Within, *, now: datetime) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memories import curation
+from memories.admin import fresh
 from memories.admin.fields import LineField
 from memories.admin.merging_wording import fields_taken, meetings, rows_of
 from memories.admin.page import actor_of, url_of
@@ -154,7 +155,8 @@ class MergingPages(AddingPages):
         if form.cleaned_data["typed"] != merged.external_id:
             form.add_error("typed", _("This is not the id of the person who goes."))
             return self._preview(request, person, survivor, merged, form, status=400)
-        # fresh: the password is asked for here, once memories/admin/fresh.py is on main.
+        if asked := fresh.required(request):
+            return asked
         try:
             done = curation.merge_people(
                 survivor=survivor.pk,
@@ -209,7 +211,8 @@ class MergingPages(AddingPages):
         )
 
     def _undo(self, request: HttpRequest, merge: PersonMerge) -> HttpResponse:
-        # fresh: the password is asked for here, too.
+        if asked := fresh.required(request):
+            return asked
         try:
             curation.undo_person_merge(merge_id=merge.pk, actor=actor_of(request), now=timezone.now())
         except MemoryHubError as error:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from memories import curation
-from memories.admin import reach, review_queue, review_wording
+from memories.admin import fresh, reach, review_queue, review_wording
 from memories.admin.page import RecordPage, actor_of
 from memories.admin.review_forms import ReasonField
 from memories.admin.review_queue import Filters
@@ -134,7 +134,8 @@ class BulkViews(RecordPage):
         items = list(allowed.order_by("created_at", "pk"))
         if not form.is_valid():
             return self._preview(request, form, items, verb, status=400)
-        # fresh: above TYPED_ABOVE this asks for the password.
+        if len(items) > TYPED_ABOVE and (asked := fresh.required(request)):
+            return asked
         given: dict[str, Any] = {"batch_id": form.cleaned_data["batch"], "reason": form.cleaned_data["reason"]}
         given["seen"] = {item.pk: form.cleaned_data["seen"][item.pk] for item in items}
         act = curation.approve_items if verb == Choice.APPROVE else curation.reject_items

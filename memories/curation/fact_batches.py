@@ -65,6 +65,7 @@ def _undo(entry: BatchEntry, changes: ChangeSet) -> None:
         raise Conflict
     with changes.changing(fact, "undo"):
         audit.put_back(fact, done.before)
+    item_states.follow(fact, since=done.version - 1)
     check_no_rival([fact], now=changes.now)
     # A refusal that stood before is of another moment; the step took none away.
     FactRefusal.objects.filter(fact=fact, created_at=done.created_at).delete()

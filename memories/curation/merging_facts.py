@@ -99,6 +99,7 @@ def undo_fact_merge(*, merge_id: uuid.UUID, actor: Actor, now: datetime, reason:
             with changes.changing(fact, "undo"):
                 audit.put_back(fact, revision.before)
             _follow(fact, since=revision.version - 1)
+            item_states.follow(fact, since=revision.version - 1)
         check_no_rival(list(facts.values()), now=now)
         take_back(made.survivor.end_user, made.traces)
         closed = ReviewItem.objects.filter(change_set=made.change_set).select_for_update(of=("self",))

@@ -52,6 +52,7 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.FactEvidence": Way.HANGS,
     "memories.FactRevision": Way.HANGS,
     "memories.FactRelation": Way.HANGS,
+    "memories.FactMerge": Way.HANGS,
     "memories.ReviewItem": Way.OWN_RULE,
     "memories.ProfileSection": Way.OWN_RULE,
     "memories.ProfileRevision": Way.OWN_RULE,

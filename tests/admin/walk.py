@@ -13,7 +13,10 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from memories import curation
-from memories.models import AuditEvent, Operator
+from memories.audit import Actor
+from memories.curation.deciding import Seen
+from memories.models import AuditEvent, EndUser, Operator, PersonMerge, Tenant
+from memories.models.ids import new_id
 from tests import factories
 
 REFUSED = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
@@ -52,8 +55,31 @@ def records() -> dict[str, Any]:
         "group": Group.objects.create(name="readers"), "auditevent": AuditEvent.objects.latest("id"),
     }  # fmt: skip
     other = {"change_set": done.change_set, "tenant_id": person.tenant.pk, "section": "top_of_mind"}
-    words = {"app_label": "memories", "url": "nonsense/", "provider_id": "sso"}
-    return {**named, **other, **words, "content_type_id": ContentType.objects.get_for_model(fact).pk}
+    words = {"app_label": "memories", "url": "nonsense/", "provider_id": "sso", "verb": "forget"}
+    made = {"merge_id": _merged(person.tenant).pk, **_batches(person)}
+    return {**named, **other, **words, **made, "content_type_id": ContentType.objects.get_for_model(fact).pk}
+
+
+def _merged(tenant: Tenant) -> PersonMerge:
+    survivor, merged = factories.end_user(tenant), factories.end_user(tenant)
+    return curation.merge_people(survivor=survivor.pk, merged=merged.pk, actor=_staff(), now=factories.NOW)
+
+
+def _batches(person: EndUser) -> dict[str, Any]:
+    """The batches of facts and of review items: their addresses name both alike."""
+    given: dict[str, Any] = {"actor": _staff(), "now": factories.NOW, "reason": ""}
+    fact = factories.fact(person, "Likes coffee")
+    pinned = curation.pin_facts(batch_id=new_id(), seen={fact.pk: fact.version}, **given)
+    waits = factories.fact(person, "Likes milk", status="pending")
+    item = factories.review_item(waits)
+    approved = curation.approve_items(
+        batch_id=new_id(), seen={item.pk: Seen(item.version, {waits.pk: waits.version})}, **given
+    )
+    return {"fact batch": pinned.pk, "reviewitem batch": approved.pk}
+
+
+def _staff() -> Actor:
+    return Actor.operator(factories.operator())
 
 
 def address(route: str, known: dict[str, Any]) -> str:
@@ -62,6 +88,8 @@ def address(route: str, known: dict[str, Any]) -> str:
     record = known.get(model, known["fact"])
 
     def value(found: re.Match[str]) -> str:
+        if found[1] == "batch_id":
+            return str(known[f"{model} batch"])
         return str(record.pk if found[1] in ("object_id", "id") else known[found[1]])
 
     return reverse("admin:index") + re.sub(r"<(\w+)>", value, route)
