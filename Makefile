@@ -20,7 +20,7 @@ PYTEST = env $$(env | sed -nE 's/^((MEMORYHUB|OPENAI)_[A-Za-z0-9_]*|DATABASE_URL
 test: .venv/dev .venv/browser ## Run all tests: most of them side by side, then those that start hubs and browsers.
 	@failed=; \
 	$(PYTEST) -m "not soak and not alone" --numprocesses auto --maxprocesses 4 --dist loadfile || failed=1; \
-	$(PYTEST) -m "not soak and alone" || failed=1; \
+	$(PYTEST) -m "not soak and alone" --numprocesses 2 --dist loadfile || failed=1; \
 	test -z "$$failed"
 
 soak: .venv/dev ## Show the faults at their full size, each ROUNDS times (5), on a machine with nothing else to do.

@@ -32,7 +32,7 @@ def made(operator: Operator) -> dict[str, Any]:
     session = factories.session(person, TURNS, session_id=names[3], agent_id=names[4])
     Turn.objects.update(name=names[5], metadata={"a": ALL}, tool_calls=[{"name": ALL}])
     records = _memories(person, session, names)
-    Group.objects.create(name=names[6])
+    group = Group.objects.create(name=names[6])
     Fact.objects.update(source_error=ALL)
     curation.correct_fact(
         fact_id=records["fact"].pk, tenant=None, content=f"对坚果过敏\n{ALL}", reason=ALL,
@@ -42,7 +42,7 @@ def made(operator: Operator) -> dict[str, Any]:
     done = curation.roll_back(selector=selector, actor=factories.COMMAND, now=factories.NOW, reason=ALL)
     key, _ = factories.api_key(tenant, name=names[7])
     held = factories.decay_pass(tenant, state="held", counts={"held": 9, "memories": 10})
-    others = {"group": Group.objects.get(), "auditevent": AuditEvent.objects.latest("id"), "operator": operator}
+    others = {"group": group, "auditevent": AuditEvent.objects.latest("id"), "operator": operator}
     of_hub = {"tenant": tenant, "apikey": key, "decaypass": held, "change_set": done.change_set, **others}
     return {**records, "session": session, "enduser": person, "section": "work_context", **of_hub}
 
