@@ -2,11 +2,12 @@
 
 from django.apps import AppConfig
 from django.contrib.admin.apps import AdminConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class MemoriesConfig(AppConfig):
     name = "memories"
-    verbose_name = "Memory"
+    verbose_name = _("Memory")
     default = True
 
     def ready(self) -> None:

@@ -1,4 +1,4 @@
-"""The permissions of a group as a table of boxes: what it is about down, seeing, adding, changing, deleting across."""
+"""The permissions of a group as a table of boxes: what it is about down, seeing, adding, changing … across."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +17,7 @@ ACTIONS = {
     "add": gettext_lazy("Add"),
     "change": gettext_lazy("Change"),
     "delete": gettext_lazy("Delete"),
+    "export": gettext_lazy("Export lists"),
 }
 
 

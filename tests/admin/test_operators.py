@@ -233,3 +233,9 @@ def test_the_lists_take_few_queries(admin: Client) -> None:
         factories.operator()
     assert queries_of(admin, list_of(Operator)) == few <= LIST_BUDGET
     assert queries_of(admin, list_of(Group)) <= LIST_BUDGET
+
+
+def test_a_group_has_a_box_for_all_that_it_can_have(admin: Client) -> None:
+    """What has none would be taken away when somebody saves the page."""
+    page = text_of(admin.get(page_of(Group.objects.get(name="administrator"))))
+    assert sorted(re.findall(r'name="permissions" value="([\w.]+)"', page)) == sorted(roles.GIVEN)
