@@ -62,8 +62,8 @@ class EpisodePage(RecordPage):
         return cells.person(episode.end_user)
 
     @column(_("Status"), label=KINDS, ordering="status")
-    def state(self, episode: Episode) -> str:
-        return episode.status
+    def state(self, episode: Episode) -> tuple[str, str]:
+        return episode.status, episode.get_status_display()
 
     @column(_("Importance"), ordering="importance")
     def importance_shown(self, episode: Episode) -> SafeString:

@@ -61,8 +61,8 @@ class FactPage(RecordPage):
         return cells.person(fact.end_user)
 
     @column(_("Status"), label=KINDS, ordering="status")
-    def state(self, fact: Fact) -> str:
-        return fact.status
+    def state(self, fact: Fact) -> tuple[str, str]:
+        return fact.status, fact.get_status_display()
 
     @column(_("Confidence"), ordering="confidence")
     def confidence_shown(self, fact: Fact) -> SafeString:

@@ -71,8 +71,8 @@ class DecayPassPage(RecordPage):
         return cells.moment(row.started_at)
 
     @column(gettext_lazy("State"), label=KINDS, ordering="state")
-    def shown_state(self, row: DecayPass) -> str:
-        return row.state
+    def shown_state(self, row: DecayPass) -> tuple[str, str]:
+        return row.state, row.get_state_display()
 
     @column(gettext_lazy("Facts faded"))
     def facts(self, row: DecayPass) -> int:

@@ -20,7 +20,7 @@ from memories.admin.fields import DayInput, LineField
 from memories.admin.key_rotation import RotatablePage
 from memories.admin.page import VerbForm, actor_of
 from memories.admin.reach import tenants_of
-from memories.admin.wording import KINDS
+from memories.admin.wording import KEY_STATES, KINDS
 from memories.audit import Actor
 from memories.exceptions import Conflict
 from memories.models import APIKey, Operator, Scope, Tenant
@@ -92,8 +92,9 @@ class KeyPage(RotatablePage):
         return ", ".join(key.scopes)
 
     @column(_("State"), label=KINDS)
-    def state(self, key: APIKey) -> str:
-        return state_of(key, now=timezone.now())
+    def state(self, key: APIKey) -> tuple[str, str]:
+        state = state_of(key, now=timezone.now())
+        return state, str(KEY_STATES[state])
 
     @column(_("Last used"), ordering="last_used_at")
     def used(self, key: APIKey) -> Any:
@@ -108,7 +109,12 @@ class KeyPage(RotatablePage):
 
     def gather(self, request: HttpRequest, record: APIKey) -> dict[str, Any]:
         state = state_of(record, now=timezone.now())
-        return {"key": record, "state": state, "predecessor": APIKey.objects.filter(successor=record).first()}
+        return {
+            "key": record,
+            "state": state,
+            "state_shown": KEY_STATES[state],
+            "predecessor": APIKey.objects.filter(successor=record).first(),
+        }
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None

@@ -51,8 +51,8 @@ class RunPage(RecordPage):
         return f"{run.first_number}–{run.last_number}"
 
     @column(_("Outcome"), label=KINDS, ordering="status")
-    def state(self, run: ExtractionRun) -> str:
-        return run.status
+    def state(self, run: ExtractionRun) -> tuple[str, str]:
+        return run.status, run.get_status_display()
 
     @column(_("Stored"))
     def stored(self, run: ExtractionRun) -> str:

@@ -19,7 +19,7 @@ from memories.admin.columns import column
 from memories.admin.page import VerbForm
 from memories.admin.session_deletion import DeletablePage
 from memories.admin.template_tags import TURNS_SHOWN
-from memories.admin.wording import KINDS
+from memories.admin.wording import KINDS, WORK
 from memories.audit import (
     Actor,
 )
@@ -83,8 +83,9 @@ class SessionPage(DeletablePage):
         return cells.person(session.end_user)
 
     @column(_("Extraction"), label=KINDS)
-    def state(self, session: Session) -> str:
-        return status_of(_queue(session), now=timezone.now()).status
+    def state(self, session: Session) -> tuple[str, str]:
+        status = status_of(_queue(session), now=timezone.now()).status
+        return status, str(WORK.get(status, status))
 
     @column(_("Last turn"), ordering="last_turn_at")
     def last_turn(self, session: Session) -> SafeString | str:

@@ -56,6 +56,11 @@ WORK = {
     "parked": gettext_lazy("Parked"),
     "off": gettext_lazy("Off"),
 }
+KEY_STATES = {
+    "active": gettext_lazy("Active"),
+    "expired": gettext_lazy("Expired"),
+    "revoked": gettext_lazy("Revoked"),
+}
 FAR = timedelta(days=30)
 # Said after a verb that found one in what was typed.
 CUT_OUT = gettext_lazy(" A secret was cut out of what you typed.")

@@ -115,7 +115,7 @@ def test_the_list_shows_states(admin: Client, tenant: Tenant) -> None:
     factories.api_key(tenant, name="fresh")
     page = text_of(admin.get(list_of(APIKey)))
     for state in ("active", "expired", "revoked"):
-        assert f"{state}\n</span>" in page
+        assert f"{state.capitalize()}\n</span>" in page
 
 
 def test_the_list_takes_few_queries(admin: Client, tenant: Tenant) -> None:

@@ -40,7 +40,7 @@ def queue_is(session: Session, **state: object) -> None:
 )
 def test_list_and_page_show_the_state(admin: Client, session: Session, state: dict[str, Any], label: str) -> None:
     queue_is(session, **state)
-    assert f"{label}\n</span>" in text_of(admin.get(list_of(Session)))
+    assert f"{label.capitalize()}\n</span>" in text_of(admin.get(list_of(Session)))
     assert admin.get(page_of(session)).context["state"].status == label
 
 
