@@ -70,7 +70,7 @@ def test_the_turns_are_shown_in_order_with_role_and_number(admin: Client, sessio
     for number in range(1, 5):
         assert f'id="turn-{number}"' in page
     for role in ("user", "assistant", "tool"):
-        assert f'hub-role-{role}">{role}' in page
+        assert f'hub-role-{role}">{role.capitalize()}' in page
 
 
 def test_a_line_marks_what_is_not_extracted_yet(admin: Client, session: Session) -> None:
