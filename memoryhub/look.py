@@ -3,8 +3,6 @@
 from typing import Any
 
 from django.templatetags.static import static
-from django.urls import reverse_lazy
-from django.utils.translation import gettext_lazy as _
 
 
 def _asset(name: str) -> Any:
@@ -33,12 +31,7 @@ UNFOLD: dict[str, Any] = {
     "STYLES": [_asset("hub.css")],
     # The palette's history would keep what staff searched for in their browsers.
     "COMMAND": {"search_models": False, "show_history": False},
-    "ACCOUNT": {
-        "navigation": [
-            {"title": _("Preferences"), "link": reverse_lazy("admin:preferences")},
-            {"title": _("Change password"), "link": reverse_lazy("admin:password_change")},
-        ],
-    },
+    "ACCOUNT": {"navigation": "memories.admin.sidebar.of_the_operator"},
     "SIDEBAR": {"show_search": False, "navigation": "memories.admin.sidebar.navigation"},
     "COLORS": {
         # Teal; 600 carries white text at 4.9:1, 500 stands on the dark ground at 6:1.

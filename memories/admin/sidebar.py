@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -54,6 +55,17 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
             items.append({"title": _("Roll back"), "icon": "settings_backup_restore", "link": link, "active": active})
         groups.append({"title": title, "separator": bool(groups), "items": [item for item in items if item]})
     return groups
+
+
+def of_the_operator(_request: HttpRequest) -> list[dict[str, Any]]:
+    """What the menu of whoever is signed in leads to, in Unfold's form."""
+    links = [
+        {"title": _("Preferences"), "link": reverse("admin:preferences")},
+        {"title": _("Change password"), "link": reverse("admin:password_change")},
+    ]
+    if settings.MEMORYHUB_SECOND_FACTOR != "off":
+        links.append({"title": _("Second factor"), "link": reverse("mfa_index")})
+    return links
 
 
 def _item(request: HttpRequest, title: str | Promise, icon: str, model: str) -> dict[str, Any] | None:
