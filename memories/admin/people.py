@@ -61,16 +61,23 @@ class PersonForm(VerbForm):
         help_text=gettext_lazy("Off: contexts are empty."),
     )
 
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)
+
     def __init__(self, data: Any = None, *, record: EndUser) -> None:
-        super().__init__(data, record=record)
+        super().__init__(data if data is None else data.copy(), record=record)
         for name, field in self.fields.items():
-            field.initial = getattr(record, name)
+            field.initial = curation.seen_of_person(record) if name == "seen" else getattr(record, name)
+
+    def see(self, record: EndUser) -> None:
+        super().see(record)
+        self.data["seen"] = curation.seen_of_person(record)  # type: ignore[index]  # a copy of ours
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        seen = self.cleaned_data.pop("seen") or None
         changes = {name: value for name, value in self.cleaned_data.items() if value != getattr(self.record, name)}
         if not changes:
             return _("Nothing was changed.")
-        person = curation.update_person(end_user=self.record, changes=changes, actor=actor, now=now)
+        person = curation.update_person(end_user=self.record, changes=changes, seen=seen, actor=actor, now=now)
         cut = any(value != getattr(person, name) for name, value in changes.items())
         said = _("%(person)s is saved.") % {"person": person}
         return f"{said}{CUT_OUT if cut else ''}"

@@ -16,14 +16,21 @@ from memories.admin.fields import PhrasesField, check_zone
 from memories.admin.number_fields import number_fields, numbers_of, values_of
 from memories.admin.number_groups import number_groups
 from memories.admin.off_boarding import OffBoardingPage
-from memories.admin.page import actor_of
+from memories.admin.page import LOOK_AGAIN, actor_of
 from memories.admin.wording import CUT_OUT
+from memories.curation.marks import mark_of
 from memories.models import Operator, Tenant
 from memories.pipeline.signal_phrases import LONGEST, MOST_PHRASES, SHORTEST
 from memories.pipeline.signals import KINDS
 
 # Secrets are cut out of these.
 WORDS = ("name", "extraction_guidance", "signal_phrases")
+
+
+# What the form shows, and another one may have changed since.
+SEEN = (
+    "name", "time_zone", "capture", "serve", "extraction_guidance", "trust_assistant", "signal_phrases", "numbers",
+)  # fmt: skip
 
 
 class TenantForm(forms.ModelForm[Tenant]):
@@ -51,6 +58,8 @@ class TenantForm(forms.ModelForm[Tenant]):
         own = conf.own_numbers(self.instance.numbers)
         self.fields.update(number_fields(conf.hub_rules(), own))
         self.initial.update(values_of(own))
+        self.fields["seen"] = forms.CharField(required=False, widget=forms.HiddenInput)
+        self.initial["seen"] = mark_of(self.instance, SEEN)
 
     def clean_time_zone(self) -> str:
         name: str = self.cleaned_data["time_zone"]
@@ -59,10 +68,18 @@ class TenantForm(forms.ModelForm[Tenant]):
 
     def clean(self) -> dict[str, Any] | None:
         data = super().clean() or self.cleaned_data
+        self._look_again(data.get("seen", ""))
         self.instance.numbers = numbers_of(data)
         for name, why in conf.contradictions(conf.rules(self.instance)):
             self.add_error(name, why)
         return data
+
+    def _look_again(self, seen: str) -> None:
+        """Hold the row to the end of the request, and refuse what was made from an earlier state of it."""
+        known = Tenant.objects.select_for_update().filter(pk=self.instance.pk).first()
+        if seen and known and mark_of(known, SEEN) != seen:
+            self.add_error(None, LOOK_AGAIN)
+            self.data = {**self.data.dict(), "seen": mark_of(known, SEEN)}  # type: ignore[attr-defined]  # a QueryDict
 
 
 class TenantPage(OffBoardingPage):

@@ -57,6 +57,7 @@ from memories.curation.people import (
     add_person,
     change_external_id,
     person_for_writing,
+    seen_of_person,
     update_person,
 )
 from memories.curation.powers import (
@@ -189,6 +190,7 @@ __all__ = [
     "save_group",
     "save_tenant",
     "seen_of",
+    "seen_of_person",
     "set_password",
     "set_preferences",
     "split_fact",

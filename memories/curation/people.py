@@ -13,12 +13,15 @@ from memories import audit
 from memories.audit import Actor
 from memories.curation.change_sets import ChangeSet
 from memories.curation.fact_changes import lock_facts
+from memories.curation.marks import mark_of
 from memories.curation.people_errors import PersonExists, PersonMerged
 from memories.curation.scrubbing import person_without_secrets
 from memories.exceptions import InvalidInput, NotFound, PersonRestricted, PreconditionFailed
 from memories.models import EndUser, Fact, PersonMerge, Tenant
 
 LONGEST_ID = 255
+# What may be said of a person besides the ids.
+RECORD = ("display_name", "time_zone", "language", "metadata", "capture", "serve")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -34,10 +37,17 @@ def person_for_writing(*, tenant: Tenant, user_id: str, now: datetime) -> EndUse
     return person
 
 
-def update_person(*, end_user: EndUser, changes: dict[str, Any], actor: Actor, now: datetime) -> EndUser:
-    """Set named fields of a person's record, never the ids, without secrets.
+def seen_of_person(person: EndUser) -> str:
+    """The mark of a person's record as somebody sees it."""
+    return mark_of(person, RECORD)
 
-    Errors: PersonRestricted for a key, PersonMerged.
+
+def update_person(
+    *, end_user: EndUser, changes: dict[str, Any], actor: Actor, now: datetime, seen: str | None = None
+) -> EndUser:
+    """Set named fields of a person's record, never the ids, without secrets; `seen` is the mark of what was changed.
+
+    Errors: PersonRestricted for a key, PersonMerged, PreconditionFailed (somebody changed it since).
     """
     changes = person_without_secrets(changes)
     with transaction.atomic():
@@ -47,6 +57,8 @@ def update_person(*, end_user: EndUser, changes: dict[str, Any], actor: Actor, n
             raise PersonMerged
         if person.restricted_at and not actor.is_operator:
             raise PersonRestricted
+        if seen is not None and seen != seen_of_person(person):
+            raise PreconditionFailed
         for name, value in changes.items():
             setattr(person, name, value)
         person.save(update_fields=list(changes))

@@ -1,5 +1,6 @@
 """End users: the list, the page, and the edit of a record through its verb."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memories import audit
+from memories import audit, curation
 from memories.audit import Actor
 from memories.models import AuditEvent, EndUser
 from tests import factories
@@ -243,3 +244,20 @@ def test_a_secret_in_the_name_is_cut_out_and_the_operator_told(admin: Client, pe
     assert places_of("Tr0ub4dor-9x") == []
     person.refresh_from_db()
     assert person.display_name == ("密码是[redacted:password]" if "密码" in name else "小明")
+
+
+def test_what_somebody_changed_meanwhile_is_not_overwritten(admin: Client, person: EndUser) -> None:
+    page = text_of(admin.get(page_of(person)))
+    seen = re.findall(r'name="seen" value="(\w+)"', page)[0]
+    curation.update_person(end_user=person, changes={"language": "en"}, actor=factories.COMMAND, now=factories.NOW)
+    form = {"display_name": "Lin", "time_zone": "", "language": "", "capture": "on", "serve": "on", "seen": seen}
+    refused = admin.post(page_of(person, "update"), form)
+    assert refused.status_code == 412
+    assert "Somebody changed this meanwhile" in text_of(refused)
+    person.refresh_from_db()
+    assert (person.display_name, person.language) == ("华桂珍", "en")
+    # What was typed is kept, and applies when it is sent again.
+    again = re.findall(r'name="seen" value="(\w+)"', text_of(refused))[0]
+    assert admin.post(page_of(person, "update"), form | {"seen": again}).status_code == 302
+    person.refresh_from_db()
+    assert (person.display_name, person.language) == ("Lin", "")

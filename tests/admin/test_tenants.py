@@ -250,3 +250,17 @@ def test_a_hostile_name_is_escaped(admin: Client) -> None:
     tenant = factories.tenant(name=HOSTILE, extraction_guidance=HOSTILE)
     assert shows_harmless(admin.get(list_of(Tenant)))
     assert shows_harmless(admin.get(page_of(tenant)))
+
+
+def test_what_somebody_saved_meanwhile_is_not_overwritten(admin: Client) -> None:
+    tenant = factories.tenant(slug="acme-prod", name="Acme")
+    seen = re.findall(r'name="seen" value="(\w+)"', text_of(admin.get(page_of(tenant))))[0]
+    assert admin.post(page_of(tenant), form(name="Acme 2", seen=seen)).status_code == 302
+    refused = admin.post(page_of(tenant), form(name="Acme 3", seen=seen))
+    assert "Somebody changed this meanwhile" in text_of(refused)
+    tenant.refresh_from_db()
+    assert tenant.name == "Acme 2"
+    again = re.findall(r'name="seen" value="(\w+)"', text_of(refused))[0]
+    assert admin.post(page_of(tenant), form(name="Acme 3", seen=again)).status_code == 302
+    tenant.refresh_from_db()
+    assert tenant.name == "Acme 3"
