@@ -21,13 +21,11 @@ from memories.admin.fact_forms import FOR_COLLEAGUES
 from memories.admin.fact_keeping import end_of
 from memories.admin.fields import DayInput, LineField
 from memories.admin.page import RecordPage, actor_of
-from memories.curation.batches import MOST
+from memories.curation.batches import MOST, TYPED_ABOVE
 from memories.exceptions import MemoryHubError
 from memories.models import Batch, Fact, Status
 from memories.models.ids import new_id
 
-# So many are done at a click; for more their number has to be typed.
-TYPED_ABOVE = 25
 TITLES = {
     "forget": gettext_lazy("Forget these facts"),
     "pin": gettext_lazy("Pin these facts"),

@@ -17,11 +17,11 @@ from memories.admin.fact_choice import ids_of, versions_of
 from memories.admin.fact_forms import OPTIONAL
 from memories.admin.fact_near import near
 from memories.admin.fields import LineField, TextField
-from memories.admin.page import LOOK_AGAIN, RecordPage, actor_of, url_of
+from memories.admin.page import RecordPage, actor_of, said_of, url_of
 from memories.admin.segments import Segment, diff
 from memories.admin.wording import CUT_OUT
 from memories.curation import FactMergePreview
-from memories.exceptions import MemoryHubError, PreconditionFailed
+from memories.exceptions import MemoryHubError
 from memories.models import Fact
 
 
@@ -72,7 +72,7 @@ def _carry_out(page: RecordPage, request: HttpRequest, form: MergeFactsForm, pre
         seen = versions_of(request)
         made = curation.merge_facts(survivor=survivor, seen=seen, **said, actor=actor_of(request), now=timezone.now())
     except MemoryHubError as error:
-        form.add_error(None, LOOK_AGAIN if isinstance(error, PreconditionFailed) else error.detail)
+        form.add_error(None, said_of(error))
         return _preview(page, request, form, preview, status=error.status)
     done = _("%(fact)s has taken in what was merged with it. Undo it below if that was wrong.") % {
         "fact": made.survivor

@@ -27,6 +27,11 @@ from memories.models import Operator
 LOOK_AGAIN = _("Somebody changed this meanwhile: look again. What you typed is kept; sending it again applies it.")
 
 
+def said_of(error: MemoryHubError) -> str | Promise:
+    """What to tell an operator of it: to look again, when it was somebody else who was faster."""
+    return LOOK_AGAIN if isinstance(error, PreconditionFailed) else error.detail
+
+
 def actor_of(request: HttpRequest) -> Actor:
     """The signed-in operator as the actor of a verb."""
     if not isinstance(request.user, Operator):
@@ -115,7 +120,7 @@ class VerbForm(forms.Form):
 
     def refuse(self, error: MemoryHubError) -> None:
         """Tell the operator why the verb was not carried out; nothing typed is lost."""
-        self.add_error(None, LOOK_AGAIN if isinstance(error, PreconditionFailed) else error.detail)
+        self.add_error(None, said_of(error))
 
     def leads_to(self) -> str:
         """The address to go on at once it is done."""

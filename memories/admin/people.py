@@ -17,9 +17,9 @@ from unfold.widgets import UnfoldBooleanSwitchWidget
 from memories import curation
 from memories.admin import cells, timeline
 from memories.admin.columns import column
-from memories.admin.fields import LineField, check_language, check_zone
 from memories.admin.merging import MergingPages
 from memories.admin.page import VerbForm
+from memories.admin.person_fields import RecordFields
 from memories.admin.person_views import MEMORY, tabs
 from memories.admin.profile_page import ProfilePages, sections
 from memories.admin.seen import SeenPages
@@ -30,24 +30,9 @@ from memories.audit import Actor
 from memories.models import EndUser, Episode, EpisodeStatus, Fact, Session, Status
 
 
-class PersonForm(VerbForm):
+class PersonForm(RecordFields, VerbForm):
     """What an operator may set of a person; never the ids."""
 
-    display_name = LineField(label=gettext_lazy("Display name"), required=False, max_length=255)
-    time_zone = LineField(
-        label=gettext_lazy("Time zone"),
-        required=False,
-        max_length=64,
-        validators=[check_zone],
-        help_text=gettext_lazy("Like Asia/Shanghai; empty: the tenant's."),
-    )
-    language = LineField(
-        label=gettext_lazy("Language"),
-        required=False,
-        max_length=35,
-        validators=[check_language],
-        help_text=gettext_lazy("Like zh-CN."),
-    )
     capture = forms.BooleanField(
         required=False,
         widget=UnfoldBooleanSwitchWidget,

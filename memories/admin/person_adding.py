@@ -14,16 +14,18 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanSwitchWidget
 
 from memories import curation
-from memories.admin.fields import LineField, check_language, check_zone
-from memories.admin.page import LOOK_AGAIN, RecordPage, actor_of, url_of
+from memories.admin.fields import LineField
+from memories.admin.page import RecordPage, actor_of, said_of, url_of
+from memories.admin.person_fields import RecordFields
 from memories.admin.reach import tenants_of
-from memories.exceptions import InvalidInput, MemoryHubError, PreconditionFailed
+from memories.exceptions import InvalidInput, MemoryHubError
 from memories.models import EndUser, Tenant
 
 LONGEST_ID = 255
 
 
-class AddForm(forms.Form):
+class AddForm(RecordFields):
+    field_order = ("tenant", "external_id")
     tenant = forms.ModelChoiceField(
         Tenant.objects.none(),
         label=gettext_lazy("Tenant"),
@@ -34,21 +36,6 @@ class AddForm(forms.Form):
         label=gettext_lazy("External id"),
         max_length=LONGEST_ID,
         help_text=gettext_lazy("What the application calls this person: user_id in the API."),
-    )
-    display_name = LineField(label=gettext_lazy("Display name"), required=False, max_length=255)
-    time_zone = LineField(
-        label=gettext_lazy("Time zone"),
-        required=False,
-        max_length=64,
-        validators=[check_zone],
-        help_text=gettext_lazy("Like Asia/Shanghai; empty: the tenant's."),
-    )
-    language = LineField(
-        label=gettext_lazy("Language"),
-        required=False,
-        max_length=35,
-        validators=[check_language],
-        help_text=gettext_lazy("Like zh-CN."),
     )
 
     def __init__(self, request: HttpRequest) -> None:
@@ -78,7 +65,7 @@ def refuse(form: forms.Form, error: MemoryHubError) -> int:
     if isinstance(error, InvalidInput) and error.faults:
         form.add_error(error.faults[0].pointer, error.faults[0].detail)
     else:
-        form.add_error(None, LOOK_AGAIN if isinstance(error, PreconditionFailed) else error.detail)
+        form.add_error(None, said_of(error))
     return error.status
 
 

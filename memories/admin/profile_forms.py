@@ -18,11 +18,6 @@ from memories.models import EndUser, ProfileRevision, ProfileSection, Section
 from memories.pipeline.cleaning import clean_lines
 
 
-def _reason() -> LineField:
-    said = gettext_lazy("Optional; kept with the revision.")
-    return LineField(label=gettext_lazy("Reason"), required=False, max_length=2000, help_text=said)
-
-
 class SectionForm(VerbForm):
     section = forms.ChoiceField(choices=Section.choices, widget=forms.HiddenInput)
     version = forms.IntegerField(widget=forms.HiddenInput)

@@ -15,13 +15,13 @@ from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget
+from unfold.widgets import UnfoldAdminSelectWidget
 
 from memories.admin import reach
 from memories.admin.fields import LineField, TextField
 from memories.admin.person_views import MEMORY
 from memories.admin.ranks import rank
-from memories.admin.seen import LONGEST_QUERY, MOST_TOKENS, agents_of, look
+from memories.admin.seen import LONGEST_QUERY, TokensField, agents_of, look
 from memories.admin.unserved import unserved
 from memories.models import EndUser, Tenant
 from memories.pipeline.context import DEFAULT_WITH_QUERY, ContextRequest
@@ -38,13 +38,7 @@ class RecallForm(forms.Form):
     user_id = LineField(label=gettext_lazy("Person"), max_length=255, help_text=gettext_lazy("The caller's own id."))
     agent = LineField(label=gettext_lazy("Agent"), required=False, max_length=255)
     query = TextField(label=gettext_lazy("What the agent is about to answer"), max_length=LONGEST_QUERY, rows=2)
-    max_tokens = forms.IntegerField(
-        label=gettext_lazy("Tokens"),
-        min_value=0,
-        max_value=MOST_TOKENS,
-        initial=ContextRequest.max_tokens,
-        widget=UnfoldAdminIntegerFieldWidget,
-    )
+    max_tokens = TokensField()
 
     def __init__(self, data: Any = None, *, operator: Any, person: EndUser | None = None) -> None:
         super().__init__(data, auto_id="recall_%s")

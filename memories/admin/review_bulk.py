@@ -23,13 +23,11 @@ from memories.admin.page import RecordPage, actor_of
 from memories.admin.review_forms import ReasonField
 from memories.admin.review_queue import Filters
 from memories.curation import Choice, Seen
-from memories.curation.batches import MOST
+from memories.curation.batches import MOST, TYPED_ABOVE
 from memories.exceptions import MemoryHubError
 from memories.models import Batch, BatchEntry, ReviewItem
 from memories.models.ids import new_id
 
-# More than these at once are confirmed by typing how many they are.
-TYPED_ABOVE = 25
 VERBS = (Choice.APPROVE, Choice.REJECT)
 
 

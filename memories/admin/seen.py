@@ -48,6 +48,19 @@ class Look:
         return self.context.token_count / max(1, self.context.max_tokens)
 
 
+class TokensField(forms.IntegerField):
+    """The budget of a context."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            label=gettext_lazy("Tokens"),
+            min_value=0,
+            max_value=MOST_TOKENS,
+            initial=ContextRequest.max_tokens,
+            widget=UnfoldAdminIntegerFieldWidget,
+        )
+
+
 class AskForm(forms.Form):
     """Who asks, and what: an agent of the person's, perhaps in one of its conversations."""
 
@@ -65,13 +78,7 @@ class AskForm(forms.Form):
         widget=UnfoldAdminSelectWidget,
         help_text=gettext_lazy("What its window shows is told nowhere else. It brings its own agent."),
     )
-    max_tokens = forms.IntegerField(
-        label=gettext_lazy("Tokens"),
-        min_value=0,
-        max_value=MOST_TOKENS,
-        initial=ContextRequest.max_tokens,
-        widget=UnfoldAdminIntegerFieldWidget,
-    )
+    max_tokens = TokensField()
 
     def __init__(self, data: Any = None, *, person: EndUser) -> None:
         super().__init__(data, auto_id="ask_%s")

@@ -1,6 +1,7 @@
 """The sidebar: what an operator may see, in the order of the work."""
 
-from typing import Any
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -8,35 +9,58 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from memories.admin import recalled
+from memories.admin import recalled, rollback
 from memories.admin.reach import within
-from memories.admin.rollback import MAY
 from memories.models import ReviewItem
 
-# Group → (title, icon, model); an empty model is the dashboard.
-MENU: tuple[tuple[str | Promise, tuple[tuple[str | Promise, str, str], ...]], ...] = (
-    ("", ((_("Dashboard"), "dashboard", ""), (_("Review"), "rule", "reviewitem"))),
+QUEUE = "admin:memories_reviewitem_queue"
+
+
+class Entry(NamedTuple):
+    """A line of the menu: the address of its page, what an operator needs for it, and what it leads to if not there."""
+
+    title: str | Promise
+    icon: str
+    page: str
+    needs: Collection[str] = ()
+    leads_to: str = ""
+
+
+def _list(title: str | Promise, icon: str, model: str, *, app: str = "memories", leads_to: str = "") -> Entry:
+    return Entry(title, icon, f"admin:{app}_{model}_changelist", (f"{app}.view_{model}",), leads_to)
+
+
+MENU: tuple[tuple[str | Promise, tuple[Entry, ...]], ...] = (
+    (
+        "",
+        (
+            Entry(_("Dashboard"), "dashboard", "admin:index"),
+            _list(_("Review"), "rule", "reviewitem", leads_to=QUEUE),
+        ),
+    ),
     (
         _("Memory"),
         (
-            (_("End users"), "group", "enduser"),
-            (_("Facts"), "lightbulb", "fact"),
-            (_("Episodes"), "auto_stories", "episode"),
-            (_("Sessions"), "forum", "session"),
-            (_("Extraction runs"), "neurology", "extractionrun"),
-            (_("Forgetting"), "auto_delete", "decaypass"),
+            _list(_("End users"), "group", "enduser"),
+            _list(_("Facts"), "lightbulb", "fact"),
+            _list(_("Episodes"), "auto_stories", "episode"),
+            _list(_("Sessions"), "forum", "session"),
+            _list(_("Extraction runs"), "neurology", "extractionrun"),
+            _list(_("Forgetting"), "auto_delete", "decaypass"),
+            Entry(_("Why recalled?"), "manage_search", "admin:recalled", recalled.MAY),
+            Entry(_("Roll back"), "settings_backup_restore", "admin:rollback", rollback.MAY),
         ),
     ),
     (
         _("Access"),
         (
-            (_("API keys"), "key", "apikey"),
-            (_("Tenants"), "apps", "tenant"),
-            (_("Operators"), "badge", "operator"),
-            (_("Groups"), "groups", "group"),
+            _list(_("API keys"), "key", "apikey"),
+            _list(_("Tenants"), "apps", "tenant"),
+            _list(_("Operators"), "badge", "operator"),
+            _list(_("Groups"), "groups", "group", app="auth"),
         ),
     ),
-    ("", ((_("Audit trail"), "history", "auditevent"),)),
+    ("", (_list(_("Audit trail"), "history", "auditevent"),)),
 )
 
 
@@ -44,16 +68,8 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     """Unfold's form of the menu; groups with nothing to see are left out by it."""
     groups: list[dict[str, Any]] = []
     for title, entries in MENU:
-        items = [_item(request, *entry) for entry in entries]
-        if title == _("Memory") and request.user.has_perms(recalled.MAY):
-            link = reverse("admin:recalled")
-            active = request.path == link
-            items.append({"title": _("Why recalled?"), "icon": "manage_search", "link": link, "active": active})
-        if title == _("Memory") and request.user.has_perms(MAY):
-            link = reverse("admin:rollback")
-            active = request.path.startswith(link)
-            items.append({"title": _("Roll back"), "icon": "settings_backup_restore", "link": link, "active": active})
-        groups.append({"title": title, "separator": bool(groups), "items": [item for item in items if item]})
+        items = [_item(request, entry) for entry in entries if request.user.has_perms(entry.needs)]
+        groups.append({"title": title, "separator": bool(groups), "items": items})
     return groups
 
 
@@ -68,14 +84,10 @@ def of_the_operator(_request: HttpRequest) -> list[dict[str, Any]]:
     return links
 
 
-def _item(request: HttpRequest, title: str | Promise, icon: str, model: str) -> dict[str, Any] | None:
-    app = "auth" if model == "group" else "memories"
-    if model and not request.user.has_perm(f"{app}.view_{model}"):
-        return None
-    page = reverse(f"admin:{app}_{model}_changelist") if model else reverse("admin:index")
+def _item(request: HttpRequest, entry: Entry) -> dict[str, Any]:
+    page = reverse(entry.page)
     # Unfold's own match finds the link anywhere in the path, and the dashboard's is the start of them all.
-    active = request.path.startswith(page) if model else request.path == page
-    link = reverse("admin:memories_reviewitem_queue") if model == "reviewitem" else page
-    item = {"title": title, "icon": icon, "link": link, "active": active}
-    waiting = within(request.user, ReviewItem.objects.waiting()).count() if model == "reviewitem" else 0
+    active = request.path == page if entry.page == "admin:index" else request.path.startswith(page)
+    item = {"title": entry.title, "icon": entry.icon, "link": reverse(entry.leads_to or entry.page), "active": active}
+    waiting = within(request.user, ReviewItem.objects.waiting()).count() if entry.leads_to == QUEUE else 0
     return {**item, "badge": f"{waiting:,}", "badge_variant": "danger"} if waiting else item

@@ -14,6 +14,8 @@ from memories.exceptions import Conflict, InvalidInput, NotFound, PersonRestrict
 from memories.models import Batch, BatchEntry, Fact, FactRevision, ReviewItem, Tenant
 
 MOST = 200
+# More than these are confirmed by typing how many they are.
+TYPED_ABOVE = 25
 # What a step may meet that is about its own memory alone: the others go on.
 REFUSALS = (Conflict, NotFound, PersonRestricted, PreconditionFailed)
 Memory = ReviewItem | Fact

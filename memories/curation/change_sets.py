@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from memories import audit, conf
 from memories.audit import Actor
 from memories.exceptions import DuplicateFact
-from memories.models import EndUser, Fact, FactEvidence, FactRefusal, FactRelation, Status
+from memories.models import EndUser, Fact, FactEvidence, FactRefusal, FactRelation, ProfileSection, Status
 from memories.models.folding import refusal_of_key, refusal_of_text
 from memories.models.ids import new_id
 from memories.pipeline.redaction import redact_text
@@ -69,6 +69,20 @@ class ChangeSet:
             change_set=self.id,
         )
         self.versions[str(fact.pk)] = fact.version
+
+    def revise_section(self, row: ProfileSection, verb: str, before: ProfileSection) -> None:
+        """Save what was made of a locked section, as its next version."""
+        row.version, row.updated_at = row.version + 1, self.now
+        row.save()
+        audit.revise_section(
+            row=row,
+            verb=verb,
+            actor=self.actor,
+            before=before,
+            now=self.now,
+            reason=self.reason,
+            change_set=self.id,
+        )
 
     def supersede(self, fact: Fact, *, by: Fact) -> None:
         """It no longer holds: it stays, closed, and names its successor."""

@@ -2,13 +2,18 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from django.db.models import Model
 
 
-def mark_of(record: Model, names: Iterable[str]) -> str:
-    """The same as long as all these fields say the same; 32 hexadecimal digits."""
-    said = {name: getattr(record, name) for name in names}
+def mark(said: Mapping[str, Any]) -> str:
+    """The same as long as all of it says the same; 32 hexadecimal digits."""
     told = json.dumps(said, default=str, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(told.encode()).hexdigest()[:32]
+
+
+def mark_of(record: Model, names: Iterable[str]) -> str:
+    """The mark of these fields."""
+    return mark({name: getattr(record, name) for name in names})

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from memories import audit
 from memories.curation.change_sets import ChangeSet
 from memories.curation.merging_locks import Pair
 from memories.curation.merging_rows import Kind, note, noted
@@ -96,7 +95,7 @@ def _write(ours: ProfileSection, theirs: ProfileSection, pair: Pair, changes: Ch
     ours.end_user = pair.survivor
     ours.summary, ours.binding, ours.actor_kind = theirs.summary, theirs.binding, theirs.actor_kind
     ours.extraction_id, ours.prompt_version = theirs.extraction_id, theirs.prompt_version
-    _save(ours, MERGE, before, changes)
+    changes.revise_section(ours, MERGE, before)
 
 
 def _propose(ours: ProfileSection, theirs: ProfileSection, pair: Pair, changes: ChangeSet) -> None:
@@ -130,7 +129,7 @@ def _unwrite(merge: PersonMerge, changes: ChangeSet) -> int:
         before = copy(row)
         row.summary, row.binding = revision.before, revision.binding_before
         row.actor_kind, row.extraction, row.prompt_version = changes.actor.kind, None, ""
-        _save(row, "undo", before, changes)
+        changes.revise_section(row, "undo", before)
     return kept
 
 
@@ -141,20 +140,6 @@ def _withdraw(merge: PersonMerge) -> None:
     going = list(open_ones.select_for_update(of=("self",)).order_by("pk").values_list("proposed_section", flat=True))
     # Their questions go with them.
     ProfileRevision.objects.filter(pk__in=going).delete()
-
-
-def _save(row: ProfileSection, verb: str, before: ProfileSection, changes: ChangeSet) -> None:
-    row.version, row.updated_at = row.version + 1, changes.now
-    row.save()
-    audit.revise_section(
-        row=row,
-        verb=verb,
-        actor=changes.actor,
-        before=before,
-        now=changes.now,
-        reason=changes.reason,
-        change_set=changes.id,
-    )
 
 
 def _ids(rows: QuerySet[Any]) -> Sequence[uuid.UUID]:

@@ -1,6 +1,5 @@
 """Operators and groups: who may what is given by people who may as much themselves, and noted in the audit trail."""
 
-import hashlib
 import uuid
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from memories import audit
 from memories.audit import Actor
+from memories.curation.marks import mark
 from memories.curation.powers import (
     Powers,
     check_covers,
@@ -59,7 +59,7 @@ def draft_of(operator: Operator) -> OperatorDraft:
 def seen_of(draft: OperatorDraft) -> str:
     """A mark of this state, by which update_operator() knows that nobody changed it since it was looked at."""
     told = {**asdict(draft), "groups": sorted(draft.groups), "tenants": sorted(map(str, draft.tenants))}
-    return hashlib.sha256(repr(told).encode()).hexdigest()
+    return mark(told)
 
 
 def add_operator(*, draft: OperatorDraft, password: str | None, actor: Actor, now: datetime) -> Operator:

@@ -2,7 +2,6 @@
 
 from copy import copy
 
-from memories import audit
 from memories.curation.change_sets import ChangeSet
 from memories.curation.rollback_selection import ROLL_BACK, UNDO
 from memories.models import ProfileRevision, ProfileSection
@@ -27,15 +26,5 @@ def undo(changes: ChangeSet, revision: ProfileRevision) -> bool:
 
 def _write(changes: ChangeSet, row: ProfileSection, text: str, *, verb: str) -> None:
     before = copy(row)
-    row.version, row.summary, row.updated_at = row.version + 1, text, changes.now
-    row.actor_kind, row.extraction, row.prompt_version = changes.actor.kind, None, ""
-    row.save()
-    audit.revise_section(
-        row=row,
-        verb=verb,
-        actor=changes.actor,
-        before=before,
-        now=changes.now,
-        reason=changes.reason,
-        change_set=changes.id,
-    )
+    row.summary, row.actor_kind, row.extraction, row.prompt_version = text, changes.actor.kind, None, ""
+    changes.revise_section(row, verb, before)

@@ -9,8 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from memories import curation
-from memories.admin import fact_bulk
 from memories.audit import Actor
+from memories.curation.batches import TYPED_ABOVE
 from memories.models import Batch, EndUser, Fact, Operator
 from tests import factories
 from tests.admin.conftest import signed_in
@@ -98,7 +98,7 @@ class TestEach:
 class TestMany:
     @pytest.fixture
     def crowd(self, person: EndUser) -> list[Fact]:
-        return [factories.fact(person, f"One of many: {number}") for number in range(fact_bulk.TYPED_ABOVE + 1)]
+        return [factories.fact(person, f"One of many: {number}") for number in range(TYPED_ABOVE + 1)]
 
     @pytest.mark.parametrize("typed", ["", "25", "all"])
     def test_their_number_has_to_be_typed(self, admin: Client, crowd: list[Fact], typed: str) -> None:
