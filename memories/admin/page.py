@@ -27,9 +27,9 @@ from memories.models import Operator
 LOOK_AGAIN = _("Somebody changed this meanwhile: look again. What you typed is kept; sending it again applies it.")
 
 
-def said_of(error: MemoryHubError) -> str | Promise:
+def said_of(error: MemoryHubError) -> str:
     """What to tell an operator of it: to look again, when it was somebody else who was faster."""
-    return LOOK_AGAIN if isinstance(error, PreconditionFailed) else error.detail
+    return str(LOOK_AGAIN) if isinstance(error, PreconditionFailed) else error.detail
 
 
 def actor_of(request: HttpRequest) -> Actor:

@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from memories import curation
+from memories.admin import fact_bulk
 from memories.audit import Actor
 from memories.curation.batches import TYPED_ABOVE
 from memories.models import Batch, EndUser, Fact, Operator
