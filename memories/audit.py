@@ -57,8 +57,12 @@ def record(
     tenant: Tenant | None,
     now: datetime,
     counts: dict[str, int] | None = None,
+    case: uuid.UUID | None = None,
 ) -> AuditEvent:
-    """Write one audit event about `target` (an object or its class); call it inside the change's transaction."""
+    """Write one audit event about `target` (an object or its class); call it inside the change's transaction.
+
+    `case`: the privacy case that the change belongs to.
+    """
     kind = target if isinstance(target, type) else type(target)
     return AuditEvent.objects.create(
         tenant_uuid=tenant.pk if tenant else None,
@@ -68,6 +72,7 @@ def record(
         object_type=kind.__name__,
         object_id=object_id,
         request_id=actor.request_id,
+        case_uuid=case,
         counts=counts or {},
         created_at=now,
     )

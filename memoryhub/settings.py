@@ -24,13 +24,13 @@ tokenizer_cache.seed(HOME / "tiktoken")
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 
-def _secret_key() -> str:
-    """The configured key, or a random one made once and kept beside the data (mode 0600)."""
-    configured = env.text("MEMORYHUB_SECRET_KEY")
+def _secret(variable: str, name: str) -> str:
+    """What the variable says, or a random text made once and kept in this file beside the data (mode 0600)."""
+    configured = env.text(variable)
     if configured:
         return configured
-    path = HOME / "secret_key"
-    draft = path.with_name(f"secret_key.{os.getpid()}")
+    path = HOME / name
+    draft = path.with_name(f"{name}.{os.getpid()}")
     if not path.exists():
         draft.touch(mode=0o600)
         draft.write_text(secrets.token_urlsafe(50), encoding="utf-8")
@@ -65,7 +65,10 @@ def _database() -> dict[str, Any]:
 
 
 DEBUG = env.boolean("MEMORYHUB_DEBUG", False)
-SECRET_KEY = _secret_key()
+SECRET_KEY = _secret("MEMORYHUB_SECRET_KEY", "secret_key")
+# Never the secret key: that may be changed, and this one never, or erased people are no longer recognised.
+MEMORYHUB_PEPPER = _secret("MEMORYHUB_PEPPER", "pepper")
+MEMORYHUB_ERASURE_LEDGER = env.text("MEMORYHUB_ERASURE_LEDGER", str(HOME / "erasures.jsonl"))
 PORT = env.integer("MEMORYHUB_PORT", 8000, low=1, high=65535)
 PUBLIC_URL = env.text("MEMORYHUB_PUBLIC_URL", f"http://127.0.0.1:{PORT}").rstrip("/")
 PUBLIC_HOST = urlsplit(PUBLIC_URL).hostname or "127.0.0.1"

@@ -103,7 +103,7 @@ def _of_data() -> Iterator[tuple[Message, str]]:
     """What is translated when it is shown: the errors' sentences and the table of the numbers."""
     for error in vars(exceptions).values():
         if isinstance(error, type) and issubclass(error, exceptions.MemoryHubError):
-            yield Message(" ".join((error.__doc__ or "").split())), "memories/exceptions.py"
+            yield Message(" ".join((error.__doc__ or "").split())), "memories/exceptions/__init__.py"
     for number in conf.NUMBERS.values():
         texts = (number.label, number.says, number.unit, number.zero, str(number.group), number.group.says)
         for text in filter(None, texts):

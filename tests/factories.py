@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db.models import F
@@ -13,6 +13,8 @@ from memories.audit import Actor
 from memories.models import (
     ActorKind,
     APIKey,
+    CaseState,
+    CaseType,
     DecayPass,
     EndUser,
     Episode,
@@ -21,6 +23,8 @@ from memories.models import (
     FactEvidence,
     IdempotencyRecord,
     Operator,
+    PrivacyCase,
+    PrivacyExport,
     ProfileRevision,
     ProfileSection,
     ReviewItem,
@@ -181,6 +185,26 @@ def poor_episode(of: Session, summary: str = "The user asked a question", **over
     given = {"status": "pending", "quality": 0.3, "flaws": ["boilerplate"], **over}
     row = episode(of, summary, **given)
     return review_item(None, episode=row, kind="poor_episode", reason="poor_quality")
+
+
+def privacy_case(person: EndUser, **over: Any) -> PrivacyCase:
+    """Received a moment ago, or in the state that is named, with what the state needs."""
+    state = over.get("state", CaseState.RECEIVED)
+    subject = conf.digest_of_person(person.tenant_id, person.external_id)
+    values = {"type": CaseType.ERASURE, "opened_kind": "key", "opened_by": "k", "subject": subject}
+    times = {"received_at": NOW, "due_at": NOW + timedelta(days=30), "created_at": NOW}
+    if state not in (CaseState.RECEIVED, CaseState.REFUSED):
+        values |= {"verified_how": "signed_in", "verified_kind": "operator", "verified_by": "1"}
+        times["verified_at"] = NOW
+    if state not in (CaseState.RECEIVED, CaseState.REFUSED, CaseState.VERIFIED, CaseState.SCOPED, CaseState.ON_HOLD):
+        values |= {"approved_kind": "operator", "approved_by": "2"}
+        times["approved_at"] = NOW
+    return PrivacyCase.objects.create(tenant=person.tenant, end_user=person, **{**values, **times, **over})
+
+
+def privacy_export(of: PrivacyCase, **over: Any) -> PrivacyExport:
+    values = {"profile": CaseType.ACCESS, "state": "ready", "content": b"PK", "size": 2, "created_at": NOW}
+    return PrivacyExport.objects.create(case=of, **{**values, **over})
 
 
 def saved_filter(of: Operator, **over: Any) -> SavedFilter:

@@ -25,6 +25,7 @@ from memories.conf.endpoints import (
 )
 from memories.conf.kinds import CATEGORIES, Group, Kind, Number, shown
 from memories.conf.numbers import FADING, NUMBERS, OF_THE_ENVIRONMENT, own_numbers, unusable_numbers
+from memories.conf.pepper import digest, digest_of_person
 from memories.conf.table import HALF_LIVES, Rules
 from memories.conf.together import contradictions, surprises
 
@@ -51,6 +52,8 @@ __all__ = [
     "RerankConfig",
     "Rules",
     "contradictions",
+    "digest",
+    "digest_of_person",
     "embeddings",
     "hub_rules",
     "llm",

@@ -59,6 +59,8 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.FactRefusal": Way.OWN_RULE,
     "memories.IdempotencyRecord": Way.OWN_RULE,
     "memories.PersonMerge": Way.STAYS,
+    "memories.PrivacyCase": Way.STAYS,
+    "memories.PrivacyExport": Way.HANGS,
 }
 # Copies of the person's id, and what each follows.
 WITH_SESSION = {

@@ -4,6 +4,18 @@ from memories.models.actors import ActorKind
 from memories.models.api_keys import APIKey, Scope
 from memories.models.audit import AuditEvent
 from memories.models.batches import Batch, BatchEntry
+from memories.models.case_exports import ExportState, PrivacyExport
+from memories.models.cases import (
+    CLOSED,
+    EXPORTING,
+    RESTRICTING,
+    Asker,
+    CaseState,
+    CaseType,
+    IdentityCheck,
+    PrivacyCase,
+    RefusalGround,
+)
 from memories.models.conversations import Role, Session, SessionQueue, Turn
 from memories.models.embeddings import EmbeddingSpace, EpisodeVector, FactVector, TurnVector
 from memories.models.episodes import Episode, EpisodeQuerySet, EpisodeStatus
@@ -37,15 +49,22 @@ from memories.models.spending import (
 )
 from memories.models.tenants import Tenant
 from memories.models.throttles import ThrottleCounter
+from memories.models.tombstones import ReturnPolicy, Tombstone
 from memories.models.workers import EndpointState, WorkerHeartbeat, WorkerKind
 from memories.models.working_memory import WorkingMemory
 
 __all__ = [
+    "CLOSED",
+    "EXPORTING",
+    "RESTRICTING",
     "APIKey",
     "ActorKind",
+    "Asker",
     "AuditEvent",
     "Batch",
     "BatchEntry",
+    "CaseState",
+    "CaseType",
     "Category",
     "DecayPass",
     "EmbeddingSpace",
@@ -55,6 +74,7 @@ __all__ = [
     "EpisodeQuerySet",
     "EpisodeStatus",
     "EpisodeVector",
+    "ExportState",
     "ExtractionRun",
     "Fact",
     "FactEvidence",
@@ -65,6 +85,7 @@ __all__ = [
     "FactRevision",
     "FactVector",
     "IdempotencyRecord",
+    "IdentityCheck",
     "Language",
     "MemoryScope",
     "MemoryType",
@@ -72,9 +93,13 @@ __all__ = [
     "ModelUse",
     "Operator",
     "PersonMerge",
+    "PrivacyCase",
+    "PrivacyExport",
     "ProfileRevision",
     "ProfileSection",
+    "RefusalGround",
     "RelationType",
+    "ReturnPolicy",
     "ReviewItem",
     "Role",
     "SavedFilter",
@@ -86,6 +111,7 @@ __all__ = [
     "Status",
     "Tenant",
     "ThrottleCounter",
+    "Tombstone",
     "Trust",
     "Turn",
     "TurnVector",

@@ -16,6 +16,7 @@ class AuditEvent(models.Model):
     object_type = models.CharField(max_length=40)
     object_id = models.UUIDField()
     request_id = models.CharField(max_length=64, blank=True)
+    case_uuid = models.UUIDField(null=True, help_text="The privacy case that it belongs to.")
     counts = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField()
 
@@ -28,6 +29,10 @@ class AuditEvent(models.Model):
             models.Index(fields=["tenant_uuid", "-id"], name="audit_of_tenant_idx"),
             # Serves "what happened to this object".
             models.Index(fields=["object_id", "-id"], name="audit_of_object_idx"),
+            # Serves the trail of a privacy case.
+            models.Index(
+                fields=["case_uuid", "-id"], name="audit_of_case_idx", condition=models.Q(case_uuid__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:

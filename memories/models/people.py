@@ -47,6 +47,9 @@ class EndUser(models.Model):
         editable=False,
         help_text="Raised by an erasure and by a merge: work begun under an older one is thrown away.",
     )
+    erased_before = models.BooleanField(
+        default=False, editable=False, help_text="Somebody of this id was erased before: this is a new person."
+    )
     merged_into = models.ForeignKey(
         "self",
         null=True,

@@ -1,0 +1,115 @@
+"""Everything the hub raises on purpose.
+
+MemoryHubError                     code, HTTP status, retryable; the message is the class docstring
+├── InvalidInput            400    with the place (`pointer`) of each fault
+├── NotFound                404
+├── Conflict                409
+│   ├── OperatorWord        409
+│   ├── FactLocked          409    by a key; a change that lifts the lock is taken
+│   ├── ExternalIdReused    409
+│   ├── DuplicateFact       409
+│   ├── CapacityReached     409
+│   ├── IdempotencyKeyBusy  409    with Retry-After
+│   ├── ReembedRunning      409    another process builds a space
+│   └── DecayRunning        409    a pass of forgetting is under way
+├── PreconditionFailed      412
+├── MessageTooLarge         413
+├── IdempotencyKeyReused    422
+├── PersonRestricted        423
+├── Erased                  410    the person asked to be erased, and the tombstone refuses their id
+├── LeaseLost                      another worker took the batch over, or the person was erased
+├── ModelError                     a call to the language model failed
+│   ├── ModelUnavailable           network, reset, 5xx; retryable
+│   ├── ModelTimeout               the whole call took too long; retryable
+│   ├── ModelRateLimited           429; retryable, perhaps with retry_after
+│   ├── ModelRefused               the model or its filter declined
+│   ├── ModelAnswerInvalid         not the JSON that was asked for; retryable
+│   ├── ModelAnswerTruncated       stopped at its length limit; retryable
+│   └── ModelMisconfigured         key, model or address refused
+├── EmbeddingError                 texts could not be turned into vectors
+│   ├── EmbeddingUnavailable       network, reset, 5xx, 429; retryable, perhaps with retry_after
+│   ├── EmbeddingTimeout           the whole call took too long; retryable
+│   ├── EmbeddingAnswerInvalid     too few vectors, another dimension, not finite; retryable
+│   ├── EmbeddingRefused           these texts will never be taken
+│   └── EmbeddingMisconfigured     key, model or address refused, or the model is not installed
+├── RerankFailed                   the reranker raised, was too slow or gave no usable scores
+└── ReembedUnfinished              the texts could not all be embedded; to be run again
+"""
+
+from memories.exceptions.endpoints import (
+    DecayRunning,
+    EmbeddingAnswerInvalid,
+    EmbeddingError,
+    EmbeddingMisconfigured,
+    EmbeddingRefused,
+    EmbeddingTimeout,
+    EmbeddingUnavailable,
+    ModelAnswerInvalid,
+    ModelAnswerTruncated,
+    ModelError,
+    ModelMisconfigured,
+    ModelRateLimited,
+    ModelRefused,
+    ModelTimeout,
+    ModelUnavailable,
+    ReembedRunning,
+    ReembedUnfinished,
+    RerankFailed,
+)
+from memories.exceptions.requests import (
+    CapacityReached,
+    Conflict,
+    DuplicateFact,
+    Erased,
+    ExternalIdReused,
+    FactLocked,
+    Fault,
+    IdempotencyKeyBusy,
+    IdempotencyKeyReused,
+    InvalidInput,
+    LeaseLost,
+    MemoryHubError,
+    MessageTooLarge,
+    NotFound,
+    OperatorWord,
+    PersonRestricted,
+    PreconditionFailed,
+)
+
+__all__ = [
+    "CapacityReached",
+    "Conflict",
+    "DecayRunning",
+    "DuplicateFact",
+    "EmbeddingAnswerInvalid",
+    "EmbeddingError",
+    "EmbeddingMisconfigured",
+    "EmbeddingRefused",
+    "EmbeddingTimeout",
+    "EmbeddingUnavailable",
+    "Erased",
+    "ExternalIdReused",
+    "FactLocked",
+    "Fault",
+    "IdempotencyKeyBusy",
+    "IdempotencyKeyReused",
+    "InvalidInput",
+    "LeaseLost",
+    "MemoryHubError",
+    "MessageTooLarge",
+    "ModelAnswerInvalid",
+    "ModelAnswerTruncated",
+    "ModelError",
+    "ModelMisconfigured",
+    "ModelRateLimited",
+    "ModelRefused",
+    "ModelTimeout",
+    "ModelUnavailable",
+    "NotFound",
+    "OperatorWord",
+    "PersonRestricted",
+    "PreconditionFailed",
+    "ReembedRunning",
+    "ReembedUnfinished",
+    "RerankFailed",
+]

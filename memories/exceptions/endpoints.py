@@ -1,0 +1,137 @@
+"""What goes wrong at the endpoints of models and embeddings."""
+
+from typing import ClassVar
+
+from memories.exceptions.requests import Conflict, MemoryHubError
+
+
+class ModelError(MemoryHubError):
+    """The call to the language model failed."""
+
+    code = "model_error"
+    # Not about one batch: the endpoint would most likely fail the others as well.
+    endpoint_wide: ClassVar[bool] = False
+
+    def __init__(self, detail: str = "", *, retry_after: float | None = None) -> None:
+        super().__init__(detail)
+        self.retry_after = retry_after
+
+
+class ModelUnavailable(ModelError):
+    """The model endpoint could not be reached or answered with a server error."""
+
+    code = "model_unavailable"
+    endpoint_wide = True
+    retryable = True
+
+
+class ModelTimeout(ModelError):
+    """The model endpoint took longer than MEMORYHUB_LLM_TIMEOUT for one call."""
+
+    code = "model_timeout"
+    endpoint_wide = True
+    retryable = True
+
+
+class ModelRateLimited(ModelError):
+    """The model endpoint asked us to slow down."""
+
+    code = "model_rate_limited"
+    endpoint_wide = True
+    retryable = True
+
+
+class ModelRefused(ModelError):
+    """The model or its content filter declined to answer."""
+
+    code = "model_refused"
+
+
+class ModelAnswerInvalid(ModelError):
+    """The model's answer is not the JSON that was asked for."""
+
+    code = "model_answer_invalid"
+    retryable = True
+
+
+class ModelAnswerTruncated(ModelError):
+    """The model stopped at its length limit; the batch must become smaller."""
+
+    code = "model_answer_truncated"
+    retryable = True
+
+
+class ModelMisconfigured(ModelError):
+    """The model endpoint refused the key, the model's name or the address; check the settings."""
+
+    code = "model_misconfigured"
+    endpoint_wide = True
+
+
+class EmbeddingError(MemoryHubError):
+    """Texts could not be turned into vectors."""
+
+    code = "embedding_error"
+
+    def __init__(self, detail: str = "", *, retry_after: float | None = None) -> None:
+        super().__init__(detail)
+        self.retry_after = retry_after
+
+
+class EmbeddingUnavailable(EmbeddingError):
+    """The embedding endpoint could not be reached, answered with a server error or asked us to slow down."""
+
+    code = "embedding_unavailable"
+    retryable = True
+
+
+class EmbeddingTimeout(EmbeddingError):
+    """The embedding endpoint took longer than MEMORYHUB_EMBEDDING_TIMEOUT for one call."""
+
+    code = "embedding_timeout"
+    retryable = True
+
+
+class EmbeddingAnswerInvalid(EmbeddingError):
+    """The embedding endpoint's answer is not one usable vector per text."""
+
+    code = "embedding_answer_invalid"
+    retryable = True
+
+
+class EmbeddingRefused(EmbeddingError):
+    """The embedding endpoint will not take these texts."""
+
+    code = "embedding_refused"
+
+
+class EmbeddingMisconfigured(EmbeddingError):
+    """The embedding endpoint refused the key, the model's name or the address; check the settings."""
+
+    code = "embedding_misconfigured"
+
+
+class RerankFailed(MemoryHubError):
+    """The reranker gave no usable scores."""
+
+    code = "rerank_failed"
+    retryable = True
+
+
+class ReembedRunning(Conflict):
+    """Another process is changing the embedding model; wait for it, or end it: the next one goes on where it was."""
+
+    code = "reembed_running"
+
+
+class DecayRunning(Conflict):
+    """A pass of forgetting is under way for this tenant: wait until it is done."""
+
+    code = "decay_running"
+
+
+class ReembedUnfinished(MemoryHubError):
+    """Not every text could be embedded; what is done is kept, run the command again."""
+
+    code = "reembed_unfinished"
+    retryable = True
