@@ -1,6 +1,10 @@
 """What a browser may do with an answer, by its address: nothing but for pages (django-csp sends it)."""
 
+from functools import cache
+
+from csp.constants import HEADER
 from csp.middleware import CSPMiddleware, PolicyParts
+from csp.utils import build_policy
 from django.http import HttpRequest, HttpResponseBase
 
 SELF, NONE = "'self'", "'none'"
@@ -21,6 +25,10 @@ _ADMIN = {**_PAGE, "script-src": [SELF, "'unsafe-eval'"]}
 POLICIES = (("/admin/", _ADMIN), ("/api/docs/", _PAGE))
 
 
+# Most answers by far, and each stands before the reply of an agent: their policy is put into words once.
+DATA = "/api/v1/"
+
+
 class PolicyMiddleware(CSPMiddleware):
     """One policy a path; what is in no line of the table gets the strict one of the settings."""
 
@@ -31,6 +39,17 @@ class PolicyMiddleware(CSPMiddleware):
         if not report_only:
             parts.config = parts.config or policy_of(request.path_info)
         return parts
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        if not request.path_info.startswith(DATA):
+            return super().process_response(request, response)
+        response.headers[HEADER] = _strict()
+        return response
+
+
+@cache
+def _strict() -> str:
+    return build_policy()
 
 
 def policy_of(path: str) -> dict[str, list[str]] | None:

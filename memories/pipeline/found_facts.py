@@ -54,7 +54,7 @@ def rank(person: EndUser, facts: Sequence[Measured], question: Question, *, now:
         fact_units.units(person, facts, question.space),
         question.queries,
         confidence=[fact.confidence for fact in facts],
-        decay=[_decayed(fact, rules, day) for fact in facts],
+        decay=[decayed(fact, rules, day) for fact in facts],
         age_days=[(day - fact.last_confirmed_at) // DAY for fact in facts],
     )
     return [Ranked(facts[place.at], place) for place in places]
@@ -91,22 +91,18 @@ def shown(person: EndUser, ranked: Sequence[Ranked]) -> list[Finding]:
     ]
 
 
-def decayed(fact: Measured, *, rules: conf.Rules, now: datetime) -> float:
-    """What is left of its importance today, 0..1 (rules.md, 7.1)."""
-    return _decayed(fact, rules, today(now))
+def decayed(fact: Measured, rules: conf.Rules, day: datetime) -> float:
+    """What is left of its importance on that day, as today() gives it, 0..1 (rules.md, 7.1)."""
+    if fact.forget_at is None:
+        return fact.importance
+    last = max(fact.last_confirmed_at, fact.last_recalled_at or fact.last_confirmed_at)
+    return decay_score(Remembered(fact.importance, last, fact.mentions, fact.category), rules, now=day)
 
 
 def _measured(facts: FactQuerySet) -> list[Measured]:
     """In the binary format, for reading thousands of dates as text takes long."""
     statement, parameters = facts.order_by().values_list(*Measured._fields).query.sql_with_params()
     return [Measured(*row) for row in rows.fetched(statement, parameters)]
-
-
-def _decayed(fact: Measured, rules: conf.Rules, day: datetime) -> float:
-    if fact.forget_at is None:
-        return fact.importance
-    last = max(fact.last_confirmed_at, fact.last_recalled_at or fact.last_confirmed_at)
-    return decay_score(Remembered(fact.importance, last, fact.mentions, fact.category), rules, now=day)
 
 
 def _evidence(facts: Sequence[uuid.UUID]) -> dict[uuid.UUID, list[Evidence]]:

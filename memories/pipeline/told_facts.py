@@ -15,6 +15,7 @@ from memories.pipeline.fact_units import Measured
 from memories.pipeline.findings import FACT
 from memories.pipeline.found_facts import Ranked
 from memories.pipeline.lines import Line, fact_line
+from memories.pipeline.lone_units import today
 from memories.pipeline.served_facts import Asker, Served, Written
 
 STANDING = (Category.PREFERENCE, Category.CONSTRAINT)
@@ -59,7 +60,8 @@ def tell(
     chosen = sorted([*standing, *others[:limit]], key=lambda fact: fact in doubted)
     written = known or served_facts.written(person, chosen)
     scored = [(written[fact], ordered[fact]) for fact in chosen if fact in written]
-    lines = [_line(one, ranked, place, rules=rules, now=now) for place, (one, ranked) in enumerate(scored)]
+    day = today(now)
+    lines = [_line(one, ranked, place, rules=rules, day=day) for place, (one, ranked) in enumerate(scored)]
     first = stands - doubted
     number = sum(line.id in first for line in lines)
     return Told(lines[:number], lines[number:], others[limit:], [one.text.content for one, _ in scored])
@@ -96,12 +98,12 @@ def _standing(facts: Sequence[Served | Measured], rules: conf.Rules) -> list[uui
     return [fact.id for fact in first]
 
 
-def _line(written: Written, ranked: Ranked | None, place: int, *, rules: conf.Rules, now: datetime) -> Line:
+def _line(written: Written, ranked: Ranked | None, place: int, *, rules: conf.Rules, day: datetime) -> Line:
     """Without a question a fact is as good as it is sure."""
     if ranked:
         return fact_line(written.text, place=place, score=ranked.score, score_parts=ranked.parts)
     sure = written.fact.confidence
-    parts = {"confidence": sure, "decay": found_facts.decayed(written.fact, rules=rules, now=now)}
+    parts = {"confidence": sure, "decay": found_facts.decayed(written.fact, rules, day)}
     return fact_line(written.text, place=place, score=sure, score_parts=parts)
 
 
