@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument(
         "--size", choices=SIZES, default="full", help="quick: while working on it; smoke: that it runs, not how fast"
     )
-    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the page, when all rows are measured")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the page; what is not measured stays")
     given = parser.parse_args()
     unknown = set(given.rows) - set(ROWS)
     if unknown:
@@ -43,8 +43,9 @@ def main() -> None:
     say(report.table(figures))
     judged = [figure.verdict for figure in figures if figure.target]
     say(f"{sum(verdict != 'not met' for verdict in judged)} of {len(judged)} met; {on}.")
-    if given.write and not given.rows:
-        given.write.write_text(report.page(figures, day=date.today(), on=on), encoding="utf-8")
+    if given.write:
+        before = given.write.read_text(encoding="utf-8") if given.rows and given.write.exists() else ""
+        given.write.write_text(report.page(figures, day=date.today(), on=on, before=before), encoding="utf-8")
 
 
 def say(text: str) -> None:

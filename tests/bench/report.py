@@ -9,12 +9,13 @@ from pathlib import Path
 from tests.bench.figures import Figure
 
 HEADINGS = ("figure", "measured", "floor", "ratio", "reach", "beyond", "verdict")
+DAY = "day"
 PAGE = """# Benchmarks
 `make bench` measures, prints this table and writes this page. It starts a hub of its own as `manage.py up` does
 (without a model) and, on the same gunicorn settings and the same PostgreSQL, the floor: a bare Django REST framework
 view with one serializer and one INSERT, or 20 rows by an index. Clients are processes on the same machine, one open
 connection each. Where a floor is named, the ratio is judged, else the figure; each is the median of several turns, hub
-and floor by turns. `make bench ROWS="ingest context"` measures some rows.
+and floor by turns. `make bench ROWS="ingest context"` measures some rows anew and leaves the others with their day.
 
 People with thousands of turns have random unit vectors and real terms; questions are embedded by the local model. How
 soon a fact is told is measured on a second hub, whose model is on loopback and takes 50 ms. The first 20 of searches
@@ -30,7 +31,7 @@ after every fifth a context with its messages and a new question.
 The pages are those of the admin for an administrator, with 5,000 people, 100,000 facts and 33,000 turns
 (`manage.py seed_facts --talk`); the busy person has 500 facts and 2,000 turns.
 
-{day}, {machine}.
+{machine}.
 
 {table}
 """
@@ -44,14 +45,26 @@ def machine(server_version: str) -> str:
     )
 
 
-def page(figures: Iterable[Figure], *, day: date, on: str) -> str:
-    return PAGE.format(day=day.isoformat(), machine=on, table=table(figures))
+def page(figures: Iterable[Figure], *, day: date, on: str, before: str = "") -> str:
+    """The page; figures of the page `before` that were not measured now stay in their place, with their day."""
+    lines = {what: [what, *rest] for what, *rest in _lines_of(before)}
+    lines |= {figure.what: [*_cells(figure), day.isoformat()] for figure in figures}
+    return PAGE.format(machine=on, table=_aligned([[*HEADINGS, DAY], *lines.values()]))
 
 
 def table(figures: Iterable[Figure]) -> str:
     """The table in Markdown, columns aligned so that it reads in a terminal too."""
-    cells = [HEADINGS, *(_cells(figure) for figure in figures)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(HEADINGS))]
+    return _aligned([HEADINGS, *(_cells(figure) for figure in figures)])
+
+
+def _lines_of(page: str) -> list[list[str]]:
+    """The cells of a page's table, without its head."""
+    lines = [line for line in page.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line[1:-1].split("|")] for line in lines[2:]]
+
+
+def _aligned(cells: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
     ruled = [cells[0], ["-" * width for width in widths], *cells[1:]]
     return "\n".join(_line(line, widths) for line in ruled)
 

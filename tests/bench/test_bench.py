@@ -96,6 +96,19 @@ def test_the_page_names_the_kind_of_machine_and_the_day() -> None:
     assert "PostgreSQL 18.6" in page
 
 
+def test_what_is_not_measured_anew_keeps_its_line_and_its_day() -> None:
+    first = report.page([Figure("x", 1, "ms"), Figure("y", 9, "ms")], day=date(2026, 11, 3), on="a machine")
+    then = report.page(
+        [Figure("y", 5, "ms"), Figure("z", 7, "ms")], day=date(2026, 11, 9), on="a machine", before=first
+    )
+    told = [(line[1].strip(), line[2].strip(), line[-2].strip()) for line in map(_split, then.splitlines()[-3:])]
+    assert told == [("x", "1.00 ms", "2026-11-03"), ("y", "5.0 ms", "2026-11-09"), ("z", "7.0 ms", "2026-11-09")]
+
+
+def _split(line: str) -> list[str]:
+    return line.split("|")
+
+
 def test_the_bench_runs() -> None:
     # Without the rows that take half a minute or more by themselves.
     names = [name for name in rows.ROWS if name not in {"exact", "decay", "long_session"}]
