@@ -18,6 +18,7 @@ from memories.curation.people_errors import PersonExists, PersonMerged
 from memories.curation.scrubbing import person_without_secrets
 from memories.exceptions import InvalidInput, NotFound, PersonRestricted, PreconditionFailed
 from memories.models import EndUser, Fact, PersonMerge, Tenant
+from memories.pipeline import newcomers
 
 LONGEST_ID = 255
 # What may be said of a person besides the ids.
@@ -26,10 +27,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def person_for_writing(*, tenant: Tenant, user_id: str, now: datetime) -> EndUser:
-    """The person whom the caller calls so, made on first sight. Errors: PersonRestricted."""
-    named, _made = EndUser.objects.get_or_create(
-        tenant=tenant, external_id=user_id, defaults={"created_at": now, "last_seen_at": now}
-    )
+    """The person whom the caller calls so, made on first sight. Errors: PersonRestricted, Erased."""
+    named, _made = newcomers.find_or_make(tenant=tenant, user_id=user_id, now=now)
     person = named.merged_into or named
     person.tenant = tenant
     if person.restricted_at:
@@ -71,7 +70,7 @@ def add_person(
 ) -> EndUser:
     """A person whom no turn has made yet, with fields of their record, without secrets.
 
-    Errors: InvalidInput (the id), PersonExists.
+    Errors: InvalidInput (the id), PersonExists, Erased.
     """
     check_id(external_id)
     given = person_without_secrets(record or {})
@@ -79,6 +78,7 @@ def add_person(
     try:
         with transaction.atomic():
             person.save(force_insert=True)
+            newcomers.meet(person, now=now)
             audit.record(actor=actor, verb="add", target=person, object_id=person.pk, tenant=tenant, now=now)
     except IntegrityError as error:
         # Only end_user_once_per_tenant can fail here.
@@ -93,7 +93,7 @@ def change_external_id(*, end_user: EndUser, external_id: str, keeps_old: bool, 
     person, and facts that were for the old id alone are for the new one. An id that leads here already can be taken.
 
     Errors: InvalidInput, PersonExists, PreconditionFailed (another id by now), PersonRestricted, PersonMerged,
-    NotFound.
+    NotFound, Erased (the new id is of somebody who was).
     """
     check_id(external_id)
     old = end_user.external_id
@@ -106,6 +106,7 @@ def change_external_id(*, end_user: EndUser, external_id: str, keeps_old: bool, 
             _free(external_id, person)
             person.external_id = external_id
             person.save(update_fields=["external_id"])
+            newcomers.meet(person, now=now)
             if keeps_old:
                 EndUser.objects.create(
                     tenant=person.tenant, external_id=old, merged_into=person, created_at=now, last_seen_at=now

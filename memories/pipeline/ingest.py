@@ -11,10 +11,10 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from memories import conf
-from memories.exceptions import ExternalIdReused, Fault, PersonRestricted
+from memories.exceptions import Erased, ExternalIdReused, Fault, PersonRestricted
 from memories.llm import tokens
 from memories.models import EndUser, Role, Session, SessionQueue, Tenant, Turn, WorkingMemory
-from memories.pipeline import debounce, presence, redaction, working_memory
+from memories.pipeline import debounce, newcomers, presence, redaction, working_memory
 from memories.pipeline.closing import locked_queue, save_locked
 from memories.pipeline.debounce import ExtractionStatus
 from memories.scoring import terms
@@ -110,7 +110,7 @@ def store_turns(
 
     `key_id` is of the API key that posted them.
 
-    Errors, with nothing stored: PersonRestricted; ExternalIdReused when an external_id comes with other content.
+    Errors, with nothing stored: PersonRestricted; Erased; ExternalIdReused when an external_id comes with other content.
     """
     conversation = Conversation(user_id, session_id, agent_id, messages, flush)
     # Read before the lock: that of a long text takes longer than storing it.
@@ -136,7 +136,7 @@ def store_conversations(
         for index in sorted(range(len(conversations)), key=lambda index: conversations[index].key):
             try:
                 receipts[index] = _store(tenant, conversations[index], readings[index])
-            except (ExternalIdReused, PersonRestricted) as error:
+            except (Erased, ExternalIdReused, PersonRestricted) as error:
                 fault = Fault(f"/conversations/{index}", error.code, error.detail)
                 raise type(error)(faults=[fault]) from error
         _note_all_seen(receipts.values())
@@ -205,9 +205,7 @@ def _capturing_queue(tenant: Tenant, user_id: str, agent_id: str, session_id: st
 def _make_session(tenant: Tenant, *, user_id: str, session_id: str, agent_id: str) -> bool:
     """Make person, session and queue row where missing; two at once both find one row. False: capture is off."""
     now = Tenant.objects.annotate(clock=Now()).values_list("clock", flat=True).get(pk=tenant.pk)
-    named, is_new = EndUser.objects.get_or_create(
-        tenant=tenant, external_id=user_id, defaults={"created_at": now, "last_seen_at": now}
-    )
+    named, is_new = newcomers.find_or_make(tenant=tenant, user_id=user_id, now=now)
     # Nobody else sees one that was made just now.
     person = named if is_new else presence.hold(named)
     if person is None:

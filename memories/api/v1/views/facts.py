@@ -71,7 +71,7 @@ class FactsView(FactEndpoint):
         request=NewFactSerializer,
         parameters=[etag(201)],
         answers={201: FactSerializer},
-        problems=(409, 423),
+        problems=(409, 410, 423),
         idempotent=True,
     )
     def post(self, request: Request) -> Response:

@@ -49,7 +49,7 @@ class MemoryView(Endpoint):
         request=NamedDocumentSerializer,
         parameters=[PersonParameter],
         answers={200: DocumentSerializer},
-        problems=(409, 423),
+        problems=(409, 410, 423),
     )
     def put(self, request: Request) -> Response:
         given = self.body(NamedDocumentSerializer)

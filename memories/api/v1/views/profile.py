@@ -35,7 +35,7 @@ class ProfileSectionView(Endpoint):
         request=SummarySerializer,
         parameters=[section_of_path()],
         answers={200: ProfileSerializer},
-        problems=(404, 409, 423),
+        problems=(404, 409, 410, 423),
     )
     def put(self, request: Request, section: str) -> Response:
         if section not in Section.values:

@@ -25,7 +25,7 @@ class TurnsView(Endpoint):
         scope=Scope.INGEST,
         request=TurnsSerializer,
         answers={202: ReceiptSerializer},
-        problems=(409, 423),
+        problems=(409, 410, 423),
         idempotent=True,
     )
     def post(self, request: Request) -> Response:
@@ -52,7 +52,7 @@ class BulkTurnsView(Endpoint):
         scope=Scope.INGEST,
         request=BulkSerializer,
         answers={202: ReceiptsSerializer},
-        problems=(409, 423),
+        problems=(409, 410, 423),
         idempotent=True,
     )
     def post(self, request: Request) -> Response:
