@@ -1,6 +1,8 @@
 """System checks: settings that contradict each other stop the start with an id and what to do."""
 
+import os
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -115,3 +117,13 @@ def identity_provider_is_complete(**_: Any) -> list[CheckMessage]:
     hint = "Set MEMORYHUB_OIDC_URL (with https), MEMORYHUB_OIDC_CLIENT_ID and MEMORYHUB_OIDC_CLIENT_SECRET, or none."
     problem = "The identity provider is only half configured."
     return [Error(problem, hint=hint, id="memories.E011")] if any(given) else []
+
+
+@register()
+def ledger_is_writable(**_: Any) -> list[CheckMessage]:
+    """Without it no erasure begins: found at the start, not on the last day of a case."""
+    path = Path(settings.MEMORYHUB_ERASURE_LEDGER)
+    if os.access(path, os.W_OK) if path.is_file() else not path.exists() and os.access(path.parent, os.W_OK | os.X_OK):
+        return []
+    hint = "Set MEMORYHUB_ERASURE_LEDGER to a file in a folder that the hub may write to, apart from the database."
+    return [Error("The erasure ledger cannot be written.", hint=hint, id="memories.E012")]

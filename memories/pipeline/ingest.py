@@ -110,7 +110,7 @@ def store_turns(
 
     `key_id` is of the API key that posted them.
 
-    Errors, with nothing stored: PersonRestricted; Erased; ExternalIdReused when an external_id comes with other content.
+    Errors, with nothing stored: PersonRestricted; Erased; ExternalIdReused when an external_id has other content.
     """
     conversation = Conversation(user_id, session_id, agent_id, messages, flush)
     # Read before the lock: that of a long text takes longer than storing it.

@@ -13,7 +13,7 @@ from memories.exceptions import Erased
 from memories.models import ActorKind, EndUser, ReturnPolicy, Tenant, Tombstone
 from memories.models.ids import new_id
 from memories.pipeline import ingest, newcomers
-from memories.pipeline.ingest import Conversation, Message
+from memories.pipeline.ingest import Message
 from tests import factories
 from tests.api.client import HubClient
 from tests.database import PATIENCE, at_once, blocked, elsewhere, held, statements

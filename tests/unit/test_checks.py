@@ -5,6 +5,7 @@ import re
 import secrets
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -154,3 +155,10 @@ def test_an_identity_provider_that_cannot_be_asked(
     for name, value in given.items():
         monkeypatch.setattr(settings, name, value)
     assert [message.id for message in run_checks() if message.id == "memories.E011"] == ["memories.E011"] * (not is_fit)
+
+
+@pytest.mark.parametrize(("path", "refused"), [("erasures.jsonl", False), (".", True), ("away/erasures.jsonl", True)])
+def test_the_ledger_is_writable(path: str, refused: bool, settings: Any, tmp_path: Path) -> None:
+    settings.MEMORYHUB_ERASURE_LEDGER = str(tmp_path / path)
+    assert found() == ([(Error, "memories.E012")] if refused else [])
+    assert list(tmp_path.iterdir()) == []
