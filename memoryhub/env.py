@@ -8,6 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
+WINDOW = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d")
 PERIODS = {"s": 1, "min": 60, "hour": 3_600, "day": 86_400}
 
 
@@ -89,6 +90,14 @@ def rate(name: str) -> tuple[int, int] | None:
     if not found or int(found[1]) < 1:
         raise _refused(name, raw, "requests per s, min, hour or day, e.g. 600/min")
     return int(found[1]), PERIODS[found[2]]
+
+
+def window(name: str) -> str:
+    """Hours of a day as HH:MM-HH:MM, over midnight when it ends before it begins; "" when unset or blank."""
+    raw = text(name)
+    if raw and not WINDOW.fullmatch(raw):
+        raise _refused(name, raw, "hours in UTC, e.g. 02:00-04:30")
+    return raw
 
 
 def _refused(name: str, value: str, allowed: str) -> ImproperlyConfigured:

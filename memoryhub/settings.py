@@ -69,6 +69,10 @@ SECRET_KEY = _secret("MEMORYHUB_SECRET_KEY", "secret_key")
 # Never the secret key: that may be changed, and this one never, or erased people are no longer recognised.
 MEMORYHUB_PEPPER = _secret("MEMORYHUB_PEPPER", "pepper")
 MEMORYHUB_ERASURE_LEDGER = env.text("MEMORYHUB_ERASURE_LEDGER", str(HOME / "erasures.jsonl"))
+# For receipts: how long backups of the database are kept; 0: not known.
+MEMORYHUB_BACKUP_DAYS = env.integer("MEMORYHUB_BACKUP_DAYS", 0, low=1, high=3_650)
+# When tables may be locked to take erased texts off the disk; "": never.
+MEMORYHUB_REWRITE_WINDOW = env.window("MEMORYHUB_REWRITE_WINDOW")
 PORT = env.integer("MEMORYHUB_PORT", 8000, low=1, high=65535)
 PUBLIC_URL = env.text("MEMORYHUB_PUBLIC_URL", f"http://127.0.0.1:{PORT}").rstrip("/")
 PUBLIC_HOST = urlsplit(PUBLIC_URL).hostname or "127.0.0.1"

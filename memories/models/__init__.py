@@ -40,6 +40,7 @@ from memories.models.profile import ProfileSection, Section
 from memories.models.refusals import FactRefusal
 from memories.models.review import ReviewItem
 from memories.models.revisions import FactRevision, ProfileRevision
+from memories.models.rewrites import TableRewrite
 from memories.models.runs import ExtractionRun
 from memories.models.saved_filters import (
     SavedFilter,
@@ -109,6 +110,7 @@ __all__ = [
     "SessionQueue",
     "Source",
     "Status",
+    "TableRewrite",
     "Tenant",
     "ThrottleCounter",
     "Tombstone",

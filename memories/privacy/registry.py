@@ -151,6 +151,7 @@ WAIVERS = (
     Waiver("memories.EmbeddingSpace", "names a model; counts, times and codes"),
     Waiver("memories.EndpointState", "counts, times and the id of a session"),
     Waiver("memories.ThrottleCounter", "counts the requests of an application's key"),
+    Waiver("memories.TableRewrite", "names of tables, and times"),
     Waiver("memories.WorkerHeartbeat", "host names and process ids"),
     Waiver("auth.Group", "staff roles"),
     Waiver("auth.Permission", "part of the program"),
