@@ -14,6 +14,7 @@ from memories.models.cases import (
     CaseType,
     IdentityCheck,
     PrivacyCase,
+    PrivacyCaseQuerySet,
     RefusalGround,
 )
 from memories.models.conversations import Role, Session, SessionQueue, Turn
@@ -95,6 +96,7 @@ __all__ = [
     "Operator",
     "PersonMerge",
     "PrivacyCase",
+    "PrivacyCaseQuerySet",
     "PrivacyExport",
     "ProfileRevision",
     "ProfileSection",

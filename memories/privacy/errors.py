@@ -1,0 +1,58 @@
+"""What keeps a privacy case from a step, as leaves of the tree of `memories.exceptions` below Conflict (409)."""
+
+from memories.exceptions import Conflict
+
+
+class CaseClosed(Conflict):
+    """The case is completed or refused: nothing more happens in it. Open another one."""
+
+    code = "case_closed"
+
+
+class CaseUnverified(Conflict):
+    """Nobody has made sure who asks: check the identity first."""
+
+    code = "case_unverified"
+
+
+class CaseHeld(Conflict):
+    """The case is on hold: release it first."""
+
+    code = "case_held"
+
+
+class CaseBegun(Conflict):
+    """The run has begun and cannot be called off: let it come to its end."""
+
+    code = "case_begun"
+
+
+class CaseState(Conflict):
+    """This is not the case's next step: look at what can be done now."""
+
+    code = "case_state"
+
+
+class CaseType(Conflict):
+    """A case of this type has no such step."""
+
+    code = "case_type"
+
+
+class CaseExtended(Conflict):
+    """The case was extended before, and can be only once."""
+
+    code = "case_extended"
+
+
+class CaseSamePerson(Conflict):
+    """An erasure takes two people: somebody else has to approve it than who opened it or, of a key's case, checked the
+    identity."""
+
+    code = "case_same_person"
+
+
+class CaseNeedsOperator(Conflict):
+    """A key can open a case and read it: all other steps take an operator."""
+
+    code = "case_needs_operator"
