@@ -1,17 +1,16 @@
 """The way of a privacy case: its steps, who may, what they leave behind."""
 
-from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from django_q.models import OrmQ
 
-from memories import conf
+from memories import conf, curation
 from memories.audit import Actor
-from memories.exceptions import InvalidInput, NotFound, PreconditionFailed
-from memories.models import ActorKind, AuditEvent, EndUser, PrivacyCase
+from memories.exceptions import InvalidInput, NotFound, PersonRestricted, PreconditionFailed
+from memories.models import ActorKind, AuditEvent, CaseType, EndUser, PersonMerge, PrivacyCase
 from memories.privacy import cases, errors
 from tests import factories
 from tests.factories import COMMAND, NOW
@@ -89,3 +88,389 @@ def test_every_step_is_in_the_trail_of_the_case_without_content(person: EndUser)
     }
     assert SECRET not in str([vars(event) for event in events])
     assert SECRET in str(vars(PrivacyCase.objects.get()))
+
+
+class TestOpening:
+    def test_a_month_from_the_receipt(self, person: EndUser) -> None:
+        received = NOW - timedelta(days=20)
+        case = opened(person, received_at=received)
+        assert (case.received_at, case.due_at) == (received, datetime(2026, 11, 14, 9, 12, tzinfo=UTC))
+        assert opened(person).received_at == NOW
+
+    @pytest.mark.parametrize(
+        ("over", "pointer"),
+        [
+            ({"received_at": NOW + timedelta(seconds=1)}, "received_at"),
+            ({"received_at": NOW - timedelta(days=367)}, "received_at"),
+            ({"kind": "forgetting"}, "type"),
+            ({"asked_by": "a neighbour"}, "asked_by"),
+            ({"channel": "x" * 41}, "channel"),
+            ({"reference": "x" * 256}, "reference"),
+            ({"reference": "\0"}, "reference"),
+        ],
+    )
+    def test_what_is_not_taken(self, person: EndUser, over: dict[str, Any], pointer: str) -> None:
+        with pytest.raises(InvalidInput) as refused:
+            opened(person, **over)
+        assert [fault.pointer for fault in refused.value.faults] == [pointer]
+        assert not PrivacyCase.objects.exists()
+        assert not AuditEvent.objects.exists()
+
+    @pytest.mark.parametrize("received", [NOW, NOW - timedelta(days=366)])
+    def test_the_ends_of_the_year(self, person: EndUser, received: datetime) -> None:
+        assert opened(person, received_at=received).received_at == received
+
+    def test_of_an_unknown_person_or_another_tenants(self, person: EndUser) -> None:
+        with pytest.raises(NotFound):
+            opened(person, user_id="anna-2")
+        with pytest.raises(NotFound):
+            opened(person, tenant=factories.tenant())
+
+    def test_it_restricts_nobody(self, person: EndUser) -> None:
+        opened(person)
+        assert not restricted(person)
+
+
+class TestKeys:
+    """A key opens a case and takes no other step."""
+
+    STEPS: dict[str, dict[str, Any]] = {
+        "verify_identity": {"how": "signed_in"},
+        "scope_case": {"policy": "flag"},
+        "approve_case": {"typed_id": "anna-1"},
+        "run_case": {},
+        "complete_case": {"outcome": "x", "told": ""},
+        "hold_case": {"reason": "x", "review_on": LATER.date()},
+        "release_case": {},
+        "extend_case": {"months": 1, "reason": "x", "notice_on": LATER.date()},
+        "tell_recipients": {"told": "x"},
+        "refuse_case": {"ground": "claims", "reason": "x"},
+    }
+
+    def test_all_verbs_are_here(self) -> None:
+        assert {*self.STEPS, "open_case"} == {name for name in cases.__all__ if name.split("_")[0] in [*cases.Verb]}
+
+    @pytest.mark.parametrize("name", STEPS)
+    def test_none_is_a_keys(self, person: EndUser, name: str) -> None:
+        case = opened(person, actor=KEY)
+        with pytest.raises(errors.CaseNeedsOperator):
+            getattr(cases, name)(**seen(case, actor=KEY), **self.STEPS[name])
+        case.refresh_from_db()
+        assert (case.state, case.version) == ("received", 1)
+
+    @pytest.mark.parametrize("name", STEPS)
+    def test_each_minds_the_version_before_the_state(self, person: EndUser, name: str) -> None:
+        case = opened(person)
+        with pytest.raises(PreconditionFailed):
+            getattr(cases, name)(**{**seen(case), "expected_version": 2}, **self.STEPS[name])
+
+    @pytest.mark.parametrize("name", STEPS)
+    def test_of_a_case_that_is_not_there(self, person: EndUser, name: str) -> None:
+        with pytest.raises(NotFound):
+            getattr(cases, name)(**{**seen(opened(person)), "case_id": uuid4()}, **self.STEPS[name])
+
+    @pytest.mark.parametrize("name", STEPS)
+    def test_each_minds_the_table(self, person: EndUser, name: str) -> None:
+        case = factories.privacy_case(person, type="restriction", state="refused")
+        with pytest.raises((errors.CaseClosed, errors.CaseType)):
+            getattr(cases, name)(**seen(case), **self.STEPS[name])
+        assert not AuditEvent.objects.exists()
+
+
+class TestApproval:
+    def test_takes_another_than_who_opened_it(self, person: EndUser) -> None:
+        case = scoped(person)
+        with pytest.raises(errors.CaseSamePerson):
+            cases.approve_case(typed_id="anna-1", **seen(case, actor=FIRST))
+        assert cases.approve_case(typed_id="anna-1", **seen(case, actor=SECOND)).state == "approved"
+
+    @pytest.mark.parametrize("opener", [KEY, COMMAND])
+    def test_of_a_keys_or_commands_case_another_than_who_checked(self, person: EndUser, opener: Actor) -> None:
+        case = scoped(person, actor=opener)
+        with pytest.raises(errors.CaseSamePerson):
+            cases.approve_case(typed_id="anna-1", **seen(case, actor=FIRST))
+        assert cases.approve_case(typed_id="anna-1", **seen(case, actor=SECOND)).state == "approved"
+
+    def test_who_checked_may_when_somebody_else_opened_it(self, person: EndUser) -> None:
+        case = cases.verify_identity(how="document", **seen(opened(person), actor=SECOND))
+        case = cases.scope_case(policy="flag", **seen(case, actor=SECOND))
+        assert cases.approve_case(typed_id="anna-1", **seen(case, actor=SECOND)).state == "approved"
+
+    @pytest.mark.parametrize("typed", ["", "anna-2", "ANNA-1", " anna-1"])
+    def test_takes_the_id_typed(self, person: EndUser, typed: str) -> None:
+        case = scoped(person)
+        with pytest.raises(InvalidInput) as refused:
+            cases.approve_case(typed_id=typed, **seen(case, actor=SECOND))
+        assert refused.value.faults[0].pointer == "typed_id"
+        assert "anna" not in str(vars(refused.value))
+        assert woken() == []
+
+    def test_a_command_goes_alone(self, person: EndUser) -> None:
+        case = opened(person, actor=COMMAND)
+        case = cases.verify_identity(how="shell", **seen(case, actor=COMMAND))
+        case = cases.scope_case(policy="flag", **seen(case, actor=COMMAND))
+        case = cases.approve_case(typed_id="", **seen(case, actor=COMMAND))
+        assert (case.state, case.approved_kind) == ("approved", "command")
+        assert len(woken()) == 1
+
+
+class TestRunning:
+    @pytest.mark.parametrize("kind", ["access", "portability"])
+    @pytest.mark.parametrize("made", [verified, scoped])
+    def test_an_export_runs_without_a_second_person(self, person: EndUser, kind: str, made: Any) -> None:
+        case = cases.run_case(**seen(made(person, kind)))
+        assert (case.state, case.approved_at) == ("running", None)
+        assert woken() == [("memories.tasks.run_case", (str(case.pk),))]
+
+    @pytest.mark.parametrize(("kind", "state"), [("erasure", "approved"), ("access", "running")])
+    def test_what_failed_goes_on(self, person: EndUser, kind: str, state: str) -> None:
+        over = {"failure": "hits", "attempts": 5, "step": "deleting", "counts": {"memories.Turn": 3}}
+        case = factories.privacy_case(person, type=kind, state="failed", **over)
+        case = cases.run_case(**seen(case))
+        assert (case.state, case.failure, case.attempts) == (state, "", 0)
+        assert (case.step, case.counts) == ("deleting", {"memories.Turn": 3})
+        assert len(woken()) == 1
+
+
+class TestHolding:
+    @pytest.mark.parametrize("made", [opened, verified, scoped, approved])
+    def test_it_goes_on_where_it_was(self, person: EndUser, made: Any) -> None:
+        case = made(person)
+        before, waiting = case.state, len(woken())
+        case = cases.hold_case(reason="A suit", review_on=LATER.date(), **seen(case))
+        assert (case.state, case.held_from, case.held_at) == ("on_hold", before, LATER)
+        assert restricted(person) == (before != "received")
+        case = cases.release_case(**seen(case))
+        assert (case.state, case.held_from) == (before, "")
+        # An approved one runs at once; none before.
+        assert len(woken()) - waiting == (before == "approved")
+
+    @pytest.mark.parametrize(
+        ("over", "pointer"), [({"reason": "  "}, "reason"), ({"review_on": NOW.date()}, "review_on")]
+    )
+    def test_takes_a_reason_and_a_day_to_come(self, person: EndUser, over: dict[str, Any], pointer: str) -> None:
+        given = {"reason": "A suit", "review_on": LATER.date(), **over}
+        with pytest.raises(InvalidInput) as refused:
+            cases.hold_case(**given, **seen(opened(person)))
+        assert refused.value.faults[0].pointer == pointer
+
+
+class TestExtension:
+    @pytest.mark.parametrize(("months", "due"), [(1, NOW.replace(month=1, year=2027)), (2, NOW.replace(2027, 2))])
+    def test_moves_the_date(self, person: EndUser, months: int, due: datetime) -> None:
+        case = opened(person)
+        case = cases.extend_case(months=months, reason="Many", notice_on=LATER.date(), **seen(case))
+        assert (case.due_at, case.extended_at, case.state) == (due, LATER, "received")
+        with pytest.raises(errors.CaseExtended):
+            cases.extend_case(months=1, reason="Many", notice_on=LATER.date(), **seen(case))
+
+    @pytest.mark.parametrize(
+        ("over", "pointer"),
+        [
+            ({"months": 0}, "months"),
+            ({"months": 3}, "months"),
+            ({"reason": ""}, "reason"),
+            ({"reason": "x" * 2001}, "reason"),
+            # Not told yet; told before it came; told too late.
+            ({"notice_on": (LATER + timedelta(days=1)).date()}, "notice_on"),
+            ({"notice_on": (NOW - timedelta(days=1)).date()}, "notice_on"),
+            ({"notice_on": datetime(2026, 12, 4).date(), "now": datetime(2026, 12, 9, tzinfo=UTC)}, "notice_on"),
+        ],
+    )
+    def test_what_is_not_taken(self, person: EndUser, over: dict[str, Any], pointer: str) -> None:
+        given = {"months": 1, "reason": "Many", "notice_on": LATER.date(), **seen(opened(person)), **over}
+        with pytest.raises(InvalidInput) as refused:
+            cases.extend_case(**given)
+        assert refused.value.faults[0].pointer == pointer
+
+    def test_may_be_noted_later_than_it_was_told(self, person: EndUser) -> None:
+        given: dict[str, Any] = {"months": 1, "reason": "Many", "notice_on": datetime(2026, 12, 3).date()}
+        case = cases.extend_case(**given, **seen(opened(person), now=datetime(2026, 12, 9, tzinfo=UTC)))
+        assert case.extended_at
+
+
+class TestEnds:
+    @pytest.mark.parametrize("kind", ["rectification", "restriction"])
+    def test_completed_by_hand(self, person: EndUser, kind: str) -> None:
+        case = cases.complete_case(outcome="The address", told="The bank", **seen(verified(person, kind)))
+        assert (case.state, case.completed_at, case.outcome, case.told) == (
+            "completed",
+            LATER,
+            "The address",
+            "The bank",
+        )
+
+    def test_recipients_who_were_told_before_stay(self, person: EndUser) -> None:
+        case = cases.tell_recipients(told="The bank", **seen(verified(person, "restriction")))
+        assert cases.complete_case(outcome="Done", told="", **seen(case)).told == "The bank"
+
+    def test_takes_an_outcome(self, person: EndUser) -> None:
+        with pytest.raises(InvalidInput):
+            cases.complete_case(outcome=" ", told="", **seen(verified(person, "restriction")))
+
+    @pytest.mark.parametrize(
+        ("over", "pointer"), [({"ground": "mood"}, "ground"), ({"ground": ""}, "ground"), ({"reason": ""}, "reason")]
+    )
+    def test_a_refusal_takes_ground_and_reason(self, person: EndUser, over: dict[str, Any], pointer: str) -> None:
+        with pytest.raises(InvalidInput) as refused:
+            cases.refuse_case(**{"ground": "claims", "reason": "A suit", **over}, **seen(opened(person)))
+        assert refused.value.faults[0].pointer == pointer
+
+    def test_refused_while_it_is_held(self, person: EndUser) -> None:
+        case = cases.hold_case(reason="A suit", review_on=LATER.date(), **seen(verified(person)))
+        case = cases.refuse_case(ground="claims", reason="A suit", **seen(case))
+        assert (case.state, case.held_from) == ("refused", "")
+        assert not restricted(person)
+
+
+class TestRestriction:
+    @pytest.mark.parametrize("kind", CaseType)
+    def test_by_its_type_from_the_check_to_the_end(self, person: EndUser, kind: str) -> None:
+        case = verified(person, kind)
+        assert restricted(person) == (kind in ("erasure", "restriction"))
+        cases.refuse_case(ground="withdrawn", reason="A letter", **seen(case))
+        assert not restricted(person)
+
+    def test_a_second_case_keeps_it_up(self, person: EndUser) -> None:
+        erasure, restriction = verified(person), verified(person, "restriction")
+        cases.refuse_case(ground="withdrawn", reason="A letter", **seen(erasure))
+        assert restricted(person)
+        cases.complete_case(outcome="Sorted out", told="", **seen(restriction))
+        assert not restricted(person)
+
+    @pytest.mark.parametrize("second", ["received", "access"])
+    def test_others_do_not(self, person: EndUser, second: str) -> None:
+        erasure = verified(person)
+        if second == "access":
+            verified(person, "access")
+        else:
+            opened(person)
+        cases.refuse_case(ground="withdrawn", reason="A letter", **seen(erasure))
+        assert not restricted(person)
+
+    def test_the_end_of_one_that_does_not_leaves_it(self, person: EndUser) -> None:
+        verified(person)
+        for case in (verified(person, "access"), opened(person)):
+            cases.refuse_case(ground="withdrawn", reason="A letter", **seen(case))
+            assert restricted(person)
+
+    def test_it_is_as_old_as_the_first(self, person: EndUser) -> None:
+        verified(person)
+        cases.verify_identity(how="signed_in", **seen(opened(person), now=LATER + timedelta(days=3)))
+        person.refresh_from_db()
+        assert person.restricted_at == LATER
+
+
+class TestMergedPeople:
+    """A case of somebody who is merged into another goes on as a case of the other."""
+
+    @pytest.fixture
+    def survivor(self, person: EndUser) -> EndUser:
+        return factories.end_user(person.tenant, external_id="anna-9")
+
+    def merge(self, person: EndUser, survivor: EndUser) -> None:
+        curation.merge_people(survivor=survivor.pk, merged=person.pk, actor=FIRST, now=NOW)
+
+    def test_the_survivor_is_restricted_counted_and_set_free(self, person: EndUser, survivor: EndUser) -> None:
+        factories.session(survivor)
+        case = opened(person)
+        self.merge(person, survivor)
+        case = cases.verify_identity(how="signed_in", **seen(case))
+        assert (restricted(person), restricted(survivor)) == (False, True)
+        case = cases.scope_case(policy="flag", **seen(case))
+        assert case.preview["memories.Turn"] == 1
+        with pytest.raises(InvalidInput):
+            cases.approve_case(typed_id="anna-1", **seen(case, actor=SECOND))
+        cases.refuse_case(ground="withdrawn", reason="A letter", **seen(case))
+        assert not restricted(survivor)
+
+    def test_of_two_cases_under_two_names_one_keeps_the_restriction(self, person: EndUser, survivor: EndUser) -> None:
+        first, second = opened(person), opened(survivor)
+        self.merge(person, survivor)
+        first, second = (cases.verify_identity(how="signed_in", **seen(case)) for case in (first, second))
+        cases.refuse_case(ground="withdrawn", reason="A letter", **seen(second))
+        assert restricted(survivor)
+        cases.refuse_case(ground="withdrawn", reason="A letter", **seen(first))
+        assert not restricted(survivor)
+
+    def test_a_name_that_leads_on_is_opened_for_the_survivor(self, person: EndUser, survivor: EndUser) -> None:
+        self.merge(person, survivor)
+        case = opened(person)
+        assert case.end_user == survivor
+        assert bytes(case.subject) == conf.digest_of_person(person.tenant_id, "anna-1")
+        assert list(cases.cases_of(survivor)) == [case]
+
+    def test_nobody_under_restriction_is_merged_parted_or_renamed(self, person: EndUser, survivor: EndUser) -> None:
+        self.merge(person, survivor)
+        third = factories.end_user(person.tenant)
+        acts = (
+            lambda: self.merge(third, survivor),
+            lambda: self.merge(survivor, third),
+            lambda: curation.undo_person_merge(merge_id=PersonMerge.objects.get().pk, actor=FIRST, now=NOW),
+            lambda: curation.change_external_id(
+                end_user=survivor, external_id="anna-10", keeps_old=True, actor=FIRST, now=NOW
+            ),
+        )
+        case = verified(survivor, "restriction")
+        for act in acts:
+            with pytest.raises(PersonRestricted):
+                act()
+        survivor.refresh_from_db()
+        cases.complete_case(outcome="Done", told="", **seen(case))
+        for act in (acts[3], acts[2]):
+            act()
+
+
+class TestGone:
+    """The person was erased by another case: what is open goes on, and finds nothing."""
+
+    def erase(self, person: EndUser) -> None:
+        EndUser.objects.filter(pk=person.pk).delete()
+
+    def test_an_erasure_runs_all_the_same(self, person: EndUser) -> None:
+        case = opened(person)
+        self.erase(person)
+        case = cases.verify_identity(how="signed_in", **seen(case))
+        case = cases.scope_case(policy="flag", **seen(case))
+        assert case.preview
+        assert not any(case.preview.values())
+        with pytest.raises(InvalidInput):
+            cases.approve_case(typed_id="anna-2", **seen(case, actor=SECOND))
+        assert cases.approve_case(typed_id="anna-1", **seen(case, actor=SECOND)).state == "approved"
+        assert case.end_user_id is None
+
+    @pytest.mark.parametrize("kind", ["access", "portability"])
+    def test_an_export_is_run(self, person: EndUser, kind: str) -> None:
+        case = verified(person, kind)
+        self.erase(person)
+        case.refresh_from_db()
+        assert cases.run_case(**seen(case)).state == "running"
+
+    @pytest.mark.parametrize("kind", CaseType)
+    @pytest.mark.parametrize("made", [opened, verified])
+    def test_any_is_held_released_and_refused(self, person: EndUser, kind: str, made: Any) -> None:
+        case = made(person, kind)
+        self.erase(person)
+        case.refresh_from_db()
+        case = cases.hold_case(reason="A suit", review_on=LATER.date(), **seen(case))
+        case = cases.release_case(**seen(case))
+        assert cases.refuse_case(ground="claims", reason="A suit", **seen(case)).state == "refused"
+
+    @pytest.mark.parametrize("kind", ["rectification", "restriction"])
+    def test_what_needs_no_run_is_completed(self, person: EndUser, kind: str) -> None:
+        case = verified(person, kind)
+        self.erase(person)
+        case.refresh_from_db()
+        assert cases.complete_case(outcome="Erased", told="", **seen(case)).state == "completed"
+
+
+def test_cases_of_another_tenant_are_not_found(person: EndUser) -> None:
+    case = opened(person)
+    assert cases.find_case(tenant=person.tenant, case_id=case.pk) == case
+    with pytest.raises(NotFound):
+        cases.find_case(tenant=factories.tenant(), case_id=case.pk)
+
+
+def test_nothing_personal_in_names_and_errors(person: EndUser) -> None:
+    case = opened(person, reference=SECRET)
+    assert str(case) == f"Privacy case {case.pk}"
