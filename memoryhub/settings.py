@@ -199,6 +199,7 @@ SPECTACULAR_SETTINGS = {
         "MemoryKind": ["fact", "profile", "episode", "turn"],
         "FoundKind": ["fact", "episode", "turn", "session"],
         "StatedScope": ["private", "share"],
+        "CaseType": ["erasure", "access", "portability", "rectification", "restriction"],
         "WorkStatus": ["idle", "pending", "running", "parked", "off"],
     },
 }

@@ -39,7 +39,18 @@ def test_sections_name_the_scope_of_their_operation() -> None:
 
 
 def test_every_field_of_an_answer_is_documented() -> None:
-    shown = {"Fact", "Session", "Turn", "PersonDetail", "Extraction", "Revision", "Problem", "ContextAnswer", "Receipt"}
+    shown = {
+        "Fact",
+        "Session",
+        "Turn",
+        "PersonDetail",
+        "Extraction",
+        "Revision",
+        "Problem",
+        "ContextAnswer",
+        "Receipt",
+        "PrivacyCase",
+    }
     components = schema()["components"]["schemas"]
     missing = {
         f"{name}.{field}"
@@ -67,6 +78,8 @@ def test_the_curl_lines_work(settings: Any) -> None:
         assert 200 <= answer.status_code < 300, line
         if "/turns" in line and "session" in answer.json():
             known["SESSION"] = answer.json()["session"]["id"]
+        if answer.status_code == 202 and "/privacy/requests" in line:
+            known["CASE"] = answer.json()["id"]
         if answer.status_code == 201:
             known["FACT"] = answer.json()["id"]
 

@@ -15,6 +15,8 @@ from memories.models import (
     FactEvidence,
     FactQuerySet,
     FactVector,
+    PrivacyCase,
+    PrivacyExport,
     Session,
     Tenant,
 )
@@ -95,3 +97,13 @@ def extraction(*, tenant: Tenant, run_id: uuid.UUID) -> ExtractionRun:
 def extractions(tenant: Tenant) -> QuerySet[ExtractionRun]:
     """A tenant's extraction runs with all that an answer shows of them."""
     return ExtractionRun.objects.filter(tenant=tenant).select_related("session", "end_user")
+
+
+def case(*, tenant: Tenant, case_id: uuid.UUID) -> PrivacyCase:
+    """Errors: NotFound."""
+    exports = Prefetch("exports", queryset=PrivacyExport.objects.defer("content"))
+    cases = PrivacyCase.objects.filter(tenant=tenant).defer("needles").prefetch_related(exports)
+    found = cases.select_related("end_user__merged_into").filter(pk=case_id).first()
+    if found is None:
+        raise NotFound
+    return found

@@ -25,6 +25,7 @@ class Ids:
     trashed: str = field(default_factory=lambda: str(uuid.uuid4()))
     episode: str = field(default_factory=lambda: str(uuid.uuid4()))
     run: str = field(default_factory=lambda: str(uuid.uuid4()))
+    case: str = field(default_factory=lambda: str(uuid.uuid4()))
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,8 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "listUsers": lambda ids: Call(query={"q": ids.user_id}),
     "getUser": lambda ids: Call(query={"user_id": ids.user_id}),
     "changeUser": lambda ids: Call(query={"user_id": ids.user_id}, body={"display_name": "taken over"}),
+    "createPrivacyRequest": lambda ids: Call(body={"user_id": ids.user_id, "type": "access"}),
+    "getPrivacyRequest": lambda ids: Call(path={"case_id": ids.case}),
     "listExtractions": lambda ids: Call(query={"user_id": ids.user_id}),
     "getExtraction": lambda ids: Call(path={"run_id": ids.run}),
     "retryExtraction": lambda ids: Call(path={"run_id": ids.run}),
@@ -117,5 +120,6 @@ def populated(tenant: Tenant) -> Ids:
     episode = factories.episode(session, SECRET)
     factories.profile_section(person, summary=SECRET)
     run = factories.run(session, status="parked")
-    ours = [str(row.pk) for row in (session, fact, trashed, episode, run)]
+    case = factories.privacy_case(person, type="access")
+    ours = [str(row.pk) for row in (session, fact, trashed, episode, run, case)]
     return Ids(person.external_id, "s-1", *ours)

@@ -68,6 +68,8 @@ def test_only_what_is_built_appears() -> None:
         ("get", "/api/v1/users"),
         ("get", "/api/v1/users/detail"),
         ("patch", "/api/v1/users/detail"),
+        ("post", "/api/v1/privacy/requests"),
+        ("get", "/api/v1/privacy/requests/{case_id}"),
         ("get", "/api/v1/extractions"),
         ("get", "/api/v1/extractions/{run_id}"),
         ("post", "/api/v1/extractions/{run_id}/retry"),

@@ -7,7 +7,7 @@ from tests import factories
 from tests.api.calls import CALLS, Ids, send
 from tests.api.client import HubClient, operations, schema
 
-READ, WRITE, INGEST = Scope.READ, Scope.WRITE, Scope.INGEST
+READ, WRITE, INGEST, PRIVACY = Scope.READ, Scope.WRITE, Scope.INGEST, Scope.PRIVACY
 NEEDED = {
     "postTurns": INGEST,
     "postTurnsBulk": INGEST,
@@ -38,6 +38,8 @@ NEEDED = {
     "listUsers": READ,
     "getUser": READ,
     "changeUser": WRITE,
+    "createPrivacyRequest": PRIVACY,
+    "getPrivacyRequest": PRIVACY,
     "listExtractions": READ,
     "getExtraction": READ,
     "retryExtraction": WRITE,

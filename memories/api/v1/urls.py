@@ -8,6 +8,7 @@ from memories.api.v1.views.extractions import ExtractionRetryView, ExtractionsVi
 from memories.api.v1.views.facts import FactFeedbackView, FactHistoryView, FactRestoreView, FactsView, FactView
 from memories.api.v1.views.memory import MemoryView
 from memories.api.v1.views.people import PeopleView, PersonView
+from memories.api.v1.views.privacy import PrivacyRequestsView, PrivacyRequestView
 from memories.api.v1.views.profile import ProfileSectionView, ProfileView
 from memories.api.v1.views.search import SearchView
 from memories.api.v1.views.sessions import EndView, FlushView, SessionsView, SessionTurnsView, SessionView
@@ -35,6 +36,8 @@ urlpatterns = [
     path("profile/<str:section>", ProfileSectionView.as_view()),
     path("users", PeopleView.as_view()),
     path("users/detail", PersonView.as_view()),
+    path("privacy/requests", PrivacyRequestsView.as_view()),
+    path("privacy/requests/<uuid:case_id>", PrivacyRequestView.as_view()),
     path("extractions", ExtractionsView.as_view()),
     path("extractions/<uuid:run_id>", ExtractionView.as_view()),
     path("extractions/<uuid:run_id>/retry", ExtractionRetryView.as_view()),

@@ -1,0 +1,67 @@
+"""Privacy cases as a caller sees them: what was asked, where it stands, and the receipt."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from memories.api.v1.serializers.fields import Identifier, OneOf, OrNull, Strict, Text
+from memories.models import CaseState, CaseType, EndUser, ExportState, PrivacyCase
+from memories.privacy.opening import LONGEST_CHANNEL, LONGEST_REFERENCE
+
+
+class PrivacyRequestSerializer(Strict):
+    user_id = Identifier()
+    type = OneOf(CaseType.values)
+    channel = Text(required=False, allow_blank=True, max_length=LONGEST_CHANNEL, default="api")
+    reference = Text(required=False, allow_blank=True, max_length=LONGEST_REFERENCE, default="")
+
+
+class CaseExportSerializer(serializers.Serializer[Any]):
+    state = serializers.ChoiceField(ExportState.values)
+    expires_at = serializers.DateTimeField(allow_null=True)
+    size = serializers.IntegerField(help_text="Bytes.")
+
+
+class PrivacyCaseSerializer(serializers.Serializer[PrivacyCase]):
+    id = serializers.UUIDField()
+    user_id = serializers.SerializerMethodField(help_text="Null once the person is erased.")
+    type = serializers.ChoiceField(CaseType.values)
+    state = serializers.ChoiceField(CaseState.values)
+    channel = OrNull()
+    reference = OrNull()
+    received_at = serializers.DateTimeField()
+    due_at = serializers.DateTimeField()
+    extended = serializers.SerializerMethodField()
+    verified_at = serializers.DateTimeField(allow_null=True)
+    approved_at = serializers.DateTimeField(allow_null=True)
+    completed_at = serializers.DateTimeField(allow_null=True, help_text="When it was completed or refused.")
+    restricted = serializers.SerializerMethodField(help_text="Nothing is stored or told of the person at present.")
+    counts = serializers.DictField(child=serializers.IntegerField(), help_text="Store → rows erased or exported.")
+    receipt = serializers.SerializerMethodField(help_text="Null until it is completed.")
+    export = serializers.SerializerMethodField()
+
+    def get_user_id(self, case: PrivacyCase) -> str | None:
+        person = _person(case)
+        return person.external_id if person else None
+
+    def get_extended(self, case: PrivacyCase) -> bool:
+        return case.extended_at is not None
+
+    def get_restricted(self, case: PrivacyCase) -> bool:
+        person = _person(case)
+        return person is not None and person.restricted_at is not None
+
+    @extend_schema_field({"type": ["object", "null"], "additionalProperties": True})
+    def get_receipt(self, case: PrivacyCase) -> dict[str, Any] | None:
+        return {**case.receipt, "signature": case.signature} if case.receipt else None
+
+    @extend_schema_field(CaseExportSerializer(allow_null=True))
+    def get_export(self, case: PrivacyCase) -> Any:
+        newest = next(iter(case.exports.all()), None)
+        return CaseExportSerializer(newest).data if newest else None
+
+
+def _person(case: PrivacyCase) -> EndUser | None:
+    """Whom the case is about now: a name may have led to somebody else since."""
+    return case.end_user and (case.end_user.merged_into or case.end_user)

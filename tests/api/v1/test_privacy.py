@@ -1,0 +1,170 @@
+"""POST /privacy/requests and GET /privacy/requests/{id}."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from memories.models import AuditEvent, EndUser, IdempotencyRecord, PrivacyCase, PrivacyExport
+from memories.privacy import cases, stages
+from tests import factories
+from tests.api.conftest import Hub
+from tests.factories import COMMAND, NOW
+
+FIELDS = {
+    *("id", "user_id", "type", "state", "channel", "reference", "received_at", "due_at", "extended", "verified_at"),
+    *("approved_at", "completed_at", "restricted", "counts", "receipt", "export"),
+}
+
+
+@pytest.fixture
+def person(hub: Hub) -> EndUser:
+    return factories.end_user(hub.tenant, external_id="用户 1")
+
+
+def post(hub: Hub, *, key: str = "", **over: Any) -> Any:
+    headers = {"Idempotency-Key": key} if key else {}
+    return hub.client.post("/privacy/requests", {"user_id": "用户 1", "type": "erasure", **over}, **headers)
+
+
+def get(hub: Hub, case: Any) -> Any:
+    return hub.client.get(f"/privacy/requests/{case}")
+
+
+@pytest.mark.usefixtures("person")
+def test_opens_a_case(hub: Hub) -> None:
+    answer = post(hub, channel="email", reference="T-1")
+    case = PrivacyCase.objects.get()
+    assert (answer.status_code, answer.json().keys()) == (202, FIELDS)
+    told = answer.json()
+    shown = {name: told[name] for name in ("id", "user_id", "type", "state", "channel", "reference")}
+    assert shown == {
+        "id": str(case.pk),
+        "user_id": "用户 1",
+        "type": "erasure",
+        "state": "received",
+        "channel": "email",
+        "reference": "T-1",
+    }
+    assert (told["extended"], told["restricted"], told["counts"], told["receipt"]) == (False, False, {}, None)
+    assert (told["verified_at"], told["approved_at"], told["completed_at"], told["export"]) == (None, None, None, None)
+    assert case.due_at == stages.due_at(case.received_at)
+    assert (case.opened_kind, case.opened_by) == ("key", str(hub.key.pk))
+    assert get(hub, case.pk).json() == told
+
+
+@pytest.mark.usefixtures("person")
+def test_without_channel_and_reference(hub: Hub) -> None:
+    told = post(hub).json()
+    assert (told["channel"], told["reference"]) == ("api", None)
+
+
+@pytest.mark.usefixtures("person")
+@pytest.mark.parametrize(
+    ("body", "pointer", "code"),
+    [
+        ({"type": "forgetting"}, "/type", "invalid_choice"),
+        ({"type": None}, "/type", "null"),
+        ({"user_id": ""}, "/user_id", "blank"),
+        ({"user_id": "a\tb"}, "/user_id", "control"),
+        ({"channel": "x" * 41}, "/channel", "max_length"),
+        ({"reference": "x" * 256}, "/reference", "max_length"),
+        ({"state": "approved"}, "/state", "unknown_field"),
+        ({"asked_by": "subject"}, "/asked_by", "unknown_field"),
+    ],
+)
+def test_what_is_not_taken(hub: Hub, body: dict[str, Any], pointer: str, code: str) -> None:
+    answer = post(hub, **body)
+    [fault] = answer.json()["errors"]
+    assert (answer.status_code, fault["pointer"], fault["code"]) == (400, pointer, code)
+    assert not PrivacyCase.objects.exists()
+
+
+def test_an_unknown_person_and_another_tenants_are_the_same(hub: Hub, other: Hub, person: EndUser) -> None:
+    answers = [post(one, user_id=name) for one, name in ((hub, "nobody"), (other, "用户 1"))]
+    assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [(404, "not_found")] * 2
+    assert not PrivacyCase.objects.exists()
+
+
+def test_a_case_of_another_tenant_never_existed(hub: Hub, other: Hub, person: EndUser) -> None:
+    case = factories.privacy_case(person)
+    told = [{**get(other, one).json(), "instance": "", "request_id": ""} for one in (case.pk, uuid4())]
+    assert told[0] == told[1]
+    assert told[0]["status"] == 404
+    assert get(hub, case.pk).status_code == 200
+
+
+def test_the_same_key_opens_one_case(hub: Hub, person: EndUser) -> None:
+    first, second = post(hub, key="k-1"), post(hub, key="k-1")
+    assert (first.content, second.headers["Idempotency-Replayed"]) == (second.content, "true")
+    assert PrivacyCase.objects.count() == 1
+    assert post(hub, key="k-2").json()["id"] != first.json()["id"]
+    # The kept answer names the person: it goes with them.
+    assert set(IdempotencyRecord.objects.values_list("end_users", flat=True)) == {person.pk}
+
+
+def test_it_is_in_the_trail(hub: Hub, person: EndUser) -> None:
+    post(hub, reference="Wei's letter")
+    event = AuditEvent.objects.get(object_type="PrivacyCase")
+    case = PrivacyCase.objects.get()
+    assert (event.verb, event.actor_kind, event.object_id, event.case_uuid) == ("open", "key", case.pk, case.pk)
+    assert "Wei" not in str(vars(event))
+
+
+def test_shows_how_far_it_came(hub: Hub, person: EndUser) -> None:
+    case = cases.open_case(tenant=hub.tenant, user_id="用户 1", type="erasure", actor=COMMAND, now=NOW)
+    case = cases.verify_identity(case_id=case.pk, expected_version=1, how="shell", actor=COMMAND, now=NOW)
+    notice: dict[str, Any] = {"reason": "Much", "notice_on": NOW.date()}
+    cases.extend_case(case_id=case.pk, expected_version=2, months=2, actor=COMMAND, now=NOW, **notice)
+    told = get(hub, case.pk).json()
+    assert (told["state"], told["verified_at"], told["restricted"]) == ("verified", "2026-11-03T09:12:00Z", True)
+    assert (told["extended"], told["due_at"]) == (True, "2027-02-03T09:12:00Z")
+    assert "Much" not in str(told)
+
+
+def test_after_an_erasure_it_names_nobody_and_has_its_receipt(hub: Hub, person: EndUser) -> None:
+    over = {"counts": {"memories.Turn": 3}, "receipt": {"case": "…"}, "signature": "s", "completed_at": NOW}
+    case = factories.privacy_case(person, state="completed", **over)
+    person.delete()
+    told = get(hub, case.pk).json()
+    assert (told["user_id"], told["restricted"], told["counts"]) == (None, False, {"memories.Turn": 3})
+    assert told["receipt"] == {"case": "…", "signature": "s"}
+
+
+def test_names_whom_the_id_leads_to(hub: Hub, person: EndUser) -> None:
+    case = factories.privacy_case(person, type="access")
+    survivor = factories.end_user(hub.tenant, external_id="用户 2", restricted_at=NOW)
+    EndUser.objects.filter(pk=person.pk).update(merged_into=survivor)
+    told = get(hub, case.pk).json()
+    assert (told["user_id"], told["restricted"]) == ("用户 2", True)
+    assert post(hub).json()["user_id"] == "用户 2"
+
+
+def test_shows_the_newest_export(hub: Hub, person: EndUser) -> None:
+    case = factories.privacy_case(person, type="access", state="completed")
+    factories.privacy_export(case, state="expired", content=b"", size=1)
+    factories.privacy_export(case, created_at=NOW + timedelta(days=1), expires_at=NOW + timedelta(days=8), size=7)
+    assert get(hub, case.pk).json()["export"] == {"state": "ready", "expires_at": "2026-11-11T09:12:00Z", "size": 7}
+
+
+def test_costs_few_queries(hub: Hub, person: EndUser, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    case = factories.privacy_case(person, type="access", state="completed")
+    for _ in range(3):
+        factories.privacy_export(case)
+    get(hub, case.pk)
+    # Who asks, the case with the person, its exports.
+    with django_assert_num_queries(3) as captured:
+        get(hub, case.pk)
+    # A ZIP file is not read to tell its size.
+    assert not any('"content"' in query["sql"] or '"needles"' in query["sql"] for query in captured.captured_queries)
+    assert PrivacyExport.objects.count() == 3
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "POST"])
+def test_no_step_that_takes_an_operator_is_there(hub: Hub, person: EndUser, method: str) -> None:
+    case = factories.privacy_case(person)
+    assert hub.client.call(method, f"/privacy/requests/{case.pk}", {"state": "approved"}).status_code == 405
+    for verb in ("verify", "approve", "run", "refuse", "complete"):
+        assert hub.client.call(method, f"/privacy/requests/{case.pk}/{verb}", {}).status_code == 404
