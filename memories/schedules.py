@@ -46,9 +46,12 @@ COMPACT_TASK = "memories.tasks.compact_session"
 # Of the room for wake-ups: windows wait for nobody, for contexts trim them, and must not wait for ever.
 WINDOWS_SHARE = 4
 ASK_TASK = "memories.tasks.ask_endpoint"
-# How often somebody looks whose night has come; in this row of django-q2, whose names are not unique.
-FORGETTING = "forgetting"
-FORGETTING_MINUTES = 5
+SEAL_TASK = "memories.tasks.seal_audit"
+# How often somebody looks whose night has come, and seals the audit trail; each in a row of django-q2, whose names are
+# not unique.
+LOOK_MINUTES = 5
+FORGETTING, SEALING = "forgetting", "sealing"
+SCHEDULES = {FORGETTING: decay.FORGET_TASK, SEALING: SEAL_TASK}
 # Any number, the same for all: one process at a time looks for the row.
 SCHEDULE_LOCK = 6_110_301
 ROLL_CALL = "memories.schedules.answer_roll_call"
@@ -156,21 +159,21 @@ class SweepingBroker(ORM):  # type: ignore[misc]  # django-q has no types
 
 
 def ensure_schedule() -> None:
-    """Have django-q2 look for passes of forgetting: one row, whoever else makes it, and as this version wants it."""
-    wanted = {
-        "func": decay.FORGET_TASK,
-        "schedule_type": Schedule.MINUTES,
-        "minutes": FORGETTING_MINUTES,
-        "repeats": -1,
-    }
-    rows = Schedule.objects.filter(name=FORGETTING)
+    """Have django-q2 look for what is to be done now and then: a row each, whoever else makes it, and as this version
+    wants it."""
+    for name, func in SCHEDULES.items():
+        _ensure(name, {"func": func, "schedule_type": Schedule.MINUTES, "minutes": LOOK_MINUTES, "repeats": -1})
+
+
+def _ensure(name: str, wanted: dict[str, object]) -> None:
+    rows = Schedule.objects.filter(name=name)
     if list(rows.values(*wanted)) == [wanted]:
         return
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [SCHEDULE_LOCK])
         if list(rows.values(*wanted)) != [wanted]:
             rows.delete()
-            Schedule.objects.create(name=FORGETTING, **wanted)
+            Schedule.objects.create(name=name, **wanted)
 
 
 def _call() -> tuple[int, str]:

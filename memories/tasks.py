@@ -18,6 +18,7 @@ from memories.pipeline import (
     endpoint,
     upkeep,
 )
+from memories.privacy import sealing
 
 # One worker's share of a long pass: other work comes in between, and nobody takes the cluster for a wedged one.
 SLICE_SECONDS = 4.0
@@ -100,3 +101,9 @@ def replan_decay(tenant_id: str, reached: str = "") -> int:
         return 1
     async_task(decay.REPLAN_TASK, tenant_id, str(last))
     return 0
+
+
+@outermost
+def seal_audit() -> int:
+    """Append what was recorded to the chains of the audit trail, for a slice of time; how many events."""
+    return sealing.seal(now=timezone.now(), seconds=SLICE_SECONDS)

@@ -102,12 +102,14 @@ def test_an_error_is_logged_without_its_words(
 
 @pytest.mark.django_db(transaction=True)
 class TestSchedule:
-    def test_many_workers_make_one_row(self) -> None:
+    def test_many_workers_make_one_row_of_each(self) -> None:
         assert at_once(6, lambda _: ensure_schedule()) == [None] * 6
-        row = Schedule.objects.get()
-        assert (row.func, row.schedule_type, row.minutes, row.repeats) == ("memories.tasks.forget", "I", 5, -1)
+        rows = {row.name: (row.func, row.schedule_type, row.minutes, row.repeats) for row in Schedule.objects.all()}
+        assert rows == {name: (func, "I", 5, -1) for name, func in schedules.SCHEDULES.items()}
+        assert Schedule.objects.count() == len(schedules.SCHEDULES)
+        kept = set(Schedule.objects.values_list("pk", flat=True))
         ensure_schedule()
-        assert Schedule.objects.get().pk == row.pk
+        assert set(Schedule.objects.values_list("pk", flat=True)) == kept
 
     def test_doubles_and_rows_of_an_older_hub_give_way(self) -> None:
         for minutes in (5, 60):
@@ -123,9 +125,10 @@ class TestSchedule:
         Schedule.objects.update(next_run=timezone.now() - timedelta(days=3))
         at_once(4, lambda _: scheduler())
         # A worker that was away for days looks once, not once for each time it missed.
-        assert queued() == [("memories.tasks.forget", ())]
-        assert timezone.now() < Schedule.objects.get().next_run <= timezone.now() + timedelta(minutes=5)
+        assert sorted(queued()) == sorted((func, ()) for func in schedules.SCHEDULES.values())
+        for row in Schedule.objects.all():
+            assert timezone.now() < row.next_run <= timezone.now() + timedelta(minutes=5)
 
-    def test_the_clusters_pulse_makes_it(self) -> None:
+    def test_the_clusters_pulse_makes_them(self) -> None:
         Pulse().once()
-        assert Schedule.objects.get().name == schedules.FORGETTING
+        assert set(Schedule.objects.values_list("name", flat=True)) == set(schedules.SCHEDULES)

@@ -46,6 +46,7 @@ from memories.models.runs import ExtractionRun
 from memories.models.saved_filters import (
     SavedFilter,
 )
+from memories.models.seals import AuditSeal
 from memories.models.spending import (
     ModelUse,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "ActorKind",
     "Asker",
     "AuditEvent",
+    "AuditSeal",
     "Batch",
     "BatchEntry",
     "CaseState",

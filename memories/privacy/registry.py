@@ -148,6 +148,7 @@ WAIVERS = (
     Waiver("memories.MergeEntry", _OUR_IDS),
     Waiver("memories.SavedFilter", "a name by staff and the choices of a list's filters; nothing searched for"),
     Waiver("memories.AuditEvent", _OUR_IDS),
+    Waiver("memories.AuditSeal", "keyed digests of audit events"),
     Waiver("memories.EmbeddingSpace", "names a model; counts, times and codes"),
     Waiver("memories.EndpointState", "counts, times and the id of a session"),
     Waiver("memories.ThrottleCounter", "counts the requests of an application's key"),

@@ -63,7 +63,7 @@ def test_forward_from_nothing_back_to_nothing_and_forward_again(scratch: str) ->
     migrate(scratch)
     made = ours(scratch)
     assert {"memories_turn", "memories_fact", "memories_sessionqueue", "memories_operator"} <= made["tables"]
-    assert made["triggers"] == {"audit_append_only"}
+    assert made["triggers"] == {"audit_append_only", "audit_untruncated", "seals_append_only", "seals_untruncated"}
     migrate(scratch, "memories", "zero")
     assert ours(scratch) == nothing
     migrate(scratch)

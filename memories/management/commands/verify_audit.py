@@ -1,0 +1,45 @@
+"""`manage.py verify_audit`: recompute the chains of the audit trail and name the first place that does not hold."""
+
+import uuid
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from memories.management.arguments import tenant_of
+from memories.models import Tenant
+from memories.privacy import chain_check
+
+
+class Command(BaseCommand):
+    help = (
+        "Recompute the seals of the audit trail with the hub's pepper, of one tenant or of all chains. Exit code 1: "
+        "a chain does not hold; the first place is named."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--tenant", help="The tenant's slug; without it all chains, also of what has no tenant.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            chosen = [tenant_of(options["tenant"]).pk] if options["tenant"] else chain_check.chains()
+            reports = [chain_check.check(tenant_uuid) for tenant_uuid in chosen]
+        except ValueError as error:
+            raise CommandError("audit-heads.json beside the ledger of erasures cannot be read.") from error
+        for report in reports:
+            self._tell(report)
+        broken = sum(report.broken is not None for report in reports)
+        if broken:
+            raise CommandError(f"{broken} of {len(reports)} chains do not hold.")
+        self.stdout.write(f"{len(reports)} chains hold.")
+
+    def _tell(self, report: chain_check.Report) -> None:
+        whose = self._whose(report.tenant_uuid)
+        counts = f"{report.sealed} sealed in {report.links} links, {report.unsealed} not yet, {report.pruned} pruned"
+        self.stdout.write(f"{whose}: {counts}. {report.broken or 'It holds.'}")
+
+    def _whose(self, tenant_uuid: uuid.UUID | None) -> str:
+        if tenant_uuid is None:
+            return "without a tenant"
+        slug = Tenant.objects.filter(pk=tenant_uuid).values_list("slug", flat=True).first()
+        return slug or str(tenant_uuid)
