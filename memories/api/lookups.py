@@ -1,10 +1,11 @@
 """One look-up per kind of object, always by (tenant, id): what is another tenant's was never there."""
 
 import uuid
+from typing import TypeVar
 
 from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
 
-from memories.exceptions import NotFound
+from memories.exceptions import NotFound, PersonRestricted
 from memories.models import (
     EmbeddingSpace,
     EndUser,
@@ -21,6 +22,7 @@ from memories.models import (
     Tenant,
 )
 
+Told = TypeVar("Told", Fact, Episode, Session)
 # The model that serves, once the present text of a fact or an episode has its vector.
 _SERVING = {"text_digest": OuterRef("content_hash"), "space__state": EmbeddingSpace.State.SERVING}
 _EMBEDDED_BY = Subquery(FactVector.objects.filter(fact=OuterRef("pk"), **_SERVING).values("space__model"))
@@ -41,6 +43,19 @@ def known_person(*, tenant: Tenant, user_id: str) -> EndUser | None:
     if found:
         found.tenant = tenant
     return found
+
+
+def told_person(*, tenant: Tenant, user_id: str) -> EndUser | None:
+    """The same, None for a restricted one as well: nothing is told of them."""
+    found = known_person(tenant=tenant, user_id=user_id)
+    return None if found and found.restricted_at else found
+
+
+def tell(row: Told) -> Told:
+    """The row, if it may be told to a key. Errors: PersonRestricted."""
+    if row.end_user.restricted_at:
+        raise PersonRestricted
+    return row
 
 
 def session(*, tenant: Tenant, session_id: uuid.UUID) -> Session:

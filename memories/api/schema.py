@@ -38,7 +38,7 @@ MEANINGS: Mapping[int, str] = {
     Status.REQUEST_ENTITY_TOO_LARGE: "The body is larger than 10 MB, or a message larger than 1 MB.",
     Status.UNSUPPORTED_MEDIA_TYPE: "The body is not application/json in UTF-8.",
     Status.UNPROCESSABLE_ENTITY: "The Idempotency-Key came with another request before.",
-    Status.LOCKED: "The person is restricted: nothing is stored.",
+    Status.LOCKED: "The person is restricted: nothing is stored or told.",
     Status.TOO_MANY_REQUESTS: "The key made too many requests; try again after `Retry-After` seconds.",
     Status.SERVICE_UNAVAILABLE: "The database cannot answer; try again after `Retry-After` seconds.",
 }

@@ -6,13 +6,18 @@ from django.db import transaction
 
 from memories import audit
 from memories.audit import Actor
-from memories.exceptions import Conflict
+from memories.exceptions import Conflict, PersonRestricted
 from memories.models import ExtractionRun, Session
 from memories.pipeline import debounce, working_memory
 
 
 def retry_extraction(*, run: ExtractionRun, actor: Actor, now: datetime) -> None:
-    """Make the run's batch due at once, with its attempts counted anew. Errors: Conflict when it is already done."""
+    """Make the run's batch due at once, with its attempts counted anew.
+
+    Errors: Conflict when it is already done, PersonRestricted for a key.
+    """
+    if run.end_user.restricted_at and not actor.is_operator:
+        raise PersonRestricted
     with transaction.atomic():
         if not debounce.revive(session_id=run.session_id, range_end=run.last_number):
             raise Conflict("There is nothing to retry: the turns of this run are extracted, or being extracted now.")

@@ -119,7 +119,7 @@ class IdempotencyKeyReused(MemoryHubError):
 
 
 class PersonRestricted(MemoryHubError):
-    """This person is restricted while a privacy case is open: nothing is stored."""
+    """This person is restricted while a privacy case is open: nothing is stored or told."""
 
     code = "restricted"
     status = 423

@@ -57,4 +57,5 @@ def test_a_restricted_person_is_locked(hub: Hub, session: Session) -> None:
     session.end_user.restricted_at = factories.NOW
     session.end_user.save()
     assert hub.client.post("/sessions/end", NAMED).status_code == 423
-    assert shown(hub)["ended_at"] is None
+    session.refresh_from_db()
+    assert session.ended_at is None

@@ -26,7 +26,7 @@ class EpisodesView(Endpoint):
     )
     def get(self, request: Request) -> Response:
         given = self.query(EpisodesQuery)
-        person = lookups.known_person(tenant=self.tenant, user_id=given["user_id"])
+        person = lookups.told_person(tenant=self.tenant, user_id=given["user_id"])
         rows = lookups.episodes(self.tenant).filter(end_user=person) if person else Episode.objects.none()
         return self.listed(
             rows.filter(**_filters(given)), EpisodeSerializer, given=given, ordering=["-ended_at", "-id"]
@@ -40,10 +40,10 @@ class EpisodeView(Endpoint):
         scope=Scope.READ,
         parameters=[etag(200)],
         answers={200: EpisodeSerializer},
-        problems=(404,),
+        problems=(404, 423),
     )
     def get(self, request: Request, episode_id: uuid.UUID) -> Response:
-        return self._answer(episode_id)
+        return self._shown(lookups.tell(lookups.episode(tenant=self.tenant, episode_id=episode_id)))
 
     @operation(
         "changeEpisode",
@@ -75,8 +75,11 @@ class EpisodeView(Endpoint):
         return Response(status=204)
 
     def _answer(self, episode_id: uuid.UUID) -> Response:
-        """The episode as it is now, with its version as ETag."""
-        episode = lookups.episode(tenant=self.tenant, episode_id=episode_id)
+        """The episode as it is now, after a change."""
+        return self._shown(lookups.episode(tenant=self.tenant, episode_id=episode_id))
+
+    def _shown(self, episode: Episode) -> Response:
+        """The episode with its version as ETag."""
         return Response(self.shown(episode, EpisodeSerializer), headers={"ETag": f'"{episode.version}"'})
 
     def _change(self, episode_id: uuid.UUID) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class ExtractionRetryView(Endpoint):
         "Try a failed or parked batch again now",
         scope=Scope.WRITE,
         answers={202: RetrySerializer},
-        problems=(404, 409),
+        problems=(404, 409, 423),
         idempotent=True,
     )
     def post(self, request: Request, run_id: uuid.UUID) -> Response:

@@ -32,8 +32,11 @@ class FactEndpoint(Endpoint):
     """What the views of one fact share."""
 
     def fact_answer(self, fact_id: uuid.UUID, *, status: int = 200) -> Response:
-        """The fact as it is now, with its version as ETag."""
-        fact = lookups.fact(tenant=self.tenant, fact_id=fact_id)
+        """The fact as it is now, after a change."""
+        return self.shown_fact(lookups.fact(tenant=self.tenant, fact_id=fact_id), status=status)
+
+    def shown_fact(self, fact: Fact, *, status: int = 200) -> Response:
+        """The fact with its version as ETag."""
         self.told_fact = fact.pk
         self.told_people.add(fact.end_user_id)
         return Response(self.shown(fact, FactSerializer), status=status, headers={"ETag": f'"{fact.version}"'})
@@ -59,7 +62,7 @@ class FactsView(FactEndpoint):
     )
     def get(self, request: Request) -> Response:
         given = self.query(FactsQuery)
-        person = lookups.known_person(tenant=self.tenant, user_id=given["user_id"])
+        person = lookups.told_person(tenant=self.tenant, user_id=given["user_id"])
         rows = lookups.facts(self.tenant).filter(end_user=person) if person else Fact.objects.none()
         return self.listed(rows.filter(**_filters(given)), FactSerializer, given=given)
 
@@ -88,10 +91,10 @@ class FactView(FactEndpoint):
         scope=Scope.READ,
         parameters=[etag(200)],
         answers={200: FactSerializer},
-        problems=(404,),
+        problems=(404, 423),
     )
     def get(self, request: Request, fact_id: uuid.UUID) -> Response:
-        return self.fact_answer(fact_id)
+        return self.shown_fact(lookups.tell(lookups.fact(tenant=self.tenant, fact_id=fact_id)))
 
     @operation(
         "changeFact",
@@ -133,11 +136,11 @@ class FactHistoryView(Endpoint):
         scope=Scope.READ,
         parameters=[PageQuery],
         answers={200: page_of(RevisionSerializer)},
-        problems=(404,),
+        problems=(404, 423),
     )
     def get(self, request: Request, fact_id: uuid.UUID) -> Response:
         given = self.query(PageQuery)
-        fact = lookups.fact(tenant=self.tenant, fact_id=fact_id)
+        fact = lookups.tell(lookups.fact(tenant=self.tenant, fact_id=fact_id))
         return self.listed(fact.revisions.all(), RevisionSerializer, given=given, ordering=["-version"])
 
 

@@ -34,7 +34,7 @@ class MemoryView(Endpoint):
     )
     def get(self, request: Request) -> Response:
         user_id = self.query(PersonQuery)["user_id"]
-        person = lookups.known_person(tenant=self.tenant, user_id=user_id)
+        person = lookups.told_person(tenant=self.tenant, user_id=user_id)
         return Response(self._document(person) if person else document_of((), ()))
 
     @operation(

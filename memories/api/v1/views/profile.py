@@ -22,7 +22,7 @@ class ProfileView(Endpoint):
     )
     def get(self, request: Request) -> Response:
         user_id = self.query(PersonQuery)["user_id"]
-        person = lookups.known_person(tenant=self.tenant, user_id=user_id)
+        person = lookups.told_person(tenant=self.tenant, user_id=user_id)
         return Response(profile_answer(user_id, _sections(person) if person else ()))
 
 

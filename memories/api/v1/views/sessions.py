@@ -36,7 +36,8 @@ class SessionsView(Endpoint):
     )
     def get(self, request: Request) -> Response:
         given = self.query(SessionsQuery)
-        rows = lookups.sessions(self.tenant).filter(end_user__in=EndUser.objects.called(self.tenant, given["user_id"]))
+        people = EndUser.objects.called(self.tenant, given["user_id"]).filter(restricted_at=None)
+        rows = lookups.sessions(self.tenant).filter(end_user__in=people)
         if given.get("agent_id"):
             rows = rows.filter(agent_id=given["agent_id"])
         return self.listed(rows, SessionSerializer, given=given)
@@ -48,10 +49,11 @@ class SessionView(Endpoint):
         "Get a session with its running summary, its window and the state of its extraction",
         scope=Scope.READ,
         answers={200: SessionDetailSerializer},
-        problems=(404,),
+        problems=(404, 423),
     )
     def get(self, request: Request, session_id: uuid.UUID) -> Response:
-        return Response(self.shown(lookups.session(tenant=self.tenant, session_id=session_id), SessionDetailSerializer))
+        session = lookups.tell(lookups.session(tenant=self.tenant, session_id=session_id))
+        return Response(self.shown(session, SessionDetailSerializer))
 
     @operation(
         "deleteSession",
@@ -102,11 +104,11 @@ class SessionTurnsView(Endpoint):
         scope=Scope.READ,
         parameters=[PageQuery],
         answers={200: page_of(TurnSerializer)},
-        problems=(404,),
+        problems=(404, 423),
     )
     def get(self, request: Request, session_id: uuid.UUID) -> Response:
         given = self.query(PageQuery)
-        session = lookups.session(tenant=self.tenant, session_id=session_id)
+        session = lookups.tell(lookups.session(tenant=self.tenant, session_id=session_id))
         return self.listed(session.turns.all(), TurnSerializer, given=given, ordering=["number"])
 
 

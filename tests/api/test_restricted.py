@@ -1,0 +1,119 @@
+"""What keys get of a restricted person: every operation of the schema, so that a new one cannot be forgotten."""
+
+from typing import Any
+
+import pytest
+
+from memories.models import EndUser, ExtractionRun, PrivacyCase
+from memories.privacy import cases
+from tests import factories
+from tests.api.calls import SECRET, Ids, populated, send
+from tests.api.client import operations
+from tests.api.conftest import Hub
+from tests.api.test_isolation import everything_of
+from tests.factories import COMMAND, NOW
+
+# Nothing is stored, and 423 says so.
+STORING = {
+    *("postTurns", "postTurnsBulk", "flushSession", "endSession", "deleteSession", "addFact", "changeFact"),
+    *("deleteFact", "restoreFact", "giveFactFeedback", "putMemory", "changeEpisode", "deleteEpisode"),
+    *("writeProfileSection", "changeUser", "retryExtraction"),
+}
+# Nothing of one object is told.
+LOCKED = {"getSession", "listTurns", "getFact", "listFactHistory", "getEpisode"}
+# As if nothing was known.
+EMPTY = {"listSessions", "listFacts", "listEpisodes", "getProfile", "getMemory"}
+SAID_SO = {"getContext", "search"}
+# Who they are, and how the work on them stands.
+AS_EVER = {
+    *("listUsers", "getUser", "listExtractions", "getExtraction", "createPrivacyRequest", "getPrivacyRequest"),
+}
+
+pytestmark = pytest.mark.usefixtures("with_model")
+
+
+@pytest.fixture
+def ids(hub: Hub) -> Ids:
+    return populated(hub.tenant)
+
+
+def restrict(hub: Hub, ids: Ids) -> None:
+    """As an erasure case does."""
+    case = cases.open_case(tenant=hub.tenant, user_id=ids.user_id, type="erasure", actor=COMMAND, now=NOW)
+    cases.verify_identity(case_id=case.pk, expected_version=1, how="shell", actor=COMMAND, now=NOW)
+
+
+def test_every_operation_has_its_place() -> None:
+    places = (STORING, LOCKED, EMPTY, SAID_SO, AS_EVER)
+    assert set().union(*places) == operations().keys()
+    assert sum(map(len, places)) == len(operations())
+
+
+@pytest.mark.parametrize("operation", sorted(STORING | LOCKED))
+def test_answers_423_and_changes_nothing(hub: Hub, ids: Ids, operation: str) -> None:
+    restrict(hub, ids)
+    before = everything_of(hub)
+    answer = send(hub.client, operation, ids)
+    assert (answer.status_code, answer.json()["code"]) == (423, "restricted")
+    assert everything_of(hub) == before
+
+
+@pytest.mark.parametrize("operation", sorted(STORING | LOCKED))
+def test_which_it_does_not_otherwise(hub: Hub, ids: Ids, operation: str) -> None:
+    # Another type of case restricts nobody.
+    case = PrivacyCase.objects.get()
+    cases.verify_identity(case_id=case.pk, expected_version=1, how="shell", actor=COMMAND, now=NOW)
+    assert send(hub.client, operation, ids).status_code in (200, 201, 202, 204, 409)
+
+
+@pytest.mark.parametrize("operation", sorted(EMPTY | SAID_SO))
+def test_tells_nothing(hub: Hub, ids: Ids, operation: str) -> None:
+    def told() -> Any:
+        answer = send(hub.client, operation, ids)
+        assert answer.status_code == 200
+        return answer.json()
+
+    known = told()
+    assert SECRET in str(known) or known["results"]
+    restrict(hub, ids)
+    now = told()
+    assert SECRET not in str(now)
+    assert "s-1" not in str(now)
+    assert now.get("results", []) == []
+    assert now.get("restricted", False) == (operation in SAID_SO)
+
+
+@pytest.mark.parametrize("operation", sorted(AS_EVER))
+def test_goes_on(hub: Hub, ids: Ids, operation: str) -> None:
+    restrict(hub, ids)
+    answer = send(hub.client, operation, ids)
+    assert answer.status_code == (202 if operation == "createPrivacyRequest" else 200)
+
+
+def test_the_second_name_of_a_restricted_person_is_restricted(hub: Hub, ids: Ids) -> None:
+    person = EndUser.objects.get(external_id=ids.user_id)
+    factories.end_user(hub.tenant, external_id="another name", merged_into=person)
+    restrict(hub, ids)
+    other = Ids(user_id="another name")
+    for operation in ("postTurns", "postTurnsBulk", "addFact", "putMemory", "writeProfileSection", "changeUser"):
+        assert send(hub.client, operation, other).status_code == 423
+    for operation in sorted(EMPTY | SAID_SO):
+        assert SECRET not in send(hub.client, operation, other).content.decode()
+
+
+def test_a_facts_reader_is_not_told_of_a_restricted_persons_public_facts(hub: Hub, ids: Ids) -> None:
+    public = factories.fact(EndUser.objects.get(external_id=ids.user_id), "The office closes at five", scope="public")
+    factories.end_user(hub.tenant, external_id="reader")
+
+    def served() -> bool:
+        return public.content in hub.client.post("/context", {"user_id": "reader"}).json()["memory"]
+
+    assert served()
+    restrict(hub, ids)
+    assert not served()
+
+
+def test_runs_tell_no_content(hub: Hub, ids: Ids) -> None:
+    restrict(hub, ids)
+    assert ExtractionRun.objects.exists()
+    assert SECRET not in send(hub.client, "listExtractions", ids).content.decode()
