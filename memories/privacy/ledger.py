@@ -11,7 +11,7 @@ import hmac
 import json
 import os
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -57,13 +57,13 @@ class Ledger:
 
 
 def append(case: PrivacyCase, digests: Sequence[bytes], *, now: datetime) -> None:
-    """Note the case's erasure, on the disk when this returns; once, however often it is called. A torn last line, whose
-    erasure has not begun, is taken away first.
+    """Note the case's erasure, on the disk when this returns; once, however often it is called, and not again when
+    these very rows are noted already, as those of an older copy of the database are. A torn last line, whose erasure
+    has not begun, is taken away first.
 
     Errors: LedgerUnwritable.
     """
-    people = EndUser.objects.behind(case.end_user).values_list("pk", flat=True) if case.end_user else []
-    entry = Entry(case.tenant_id, case.pk, frozenset(people), frozenset(digests), case.policy, now)
+    entry = Entry(case.tenant_id, case.pk, frozenset(_people_of(case)), frozenset(digests), case.policy, now)
     try:
         with _locked(Path(settings.MEMORYHUB_ERASURE_LEDGER)) as file:
             _append(file, entry)
@@ -108,8 +108,18 @@ def _append(file: BinaryIO, entry: Entry) -> None:
     os.fsync(file.fileno())
 
 
+def _people_of(case: PrivacyCase) -> Iterable[uuid.UUID]:
+    """The rows of the person and of the names that lead to them."""
+    if case.end_user is None:
+        return []
+    person = case.end_user.merged_into or case.end_user
+    return EndUser.objects.behind(person).values_list("pk", flat=True)
+
+
 def _covers(known: Entry, entry: Entry) -> bool:
-    return known.case == entry.case and known.digests >= entry.digests and known.people >= entry.people
+    # A later moment would make who came back since one to be erased again.
+    same = known.case == entry.case or (bool(entry.people) and known.policy == entry.policy)
+    return same and known.digests >= entry.digests and known.people >= entry.people
 
 
 def _repaired(file: BinaryIO, content: bytes) -> bytes:

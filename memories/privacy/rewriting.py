@@ -12,6 +12,7 @@ from datetime import datetime, time, timedelta
 from django.apps import apps
 from django.conf import settings
 from django.db import OperationalError, ProgrammingError, connection
+from django.db.models.functions import Greatest
 from django_q.tasks import async_task
 from psycopg.errors import LockNotAvailable
 
@@ -27,6 +28,8 @@ RUNNING = (CaseState.RUNNING, CaseState.VERIFYING)
 # Changed by every erasure, though the store counts no row of its own.
 ALWAYS = (PrivacyCase, EndUser, Fact)
 BUSY, SEEN, ERASING, LONG = "busy", "seen", "erasing", "long"
+# It began by the database's clock; who ran it may have come with an older time of their own.
+_ENDED = Greatest("started_at", "completed_at")
 # Since when the oldest transaction that may see deleted rows runs; a replication slot may for ever.
 _CLOCK = """
     SELECT clock_timestamp(), least(
@@ -82,7 +85,8 @@ def horizon(case: PrivacyCase) -> dict[str, str]:
     tables = _tables_of(case.counts)
     moments = TableRewrite.objects.filter(table__in=tables).order_by("rewritten_at")
     found = list(moments.values_list("rewritten_at", flat=True))
-    is_over = case.completed_at and len(found) == len(tables) and found[0] > case.completed_at
+    ended = max((moment for moment in (case.started_at, case.completed_at) if moment), default=None)
+    is_over = ended and len(found) == len(tables) and found[0] > ended
     return {"window": settings.MEMORYHUB_REWRITE_WINDOW, "rewritten": found[-1].isoformat() if is_over else ""}
 
 

@@ -25,7 +25,8 @@ def path(tmp_path: Path, settings: Any) -> Path:
 
 
 def case_of(name: str = "anna", **over: Any) -> PrivacyCase:
-    return factories.privacy_case(factories.end_user(external_id=name, **over), state=CaseState.APPROVED)
+    owner = over.pop("tenant", None)
+    return factories.privacy_case(factories.end_user(owner, external_id=name, **over), state=CaseState.APPROVED)
 
 
 def note(case: PrivacyCase) -> None:
@@ -73,6 +74,31 @@ class TestALine:
         note(first)
         note(second)
         assert path.read_bytes() == before
+
+    def test_the_same_rows_by_another_case(self, path: Path) -> None:
+        """As in a replay; with another policy it says something new."""
+        case = case_of()
+        note(case)
+        again = factories.privacy_case(case.end_user, state=CaseState.APPROVED)  # type: ignore[arg-type]
+        note(again)
+        assert len(ledger.read().entries) == 1
+        again.policy = "refuse"
+        note(again)
+        assert [entry.policy for entry in ledger.read().entries] == ["flag", "refuse"]
+
+    def test_who_came_back_is_somebody_else(self, path: Path) -> None:
+        first = case_of()
+        note(first)
+        EndUser.objects.all().delete()
+        note(case_of(tenant=first.tenant))
+        assert len(ledger.read().entries) == 2
+
+    def test_who_was_merged_into_somebody(self, path: Path) -> None:
+        case = case_of()
+        survivor = factories.end_user(case.tenant)
+        EndUser.objects.filter(pk=case.end_user_id).update(merged_into=survivor)
+        note(PrivacyCase.objects.get())
+        assert ledger.read().entries[0].people == {case.end_user_id, survivor.pk}
 
     def test_a_name_that_came_meanwhile_is_noted_too(self, path: Path) -> None:
         case = case_of()

@@ -1,0 +1,83 @@
+"""`manage.py erase_user`: erase a person without a second one's approval; prints the path of the receipt."""
+
+from argparse import ArgumentParser
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+from django.utils import timezone
+
+from memories import conf
+from memories.audit import Actor
+from memories.exceptions import MemoryHubError
+from memories.management.arguments import tenant_of
+from memories.models import ActorKind, CaseState, CaseType, EndUser, PrivacyCase, ReturnPolicy, Tenant, Tombstone
+from memories.privacy import break_glass, cases, receipts
+
+CHANNEL = "command"
+# Past the approval: such a case is gone on with, another one would find nothing to erase.
+BEGUN = (CaseState.APPROVED, CaseState.RUNNING, CaseState.VERIFYING, CaseState.FAILED)
+
+
+class Command(BaseCommand):
+    help = (
+        "Erase a person and all that is kept of them, at once and without a second person's approval; the trail says "
+        "so. Works beside a running hub and without one, and asks no model. Prints the path of the receipt alone."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--tenant", required=True, help="The tenant's slug.")
+        parser.add_argument("--user", required=True, help="The caller's user_id.")
+        parser.add_argument(
+            "--policy",
+            choices=ReturnPolicy.values,
+            default=str(ReturnPolicy.FLAG),
+            help="What happens when somebody comes under the id again (flag: taken, and staff see it).",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        tenant, now = tenant_of(options["tenant"]), timezone.now()
+        person = EndUser.objects.called(tenant, options["user"]).first()
+        if person is None:
+            self.stdout.write(str(self._earlier(tenant, options["user"])))
+            return
+        try:
+            case = _erased(tenant, person, options["user"], policy=options["policy"], now=now)
+        except (MemoryHubError, DatabaseError, OSError) as error:
+            said = error.detail if isinstance(error, MemoryHubError) else type(error).__name__
+            raise CommandError(f"The person is not erased yet: {said} Run it again, it goes on.") from error
+        if case.state != CaseState.COMPLETED:
+            raise CommandError(_what_to_do(case))
+        self.stdout.write(str(receipts.write_files(case)))
+
+    def _earlier(self, tenant: Tenant, user_id: str) -> Path:
+        """The receipt of whoever had this id before. Errors: CommandError when nobody had."""
+        digest = conf.digest_of_person(tenant.pk, user_id)
+        tombstone = Tombstone.objects.filter(tenant=tenant, digest=digest).first()
+        if tombstone is None:
+            raise CommandError("--user: there is none such.")
+        case = PrivacyCase.objects.filter(pk=tombstone.case_uuid).exclude(signature="").first()
+        if case is None:
+            raise CommandError(f"Erased before, as case {tombstone.case_uuid}; its receipt is not in this database.")
+        self.stderr.write(f"Erased before, on {tombstone.created_at:%Y-%m-%d}: nothing is left to erase.")
+        return receipts.write_files(case)
+
+
+def _erased(tenant: Tenant, person: EndUser, user_id: str, *, policy: str, now: datetime) -> PrivacyCase:
+    """The case that erased them. Errors: CommandError for a legal hold, those of the run."""
+    actor = Actor(kind=ActorKind.COMMAND)
+    known = cases.cases_of(person).open()
+    if held := known.filter(state=CaseState.ON_HOLD).first():
+        raise CommandError(f"Case {held.pk} of this person is on hold: release it first, in the admin.")
+    case = known.filter(type=CaseType.ERASURE, state__in=BEGUN).first() or cases.open_case(
+        tenant=tenant, user_id=user_id, type=CaseType.ERASURE, channel=CHANNEL, actor=actor, now=now
+    )
+    return break_glass.erase(case_id=case.pk, policy=policy, actor=actor, now=now)
+
+
+def _what_to_do(case: PrivacyCase) -> str:
+    if case.state == CaseState.FAILED:
+        return f"Case {case.pk} failed ({case.failure}): its page in the admin says where. Then run this again."
+    return f"Case {case.pk} is still under way: run this again, it waits for it."

@@ -1,0 +1,69 @@
+"""`manage.py rewrite_tables`: take what was erased off the disk, in hours in which tables may be locked."""
+
+from argparse import ArgumentParser, ArgumentTypeError
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from memories.privacy import rewriting
+from memories.privacy.rewriting import Window
+
+REASONS = {
+    rewriting.BUSY: "somebody works on it, or another rewrite is under way",
+    rewriting.SEEN: "a transaction is open that may see what was deleted",
+    rewriting.ERASING: "an erasure is under way",
+    rewriting.LONG: "there is not enough time left for it",
+}
+A_DAY = timedelta(days=1)
+
+
+def hours(text: str) -> Window:
+    try:
+        return Window.of(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} are no hours like 02:00-04:30") from None
+
+
+class Command(BaseCommand):
+    help = (
+        "Write the tables anew from which people were erased since it was last done (VACUUM FULL), so that nothing of "
+        "them is left in their files. Each is locked for everybody meanwhile. Without --now only within the window."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        when = parser.add_mutually_exclusive_group()
+        when.add_argument("--window", type=hours, help="Hours in UTC, like 02:00-04:30; default: the settings'.")
+        when.add_argument("--now", action="store_true", help="At once, for up to a day.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        now = timezone.now()
+        until = now + A_DAY if options["now"] else _end_of(options["window"] or _of_the_settings(), now)
+        told = rewriting.rewrite(until=until)
+        for table in told.done:
+            self.stdout.write(f"{table}: rewritten")
+        for table, reason in told.left.items():
+            self.stdout.write(f"{table}: left, for {REASONS[reason]}")
+        if told.done and not rewriting.flush():
+            self.stdout.write("The account may not end the log of changes: have an administrator run CHECKPOINT.")
+        self.stdout.write(f"{len(told.done)} tables rewritten. The log of changes (WAL) still has what was deleted.")
+        if told.left:
+            raise CommandError(f"{len(told.left)} tables are left: run it again.")
+
+
+def _of_the_settings() -> Window:
+    """Errors: CommandError."""
+    window = settings.MEMORYHUB_REWRITE_WINDOW
+    if not window:
+        raise CommandError("Say when: --window HH:MM-HH:MM, MEMORYHUB_REWRITE_WINDOW or --now.")
+    return Window.of(window)
+
+
+def _end_of(window: Window, now: datetime) -> datetime:
+    """Errors: CommandError."""
+    end = window.end_of(now)
+    if end is None:
+        raise CommandError("The window is closed.")
+    return end
