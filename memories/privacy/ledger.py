@@ -1,9 +1,9 @@
 """The erasure ledger: a file beside the database that says who is to be erased again from an older copy of it.
 
-A line of JSON for each erasure, written before its first row goes. It holds ids of ours, keyed hashes and times,
-nothing of the person. Each line is signed under the pepper and names the signature of the line before, so one that was
-changed, or taken out from between others, shows. Lines cut off at the end do not, but then the database knows of
-erasures that the file lacks.
+A line of JSON for each erasure, written before its first row goes. It holds keyed hashes, ids of the case and the
+tenant, and times, nothing of the person. Each line is signed under the pepper and names the signature of the line
+before, so one that was changed, or taken out from between others, shows. Lines cut off at the end do not, but then the
+database knows of erasures that the file lacks.
 """
 
 import fcntl
@@ -11,7 +11,7 @@ import hmac
 import json
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,11 +35,11 @@ class LedgerUnwritable(MemoryHubError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One erasure: `digests` of the ids that led to the person, `people` are the rows that had them."""
+    """One erasure: `digests` of the ids that led to the person, `rows`: those of our ids of what had them."""
 
     tenant: uuid.UUID
     case: uuid.UUID
-    people: frozenset[uuid.UUID]
+    rows: frozenset[bytes]
     digests: frozenset[bytes]
     policy: str
     moment: datetime
@@ -63,7 +63,7 @@ def append(case: PrivacyCase, digests: Sequence[bytes], *, now: datetime) -> Non
 
     Errors: LedgerUnwritable.
     """
-    entry = Entry(case.tenant_id, case.pk, frozenset(_people_of(case)), frozenset(digests), case.policy, now)
+    entry = Entry(case.tenant_id, case.pk, frozenset(_rows_of(case)), frozenset(digests), case.policy, now)
     try:
         with _locked(Path(settings.MEMORYHUB_ERASURE_LEDGER)) as file:
             _append(file, entry)
@@ -108,18 +108,23 @@ def _append(file: BinaryIO, entry: Entry) -> None:
     os.fsync(file.fileno())
 
 
-def _people_of(case: PrivacyCase) -> Iterable[uuid.UUID]:
-    """The rows of the person and of the names that lead to them."""
+def digest_of_row(row: uuid.UUID) -> bytes:
+    """What stands for an id of ours: by it a person is found who was called otherwise in an older copy."""
+    return conf.digest("row", row.bytes)
+
+
+def _rows_of(case: PrivacyCase) -> list[bytes]:
+    """The person and the names that lead to them."""
     if case.end_user is None:
         return []
     person = case.end_user.merged_into or case.end_user
-    return EndUser.objects.behind(person).values_list("pk", flat=True)
+    return [digest_of_row(row) for row in EndUser.objects.behind(person).values_list("pk", flat=True)]
 
 
 def _covers(known: Entry, entry: Entry) -> bool:
     # A later moment would make who came back since one to be erased again.
-    same = known.case == entry.case or (bool(entry.people) and known.policy == entry.policy)
-    return same and known.digests >= entry.digests and known.people >= entry.people
+    same = known.case == entry.case or (bool(entry.rows) and known.policy == entry.policy)
+    return same and known.digests >= entry.digests and known.rows >= entry.rows
 
 
 def _repaired(file: BinaryIO, content: bytes) -> bytes:
@@ -140,7 +145,7 @@ def _line(entry: Entry, *, after: str) -> bytes:
         "v": VERSION,
         "tenant": str(entry.tenant),
         "case": str(entry.case),
-        "people": sorted(str(one) for one in entry.people),
+        "rows": sorted(one.hex() for one in entry.rows),
         "digests": sorted(one.hex() for one in entry.digests),
         "policy": entry.policy,
         "at": entry.moment.isoformat(),
@@ -194,7 +199,7 @@ def _entry(values: dict[str, Any]) -> Entry:
     return Entry(
         tenant=uuid.UUID(values["tenant"]),
         case=uuid.UUID(values["case"]),
-        people=frozenset(uuid.UUID(one) for one in values["people"]),
+        rows=frozenset(bytes.fromhex(one) for one in values["rows"]),
         digests=frozenset(bytes.fromhex(one) for one in values["digests"]),
         policy=values["policy"],
         moment=datetime.fromisoformat(values["at"]),

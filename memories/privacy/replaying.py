@@ -21,7 +21,7 @@ from memories.models import (
     Tenant,
     Tombstone,
 )
-from memories.privacy import break_glass, cases
+from memories.privacy import break_glass, cases, ledger
 from memories.privacy.ledger import Entry
 
 CHANNEL = "replay"
@@ -64,7 +64,7 @@ def find(entries: Iterable[Entry]) -> tuple[list[Found], list[uuid.UUID]]:
     unclear: list[uuid.UUID] = []
     for pk, row in rows.items():
         person, entry = row.merged_into or row, meant[pk]
-        if person.pk in meant or person.pk in entry.people:
+        if person.pk in meant or ledger.digest_of_row(person.pk) in entry.rows:
             found[person.pk] = Found(person, meant.get(person.pk, entry))
         else:
             unclear.append(pk)
@@ -133,13 +133,13 @@ def settle() -> dict[str, int]:
 def _meant(entries: Iterable[Entry]) -> Iterator[tuple[uuid.UUID, Entry]]:
     """Rows of people and of names, each with the last entry that means it."""
     latest = sorted(entries, key=lambda entry: entry.moment)
-    by_row = {row: entry for entry in latest for row in entry.people}
+    by_row = {row: entry for entry in latest for row in entry.rows}
     by_digest = {digest: entry for entry in latest for digest in entry.digests}
     tenants = {entry.tenant for entry in latest}
     rows = EndUser.objects.filter(tenant__in=tenants).values_list("pk", "tenant", "external_id", "created_at")
     for pk, tenant, external_id, created_at in rows.iterator(chunk_size=CHUNK):
         digest = conf.digest_of_person(tenant, external_id)
-        both = (by_row.get(pk), by_digest.get(digest))
+        both = (by_row.get(ledger.digest_of_row(pk)), by_digest.get(digest))
         fitting = [entry for entry in both if entry and created_at < entry.moment]
         if fitting:
             yield pk, max(fitting, key=lambda entry: entry.moment)

@@ -43,22 +43,23 @@ def noted(count: int = 3) -> list[PrivacyCase]:
 class TestALine:
     def test_it_says_who_is_to_be_erased_again(self, path: Path) -> None:
         case = case_of()
-        name = EndUser.objects.create(
+        EndUser.objects.create(
             tenant=case.tenant, external_id="ann", merged_into=case.end_user, created_at=NOW, last_seen_at=NOW
         )
         note(case)
         [entry] = ledger.read().entries
         assert (entry.tenant, entry.case, entry.policy, entry.moment) == (case.tenant_id, case.pk, "flag", NOW)
         assert entry.digests == {conf.digest_of_person(case.tenant_id, "anna")}
-        assert entry.people == {case.end_user_id, name.pk}
+        assert entry.rows == {ledger.digest_of_row(row) for row in EndUser.objects.values_list("pk", flat=True)}
 
     def test_it_holds_nothing_of_the_person(self, path: Path) -> None:
         note(case_of("canary-anna", display_name="canary", metadata={"canary": "canary"}))
         text = path.read_text(encoding="ascii")
         assert text.endswith("}\n")
         assert "canary" not in text
+        assert str(EndUser.objects.get().pk) not in text
         assert set(json.loads(text)) == {
-            *("v", "tenant", "case", "people", "digests", "policy", "at", "after", "signature")
+            *("v", "tenant", "case", "rows", "digests", "policy", "at", "after", "signature")
         }
 
     def test_the_file_is_private_and_on_the_disk(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +99,9 @@ class TestALine:
         survivor = factories.end_user(case.tenant)
         EndUser.objects.filter(pk=case.end_user_id).update(merged_into=survivor)
         note(PrivacyCase.objects.get())
-        assert ledger.read().entries[0].people == {case.end_user_id, survivor.pk}
+        rows = {ledger.digest_of_row(row.pk) for row in EndUser.objects.all()}
+        assert ledger.read().entries[0].rows == rows
+        assert len(rows) == 2
 
     def test_a_name_that_came_meanwhile_is_noted_too(self, path: Path) -> None:
         case = case_of()
@@ -153,7 +156,7 @@ class TestWhatSomebodyDidToIt:
     def lines(self, path: Path) -> list[bytes]:
         return path.read_bytes().splitlines(keepends=True)
 
-    @pytest.mark.parametrize("field", ["case", "tenant", "people", "digests", "policy", "at", "after"])
+    @pytest.mark.parametrize("field", ["case", "tenant", "rows", "digests", "policy", "at", "after"])
     def test_a_changed_line(self, path: Path, field: str) -> None:
         noted()
         first, second, third = self.lines(path)

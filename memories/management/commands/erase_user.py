@@ -79,5 +79,6 @@ def _erased(tenant: Tenant, person: EndUser, user_id: str, *, policy: str, now: 
 
 def _what_to_do(case: PrivacyCase) -> str:
     if case.state == CaseState.FAILED:
-        return f"Case {case.pk} failed ({case.failure}): its page in the admin says where. Then run this again."
+        places = ", ".join(case.findings.get("hits", {})) or "see the log"
+        return f"Case {case.pk} failed ({case.failure}: {places}). Run this again when that is gone."
     return f"Case {case.pk} is still under way: run this again, it waits for it."
