@@ -32,6 +32,7 @@ from memories.pipeline import (
     rearming,
     working_memory,
 )
+from memories.privacy import running
 
 SWEEP_SECONDS = 0.5
 # While more is due than was woken, the next sweep comes sooner.
@@ -41,6 +42,8 @@ OUTAGE_PAUSE_SECONDS = 1.0
 BEAT_SECONDS = 5.0
 UNWELL_PAUSE_SECONDS = 0.5
 FORGOTTEN_AFTER = timedelta(hours=1)
+# Privacy cases whose worker died, or whose wake-up was lost.
+CASES_SECONDS = 30.0
 TASK = "memories.tasks.consolidate_session"
 COMPACT_TASK = "memories.tasks.compact_session"
 # Of the room for wake-ups: windows wait for nobody, for contexts trim them, and must not wait for ever.
@@ -191,6 +194,7 @@ class Pulse(threading.Thread):
         # The sentinel's id: it stays when the pusher is replaced.
         self._cluster = heartbeat_name(os.getppid())
         self._started_at = timezone.now()
+        self._cases_at = 0.0
 
     def run(self) -> None:
         tokens.warm()
@@ -210,8 +214,15 @@ class Pulse(threading.Thread):
             ensure_schedule()
             if endpoint.turn_to_ask(lease=timedelta(seconds=conf.hub_rules().lease_seconds)):
                 async_task(ASK_TASK)
+            self._look_for_cases()
         except (DatabaseError, InterfaceError):
             connections.close_all()
+
+    def _look_for_cases(self) -> None:
+        if time.monotonic() >= self._cases_at:
+            self._cases_at = time.monotonic() + CASES_SECONDS
+            for case_id in running.abandoned():
+                running.wake(case_id)
 
     def beat(self) -> None:
         """Note that the cluster lives; drop the rows of those that ended long ago, and answers kept for a day."""

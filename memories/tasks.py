@@ -18,7 +18,7 @@ from memories.pipeline import (
     endpoint,
     upkeep,
 )
-from memories.privacy import sealing
+from memories.privacy import running, sealing
 
 # One worker's share of a long pass: other work comes in between, and nobody takes the cluster for a wedged one.
 SLICE_SECONDS = 4.0
@@ -107,3 +107,13 @@ def replan_decay(tenant_id: str, reached: str = "") -> int:
 def seal_audit() -> int:
     """Append what was recorded to the chains of the audit trail, for a slice of time; how many events."""
     return sealing.seal(now=timezone.now(), seconds=SLICE_SECONDS)
+
+
+@outermost
+def run_case(case_id: str) -> int:
+    """Carry a privacy case on, and whatever else of them nobody works on, for a slice of time; 1 when nothing is left
+    to do now."""
+    if running.work_on(now=timezone.now(), seconds=SLICE_SECONDS, first=uuid.UUID(case_id)):
+        running.wake(uuid.UUID(case_id))
+        return 0
+    return 1

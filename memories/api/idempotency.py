@@ -18,9 +18,10 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memories import conf
 from memories.api.endpoints import Endpoint
 from memories.curation.replays import LIFETIME
-from memories.exceptions import IdempotencyKeyBusy, IdempotencyKeyReused, InvalidInput
+from memories.exceptions import Erased, IdempotencyKeyBusy, IdempotencyKeyReused, InvalidInput
 from memories.models import IdempotencyRecord
 
 HEADER = "Idempotency-Key"
@@ -52,7 +53,8 @@ _RECORD = """
 def once(operation_id: str, view: Callable[..., Response]) -> Callable[..., HttpResponse]:
     """The view's method; a request with an Idempotency-Key runs it once and is answered from the record after that.
 
-    Errors: InvalidInput (the key), IdempotencyKeyReused, IdempotencyKeyBusy, and those of the view.
+    Errors: InvalidInput (the key), IdempotencyKeyReused, IdempotencyKeyBusy, Erased (whom the first answer told of was
+    erased since), and those of the view.
     """
 
     @wraps(view)
@@ -65,7 +67,7 @@ def once(operation_id: str, view: Callable[..., Response]) -> Callable[..., Http
         record = IdempotencyRecord(
             api_key=endpoint.caller.key,
             endpoint=operation_id,
-            key_digest=sha256(key.encode()).digest(),
+            key_digest=_keyed("key", key.encode()),
             request_digest=_request_digest(request),
             created_at=endpoint.now,
         )
@@ -82,7 +84,12 @@ def _request_digest(request: Request) -> bytes:
     """Of the bytes as they came: a body that merely means the same counts as another one."""
     raw = request._request
     address = f"{raw.path}?{raw.META.get('QUERY_STRING', '')}\n"
-    return sha256(address.encode() + raw.body).digest()
+    return _keyed("request", address.encode() + raw.body)
+
+
+def _keyed(what: str, said: bytes) -> bytes:
+    """Of the hash of what was said: a plain one of a key that is a name would tell the name to who guesses it."""
+    return conf.digest(f"idempotency {what}", sha256(said).digest())
 
 
 def _first(record: IdempotencyRecord) -> IdempotencyRecord | None:
@@ -124,6 +131,9 @@ def _recorded(record: IdempotencyRecord, given: Response, endpoint: Endpoint) ->
 def _replayed(first: IdempotencyRecord, record: IdempotencyRecord) -> HttpResponse:
     if bytes(first.request_digest) != record.request_digest:
         raise IdempotencyKeyReused
+    if first.status == Erased.status:
+        # What it told of was erased since: whoever sends it again would bring it back.
+        raise Erased
     answer = _answer(first)
     answer.headers[REPLAYED] = "true"
     return answer

@@ -54,11 +54,13 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.FactRelation": Way.HANGS,
     "memories.FactMerge": Way.HANGS,
     "memories.ReviewItem": Way.OWN_RULE,
+    "memories.BatchEntry": Way.HANGS,
     "memories.ProfileSection": Way.OWN_RULE,
     "memories.ProfileRevision": Way.OWN_RULE,
     "memories.FactRefusal": Way.OWN_RULE,
     "memories.IdempotencyRecord": Way.OWN_RULE,
     "memories.PersonMerge": Way.STAYS,
+    "memories.MergeEntry": Way.HANGS,
     "memories.PrivacyCase": Way.STAYS,
     "memories.PrivacyExport": Way.HANGS,
 }

@@ -241,6 +241,8 @@ class Fact(models.Model):
             models.Index(fields=["-updated_at"], name="fact_unembedded_idx", condition=UNEMBEDDED),
             # Serves the tag filter.
             GinIndex(fields=["tags"], name="fact_tags_idx"),
+            # Serves finding the facts that name a reader who gets another id or is erased; few name any.
+            GinIndex(fields=["allowed_users"], name="fact_readers_idx", condition=~Q(allowed_users=[])),
         ]
 
     def __str__(self) -> str:

@@ -13,9 +13,9 @@ class IdempotencyRecord(models.Model):
     id = models.BigAutoField(primary_key=True)
     api_key = models.ForeignKey(APIKey, on_delete=models.CASCADE, related_name="+", db_index=False)
     endpoint = models.CharField(max_length=40, help_text="The operation's id in the schema.")
-    # Of the key too only the digest: callers make keys of whatever they like, names of people included.
+    # Of the key too only a digest, and a keyed one: callers make keys of whatever they like, names of people included.
     key_digest = models.BinaryField(max_length=32)
-    request_digest = models.BinaryField(max_length=32, help_text="SHA-256 of path, query and body as they came.")
+    request_digest = models.BinaryField(max_length=32, help_text="Keyed, of path, query and body as they came.")
     status = models.PositiveSmallIntegerField(default=0)
     etag = models.CharField(max_length=20, blank=True)
     body = models.BinaryField(default=bytes)

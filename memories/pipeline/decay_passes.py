@@ -82,6 +82,8 @@ def release(work: Work) -> None:
 
 def finish(work: Work, state: DecayPass.State, *, now: datetime) -> None:
     """The pass is done, or held by the brake; what it did is in the audit trail as counts. Errors: LeaseLost."""
+    # The id of a person, who may be erased one day.
+    work.reached = None
     with transaction.atomic():
         _write(work, lease_until=None, lease_token=None, state=state, finished_at=now)
         tenant = work.row.tenant

@@ -4,16 +4,24 @@ tests/test_privacy_registry.py walks all models and fails when one is missing he
 cannot be forgotten by access and erasure.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 from django.apps import apps
+from django.contrib.postgres.fields import HStoreField
 from django.db import models
-from django.db.models import QuerySet
-from pgvector.django import HalfVectorField
+from pgvector.django import BitField, HalfVectorField, SparseVectorField, VectorField
+from picklefield.fields import PickledObjectField
 
 from memories.models import EndUser
+from memories.privacy.stores import Keeping, Store
+from memories.privacy.stores_elsewhere import ELSEWHERE
+from memories.privacy.stores_of_memories import EPISODES, FACTS, PROFILE, QUESTIONS, VECTORS
+from memories.privacy.stores_of_readers import READERS
+from memories.privacy.stores_of_requests import REQUESTS
+from memories.privacy.stores_of_talk import MERGES, PEOPLE, TALK
+from memories.privacy.waivers import WAIVERS, Waiver
 
+__all__ = ["ELSEWHERE", "PEOPLE", "STORES", "WAIVERS", "Store", "Waiver", "all_stores", "counts", "unaccounted"]
 
 @dataclass(frozen=True)
 class Store:
@@ -174,6 +182,17 @@ WAIVERS = (
     Waiver("django_q.Schedule", "part of the program"),
     Waiver("django_q.Success", "a view of django_q.Task"),
     Waiver("django_q.Failure", "a view of django_q.Task"),
+# Those that a foreign key leads to, in the order in which they go: what hangs on a row goes before it.
+STORES: tuple[Store, ...] = (
+    *VECTORS,
+    *REQUESTS,
+    *QUESTIONS,
+    *FACTS,
+    *PROFILE,
+    *EPISODES,
+    *TALK,
+    *MERGES,
+    PEOPLE,
 )
 
 _HOLDS_TEXT = (
@@ -182,20 +201,42 @@ _HOLDS_TEXT = (
     models.JSONField,
     models.BinaryField,
     models.FileField,
-    HalfVectorField,
     models.GenericIPAddressField,
+    HStoreField,
+    PickledObjectField,
+    HalfVectorField,
+    VectorField,
+    SparseVectorField,
+    BitField,
 )
+
+
+def all_stores() -> tuple[Keeping, ...]:
+    """In the order of an erasure: what leads to rows by their ids goes while these are there."""
+    return (*ELSEWHERE, READERS, *STORES)
+
+
+def counts(person: EndUser) -> dict[str, int]:
+    """Label of each store → how many rows tell of the person, as it is now."""
+    return {store.model: store.count(person) for store in all_stores()}
 
 
 def unaccounted() -> list[str]:
     """Models and fields that could hold personal data and are neither registered nor waived, as `app.Model.field`."""
     missing: list[str] = []
+    leading = _leading_to_people()
     for model in apps.get_models(include_auto_created=False):
         label = model._meta.label
+        if model in leading and not _is_registered(label):
+            missing.append(f"{label}.(leads to EndUser)")
         known = _known_fields(label)
         if known is not None:
             missing += [f"{label}.{name}" for name in _text_fields(model) if name not in known]
     return missing
+
+
+def _is_registered(label: str) -> bool:
+    return any(store.model == label for store in all_stores())
 
 
 def _known_fields(label: str) -> set[str] | None:
@@ -203,17 +244,27 @@ def _known_fields(label: str) -> set[str] | None:
     waivers = [waiver for waiver in WAIVERS if waiver.model == label]
     if any(not waiver.fields for waiver in waivers):
         return None
-    named = [waiver.fields for waiver in waivers] + [store.fields for store in STORES if store.model == label]
+    named = [waiver.fields for waiver in waivers] + [store.fields for store in all_stores() if store.model == label]
     return {name for fields in named for name in fields}
 
 
 def _text_fields(model: type[models.Model]) -> Iterable[str]:
-    """Fields that can hold text or bytes, and a mark for a model that leads to a person and is not registered."""
-    label = model._meta.label
-    registered = any(store.model == label for store in STORES)
-    if not registered and any(field.related_model is EndUser for field in model._meta.fields):
-        yield "(leads to EndUser)"
+    """Fields that can hold text or bytes."""
     for field in model._meta.local_fields:
         base = getattr(field, "base_field", field)
         if isinstance(base, _HOLDS_TEXT) and not field.is_relation:
             yield field.name
+
+
+def _leading_to_people() -> set[type[models.Model]]:
+    """Models with a path to a person: by a reference to one, or to a model that has such a path."""
+    found: set[type[models.Model]] = {EndUser}
+    every = apps.get_models(include_auto_created=False)
+    while new := {model for model in every if model not in found and found & set(_referred_by(model))}:
+        found |= new
+    return found
+
+
+def _referred_by(model: type[models.Model]) -> Sequence[type[models.Model]]:
+    fields = (*model._meta.local_fields, *model._meta.local_many_to_many)
+    return [field.related_model for field in fields if isinstance(field.related_model, type)]

@@ -91,7 +91,8 @@ def texts(person: EndUser, *statuses: str) -> list[str]:
 def everything(person: EndUser) -> dict[str, Any]:
     """Counts of every store, and what may change of the rows that have an owner of their own."""
     # Each change leaves a revision, and the merge itself stays on record.
-    counted = [one for one in registry.STORES if one.model not in ("memories.PersonMerge", "memories.FactRevision")]
+    staying = ("memories.PersonMerge", "memories.MergeEntry", "memories.FactRevision")
+    counted = [one for one in registry.STORES if one.model not in staying]
     rows = {store.model: store.rows_of(person).count() for store in counted}
     sections = ProfileSection.objects.filter(end_user=person).order_by("section")
     return {

@@ -1,0 +1,204 @@
+"""The erasure of a person, step by step; each a few short transactions, and each does nothing where it was done before.
+
+1. `begin`: what is at work on the person is thrown away (fencing.py).
+2. `note`: what the verification will look for is put by, encrypted, and the ledger, kept apart from the database, told.
+3. `stores`: what every store of the registry holds goes, some thousand rows at a time.
+4. `people`: the person and the names that lead to them go, tombstones take their place: one transaction.
+5. `vacuum`: the dead rows are cleared away, with what the planner sampled of them.
+6. `verify`: other code looks for what must not be there any more; then the receipt is issued.
+
+The case's row says at which step it is. Whoever takes it up again begins there.
+"""
+
+import logging
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from django.db.models import F
+
+from memories import conf
+from memories.models import CaseState, EndUser, PrivacyCase, Tombstone
+from memories.privacy import clearing, registry
+from memories.privacy.case_leases import Work, fail, finish, keep, record
+from memories.privacy.fencing import end_exports, fence, lock_cases, lock_people
+from memories.privacy.patience import patiently
+from memories.privacy.stores import STEP, Keeping, called, ids_behind, names_of
+from memories.privacy.stores_of_requests import TEXTS, empty
+
+BEGIN, NOTE, STORES, PEOPLE, VACUUM, VERIFY, DONE = "begin", "note", "stores", "people", "vacuum", "verify", "done"
+# Code of a failure: the verification found something, and its findings say where.
+FOUND = "found"
+
+logger = logging.getLogger(__name__)
+
+
+def steps(work: Work, *, now: datetime) -> Iterator[str]:
+    """Take them; yields after each transaction. Errors: LeaseLost, those of the ledger and the verification."""
+    acts: dict[str, Callable[[], Iterator[str]]] = {
+        BEGIN: lambda: _begin(work),
+        NOTE: lambda: _note(work, now=now),
+        STORES: lambda: _stores(work),
+        PEOPLE: lambda: _people(work, now=now),
+        VACUUM: lambda: _vacuum(work),
+        VERIFY: lambda: _verify(work, now=now),
+    }
+    names = list(acts)
+    at = names.index(work.case.step) if work.case.step in names else 0
+    for name in names[at:]:
+        yield from acts[name]()
+
+
+def person_of(case: PrivacyCase) -> EndUser | None:
+    """Whom the case is about; None when they are gone already. A name that leads to somebody stands for them."""
+    named = EndUser.objects.select_related("merged_into").filter(privacy_cases=case).first()
+    return (named.merged_into or named) if named else None
+
+
+def _begin(work: Work) -> Iterator[str]:
+    person = person_of(work.case)
+
+    def act() -> None:
+        keep(work, step=NOTE, attempts=0)
+        if person:
+            fence(person, case_id=work.case.pk)
+
+    patiently(act)
+    yield BEGIN
+
+
+def _note(work: Work, *, now: datetime) -> Iterator[str]:
+    """The ledger first: an erasure that it does not know would be undone by a restore."""
+    person = person_of(work.case)
+    _of("ledger").append(work.case, digests_of(work.case, person), now=now)
+    noted = {"needles": _of("needles").collect(person)} if person else {}
+    patiently(partial(keep, work, step=STORES, attempts=0, **noted))
+    yield NOTE
+
+
+def _stores(work: Work) -> Iterator[str]:
+    person = person_of(work.case)
+    for store in registry.all_stores():
+        while person and store is not registry.PEOPLE and _erase_some(work, store, person):
+            yield store.model
+    patiently(partial(keep, work, step=PEOPLE, attempts=0))
+    yield STORES
+
+
+def _erase_some(work: Work, store: Keeping, person: EndUser) -> int:
+    def act() -> tuple[int, Counter[str]]:
+        keep(work)
+        gone = store.erase(person, STEP)
+        counts = work.counts + Counter({store.model: gone})
+        if gone:
+            keep(work, counts=dict(counts), attempts=0)
+        return gone, counts
+
+    # Counted once the transaction is through: it may be tried several times.
+    gone, work.counts = patiently(act)
+    return gone
+
+
+def _people(work: Work, *, now: datetime) -> Iterator[str]:
+    person = person_of(work.case)
+    work.counts = patiently(partial(_end, work, person, now))
+    yield PEOPLE
+
+
+def _end(work: Work, person: EndUser | None, now: datetime) -> Counter[str]:
+    """The last transaction: what came while the stores were emptied goes, too, and then nobody can refer to them."""
+    keep(work)
+    case, counts = work.case, Counter(work.counts)
+    _bury(case, digests_of(case, person), now=now)
+    if person:
+        people, words = ids_behind(person), called(person)
+        cases = lock_cases(people, but=case.pk)
+        lock_people(people)
+        for store in registry.all_stores():
+            while gone := store.erase(person, STEP):
+                counts[store.model] += gone
+        _part(cases, words, people, case)
+    keep(work, counts=dict(counts), step=VACUUM, attempts=0)
+    record(work, "erase", now=now)
+    return counts
+
+
+def _part(cases: list[PrivacyCase], words: set[str], people: list[uuid.UUID], own: PrivacyCase) -> None:
+    """Cases stay, about nobody: an access case goes on and finds nothing. What they say of the person goes."""
+    end_exports(people, but=own.pk)
+    for case in cases:
+        empty(case, words, all_texts=True)
+    # Who was told stands in the receipt; what names the person must be gone before the verification looks.
+    empty(PrivacyCase.objects.get(pk=own.pk), words, all_texts=False)
+    PrivacyCase.objects.filter(end_user__in=people).update(end_user=None)
+
+
+def _bury(case: PrivacyCase, digests: list[bytes], *, now: datetime) -> None:
+    rows = [
+        Tombstone(tenant=case.tenant, digest=digest, policy=case.policy, case_uuid=case.pk, created_at=now)
+        for digest in digests
+    ]
+    Tombstone.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=["tenant", "digest"],
+        update_fields=["policy", "case_uuid", "created_at"],
+    )
+
+
+def digests_of(case: PrivacyCase, person: EndUser | None) -> list[bytes]:
+    """Of the id that was asked for, and of every id that leads to the person; in one order for everybody."""
+    names = names_of(person) if person else []
+    return sorted({bytes(case.subject), *(conf.digest_of_person(case.tenant_id, name) for name in names)})
+
+
+def _vacuum(work: Work) -> Iterator[str]:
+    for table in clearing.touched(work.counts):
+        patiently(partial(keep, work))
+        clearing.vacuum(table)
+    patiently(partial(keep, work, step=VERIFY, attempts=0))
+    yield VACUUM
+
+
+def _verify(work: Work, *, now: datetime) -> Iterator[str]:
+    """Other code than the deleter's looks, outside of any transaction: it reads every table."""
+    patiently(partial(keep, work, state=CaseState.VERIFYING, version=F("version") + 1))
+    work.case.refresh_from_db()
+    findings = _of("verification").verify(work.case)
+    if findings.hits:
+        fail(work, FOUND, findings=findings.as_json())
+    else:
+        patiently(partial(_complete, work, findings.as_json(), now))
+        _write_files(work.case)
+    yield VERIFY
+
+
+def _complete(work: Work, findings: dict[str, Any], now: datetime) -> None:
+    keep(work)
+    case = work.case
+    # As it is by now, locked by the line above: somebody may have noted who was told.
+    case.refresh_from_db()
+    case.findings, case.completed_at = findings, now
+    _of("receipts").issue(case, now=now)
+    emptied = dict.fromkeys(TEXTS, "")
+    finish(
+        work, now=now, verb="complete", step=DONE, findings=findings, receipt=case.receipt, signature=case.signature,
+        needles=b"", **emptied,
+    )  # fmt: skip
+
+
+def _write_files(case: PrivacyCase) -> None:
+    """Beside the row, for who has no access to the admin; they can be written again from it at any time."""
+    try:
+        _of("receipts").write_files(case)
+    except OSError as error:
+        logger.warning("The files of receipt %s could not be written: %s", case.pk, type(error).__name__)
+
+
+def _of(name: str) -> Any:
+    """A neighbour, looked up when it is needed: tests put gates there."""
+    return import_module(f"memories.privacy.{name}")

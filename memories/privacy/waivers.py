@@ -1,0 +1,109 @@
+"""What holds nothing personal, with the reason: models, and fields of models that are stores."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Waiver:
+    """A model, or named fields of a store, that hold nothing personal; `fields` empty means the whole model."""
+
+    model: str
+    reason: str
+    fields: tuple[str, ...] = ()
+
+
+_CODES = "codes and choices of ours"
+_OUR_IDS = "ids of ours and codes; an audit event holds no content"
+
+WAIVERS = (
+    Waiver("memories.SessionQueue", _CODES, ("failure",)),
+    Waiver("memories.Turn", _CODES, ("role",)),
+    Waiver(
+        "memories.Fact",
+        _CODES,
+        ("category", "source", "trust", "extractor", "prompt_version", "flags", "status", "scope"),
+    ),
+    Waiver("memories.WorkingMemory", _CODES, ("extractor", "prompt_version", "failure")),
+    Waiver("memories.Episode", _CODES, ("flaws", "extractor", "prompt_version", "status")),
+    Waiver("memories.DecayPass", "codes and counts by code", ("trigger", "actor_id", "state", "counts")),
+    Waiver("memories.FactRevision", _CODES, ("verb", "actor_kind", "actor_id")),
+    Waiver("memories.FactRelation", _CODES, ("type",)),
+    Waiver("memories.ReviewItem", _CODES, ("kind", "reason", "state", "decided_by")),
+    Waiver("memories.ProfileRevision", _CODES, ("section", "verb", "actor_kind", "actor_id")),
+    Waiver("memories.FactRefusal", _CODES, ("kind",)),
+    Waiver("memories.ProfileSection", _CODES, ("section", "actor_kind", "prompt_version")),
+    Waiver(
+        "memories.ExtractionRun",
+        "counts by code, never a candidate's text",
+        ("status", "extractor", "prompt_version", "outcome", "refusals", "failure"),
+    ),
+    Waiver("memories.IdempotencyRecord", _CODES, ("endpoint", "etag")),
+    Waiver(
+        "memories.PrivacyCase",
+        "codes, counts and keyed hashes",
+        (
+            "subject",
+            "type",
+            "state",
+            "asked_by",
+            "opened_kind",
+            "opened_by",
+            "verified_how",
+            "verified_kind",
+            "verified_by",
+            "preview",
+            "policy",
+            "approved_kind",
+            "approved_by",
+            "refusal",
+            "held_from",
+            "step",
+            "counts",
+            "findings",
+            "failure",
+            "receipt",
+            "signature",
+        ),
+    ),
+    Waiver("memories.PrivacyExport", "codes, and the hash of a random token", ("profile", "state", "token_digest")),
+    Waiver("memories.Tombstone", "a keyed hash of an id, for ever: without it an erased person could come back"),
+    Waiver("memories.Tenant", "settings of an application, written by staff"),
+    Waiver("memories.APIKey", "names an application's key, written by staff"),
+    Waiver("memories.Operator", "staff, not people being remembered"),
+    Waiver("memories.ModelUse", "sums of a tenant's day"),
+    Waiver("memories.Batch", "a verb, counts and times"),
+    Waiver("memories.PersonMerge", "counts by code and names of fields", ("counts", "taken")),
+    Waiver("memories.MergeEntry", _CODES, ("kind",)),
+    Waiver("memories.SavedFilter", "a name by staff and the choices of a list's filters; nothing searched for"),
+    Waiver("memories.AuditEvent", _OUR_IDS),
+    Waiver("memories.EmbeddingSpace", "names a model; counts, times and codes"),
+    Waiver("memories.ThrottleCounter", "counts the requests of an application's key"),
+    Waiver("memories.WorkerHeartbeat", "host names and process ids"),
+    Waiver("auth.Group", "staff roles"),
+    Waiver("auth.Permission", "part of the program"),
+    Waiver("contenttypes.ContentType", "part of the program"),
+    Waiver("sessions.Session", "a random key", ("session_key",)),
+    Waiver("account.EmailAddress", "of staff; not written"),
+    Waiver("account.EmailConfirmation", "of staff; not written"),
+    Waiver("mfa.Authenticator", "second factors of staff, encrypted"),
+    Waiver("socialaccount.SocialAccount", "staff as their identity provider knows them"),
+    Waiver("socialaccount.SocialApp", "not written: the provider is in the settings"),
+    Waiver("socialaccount.SocialToken", "not written"),
+    Waiver(
+        "axes.AccessAttempt",
+        "of who gave a wrong password, until the lockout is over",
+        ("user_agent", "ip_address", "http_accept"),
+    ),
+    Waiver("axes.AccessAttemptExpiration", "a time; not written"),
+    Waiver("axes.AccessLog", "not written"),
+    Waiver("axes.AccessFailureLog", "not written"),
+    Waiver("django_q.OrmQ", "names the cluster", ("key",)),
+    Waiver("django_q.Task", "names functions and the cluster", ("id", "func", "hook", "cluster")),
+    Waiver(
+        "django_q.Schedule",
+        "names functions and times",
+        ("func", "hook", "schedule_type", "cron", "task", "cluster", "intended_date_kwarg"),
+    ),
+    Waiver("django_q.Success", "a view of django_q.Task"),
+    Waiver("django_q.Failure", "a view of django_q.Task"),
+)

@@ -1,0 +1,194 @@
+"""Somebody of whom every store holds something, what others remember beside them, and stand-ins for what an erasure
+asks of its neighbours."""
+
+import sys
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from axes.models import AccessAttempt
+from django.apps import apps
+from django.contrib.admin.models import LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.models import Session as BrowserSession
+from django.db import connection
+from django_q.brokers.orm import ORM
+from django_q.models import Schedule, Task
+from django_q.tasks import async_task
+
+from memories import audit
+from memories.models import (
+    Batch,
+    BatchEntry,
+    CaseState,
+    EndpointState,
+    EndUser,
+    Fact,
+    FactMerge,
+    FactRefusal,
+    FactRelation,
+    MergeEntry,
+    PersonMerge,
+    PrivacyCase,
+    Session,
+    Tenant,
+)
+from memories.models.ids import new_id
+from memories.pipeline import vectors
+from tests import factories
+from tests.factories import NOW
+
+
+@dataclass
+class Findings:
+    """What the verification would have found."""
+
+    hits: dict[str, int] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"hits": self.hits}
+
+
+@dataclass
+class Neighbours:
+    """Stand-ins that note what they were asked, in order."""
+
+    asked: list[str] = field(default_factory=list)
+    digests: list[bytes] = field(default_factory=list)
+    findings: Findings = field(default_factory=Findings)
+
+    def append(self, case: PrivacyCase, digests: Sequence[bytes], *, now: datetime) -> None:
+        self.asked.append("ledger")
+        self.digests = list(digests)
+
+    def collect(self, person: EndUser) -> bytes:
+        self.asked.append("needles")
+        return b"encrypted"
+
+    def verify(self, case: PrivacyCase) -> Findings:
+        assert case.state == CaseState.VERIFYING
+        assert bytes(case.needles) in (b"encrypted", b"")
+        self.asked.append("verify")
+        return self.findings
+
+    def issue(self, case: PrivacyCase, *, now: datetime) -> None:
+        assert connection.in_atomic_block
+        self.asked.append("receipt")
+        case.receipt, case.signature = {"case": str(case.pk)}, "signed"
+
+    def write_files(self, case: PrivacyCase) -> None:
+        self.asked.append("files")
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> Neighbours:
+    """Take the neighbours' places for one test."""
+    neighbours = Neighbours()
+    for name in ("ledger", "needles", "verification", "receipts"):
+        monkeypatch.setitem(sys.modules, f"memories.privacy.{name}", neighbours)
+    return neighbours
+
+
+def somebody(owner: Tenant, name: str) -> EndUser:
+    """A person of whom every store holds something; they are called `name`, and `name`-old besides."""
+    person = factories.end_user(owner, external_id=name, display_name=f"Display {name}", metadata={"of": name})
+    _talked(person, name)
+    _decided(person, name)
+    _merged(person, name)
+    _asked(person)
+    _elsewhere(person)
+    return person
+
+
+def _talked(person: EndUser, name: str) -> None:
+    conversation = factories.session(person, (("user", f"I am {name}"), ("assistant", "Noted")), session_id=f"s-{name}")
+    factories.run(conversation)
+    fact = known(person, f"Bakes bread with {name}")
+    factories.evidence(fact, conversation.turns.get(number=1), quote=f"I am {name}")
+    factories.episode(conversation, f"Talked of {name}")
+    factories.profile_section(person, summary=f"{name} runs a bakery")
+    while vectors.embed_some().moved:
+        """Until every text has its vector."""
+
+
+def known(person: EndUser, content: str, **over: Any) -> Fact:
+    fact = factories.fact(person, content, **over)
+    audit.revise(fact=fact, verb="extract", actor=factories.COMMAND, before={}, reason="", now=NOW)
+    return fact
+
+
+def _decided(person: EndUser, name: str) -> None:
+    fact = person.facts.get()
+    older = known(person, f"Baked cake with {name}", status="superseded", superseded_by=fact)
+    FactRelation.objects.create(fact=fact, target=older, type="related_to", created_at=NOW)
+    FactMerge.objects.create(survivor=fact, change_set=new_id(), created_at=NOW)
+    FactRefusal.objects.create(end_user=person, kind="text", digest=uuid.uuid4().bytes, fact=fact, created_at=NOW)
+    factories.profile_revision(person)
+    item = factories.review_item(fact, known=older, note=f"About {name}")
+    batch = Batch.objects.create(verb="approve", created_at=NOW)
+    BatchEntry.objects.create(batch=batch, item=item, version=1)
+    BatchEntry.objects.create(batch=batch, fact=fact, version=1)
+
+
+def _merged(person: EndUser, name: str) -> None:
+    other = factories.end_user(person.tenant, external_id=f"{name}-old", merged_into=person)
+    merge = PersonMerge.objects.create(tenant=person.tenant, survivor=person, merged=other, created_at=NOW)
+    MergeEntry.objects.create(merge=merge, kind="fact", uuid=person.facts.first().pk)  # type: ignore[union-attr]
+
+
+def _asked(person: EndUser) -> None:
+    factories.idempotency_record(person, key_digest=person.pk.bytes, body=b"{}", status=202)
+    case = factories.privacy_case(person, type="access", reference=f"about {person.external_id}", outcome="A text")
+    factories.privacy_export(case)
+
+
+def _elsewhere(person: EndUser) -> None:
+    session = Session.objects.filter(end_user=person).get()
+    async_task("memories.tasks.consolidate_session", str(session.pk), broker=ORM())
+    given = {"func": "f", "started": NOW, "stopped": NOW, "success": False}
+    Task.objects.create(id=uuid.uuid4().hex, name="t", args=(str(session.pk),), result="killed", **given)
+    Schedule.objects.create(name="once", func="f", args=f"'{session.pk}'")
+    seen = SessionStore()
+    seen["back_to"] = f"/admin/memories/enduser/{person.pk}/"
+    seen.save()
+    LogEntry.objects.create(
+        user=factories.operator(),
+        content_type=ContentType.objects.get_for_model(Fact),
+        object_id=str(person.facts.first().pk),  # type: ignore[union-attr]
+        object_repr="Fact",
+        action_flag=2,
+        change_message="",
+    )
+    AccessAttempt.objects.create(
+        username=str(person.pk), user_agent="x", ip_address="192.0.2.1", failures_since_start=1
+    )
+    EndpointState.objects.create(last_session=session.pk)
+    factories.decay_pass(person.tenant, reached=person.pk)
+
+
+def erasure(person: EndUser, **over: Any) -> PrivacyCase:
+    """An approved case."""
+    return factories.privacy_case(person, **{"state": CaseState.APPROVED, **over})
+
+
+def rows_beside() -> dict[str, list[Any]]:
+    """Every row of every table but those that tell of an erasure itself, as the database writes them."""
+    left_out = {"memories_auditevent", "memories_privacycase", "memories_tombstone", "django_q_ormq"}
+    tables = sorted({model._meta.db_table for model in apps.get_models(include_auto_created=True)} - left_out)
+    with connection.cursor() as cursor:
+        found = {}
+        for table in tables:
+            cursor.execute(f"SELECT row::text FROM {table} row ORDER BY 1")
+            found[table] = [row for (row,) in cursor.fetchall()]
+    return found
+
+
+def browser_sessions() -> int:
+    return BrowserSession.objects.count()
+
+
+__all__ = ["Findings", "Neighbours", "SimpleNamespace", "erasure", "known", "rows_beside", "somebody", "stand_in"]

@@ -1,0 +1,211 @@
+"""An erasure from the approval to the receipt: all of the person goes, and nothing of anybody else."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django_q.models import OrmQ
+
+from memories import conf
+from memories.exceptions import LeaseLost
+from memories.models import (
+    AuditEvent,
+    CaseState,
+    EndUser,
+    Fact,
+    FactRevision,
+    IdempotencyRecord,
+    PrivacyCase,
+    Tenant,
+    Tombstone,
+)
+from memories.pipeline import invariants
+from memories.privacy import case_leases, erasing, registry, running
+from memories.privacy.stores_of_readers import NOBODY
+from tests import factories
+from tests.factories import NOW
+from tests.privacy.erased_world import Neighbours, erasure, known, rows_beside, somebody, stand_in
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LATER = NOW + timedelta(days=1)
+
+
+@pytest.fixture
+def owner(db: None) -> Tenant:
+    return factories.tenant()
+
+
+@pytest.fixture
+def neighbours(monkeypatch: pytest.MonkeyPatch) -> Neighbours:
+    return stand_in(monkeypatch)
+
+
+def carry_out(case: PrivacyCase) -> PrivacyCase:
+    return running.carry_out(case_id=case.pk, now=LATER, patience_seconds=30)
+
+
+class TestWhatGoes:
+    def test_every_store_held_something_and_holds_nothing(self, owner: Tenant, neighbours: Neighbours) -> None:
+        person = somebody(owner, "anneke-7")
+        known(factories.end_user(owner), "Told to two", allowed_users=["anneke-7", "else"])
+        before = registry.counts(person)
+        assert [label for label, rows in before.items() if not rows and label != "files"] == []
+        case = carry_out(erasure(person))
+        assert (case.state, case.failure, case.step) == (CaseState.COMPLETED, "", erasing.DONE)
+        assert [label for label, rows in registry.counts(person).items() if rows] == []
+        assert case.counts.keys() == {label for label, rows in before.items() if rows}
+        assert not EndUser.objects.filter(tenant=owner, external_id__startswith="anneke").exists()
+        assert invariants.check() == []
+
+    def test_nothing_of_anybody_else_changes(self, owner: Tenant, neighbours: Neighbours) -> None:
+        witness, elsewhere = somebody(owner, "witness"), somebody(factories.tenant(), "anneke-7")
+        before = rows_beside()
+        person = somebody(owner, "anneke-7")
+        assert rows_beside() != before
+        case = carry_out(erasure(person))
+        assert case.state == CaseState.COMPLETED
+        after = rows_beside()
+        kept = _keys_and_staff(before)
+        assert {table: rows for table, rows in after.items() if table not in kept} == {
+            table: rows for table, rows in before.items() if table not in kept
+        }
+        assert registry.counts(witness)["memories.Turn"] == 2
+        assert EndUser.objects.filter(pk=elsewhere.pk).exists()
+
+    def test_a_tombstone_for_every_name(self, owner: Tenant, neighbours: Neighbours) -> None:
+        case = carry_out(erasure(somebody(owner, "anneke-7"), policy="refuse"))
+        digests = {conf.digest_of_person(owner.pk, name) for name in ("anneke-7", "anneke-7-old")}
+        stones = Tombstone.objects.filter(tenant=owner)
+        assert {bytes(stone.digest) for stone in stones} == digests == set(neighbours.digests)
+        assert {(stone.policy, stone.case_uuid) for stone in stones} == {("refuse", case.pk)}
+
+    def test_a_fact_for_them_alone_is_for_nobody(self, owner: Tenant, neighbours: Neighbours) -> None:
+        other = factories.end_user(owner)
+        alone = known(other, "For one", allowed_users=["anneke-7"])
+        both = known(other, "For two", allowed_users=["b", "anneke-7-old"])
+        carry_out(erasure(somebody(owner, "anneke-7")))
+        alone.refresh_from_db()
+        both.refresh_from_db()
+        assert (alone.allowed_users, both.allowed_users) == ([NOBODY], ["b"])
+        told = FactRevision.objects.filter(fact__in=[alone, both]).order_by("pk")
+        assert [revision.after["allowed_users"] for revision in told] == [[NOBODY], ["b"]]
+        assert not Fact.objects.filter(pk=alone.pk).visible_to(user_id="new", agent_id="", roles=[]).exists()
+
+    def test_other_cases_of_theirs_go_on_about_nobody(self, owner: Tenant, neighbours: Neighbours) -> None:
+        person = somebody(owner, "anneke-7")
+        access = person.privacy_cases.get()
+        ticket = factories.privacy_case(person, type="access", reference="T-100", hold_reason="Ask legal")
+        carry_out(erasure(person))
+        access.refresh_from_db()
+        ticket.refresh_from_db()
+        assert (access.end_user, access.reference, access.outcome, access.state) == (None, "", "", "received")
+        assert (ticket.reference, ticket.hold_reason) == ("T-100", "")
+
+    def test_the_key_of_a_kept_answer_stays_refused(self, owner: Tenant, neighbours: Neighbours) -> None:
+        person = somebody(owner, "anneke-7")
+        carry_out(erasure(person))
+        record = IdempotencyRecord.objects.get()
+        assert (record.status, bytes(record.body), bytes(record.key_digest)) == (410, b"", person.pk.bytes)
+        assert not record.end_users.exists()
+
+
+class TestTheRun:
+    def test_neighbours_are_asked_in_this_order(self, owner: Tenant, neighbours: Neighbours) -> None:
+        case = carry_out(erasure(somebody(owner, "anneke-7"), reference="T-1", told="Acme"))
+        assert neighbours.asked == ["ledger", "needles", "verify", "receipt", "files"]
+        assert (case.receipt, case.signature, case.completed_at) == ({"case": str(case.pk)}, "signed", LATER)
+        assert (bytes(case.needles), case.reference, case.told, case.end_user) == (b"", "T-1", "", None)
+        trail = AuditEvent.objects.filter(case_uuid=case.pk).order_by("pk").values_list("verb", flat=True)
+        assert list(trail) == ["erase", "complete"]
+
+    def test_what_is_found_afterwards_fails_it_with_the_places(self, owner: Tenant, neighbours: Neighbours) -> None:
+        neighbours.findings.hits = {"memories.Turn.content": 2}
+        case = carry_out(erasure(somebody(owner, "anneke-7")))
+        assert (case.state, case.failure) == (CaseState.FAILED, erasing.FOUND)
+        assert case.findings == {"hits": {"memories.Turn.content": 2}}
+        assert (case.receipt, bytes(case.needles)) == ({}, b"encrypted")
+        neighbours.findings.hits = {}
+        PrivacyCase.objects.filter(pk=case.pk).update(state=CaseState.APPROVED)
+        assert carry_out(case).state == CaseState.COMPLETED
+
+    def test_a_case_without_a_person_ends(self, owner: Tenant, neighbours: Neighbours) -> None:
+        person = factories.end_user(owner)
+        case = erasure(person)
+        PrivacyCase.objects.filter(pk=case.pk).update(end_user=None)
+        person.delete()
+        assert carry_out(case).state == CaseState.COMPLETED
+        assert Tombstone.objects.get().digest == case.subject
+
+    @pytest.mark.parametrize("state", ["received", "verified", "scoped", "on_hold", "completed", "refused", "failed"])
+    def test_nothing_runs_that_was_not_approved(self, owner: Tenant, neighbours: Neighbours, state: str) -> None:
+        held = {"held_from": "approved", "held_at": NOW, "hold_review_on": NOW.date()} if state == "on_hold" else {}
+        person = factories.end_user(owner)
+        case = erasure(person, state=state, **held)
+        assert carry_out(case).state == state
+        assert EndUser.objects.filter(pk=person.pk).exists()
+
+    def test_an_error_is_noted_and_tried_again_five_times(self, owner: Tenant, monkeypatch: Any) -> None:
+        neighbours = stand_in(monkeypatch)
+        case = erasure(somebody(owner, "anneke-7"))
+
+        def full(*_: Any, **__: Any) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(neighbours, "append", full)
+        # The first attempt got beyond the fence: those after it got nowhere.
+        for attempt in range(6):
+            PrivacyCase.objects.filter(pk=case.pk).update(lease_until=None)
+            with pytest.raises(OSError, match="No space"):
+                carry_out(case)
+            case.refresh_from_db()
+            assert (case.failure, case.lease_token) == ("files", None)
+            assert case.state == (CaseState.FAILED if attempt == 5 else CaseState.RUNNING), attempt
+        assert registry.counts(case.end_user)["memories.Turn"] == 2  # type: ignore[arg-type]
+
+    def test_whoever_lost_the_lease_writes_nothing(self, owner: Tenant, neighbours: Neighbours) -> None:
+        person = somebody(owner, "anneke-7")
+        case = erasure(person)
+        work = running.claim(case.pk)
+        assert work
+        assert running.claim(case.pk) is None
+        PrivacyCase.objects.filter(pk=case.pk).update(lease_until=NOW)
+        other = running.claim(case.pk)
+        assert other
+        with pytest.raises(LeaseLost):
+            list(erasing.steps(work, now=LATER))
+        assert registry.counts(person)["memories.Turn"] == 2
+        assert [*erasing.steps(other, now=LATER)][-1] == erasing.VERIFY
+
+    def test_a_worker_that_dies_each_time_takes_five_with_it(self, owner: Tenant, neighbours: Neighbours) -> None:
+        case = erasure(factories.end_user(owner))
+        for _ in range(case_leases.MOST_ATTEMPTS):
+            assert running.claim(case.pk)
+            PrivacyCase.objects.filter(pk=case.pk).update(lease_until=NOW)
+        assert running.claim(case.pk) is None
+        case.refresh_from_db()
+        assert (case.state, case.failure) == (CaseState.FAILED, "worker_lost")
+
+    def test_a_slice_ends_between_two_steps(self, owner: Tenant, neighbours: Neighbours) -> None:
+        case = erasure(somebody(owner, "anneke-7"))
+        slices = 0
+        while running.work_on(now=LATER, seconds=0):
+            slices += 1
+            case.refresh_from_db()
+            assert (case.lease_token, case.attempts) == (None, 0)
+        case.refresh_from_db()
+        assert case.state == CaseState.COMPLETED
+        assert slices > 20
+
+    def test_a_wake_up_holds_the_cases_id_alone(self, owner: Tenant) -> None:
+        case = erasure(factories.end_user(owner))
+        running.wake(case.pk)
+        [queued] = OrmQ.objects.all()
+        assert (queued.task["func"], queued.task["args"]) == (running.RUN_TASK, (str(case.pk),))
+
+
+def _keys_and_staff(before: dict[str, Any]) -> set[str]:
+    """Tables in which making somebody leaves rows of ours, and those whose rows workers share."""
+    return {
+        "memories_apikey", "memories_idempotencyrecord", "memories_operator", "memories_batch",
+        "memories_endpointstate", "memories_decaypass", "memories_embeddingspace", "axes_accessattemptexpiration",
+    } & set(before)  # fmt: skip
