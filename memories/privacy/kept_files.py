@@ -1,0 +1,46 @@
+"""The hub's own files beside the database: whatever lies under its home, but for the database's bytes themselves."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from django.conf import settings
+
+CHUNK_BYTES = 32 << 20
+# Whoever made the backup answers for it: the receipt says until when one may hold the person.
+BACKUP = b"PGDMP"
+
+
+def skipped() -> dict[str, str]:
+    """What is not read, and why."""
+    return {
+        "files:postgres": "bytes of tables and of the write-ahead log; the receipt says until when they hold text",
+        "files:tiktoken": "the public vocabulary of a tokenizer",
+        "files:backups": "copies that an operator keeps; the ledger erases again what is restored from one",
+    }
+
+
+def contents() -> Iterator[tuple[str, bytes]]:
+    """(place, bytes) of every file, in parts that overlap where it is large; places are `files:<folder or name>`."""
+    home = Path(settings.HOME).resolve()
+    unread = {home / "postgres", home / "tiktoken"}
+    for folder, folders, names in os.walk(home):
+        folders[:] = sorted(name for name in folders if Path(folder, name) not in unread)
+        for path in (Path(folder, name) for name in sorted(names)):
+            if path.is_file() and not path.is_symlink():
+                place = f"files:{path.relative_to(home).parts[0]}"
+                yield from ((place, part) for part in _parts(path))
+
+
+def _parts(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            part = file.read(CHUNK_BYTES)
+            while part and not part.startswith(BACKUP):
+                yield part
+                rest = file.read(CHUNK_BYTES)
+                # What lies across the border is found in the second of the two.
+                part = part[-4096:] + rest if rest else b""
+    except FileNotFoundError:
+        # Swept meanwhile.
+        return

@@ -1,0 +1,185 @@
+"""Each decoder and each kind of table shows one marker that was planted there; what may stay is no hit."""
+
+import base64
+import gzip
+import io
+import json
+import pickle
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from django.conf import LazySettings
+from django.db import connection
+
+from memories.models import EndUser, PrivacyCase
+from memories.privacy import needles, verification
+from memories.privacy.verification import Findings
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+SAID = "Zaphod keeps 42 otters behind the Kraków bakery"
+CHINESE = "我在桂林的漓江边养了四十二只水獭，每天喂鱼"
+NAME = "zaphod@example.org"
+
+
+@pytest.fixture
+def person(db: None) -> EndUser:
+    """Somebody of whom there is a bit of everything."""
+    someone = factories.end_user(external_id=NAME, display_name="Zaphod Beeblebrox", metadata={"crm": "CRM-77123-XY"})
+    session = factories.session(someone, [("user", SAID), ("assistant", CHINESE)], session_id="s-zaphod-1")
+    known = factories.fact(someone, "Keeps otters behind the bakery in Kraków")
+    factories.evidence(known, session.turns.get(number=1))
+    factories.episode(session)
+    return someone
+
+
+@pytest.fixture
+def case(person: EndUser) -> PrivacyCase:
+    """Its person was erased by hand."""
+    row = factories.privacy_case(person, state="verifying", needles=needles.collect(person))
+    person.delete()
+    row.refresh_from_db()
+    return row
+
+
+@pytest.fixture(autouse=True)
+def home(settings: LazySettings, tmp_path: Path) -> Path:
+    settings.HOME = tmp_path
+    return tmp_path
+
+
+def verify(case: PrivacyCase) -> Findings:
+    return verification.verify(case)
+
+
+def run(sql: str, *values: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+
+
+def test_after_a_whole_erasure_nothing_is_found(case: PrivacyCase) -> None:
+    found = verify(case)
+    assert (found.hits, found.mentions) == ({}, {})
+    assert found.tables > 60
+    assert found.rows > 100
+    assert found.bytes > 10_000
+    assert set(found.as_json()) == {"tables", "rows", "bytes", "hits", "mentions", "skipped"}
+
+
+def test_before_it_every_place_is_found(person: EndUser) -> None:
+    case = factories.privacy_case(person, state="verifying", needles=needles.collect(person))
+    found = verify(case)
+    assert {
+        "memories.EndUser.external_id",
+        "memories.EndUser.display_name",
+        "memories.EndUser.metadata",
+        "memories.Session.external_id",
+        "memories.Turn.content",
+        "memories.Fact.content",
+        "memories.FactEvidence.fact",
+        "memories.SessionQueue.session",
+        "api:users",
+        "api:context",
+        "api:turns",
+    } <= set(found.hits)
+    assert not any(SAID in place or NAME in place for place in json.dumps(found.as_json()).split('"'))
+
+
+def test_with_nothing_to_look_for_it_does_not_say_clean(person: EndUser, settings: LazySettings) -> None:
+    case = factories.privacy_case(person, state="verifying")
+    assert verify(case).hits == {"needles": 1}
+    case.needles = needles.collect(person)
+    settings.MEMORYHUB_PEPPER = "another"
+    assert verify(case).hits == {"needles": 1}
+
+
+# What makes the table, and the expression that the text goes through.
+TABLES = {
+    "text": ("CREATE TABLE planted (held text)", "%s"),
+    "varchar": ("CREATE TABLE planted (held varchar(900))", "%s"),
+    "json": ("CREATE TABLE planted (held json)", "json_build_object('a', json_build_array(%s::text))"),
+    "a key of jsonb": ("CREATE TABLE planted (held jsonb)", "jsonb_build_object(%s::text, 1)"),
+    "array": ("CREATE TABLE planted (held text[])", "ARRAY['x', %s]"),
+    "bytea": ("CREATE TABLE planted (held bytea)", "convert_to(%s, 'UTF8')"),
+    "a schema of its own": ("CREATE SCHEMA hidden; CREATE TABLE hidden.planted (held text)", "%s"),
+    "a partition": (
+        """CREATE TABLE planted (held text) PARTITION BY HASH (held);
+        CREATE TABLE planted_1 PARTITION OF planted FOR VALUES WITH (MODULUS 1, REMAINDER 0)""",
+        "%s",
+    ),
+    "a domain": ("CREATE DOMAIN note AS text; CREATE TABLE planted (held note)", "%s"),
+    "a composite": ("CREATE TYPE pair AS (a int, b text); CREATE TABLE planted (held pair)", "ROW(1, %s)::pair"),
+    "unlogged": ("CREATE UNLOGGED TABLE planted (held text)", "%s"),
+}
+
+
+@pytest.mark.parametrize("text", [SAID, CHINESE, NAME], ids=["english", "chinese", "name"])
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_table_that_django_knows_nothing_of(case: PrivacyCase, kind: str, text: str) -> None:
+    made, said = TABLES[kind]
+    for statement in made.split(";"):
+        run(statement)
+    run(f"INSERT INTO {'hidden.' if 'hidden' in made else ''}planted SELECT {said}", text)
+    (place,) = verify(case).hits
+    assert place.endswith(("planted.held", "planted_1.held"))
+
+
+def test_a_materialised_view(case: PrivacyCase) -> None:
+    run(f"CREATE MATERIALIZED VIEW planted AS SELECT '{SAID}'::text AS held")
+    assert verify(case).hits == {"public.planted.held": 1}
+
+
+def zipped(text: str) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("README", "read me " * 50)
+        archive.writestr("data.json", json.dumps({"turns": [{"content": text}] * 20}))
+    return file.getvalue()
+
+
+WORDS: dict[str, Callable[[str], str]] = {
+    "escapes": lambda text: json.dumps({"a": text}),
+    "escapes of escapes": lambda text: json.dumps(json.dumps([text])),
+    "a URL": lambda text: "/search?q=" + quote(text),
+    "HTML": lambda text: "<p>" + "".join(f"&#{ord(one)};" for one in text),
+    "repr of bytes": lambda text: repr(text.encode()),
+    "hex": lambda text: text.encode().hex(),
+    "base64": lambda text: "token " + base64.b64encode(text.encode()).decode(),
+    "base64 for URLs": lambda text: base64.urlsafe_b64encode(text.encode()).decode().rstrip("="),
+    "base64 in lines": lambda text: base64.encodebytes((f"{text}, " * 3).encode()).decode(),
+    "base64 of base64": lambda text: base64.b64encode(base64.b64encode(text.encode())).decode(),
+    "base64 of zlib": lambda text: base64.b64encode(zlib.compress(text.encode())).decode(),
+    "base64 of gzip": lambda text: base64.b64encode(gzip.compress(text.encode())).decode(),
+    "base64 of a zip": lambda text: base64.b64encode(zipped(text)).decode(),
+    "base64 of a pickle": lambda text: base64.b64encode(pickle.dumps({"a": (text,)})).decode(),
+}
+BYTES: dict[str, Callable[[str], bytes]] = {
+    "zlib": lambda text: zlib.compress(text.encode(), 1),
+    "zlib, best": lambda text: zlib.compress(text.encode(), 9),
+    "gzip": lambda text: b"header" + gzip.compress(text.encode()),
+    "zip": zipped,
+    "a compressed pickle of JSON": lambda text: zlib.compress(pickle.dumps({"body": json.dumps({"q": text})})),
+}
+
+
+@pytest.mark.parametrize("text", [SAID, CHINESE, NAME], ids=["english", "chinese", "name"])
+@pytest.mark.parametrize("way", WORDS)
+def test_what_a_text_says_in_other_words(case: PrivacyCase, way: str, text: str) -> None:
+    run("CREATE TABLE planted (held text)")
+    run("INSERT INTO planted VALUES ('harmless'), (%s), ('100 %% & more')", WORDS[way](text))
+    assert verify(case).hits == {"public.planted.held": 1}
+
+
+@pytest.mark.parametrize("text", [SAID, CHINESE, NAME], ids=["english", "chinese", "name"])
+@pytest.mark.parametrize("way", BYTES)
+def test_what_bytes_say_in_other_words(case: PrivacyCase, home: Path, way: str, text: str) -> None:
+    run("CREATE TABLE planted (held bytea)")
+    run("INSERT INTO planted VALUES (%s)", BYTES[way](text))
+    (home / "exports").mkdir()
+    (home / "exports" / "one.bin").write_bytes(BYTES[way](text))
+    assert verify(case).hits == {"public.planted.held": 1, "files:exports": 1}
