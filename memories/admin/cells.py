@@ -38,6 +38,13 @@ def two_lines(main: str, below: str) -> SafeString:
     return format_html('<span class="hub-cell">{}<small>{}</small></span>', main, below)
 
 
+def linked(main: str, below: str, page: str | None) -> SafeString:
+    """Two lines, the first of them a link where there is a page to go to."""
+    if not page:
+        return two_lines(main, below)
+    return format_html('<span class="hub-cell"><a href="{}">{}</a><small>{}</small></span>', page, main, below)
+
+
 def meter(share: float) -> SafeString:
     """A share of 1 as a figure and a bar."""
     return format_html(

@@ -18,7 +18,18 @@ from django.views.decorators.cache import never_cache
 from unfold.sites import UnfoldAdminSite
 
 from memories import conf
-from memories.admin import dashboard, forgetting, fresh, identity, palette, parked, preferences, recalled, rollback
+from memories.admin import (
+    audit_chains,
+    dashboard,
+    forgetting,
+    fresh,
+    identity,
+    palette,
+    parked,
+    preferences,
+    recalled,
+    rollback,
+)
 from memories.admin.fields import zone_or_utc
 from memories.admin.own_password import OwnPasswordForm
 from memories.admin.page import Page
@@ -26,7 +37,7 @@ from memories.admin.sign_in import SignInView
 
 View = Callable[..., HttpResponseBase]
 # Pages beside those of the models.
-ROOMS = (dashboard, rollback, forgetting, fresh, preferences, recalled, parked)
+ROOMS = (dashboard, rollback, forgetting, fresh, preferences, recalled, parked, audit_chains)
 
 
 class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types

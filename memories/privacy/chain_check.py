@@ -72,7 +72,7 @@ def check(tenant_uuid: uuid.UUID | None, *, newest: int | None = None) -> Report
     Errors: ValueError, when the file of noted heads is none of ours.
     """
     with transaction.atomic():
-        sealing.wait_for_alone()
+        sealing.keep_still()
         walk = _Walk(tenant_uuid, newest)
         broken = walk.broken()
         links = chain.of(tenant_uuid)

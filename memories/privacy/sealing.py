@@ -13,7 +13,7 @@ from memories.privacy import chain, heads, horizon
 
 # Events of one transaction.
 MOST = 2_000
-# Any number, the same for all: whoever seals, prunes or checks is alone.
+# Any number, the same for all: whoever seals or prunes is alone.
 LOCK = 6_110_302
 PATIENCE_SECONDS = 4.0
 
@@ -45,16 +45,16 @@ def sealed_up_to() -> int:
 
 
 def alone() -> bool:
-    """Whether nobody else seals, prunes or checks; then until the end of the transaction."""
+    """Whether nobody else seals, prunes or checks now; then nobody does until the end of the transaction."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])
         return bool(cursor.fetchone()[0])
 
 
-def wait_for_alone() -> None:
-    """The same, once those at work have ended."""
+def keep_still() -> None:
+    """Let nobody seal or prune until the end of the transaction; others may read the chains likewise."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+        cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [LOCK])
 
 
 def _seal_some(upto: int, now: datetime) -> list[AuditSeal]:

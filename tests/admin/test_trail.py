@@ -1,12 +1,23 @@
 """The audit trail: everybody's acts, newest first, for reading only."""
 
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
-from memories import curation
+from memories import audit, curation
 from memories.audit import Actor
-from memories.models import AuditEvent, Operator
+from memories.models import AuditEvent, Operator, Tenant
+from memories.models.ids import new_id
+from memories.privacy import sealing
 from tests import factories
+from tests.admin.conftest import signed_in
 from tests.admin.pages import LIST_BUDGET, list_of, page_of, queries_of, text_of
 
 
@@ -57,3 +68,163 @@ def test_verbs_are_told_in_words(admin: Client) -> None:
     assert "Keep both" in page
     assert "Undo" in page
     assert str(item.pk) in page
+
+
+def record(tenant: Tenant | None, verb: str = "forget", **over: Any) -> AuditEvent:
+    given: dict[str, Any] = {"actor": factories.COMMAND, "target": Tenant, "object_id": new_id(), **over}
+    return audit.record(verb=verb, tenant=tenant, **{"now": timezone.now(), **given})
+
+
+def shown(client: Client, **chosen: Any) -> list[str]:
+    response = client.get(list_of(AuditEvent), chosen)
+    assert response.status_code == 200
+    return [event.verb for event in response.context["cl"].result_list]
+
+
+class TestFilters:
+    @pytest.fixture
+    def case(self, db: None) -> Any:
+        return new_id()
+
+    @pytest.fixture(autouse=True)
+    def events(self, db: None, case: Any) -> Tenant:
+        tenant = factories.tenant(slug="acme")
+        record(tenant, "edit", now=timezone.now() - timedelta(days=8))
+        record(factories.tenant(), "forget", target=Operator)
+        record(None, "approve", case=case)
+        return tenant
+
+    @pytest.mark.parametrize(
+        ("chosen", "verbs"),
+        [
+            ({"verb": "edit"}, ["edit"]),
+            ({"object_type": "Operator"}, ["forget"]),
+            ({"actor_kind__exact": "command"}, ["approve", "forget", "edit"]),
+            ({"tenant": "none"}, ["approve"]),
+            ({"tenant": "nonsense"}, []),
+            ({"case": "any"}, ["approve"]),
+            ({"case": "none"}, ["forget", "edit"]),
+            ({"case": "nonsense"}, []),
+            ({"days": "7"}, ["approve", "forget"]),
+            ({"days": "30"}, ["approve", "forget", "edit"]),
+            ({"days": "nonsense"}, ["approve", "forget", "edit"]),
+        ],
+    )
+    def test_they_narrow_the_list(self, admin: Client, chosen: dict[str, str], verbs: list[str]) -> None:
+        assert shown(admin, **chosen) == verbs
+
+    def test_by_a_tenant_and_by_a_case(self, admin: Client, events: Tenant, case: Any) -> None:
+        assert shown(admin, tenant=str(events.pk)) == ["edit"]
+        assert shown(admin, case=str(case)) == ["approve"]
+
+    def test_tenants_beyond_reach_are_not_offered(self, events: Tenant) -> None:
+        limited = factories.operator(all_tenants=False)
+        limited.tenants.set([events])
+        client = signed_in(limited)
+        response = client.get(list_of(AuditEvent))
+        [chosen] = [spec for spec in response.context["cl"].filter_specs if spec.title == "Tenant"]
+        assert [name for _, name in chosen.lookup_choices] == ["acme"]
+        assert shown(client) == ["edit"]
+
+
+def test_it_says_what_is_sealed(admin: Client) -> None:
+    record(None, "edit")
+    sealing.seal(now=timezone.now(), seconds=60.0, patience_seconds=0.0)
+    record(None, "forget")
+    listed = admin.get(list_of(AuditEvent)).context["cl"].result_list
+    assert [(event.verb, event.is_sealed) for event in listed] == [("forget", False), ("edit", True)]
+
+
+def test_links_lead_where_the_reader_may_follow(admin: Client, staff_who_may: Callable[..., Client]) -> None:
+    fact = factories.fact(factories.end_user(), "Likes tea")
+    gone = new_id()
+    for object_id in (fact.pk, gone):
+        record(fact.tenant, target=fact, object_id=object_id)
+    page = text_of(admin.get(list_of(AuditEvent)))
+    assert f'href="{page_of(fact)}"' in page
+    assert str(gone) in page
+    assert f"/{gone}/" not in page
+    alone = text_of(staff_who_may("view_auditevent").get(list_of(AuditEvent)))
+    assert str(fact.pk) in alone
+    assert page_of(fact) not in alone
+
+
+class TestLines:
+    ADDRESS = "admin:memories_auditevent_lines"
+
+    def taken(self, client: Client, query: str = "") -> list[dict[str, Any]]:
+        response = client.post(reverse(self.ADDRESS), {"query": query})
+        assert response.status_code == 200
+        assert response["Content-Type"].startswith("application/jsonl")
+        return [json.loads(line) for line in response.getvalue().splitlines()]
+
+    def test_it_is_what_the_list_shows_the_oldest_first(self, admin: Client) -> None:
+        tenant = factories.tenant()
+        for verb in ("edit", "forget", "edit"):
+            record(tenant, verb)
+        sealing.seal(now=timezone.now(), seconds=60.0, patience_seconds=0.0)
+        told = self.taken(admin, "verb=edit")
+        assert [(line["verb"], line["seal"]) for line in told] == [("edit", 1), ("edit", 1)]
+        left = AuditEvent.objects.latest("pk")
+        assert (left.verb, left.object_type, left.counts) == ("export", "AuditEvent", {"rows": 2})
+
+    def test_it_keeps_to_the_readers_tenants(self, db: None) -> None:
+        mine, other = factories.tenant(), factories.tenant()
+        for tenant in (mine, other, None):
+            record(tenant)
+        limited = factories.operator(all_tenants=False)
+        limited.tenants.set([mine])
+        assert {line["tenant_uuid"] for line in self.taken(signed_in(limited))} == {str(mine.pk)}
+
+    def test_who_may(self, staff_who_may: Callable[..., Client], admin: Client) -> None:
+        address = reverse(self.ADDRESS)
+        assert staff_who_may("view_auditevent").post(address).status_code == 403
+        assert staff_who_may("export_tenant").post(address).status_code == 403
+        assert staff_who_may("view_auditevent", "export_tenant").post(address).status_code == 200
+        assert admin.get(address).status_code == 405
+        assert admin.post(address, {"query": "nonsense=1"}).status_code == 400
+
+
+class TestChains:
+    @pytest.fixture(autouse=True)
+    def apart(self, settings: Any, tmp_path: Any) -> None:
+        settings.MEMORYHUB_ERASURE_LEDGER = str(tmp_path / "erasures.jsonl")
+
+    @pytest.fixture
+    def tenant(self, db: None) -> Tenant:
+        tenant = factories.tenant(slug="acme")
+        record(tenant)
+        record(None)
+        sealing.seal(now=timezone.now(), seconds=60.0, patience_seconds=0.0)
+        record(tenant)
+        return tenant
+
+    def test_the_figures_of_each(self, admin: Client, tenant: Tenant) -> None:
+        chains = admin.get(reverse("admin:audit_chains")).context["chains"]
+        assert [(row["slug"], row["sealed"], row["links"]) for row in chains] == [("acme", 1, 1), (None, 1, 1)]
+
+    def test_one_that_holds_and_one_that_does_not(self, admin: Client, tenant: Tenant) -> None:
+        address = reverse("admin:audit_chain", args=[tenant.pk])
+        report = admin.get(address).context["report"]
+        assert (report.sealed, report.unsealed, report.broken) == (1, 1, None)
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL session_replication_role = replica")
+            cursor.execute("UPDATE memories_auditevent SET verb = 'add'")
+            cursor.execute("SET LOCAL session_replication_role = origin")
+        assert "An event was changed after it was sealed." in text_of(admin.get(address))
+        assert "An event was changed" in text_of(admin.get(reverse("admin:audit_chain_of_none")))
+
+    def test_whoever_is_limited_sees_their_own(self, tenant: Tenant) -> None:
+        record(other := factories.tenant())
+        sealing.seal(now=timezone.now(), seconds=60.0, patience_seconds=0.0)
+        limited = factories.operator(all_tenants=False)
+        limited.tenants.set([other])
+        client = signed_in(limited)
+        assert [row["slug"] for row in client.get(reverse("admin:audit_chains")).context["chains"]] == [other.slug]
+        assert client.get(reverse("admin:audit_chain", args=[tenant.pk])).status_code == 404
+        assert client.get(reverse("admin:audit_chain_of_none")).status_code == 404
+        assert client.get(reverse("admin:audit_chain", args=[other.pk])).status_code == 200
+
+    def test_notes_that_cannot_be_read_are_said(self, admin: Client, tenant: Tenant, tmp_path: Any) -> None:
+        (tmp_path / "audit-heads.json").write_text("nonsense")
+        assert "cannot be read" in text_of(admin.get(reverse("admin:audit_chain", args=[tenant.pk])))
