@@ -32,7 +32,7 @@ from memories.pipeline import (
     rearming,
     working_memory,
 )
-from memories.privacy import running
+from memories.privacy import exporting, running
 
 SWEEP_SECONDS = 0.5
 # While more is due than was woken, the next sweep comes sooner.
@@ -235,3 +235,4 @@ class Pulse(threading.Thread):
         WorkerHeartbeat.objects.filter(beat_at__lt=now - FORGOTTEN_AFTER).delete()
         curation.sweep_replays(now=now)
         curation.sweep_sign_ins(now=now)
+        exporting.sweep_exports(now)

@@ -5,7 +5,7 @@ from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from memories.api import errors, health
+from memories.api import downloads, errors, health
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
@@ -16,6 +16,7 @@ urlpatterns = [
     # The one whose script is a file of its own: no inline script is allowed.
     path("api/docs/", SpectacularSwaggerSplitView.as_view(authentication_classes=[], url_name="schema"), name="docs"),
     re_path(r"^api(?:/|$)", errors.unknown_address),
+    path("exports/<str:token>", downloads.export_page, name="export"),
     # Names that django-allauth asks for, on pages of the admin.
     path("admin/login/", admin.site.login, name="account_login"),
     path("admin/sign-in/", include("allauth.socialaccount.providers.openid_connect.urls")),

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import F
 from django.db.models.functions import Greatest
+from django.utils import timezone
 
 from memories import conf, curation
 from memories.audit import Actor
@@ -205,6 +206,12 @@ def privacy_case(person: EndUser, **over: Any) -> PrivacyCase:
 def privacy_export(of: PrivacyCase, **over: Any) -> PrivacyExport:
     values = {"profile": CaseType.ACCESS, "state": "ready", "content": b"PK", "size": 2, "created_at": NOW}
     return PrivacyExport.objects.create(case=of, **{**values, **over})
+
+
+def export_to_take(person: EndUser) -> PrivacyExport:
+    """One that is ready, of a case that is completed."""
+    case = privacy_case(person, type=CaseType.ACCESS, state=CaseState.COMPLETED)
+    return privacy_export(case, expires_at=timezone.now() + timedelta(days=1))
 
 
 def saved_filter(of: Operator, **over: Any) -> SavedFilter:

@@ -70,7 +70,8 @@ def test_the_curl_lines_work(settings: Any) -> None:
     run = factories.run(factories.session(factories.end_user(tenant)), status="parked")
     SessionQueue.objects.update(parked_at=factories.NOW, due_at=None, failure="model_timeout")
     episode = factories.episode(run.session)
-    known = {"RUN": str(run.pk), "EPISODE": str(episode.pk)}
+    case = factories.export_to_take(run.end_user).case
+    known = {"RUN": str(run.pk), "EPISODE": str(episode.pk), "ACCESS_CASE": str(case.pk)}
     lines = re.findall(r"^curl .*?(?=\n```)", TEXT, flags=re.MULTILINE | re.DOTALL)
     assert len(lines) == len(operations())
     for line in lines:

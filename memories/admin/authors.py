@@ -11,6 +11,7 @@ ANONYMOUS: dict[str, str] = {
     ActorKind.OPERATOR: "an operator",
     ActorKind.COMMAND: "a command",
     ActorKind.DECAY: "a decay pass",
+    ActorKind.LINK: "a link",
 }
 
 

@@ -21,8 +21,17 @@ _PAGE = {
 }
 # Alpine, which Unfold is built on, makes functions of its attributes.
 _ADMIN = {**_PAGE, "script-src": [SELF, "'unsafe-eval'"]}
+# For whoever has a link to an export: a button, and nothing that runs.
+_DOWNLOAD = {
+    "default-src": [NONE],
+    "style-src": [SELF],
+    "img-src": [SELF],
+    "form-action": [SELF],
+    "frame-ancestors": [NONE],
+    "base-uri": [NONE],
+}
 # The start of a path → its policy; the first that fits.
-POLICIES = (("/admin/", _ADMIN), ("/api/docs/", _PAGE))
+POLICIES = (("/admin/", _ADMIN), ("/api/docs/", _PAGE), ("/exports/", _DOWNLOAD))
 
 
 # Most answers by far, and each stands before the reply of an agent: their policy is put into words once.

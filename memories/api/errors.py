@@ -19,7 +19,15 @@ from rest_framework.settings import api_settings
 
 from memories.api.parsers import BodyTooLarge, escape
 from memories.api.request_ids import request_id_of
-from memories.exceptions import DuplicateFact, Fault, IdempotencyKeyBusy, InvalidInput, MemoryHubError, NotFound
+from memories.exceptions import (
+    DuplicateFact,
+    ExportNotReady,
+    Fault,
+    IdempotencyKeyBusy,
+    InvalidInput,
+    MemoryHubError,
+    NotFound,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -100,8 +108,9 @@ def _(exc: DuplicateFact) -> Problem:
     return Problem(exc.status, exc.code, exc.detail, members=known)
 
 
-@problem_of.register
-def _(exc: IdempotencyKeyBusy) -> Problem:
+@problem_of.register(ExportNotReady)
+@problem_of.register(IdempotencyKeyBusy)
+def _(exc: MemoryHubError) -> Problem:
     return Problem(exc.status, exc.code, exc.detail, headers={"Retry-After": str(RETRY_AFTER_SECONDS)})
 
 

@@ -33,7 +33,7 @@ MEANINGS: Mapping[int, str] = {
     Status.NOT_FOUND: "There is no such object.",
     Status.NOT_ACCEPTABLE: "The Accept header does not take application/json.",
     Status.CONFLICT: "The object's present state does not allow this, or the Idempotency-Key is still in use.",
-    Status.GONE: "The person was erased, and it was decided that they are not taken again.",
+    Status.GONE: "The person was erased and is not taken again; or an export was downloaded before, or has expired.",
     Status.PRECONDITION_FAILED: "The object has another version than If-Match names.",
     Status.REQUEST_ENTITY_TOO_LARGE: "The body is larger than 10 MB, or a message larger than 1 MB.",
     Status.UNSUPPORTED_MEDIA_TYPE: "The body is not application/json in UTF-8.",

@@ -10,6 +10,7 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 │   ├── DuplicateFact       409
 │   ├── CapacityReached     409
 │   ├── IdempotencyKeyBusy  409    with Retry-After
+│   ├── ExportNotReady      409    with Retry-After
 │   ├── ReembedRunning      409    another process builds a space
 │   └── DecayRunning        409    a pass of forgetting is under way
 ├── PreconditionFailed      412
@@ -17,6 +18,7 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 ├── IdempotencyKeyReused    422
 ├── PersonRestricted        423
 ├── Erased                  410    the person asked to be erased, and the tombstone refuses their id
+├── ExportGone              410
 ├── LeaseLost                      another worker took the batch over, or the person was erased
 ├── ModelError                     a call to the language model failed
 │   ├── ModelUnavailable           network, reset, 5xx; retryable
@@ -61,6 +63,8 @@ from memories.exceptions.requests import (
     Conflict,
     DuplicateFact,
     Erased,
+    ExportGone,
+    ExportNotReady,
     ExternalIdReused,
     FactLocked,
     Fault,
@@ -88,6 +92,8 @@ __all__ = [
     "EmbeddingTimeout",
     "EmbeddingUnavailable",
     "Erased",
+    "ExportGone",
+    "ExportNotReady",
     "ExternalIdReused",
     "FactLocked",
     "Fault",

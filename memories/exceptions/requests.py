@@ -97,6 +97,19 @@ class IdempotencyKeyBusy(Conflict):
     code = "idempotency_key_busy"
 
 
+class ExportNotReady(Conflict):
+    """The export is not ready: its case has to be checked, started and carried out. Ask again a little later."""
+
+    code = "not_ready"
+
+
+class ExportGone(MemoryHubError):
+    """The export was downloaded, which can be done once, or has expired. Open another case to have it made again."""
+
+    code = "export_gone"
+    status = 410
+
+
 class PreconditionFailed(MemoryHubError):
     """The object has changed since the version named in If-Match; read it again."""
 

@@ -9,6 +9,8 @@ from urllib.parse import quote
 from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
 
+from memories.api.masks import masked
+
 # Requests wait for the database most of their time: threads for that, a second process for a second core.
 # 4 × 8 threads hold at most 32 of the server's 100 connections.
 PROCESSES = min(max(os.cpu_count() or 1, 2), 4)
@@ -27,7 +29,7 @@ class QuietLogger(Logger):  # type: ignore[misc]
             "t": self.now(),
             "m": environ["REQUEST_METHOD"],
             # Decoded by gunicorn: a line break in the path would begin a new line of the log.
-            "U": quote(environ.get("PATH_INFO") or ""),
+            "U": quote(masked(environ.get("PATH_INFO") or "")),
             "s": str(resp.status).partition(" ")[0],
             "B": resp.sent,
             "M": request_time // MILLISECOND,

@@ -11,3 +11,5 @@ class ActorKind(models.TextChoices):
     COMMAND = "command", _("Command")
     # A pass of forgetting.
     DECAY = "decay", _("Decay")
+    # Whoever has a one-time link: nobody knows more of them.
+    LINK = "link", _("Link")

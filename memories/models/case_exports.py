@@ -24,7 +24,7 @@ class PrivacyExport(models.Model):
     state = models.CharField(max_length=7, choices=ExportState.choices, default=ExportState.MAKING)
     content = models.BinaryField(default=bytes, editable=False)
     size = models.PositiveBigIntegerField(default=0, help_text="Bytes.")
-    # Of the one-time link only the SHA-256 of its token.
+    # Of the one-time link only the SHA-256 of its token; it stays, so that a link says that it was used.
     token_digest = models.BinaryField(max_length=32, null=True, editable=False)
     made_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True)
@@ -39,7 +39,7 @@ class PrivacyExport(models.Model):
             models.UniqueConstraint(fields=["token_digest"], name="export_token_once"),
             models.CheckConstraint(
                 name="export_gone_is_empty",
-                condition=Q(state__in=["making", "ready"]) | Q(content=b"", token_digest=None),
+                condition=Q(state__in=["making", "ready"]) | Q(content=b""),
             ),
         ]
         indexes = [

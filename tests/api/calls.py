@@ -95,6 +95,7 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "listExtractions": lambda ids: Call(query={"user_id": ids.user_id}),
     "getExtraction": lambda ids: Call(path={"run_id": ids.run}),
     "retryExtraction": lambda ids: Call(path={"run_id": ids.run}),
+    "takePrivacyExport": lambda ids: Call(path={"case_id": ids.case}),
 }
 
 
@@ -120,6 +121,6 @@ def populated(tenant: Tenant) -> Ids:
     episode = factories.episode(session, SECRET)
     factories.profile_section(person, summary=SECRET)
     run = factories.run(session, status="parked")
-    case = factories.privacy_case(person, type="access")
+    case = factories.export_to_take(person).case
     ours = [str(row.pk) for row in (session, fact, trashed, episode, run, case)]
     return Ids(person.external_id, "s-1", *ours)

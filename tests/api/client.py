@@ -93,7 +93,9 @@ def hold_against_contract(method: str, path: str, response: Any) -> None:
     elif documented is not None:
         content = documented[str(response.status_code)].get("content")
         assert bool(content) == bool(response.content)
-        if content:
+        kind = response.headers["Content-Type"] if content else ""
+        assert not content or kind in content
+        if kind == "application/json":
             _validator(json.dumps(content["application/json"]["schema"])).validate(response.json())
 
 

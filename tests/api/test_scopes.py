@@ -43,6 +43,7 @@ NEEDED = {
     "listExtractions": READ,
     "getExtraction": READ,
     "retryExtraction": WRITE,
+    "takePrivacyExport": Scope.PRIVACY,
 }
 
 

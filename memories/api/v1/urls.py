@@ -9,6 +9,7 @@ from memories.api.v1.views.facts import FactFeedbackView, FactHistoryView, FactR
 from memories.api.v1.views.memory import MemoryView
 from memories.api.v1.views.people import PeopleView, PersonView
 from memories.api.v1.views.privacy import PrivacyRequestsView, PrivacyRequestView
+from memories.api.v1.views.privacy_exports import PrivacyExportView
 from memories.api.v1.views.profile import ProfileSectionView, ProfileView
 from memories.api.v1.views.search import SearchView
 from memories.api.v1.views.sessions import EndView, FlushView, SessionsView, SessionTurnsView, SessionView
@@ -41,4 +42,5 @@ urlpatterns = [
     path("extractions", ExtractionsView.as_view()),
     path("extractions/<uuid:run_id>", ExtractionView.as_view()),
     path("extractions/<uuid:run_id>/retry", ExtractionRetryView.as_view()),
+    path("privacy/requests/<uuid:case_id>/export", PrivacyExportView.as_view()),
 ]

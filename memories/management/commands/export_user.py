@@ -1,0 +1,80 @@
+"""`manage.py export_user`: what is kept about a person, or what they provided, as a ZIP file; prints its path alone."""
+
+import os
+from argparse import ArgumentParser
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+from django.utils import timezone
+
+from memories.audit import Actor
+from memories.exceptions import MemoryHubError
+from memories.management.arguments import tenant_of
+from memories.models import EXPORTING, ActorKind, CaseState, CaseType, IdentityCheck, PrivacyCase, Tenant
+from memories.privacy import exporting
+
+COMMAND = Actor(kind=ActorKind.COMMAND)
+
+
+class Command(BaseCommand):
+    help = (
+        "Open a privacy case, make its export in this process and write it to a file that its owner alone can read; "
+        "prints the file's path alone. The hub keeps no copy."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--tenant", required=True, help="The tenant's slug.")
+        parser.add_argument("--user", required=True, help="The person: the caller's user_id.")
+        parser.add_argument("--profile", choices=[one.value for one in EXPORTING], default=CaseType.ACCESS.value)
+        parser.add_argument("--to", type=Path, metavar="FILE", help="Replaced when it exists.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            case = _made(tenant_of(options["tenant"]), options["user"], options["profile"])
+            path = (options["to"] or settings.HOME / "exports" / f"{case.pk}.zip").absolute()
+            _move(case, path)
+        except MemoryHubError as error:
+            raise CommandError(error.detail) from None
+        except OSError as error:
+            raise CommandError(f"The file cannot be written: {error.strerror}.") from error
+        self.stdout.write(str(path))
+
+
+def _made(tenant: Tenant, user_id: str, profile: str) -> PrivacyCase:
+    """A completed case of this person. Errors: those of its steps; CommandError when it could not be completed."""
+    cases, running = (import_module(f"memories.privacy.{name}") for name in ("cases", "running"))
+    at, by = {"now": timezone.now()}, {"actor": COMMAND}
+    opened = cases.open_case(tenant=tenant, user_id=user_id, type=profile, channel="command", **at, **by)
+    case = {"case_id": opened.pk}
+    cases.verify_identity(expected_version=None, how=IdentityCheck.SHELL, **case, **at, **by)
+    cases.run_case(expected_version=None, **case, **at, **by)
+    done: PrivacyCase = running.carry_out(**case, **at)
+    if done.state != CaseState.COMPLETED:
+        raise CommandError(f"The export could not be made: case {done.pk} is {done.state} {done.failure}".rstrip())
+    return done
+
+
+def _move(case: PrivacyCase, path: Path) -> None:
+    """From the database to the file: the copy there goes once the file is whole."""
+    with transaction.atomic():
+        content = exporting.take_export(case.exports.get(), COMMAND, timezone.now())
+        _write(path, content)
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Complete or not at all, mode 0600."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Named after the case as well, so that an erasure finds what a killed process left.
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

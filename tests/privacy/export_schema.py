@@ -1,0 +1,14 @@
+"""`python -m tests.privacy.export_schema`: writes docs/export-schema.json anew, after a change of what exports tell."""
+
+import json
+from pathlib import Path
+
+import django
+
+COPY = Path(__file__).resolve().parent.parent.parent / "docs/export-schema.json"
+
+if __name__ == "__main__":
+    django.setup()
+    from memories.privacy import export_schema
+
+    COPY.write_text(json.dumps(export_schema.document(), indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,78 @@
+"""A person of whom every store holds something, and what is in an export of theirs."""
+
+import io
+import json
+from typing import Any
+from zipfile import ZipFile
+
+from memories.audit import revise
+from memories.models import (
+    CaseState,
+    CaseType,
+    EndUser,
+    FactMerge,
+    FactRefusal,
+    FactRelation,
+    PersonMerge,
+    PrivacyCase,
+    PrivacyExport,
+    SessionQueue,
+    Tenant,
+    WorkingMemory,
+)
+from memories.pipeline import vectors
+from memories.privacy import exporting
+from tests import factories
+from tests.privacy.lease import claimed
+
+NOW = factories.NOW
+
+
+def somebody(owner: Tenant | None = None, **over: Any) -> EndUser:
+    """With a row in every store but that of exports."""
+    person = factories.end_user(owner, **over)
+    talk = factories.session(person, [("user", "I moved to Leiden"), ("assistant", "How nice")], agent_id="travel")
+    SessionQueue.objects.filter(session=talk).update(signals=["correction"])
+    WorkingMemory.objects.filter(session=talk).update(summary="They talked of a move")
+    run = factories.run(talk)
+    stated = factories.fact(person, "Lives in Leiden", raw="I moved to Leiden", extraction=run)
+    factories.evidence(stated, talk.turns.get(number=1), quote="I moved to Leiden")
+    factories.evidence(stated, talk.turns.get(number=2), quote="How nice")
+    revise(fact=stated, verb="add", actor=factories.COMMAND, before={}, reason="Seen", now=NOW)
+    inferred = factories.fact(person, "Likes canals", source="implicit_inference", confidence=0.6)
+    FactRelation.objects.create(fact=inferred, target=stated, type="related_to", created_at=NOW)
+    FactRefusal.objects.create(end_user=person, kind="text", digest=b"d" * 32, created_at=NOW)
+    FactMerge.objects.create(survivor=stated, change_set=run.pk, created_at=NOW)
+    factories.episode(talk)
+    factories.profile_section(person)
+    factories.profile_revision(person)
+    factories.review_item(inferred, note="Asked for a second look")
+    name = factories.end_user(person.tenant, merged_into=person)
+    PersonMerge.objects.create(tenant=person.tenant, survivor=person, merged=name, created_at=NOW)
+    factories.idempotency_record(person)
+    while vectors.embed_some().moved:
+        """Until every text has its vector."""
+    return person
+
+
+def case_of(person: EndUser, profile: str = CaseType.ACCESS, **over: Any) -> PrivacyCase:
+    given = {"type": profile, "state": CaseState.VERIFIED, "channel": "email", "reference": "T-7", **over}
+    return factories.privacy_case(person, **given)
+
+
+def made(person: EndUser, profile: str = CaseType.ACCESS) -> PrivacyExport:
+    """The export of a new case, as the worker makes it."""
+    case = case_of(person, profile)
+    exporting.make(claimed(case))
+    return case.exports.get()
+
+
+def files(export: PrivacyExport) -> dict[str, str]:
+    """Name → text of each file in the archive."""
+    with ZipFile(io.BytesIO(bytes(export.content))) as archive:
+        assert archive.testzip() is None
+        return {name: archive.read(name).decode() for name in archive.namelist()}
+
+
+def data(export: PrivacyExport) -> Any:
+    return json.loads(files(export)["data.json"])
