@@ -27,7 +27,8 @@ def test_the_guard_sees_a_model_that_leads_to_a_person(monkeypatch: pytest.Monke
 
 
 def test_every_entry_names_a_model_and_fields_that_exist() -> None:
-    for entry in (*registry.STORES, *registry.WAIVERS):
+    entries: list[registry.Store | registry.Waiver] = [*registry.STORES, *registry.WAIVERS]
+    for entry in entries:
         names = {field.name for field in apps.get_model(entry.model)._meta.get_fields()}
         assert set(entry.fields) <= names, entry.model
 

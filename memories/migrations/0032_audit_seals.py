@@ -39,7 +39,7 @@ class Migration(migrations.Migration):
     """The chain of seals over the audit trail; neither of them can be emptied, and what is pruned says so."""
 
     dependencies = [
-        ('memories', '0030_privacy_cases'),
+        ('memories', '0031_erasure'),
     ]
 
     operations = [

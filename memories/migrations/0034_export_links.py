@@ -13,7 +13,7 @@ def kind(**options):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0030_privacy_cases'),
+        ('memories', '0032_audit_seals'),
     ]
 
     operations = [

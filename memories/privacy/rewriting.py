@@ -12,6 +12,7 @@ from datetime import datetime, time, timedelta
 from django.apps import apps
 from django.conf import settings
 from django.db import OperationalError, ProgrammingError, connection
+from django.db.models import Model
 from django.db.models.functions import Greatest
 from django_q.tasks import async_task
 from psycopg.errors import LockNotAvailable
@@ -136,15 +137,17 @@ def flush() -> bool:
 def _changed() -> dict[str, datetime]:
     """Table → when the last erasure was over that changed it."""
     cases = PrivacyCase.objects.filter(type=CaseType.ERASURE, state=CaseState.COMPLETED).order_by("completed_at")
-    return {
-        table: ended for counts, ended in cases.values_list("counts", "completed_at") for table in _tables_of(counts)
-    }
+    ended = cases.values_list("counts", "completed_at")
+    return {table: moment for counts, moment in ended if moment for table in _tables_of(counts)}
 
 
 def _tables_of(counts: dict[str, int]) -> set[str]:
     """The tables of the stores in which there was something; files and the like have none."""
     known = {model._meta.label: model for model in apps.get_models()}
-    models = [*ALWAYS, *(known[label] for label, count in counts.items() if count and label in known)]
+    models: list[type[Model]] = [
+        *ALWAYS,
+        *(known[label] for label, count in counts.items() if count and label in known),
+    ]
     links = [field.remote_field.through for model in models for field in model._meta.local_many_to_many]
     return {model._meta.db_table for model in [*models, *links]}
 

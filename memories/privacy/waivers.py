@@ -79,6 +79,8 @@ WAIVERS = (
     Waiver("memories.EmbeddingSpace", "names a model; counts, times and codes"),
     Waiver("memories.ThrottleCounter", "counts the requests of an application's key"),
     Waiver("memories.WorkerHeartbeat", "host names and process ids"),
+    Waiver("memories.AuditSeal", "keyed digests of audit events"),
+    Waiver("memories.TableRewrite", "names of tables, and times"),
     Waiver("auth.Group", "staff roles"),
     Waiver("auth.Permission", "part of the program"),
     Waiver("contenttypes.ContentType", "part of the program"),

@@ -97,7 +97,7 @@ class TestALine:
     def test_who_was_merged_into_somebody(self, path: Path) -> None:
         case = case_of()
         survivor = factories.end_user(case.tenant)
-        EndUser.objects.filter(pk=case.end_user_id).update(merged_into=survivor)
+        EndUser.objects.filter(privacy_cases=case).update(merged_into=survivor)
         note(PrivacyCase.objects.get())
         rows = {ledger.digest_of_row(row.pk) for row in EndUser.objects.all()}
         assert ledger.read().entries[0].rows == rows
