@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
+from typing import Any
 
 from django.apps import apps
 from django.conf import settings
 from django.db import OperationalError, ProgrammingError, connection
-from django.db.models import Model
 from django.db.models.functions import Greatest
 from django_q.tasks import async_task
 from psycopg.errors import LockNotAvailable
@@ -144,12 +144,9 @@ def _changed() -> dict[str, datetime]:
 def _tables_of(counts: dict[str, int]) -> set[str]:
     """The tables of the stores in which there was something; files and the like have none."""
     known = {model._meta.label: model for model in apps.get_models()}
-    models: list[type[Model]] = [
-        *ALWAYS,
-        *(known[label] for label, count in counts.items() if count and label in known),
-    ]
-    links = [field.remote_field.through for model in models for field in model._meta.local_many_to_many]
-    return {model._meta.db_table for model in [*models, *links]}
+    found: list[Any] = [*ALWAYS, *(known[label] for label, count in counts.items() if count and label in known)]
+    links = [field.remote_field.through for model in found for field in model._meta.local_many_to_many]
+    return {model._meta.db_table for model in [*found, *links]}
 
 
 @contextmanager
