@@ -118,23 +118,22 @@ def _end(work: Work, person: EndUser | None, now: datetime) -> Counter[str]:
         people, words = ids_behind(person), called(person)
         cases = lock_cases(people, but=case.pk)
         lock_people(people)
+        _part(cases, words, people, case)
         for store in registry.all_stores():
             while gone := store.erase(person, STEP):
                 counts[store.model] += gone
-        _part(cases, words, people, case)
     keep(work, counts=dict(counts), step=VACUUM, attempts=0)
     record(work, "erase", now=now)
     return counts
 
 
 def _part(cases: list[PrivacyCase], words: set[str], people: list[uuid.UUID], own: PrivacyCase) -> None:
-    """Cases stay, about nobody: an access case goes on and finds nothing. What they say of the person goes."""
+    """Cases stay, about nobody. What they say of the person goes."""
     end_exports(people, but=own.pk)
     for case in cases:
         empty(case, words, all_texts=True)
     # Who was told stands in the receipt; what names the person must be gone before the verification looks.
     empty(PrivacyCase.objects.get(pk=own.pk), words, all_texts=False)
-    PrivacyCase.objects.filter(end_user__in=people).update(end_user=None)
 
 
 def _bury(case: PrivacyCase, digests: list[bytes], *, now: datetime) -> None:

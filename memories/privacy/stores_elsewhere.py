@@ -11,10 +11,10 @@ from typing import Any
 from django.apps import apps
 from django.conf import settings
 from django.contrib.sessions.backends.db import SessionStore
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django_q.signing import BadSignature, SignedPackage
 
-from memories.models import DecayPass, EndUser, PrivacyCase
+from memories.models import DecayPass, EndUser, PrivacyCase, Session
 from memories.privacy.stores import STEP, ids_behind, told
 from memories.privacy.traces import Traces
 
@@ -102,9 +102,9 @@ class Pointers:
         rows: QuerySet[Any] = apps.get_model(self.model)._default_manager.exclude(**{self.column: None})
         # Of a pass that runs it says how far it is; the end of the pass empties it.
         rows = rows.exclude(state=DecayPass.State.RUNNING) if self.model == "memories.DecayPass" else rows
-        # Few rows: the ids of one person may be many.
-        ids = Traces(person).ids
-        return rows.filter(pk__in=[pk for pk, one in rows.values_list("pk", self.column) if one in ids])
+        people = ids_behind(person)
+        sessions = Session.objects.filter(end_user__in=people).values("pk")
+        return rows.filter(Q(**{f"{self.column}__in": people}) | Q(**{f"{self.column}__in": sessions}))
 
     def count(self, person: EndUser) -> int:
         return self.rows_of(person).count()

@@ -20,4 +20,10 @@ MERGES = (
     Store("memories.PersonMerge", "survivor", (), also=("merged",)),
 )
 # Last of all, in the transaction that leaves tombstones.
-PEOPLE = Store("memories.EndUser", "pk", ("external_id", "display_name", "time_zone", "language", "metadata"))
+PEOPLE = Store(
+    "memories.EndUser",
+    "pk",
+    ("external_id", "display_name", "time_zone", "language", "metadata"),
+    # A case outlives its person, as codes and times; an access case goes on and finds nothing.
+    loosens=(("memories.PrivacyCase", "end_user"),),
+)

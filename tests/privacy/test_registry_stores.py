@@ -1,0 +1,187 @@
+"""Every store can count, give out, erase and be looked at; and the database holds no samples of what is in it."""
+
+import json
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.db import connection, transaction
+from django.db.models import Model
+
+from memories.models import EndUser, PrivacyCase, Tenant
+from memories.privacy import clearing, registry
+from memories.privacy.stores import Keeping
+from memories.privacy.traces import Traces
+from tests import factories
+from tests.privacy.erased_world import known, somebody
+
+BY_LABEL = {store.model: store for store in registry.all_stores()}
+# Of these the row stays, without what it said.
+EMPTIED = ("memories.PrivacyCase", "memories.IdempotencyRecord", "memories.Fact.allowed_users")
+
+
+@pytest.fixture
+def owner(db: None) -> Tenant:
+    return factories.tenant()
+
+
+@pytest.fixture
+def person(owner: Tenant) -> EndUser:
+    found = somebody(owner, "anneke-7")
+    known(factories.end_user(owner), "Told to two", allowed_users=["anneke-7", "else"])
+    return found
+
+
+def test_every_store_is_there_once() -> None:
+    assert len(BY_LABEL) == len(registry.all_stores())
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("label", [label for label in BY_LABEL if label != "files"])
+class TestEveryStore:
+    def test_counts_and_gives_out(self, person: EndUser, label: str) -> None:
+        store = BY_LABEL[label]
+        rows = list(store.export_rows(person))
+        assert len(rows) == store.count(person) > 0
+        assert json.loads(json.dumps(rows)) == rows
+        for name in store.fields if label.count(".") == 1 and isinstance(store, registry.Store) else ():
+            assert _column(label, name) in rows[0], name
+        assert label == "memories.EndUser" or not list(store.export_rows(factories.end_user(person.tenant)))
+
+    def test_erases_and_is_looked_at(self, person: EndUser, label: str) -> None:
+        store, before = BY_LABEL[label], registry.counts(factories.end_user(person.tenant))
+        assert store.verify(person) > 0
+        _erase_up_to(store, person)
+        assert store.verify(person) == 0
+        assert store.count(person) == 0 or label in EMPTIED
+        assert set(before.values()) <= {0, 1}
+
+    def test_takes_no_more_than_it_is_told_to(self, person: EndUser, label: str) -> None:
+        if label == "memories.EndUser":
+            pytest.skip("the person and the names that lead to them go together")
+        for store in _before(label):
+            _erase_all(store, person)
+        # The connection checks its foreign keys at the end alone.
+        assert BY_LABEL[label].erase(person, 1) == 1
+
+
+@pytest.mark.django_db
+def test_files_of_the_person_and_their_cases_go(person: EndUser, settings: Any, tmp_path: Any) -> None:
+    settings.HOME = tmp_path
+    folder = tmp_path / "exports"
+    folder.mkdir()
+    case = PrivacyCase.objects.filter(end_user=person)[0]
+    for name in (f"{case.pk}.zip", f"{person.pk}.json", "others.zip"):
+        (folder / name).write_bytes(b"PK")
+    store = BY_LABEL["files"]
+    assert (store.count(person), len(list(store.export_rows(person)))) == (2, 2)
+    assert store.erase(person) == 2
+    assert [path.name for path in folder.iterdir()] == ["others.zip"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("value", "leads"),
+    [
+        (["anneke-7"], True),
+        ({"said": {"by": ("Display anneke-7",)}}, True),
+        ("see anneke-7, please", True),
+        (b"/users/anneke-7/turns", True),
+        ("hanneke-77", False),
+        ("somebody else", False),
+        (12, False),
+    ],
+)
+def test_traces_are_found_however_they_are_wrapped(owner: Tenant, value: Any, leads: bool) -> None:
+    person = factories.end_user(owner, external_id="anneke-7", display_name="Display anneke-7")
+    assert Traces(person).are_in(value) is leads
+    assert Traces(person).are_in([str(person.pk)])
+    assert Traces(person).are_in(person.pk.hex)
+
+
+@pytest.mark.django_db
+def test_a_short_name_counts_as_a_whole_alone(owner: Tenant) -> None:
+    person = factories.end_user(owner, external_id="task")
+    assert Traces(person).are_in(["Task"])
+    assert not Traces(person).are_in("memories.tasks.forget the task")
+
+
+@pytest.mark.django_db
+class TestStatistics:
+    def test_the_planner_keeps_no_samples_of_any_personal_column(self) -> None:
+        assert _personal() - _unsampled() == set()
+        assert len(_personal()) > 60
+
+    def test_the_look_sees_a_column_that_is_sampled(self) -> None:
+        assert ("memories_turn", "created_at") not in _unsampled()
+
+    def test_old_samples_of_such_a_column_go(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT tablename, attname FROM pg_stats WHERE schemaname = current_schema() AND tablename LIKE 'memories%'"
+            )
+            assert {(table, column) for table, column in cursor.fetchall()} & _personal() == set()
+
+
+def test_every_foreign_key_to_what_is_erased_has_an_index(db: None) -> None:
+    """Else each row that goes reads all of the table that refers to it."""
+    tables = {apps.get_model(store.model)._meta.db_table for store in registry.STORES}
+    with connection.cursor() as cursor:
+        cursor.execute(_UNINDEXED, [sorted(tables)])
+        assert cursor.fetchall() == []
+        cursor.execute("DROP INDEX review_of_end_user_idx")
+        cursor.execute(_UNINDEXED, [sorted(tables)])
+        assert cursor.fetchall() == [("memories_reviewitem", "end_user_id")]
+        transaction.set_rollback(True)
+
+
+@pytest.mark.django_db
+def test_in_a_transaction_nothing_is_vacuumed() -> None:
+    assert not clearing.vacuum("memories_turn")
+    assert clearing.touched({"memories.Turn": 3, "memories.Fact": 0, "files": 2, "memories.Fact.allowed_users": 1}) == [
+        "memories_turn"
+    ]
+
+
+# Foreign keys whose first column no index begins with.
+_UNINDEXED = """
+    SELECT conrelid::regclass::text, attname FROM pg_constraint
+    JOIN pg_attribute ON attrelid = conrelid AND attnum = conkey[1]
+    WHERE contype = 'f' AND confrelid::regclass::text = ANY(%s)
+        AND NOT EXISTS (SELECT 1 FROM pg_index WHERE indrelid = conrelid AND indkey[0] = conkey[1])
+"""
+
+
+def _erase_all(store: Keeping, person: EndUser) -> None:
+    while store.erase(person, 100):
+        """Until nothing is left."""
+
+
+def _before(label: str) -> list[Keeping]:
+    labels = list(BY_LABEL)
+    return [BY_LABEL[one] for one in labels[: labels.index(label)] if one != "memories.EndUser"]
+
+
+def _erase_up_to(store: Keeping, person: EndUser) -> None:
+    for one in (*_before(store.model), store):
+        _erase_all(one, person)
+
+
+def _column(label: str, name: str) -> str:
+    model: type[Model] = apps.get_model(label)
+    return str(model._meta.get_field(name).attname)  # type: ignore[union-attr]
+
+
+def _personal() -> set[tuple[str, str]]:
+    found = set()
+    for store in registry.all_stores():
+        if store.model.count(".") == 1:
+            model: Any = apps.get_model(store.model)
+            found |= {(model._meta.db_table, model._meta.get_field(name).column) for name in store.fields}
+    return found
+
+
+def _unsampled() -> set[tuple[str, str]]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT attrelid::regclass::text, attname FROM pg_attribute WHERE attstattarget = 0")
+        return {(table, column) for table, column in cursor.fetchall()}
