@@ -46,12 +46,15 @@ def update_person(
 ) -> EndUser:
     """Set named fields of a person's record, never the ids, without secrets; `seen` is the mark of what was changed.
 
-    Errors: PersonRestricted for a key, PersonMerged, PreconditionFailed (somebody changed it since).
+    Errors: NotFound (erased meanwhile), PersonRestricted for a key, PersonMerged, PreconditionFailed (somebody changed
+    it since).
     """
     changes = person_without_secrets(changes)
     with transaction.atomic():
         people = EndUser.objects.select_for_update(of=("self",), no_key=True).select_related("tenant")
-        person = people.get(pk=end_user.pk)
+        person = people.filter(pk=end_user.pk).first()
+        if person is None:
+            raise NotFound
         if person.merged_into_id:
             raise PersonMerged
         if person.restricted_at and not actor.is_operator:
