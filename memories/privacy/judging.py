@@ -10,6 +10,7 @@ from typing import NamedTuple
 from memories.models import EndUser, PrivacyCase
 from memories.privacy.belonging import Belonging
 from memories.privacy.decoding import layers
+from memories.privacy.kept_files import LEDGER
 from memories.privacy.matching import ANCHOR
 from memories.privacy.needles import Needles
 from memories.privacy.tables import Row, Table
@@ -55,6 +56,7 @@ KEPT: dict[str, tuple[tuple[Kind, ...], str]] = {
     "memories.AuditEvent.object_id": ((Kind.ID,), "the trail says what was done to which object, without its content"),
     "memories.AuditEvent.actor_id": ((Kind.ID,), "the run that wrote, of which nothing but the id is left"),
     "memories.DecayPass.reached": ((Kind.ID,), "a place in the order of ids, at which a pass goes on"),
+    LEDGER: ((Kind.ID,), "whoever restores an older copy must erase these rows again"),
     "memories.Operator.first_name": ((Kind.WORD,), "staff may be called like the person"),
     "memories.Operator.last_name": ((Kind.WORD,), "staff may be called like the person"),
 }
@@ -120,14 +122,18 @@ class Judge:
         return Whose.OTHERS if self.tenant_id in map(self._tenant_of, others) else Whose.ELSEWHERE
 
     def _is_kept(self, place: str, row: Row, sought: Sought) -> bool:
-        kinds, _reason = KEPT.get(place, ((), ""))
         own_case = place.rpartition(".")[0] == PrivacyCase._meta.label and row["id"].decode() in self.cases
-        return sought.kind in kinds or (own_case and place.rpartition(".")[2] in UNTIL_CLOSED)
+        return sought.kind in kept_in(place) or (own_case and place.rpartition(".")[2] in UNTIL_CLOSED)
 
     def _tenant_of(self, person: uuid.UUID) -> uuid.UUID | None:
         if person not in self._tenants:
             self._tenants[person] = EndUser.objects.filter(pk=person).values_list("tenant", flat=True).first()
         return self._tenants[person]
+
+
+def kept_in(place: str) -> tuple[Kind, ...]:
+    """What may stand there."""
+    return KEPT.get(place, ((), ""))[0]
 
 
 def verdict(sought: Sought, whose: Whose, *, refers: bool) -> Verdict:

@@ -9,6 +9,7 @@ from django.conf import settings
 CHUNK_BYTES = 32 << 20
 # Whoever made the backup answers for it: the receipt says until when one may hold the person.
 BACKUP = b"PGDMP"
+LEDGER = "files:ledger"
 
 
 def skipped() -> dict[str, str]:
@@ -20,15 +21,22 @@ def skipped() -> dict[str, str]:
     }
 
 
+def ledger() -> Path:
+    """The file of erasures; read wherever it lies. Its place is LEDGER."""
+    return Path(settings.MEMORYHUB_ERASURE_LEDGER).resolve()
+
+
 def contents() -> Iterator[tuple[str, bytes]]:
     """(place, bytes) of every file, in parts that overlap where it is large; places are `files:<folder or name>`."""
     home = Path(settings.HOME).resolve()
+    if home not in ledger().parents:
+        yield from ((LEDGER, part) for part in _parts(ledger()))
     unread = {home / "postgres", home / "tiktoken"}
     for folder, folders, names in os.walk(home):
         folders[:] = sorted(name for name in folders if Path(folder, name) not in unread)
         for path in (Path(folder, name) for name in sorted(names)):
             if path.is_file() and not path.is_symlink():
-                place = f"files:{path.relative_to(home).parts[0]}"
+                place = LEDGER if path == ledger() else f"files:{path.relative_to(home).parts[0]}"
                 yield from ((place, part) for part in _parts(path))
 
 

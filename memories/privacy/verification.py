@@ -13,7 +13,7 @@ from typing import Any
 from memories.models import PrivacyCase
 from memories.privacy import answers, kept_files, needles, short_names, tables
 from memories.privacy.decoding import Layer, layers
-from memories.privacy.judging import KEPT, Found, Judge, Kind, Verdict, Whose, all_sought, holds, verdict
+from memories.privacy.judging import Found, Judge, Kind, Verdict, Whose, all_sought, holds, kept_in, verdict
 from memories.privacy.matching import Matcher
 from memories.privacy.needles import Needles
 from memories.privacy.tables import Column, Row, Table
@@ -104,8 +104,8 @@ class _Search:
             self.read.bytes += len(part)
             for layer in layers(part):
                 self._note(layer, place)
-                found = {one for _at, one in self.matcher.found(layer.data)}
-                if any(holds(layer.data, self.sought[one]) for one in found):
+                found = {self.sought[one] for _at, one in self.matcher.found(layer.data)}
+                if any(one.kind not in kept_in(place) and holds(layer.data, one) for one in found):
                     self.hits[place] += 1
                     break
 
@@ -133,7 +133,7 @@ class _Search:
         place = table.place(row["attname"].decode())
         for one in found:
             also = one.sought.kind is Kind.NAME and one.sought.value in self.judge.also_called
-            if not also and one.sought.kind not in KEPT.get(place, ((), ""))[0]:
+            if not also and one.sought.kind not in kept_in(place):
                 yield one._replace(place=f"{STATISTICS}:{place}")
 
     def _note(self, layer: Layer, place: str) -> None:

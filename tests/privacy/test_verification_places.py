@@ -160,6 +160,19 @@ def test_files_are_read_but_not_the_databases(person: EndUser, home: Path) -> No
     assert set(found.skipped) == {"files:postgres", "files:tiktoken", "files:backups"}
 
 
+def test_the_ledger_may_hold_ids_and_nothing_else(person: EndUser, home: Path, settings: LazySettings) -> None:
+    case = erased(person)
+    for folder in (home, home.parent / f"{home.name}-elsewhere"):
+        folder.mkdir(exist_ok=True)
+        ledger = folder / "erasures.jsonl"
+        settings.MEMORYHUB_ERASURE_LEDGER = str(ledger)
+        ledger.write_text(json.dumps({"people": [str(person.pk)]}))
+        assert hits(case) == {}
+        ledger.write_text(json.dumps({"people": [NAME]}))
+        assert hits(case) == {"files:ledger": 1}
+        ledger.unlink()
+
+
 def test_a_large_file_is_read_across_the_borders(person: EndUser, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case = erased(person)
     monkeypatch.setattr("memories.privacy.kept_files.CHUNK_BYTES", 10_000)
