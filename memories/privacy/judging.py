@@ -10,7 +10,6 @@ from typing import NamedTuple
 from memories.models import EndUser, PrivacyCase
 from memories.privacy.belonging import Belonging
 from memories.privacy.decoding import layers
-from memories.privacy.kept_files import LEDGER
 from memories.privacy.matching import ANCHOR
 from memories.privacy.needles import Needles
 from memories.privacy.tables import Row, Table
@@ -56,7 +55,6 @@ KEPT: dict[str, tuple[tuple[Kind, ...], str]] = {
     "memories.AuditEvent.object_id": ((Kind.ID,), "the trail says what was done to which object, without its content"),
     "memories.AuditEvent.actor_id": ((Kind.ID,), "the run that wrote, of which nothing but the id is left"),
     "memories.DecayPass.reached": ((Kind.ID,), "a place in the order of ids, at which a pass goes on"),
-    LEDGER: ((Kind.ID,), "whoever restores an older copy must erase these rows again"),
     "memories.Operator.first_name": ((Kind.WORD,), "staff may be called like the person"),
     "memories.Operator.last_name": ((Kind.WORD,), "staff may be called like the person"),
 }

@@ -105,7 +105,7 @@ class _Search:
             for layer in layers(part):
                 self._note(layer, place)
                 found = {self.sought[one] for _at, one in self.matcher.found(layer.data)}
-                if any(one.kind not in kept_in(place) and holds(layer.data, one) for one in found):
+                if any(holds(layer.data, one) for one in found):
                     self.hits[place] += 1
                     break
 

@@ -160,16 +160,17 @@ def test_files_are_read_but_not_the_databases(person: EndUser, home: Path) -> No
     assert set(found.skipped) == {"files:postgres", "files:tiktoken", "files:backups"}
 
 
-def test_the_ledger_may_hold_ids_and_nothing_else(person: EndUser, home: Path, settings: LazySettings) -> None:
+def test_the_ledger_is_read_wherever_it_lies(person: EndUser, home: Path, settings: LazySettings) -> None:
     case = erased(person)
     for folder in (home, home.parent / f"{home.name}-elsewhere"):
         folder.mkdir(exist_ok=True)
         ledger = folder / "erasures.jsonl"
         settings.MEMORYHUB_ERASURE_LEDGER = str(ledger)
-        ledger.write_text(json.dumps({"people": [str(person.pk)]}))
+        ledger.write_text(json.dumps({"case": str(case.pk)}))
         assert hits(case) == {}
-        ledger.write_text(json.dumps({"people": [NAME]}))
-        assert hits(case) == {"files:ledger": 1}
+        for said in (str(person.pk), NAME):
+            ledger.write_text(json.dumps({"people": [said]}))
+            assert hits(case) == {"files:ledger": 1}
         ledger.unlink()
 
 
