@@ -18,13 +18,15 @@ from memories.pipeline import (
     endpoint,
     upkeep,
 )
-from memories.privacy import running, sealing
+from memories.privacy import rewriting, running, sealing
 
 # One worker's share of a long pass: other work comes in between, and nobody takes the cluster for a wedged one.
 SLICE_SECONDS = 4.0
 # Of one that asks a model, where each slice begins with a look for the people whose turn it is. The last person's calls
 # come on top, and the cluster allows a task 30 s beside them.
 ASKING_SECONDS = 20.0
+# Of rewriting tables: less than a task may take at the least.
+REWRITE_SECONDS = 25.0
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +79,15 @@ def forget() -> int:
         decay.wake()
     if upkeep.is_due():
         upkeep.wake()
+    if rewriting.is_due(now=now):
+        rewriting.wake()
     return begun
+
+
+@outermost
+def rewrite_tables() -> int:
+    """Write tables anew from which people were erased, while the operator's window is open; how many."""
+    return len(rewriting.rewrite_in_window(now=timezone.now(), seconds=REWRITE_SECONDS).done)
 
 
 @outermost

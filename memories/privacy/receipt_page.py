@@ -105,14 +105,16 @@ def _summary(receipt: Mapping[str, Any]) -> list[str]:
 
 
 def _course(receipt: Mapping[str, Any]) -> Section:
-    moments = [(MOMENTS.get(name, name), moment) for name, moment in receipt["moments"].items() if moment]
-    acted = [
-        (STEPS.get(step, step), f"{ACTORS.get(who['kind'], who['kind'])} {who['id']}".strip())
-        for step, who in receipt["acted"].items()
-    ]
+    # In our order: the database keeps none.
+    moments = [(says, receipt["moments"][name]) for name, says in MOMENTS.items() if receipt["moments"].get(name)]
+    acted = [(says, _actor(receipt["acted"][step])) for step, says in STEPS.items() if step in receipt["acted"]]
     asked = f"It was asked for by {ASKED.get(receipt['asked_by'], receipt['asked_by'])}."
     identity = IDENTITY.get(receipt["identity"], receipt["identity"])
     return Section("What happened", [asked, identity], ("Step", "When (UTC), or by whom"), moments + acted)
+
+
+def _actor(who: Mapping[str, str]) -> str:
+    return f"{ACTORS.get(who['kind'], who['kind'])} {who['id']}".strip()
 
 
 def _erased(counts: Mapping[str, int]) -> Section:

@@ -12,6 +12,7 @@ from memories import conf
 from memories.audit import Actor
 from memories.exceptions import MemoryHubError
 from memories.models import (
+    Asker,
     CaseState,
     CaseType,
     EndUser,
@@ -152,6 +153,7 @@ def _case_of(found: Found, actor: Actor, now: datetime) -> PrivacyCase:
         tenant=found.person.tenant,
         user_id=found.person.external_id,
         type=CaseType.ERASURE,
+        asked_by=Asker.CONTROLLER,
         channel=CHANNEL,
         actor=actor,
         now=now,

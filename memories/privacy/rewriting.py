@@ -23,6 +23,8 @@ TASK = "memories.tasks.rewrite_tables"
 # Whoever waits for the table's lock keeps others waiting behind.
 LOCK_MILLISECONDS = 200
 TRIES = 5
+# What a slow disk does. A task that takes longer is ended, and would lock its table in vain.
+BYTES_A_SECOND = 10_000_000
 # Any number, the same for all: one process at a time rewrites.
 REWRITE_LOCK = 6_110_307
 RUNNING = (CaseState.RUNNING, CaseState.VERIFYING)
@@ -109,13 +111,30 @@ def due_tables() -> list[str]:
     return sorted(table for table, ended in changed.items() if table not in rewritten or rewritten[table] <= ended)
 
 
-def rewrite(*, until: datetime) -> Rewritten:
+def rewrite_in_window(*, now: datetime, seconds: float) -> Rewritten:
+    """Rewrite what is due and not too large for that, if the window of the settings is open, for about so long."""
+    window = settings.MEMORYHUB_REWRITE_WINDOW
+    end = Window.of(window).end_of(now) if window else None
+    if end is None:
+        return Rewritten([], {})
+    told = rewrite(until=min(end, now + timedelta(seconds=seconds)), most_bytes=int(seconds * BYTES_A_SECOND))
+    if told.done:
+        flush()
+    return told
+
+
+def rewrite(*, until: datetime, most_bytes: int | None = None) -> Rewritten:
     """Rewrite what is due, a table after the other, none beyond `until`; not inside a transaction."""
     done: list[str] = []
     left: dict[str, str] = {}
     with _alone() as is_alone:
         for table in due_tables():
-            reason = _rewrite(table, until) if is_alone else BUSY
+            if not is_alone:
+                reason = BUSY
+            elif most_bytes is not None and _size(table) > most_bytes:
+                reason = LONG
+            else:
+                reason = _rewrite(table, until)
             if reason:
                 left[table] = reason
             else:
@@ -181,6 +200,14 @@ def _rewrite(table: str, until: datetime) -> str:
     if not reason:
         TableRewrite.objects.update_or_create(table=table, defaults={"rewritten_at": gone})
     return reason
+
+
+def _size(table: str) -> int:
+    """Bytes on the disk, with its indexes."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_total_relation_size(%s::regclass)", [table])
+        [size] = cursor.fetchone()
+    return int(size)
 
 
 def _vacuum(table: str, *, milliseconds: int) -> str:

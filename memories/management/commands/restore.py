@@ -7,6 +7,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from memories.management import backups
+from memories.privacy import replaying
 
 
 class Command(BaseCommand):
@@ -24,4 +25,5 @@ class Command(BaseCommand):
             raise CommandError(f"The database holds {held}. Give --replace to delete all of it for the backup.")
         backups.read(source.absolute())
         call_command("migrate", interactive=False, verbosity=0)
-        self.stdout.write("Restored. Run manage.py check_memory, then start the hub.")
+        replaying.settle()
+        self.stdout.write("Restored. Run manage.py replay_erasures and manage.py check_memory, then start the hub.")
