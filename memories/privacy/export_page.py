@@ -82,7 +82,7 @@ def _shown(row: Told, section: Section) -> Told:
 
 def _labels(row: Told, section: Section) -> dict[str, Any]:
     fields = (section.model._meta.get_field(name) for name in section.fields if row.get(name))
-    chosen = {field.name: dict(getattr(field, "flatchoices", ())) for field in fields}
+    chosen = {field.name: dict(words) for field in fields if (words := getattr(field, "flatchoices", ()))}
     return {name: words[row[name]] for name, words in chosen.items() if row[name] in words}
 
 

@@ -8,7 +8,6 @@ whoever may not be written about may still ask what is kept.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from importlib import import_module
 from tempfile import SpooledTemporaryFile
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -86,8 +85,6 @@ def _keep(work: Work, person: EndUser, content: bytes, counts: Counts, *, now: d
             created_at=now,
         )
         work.counts.update(counts)
-        # What signs it stands beside this module.
-        import_module("memories.privacy.receipts").issue(work.case, now=now)
         running().finish(work, now=now, verb="export")
     return True
 

@@ -1,11 +1,20 @@
 """What no export tells, each with its reason; and whether anything was forgotten here and in profiles.py."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from django.apps import apps
 
 from memories.privacy import registry
 from memories.privacy.profiles import SECTIONS
+
+
+class Named(Protocol):
+    """A store of the registry."""
+
+    @property
+    def model(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -21,6 +30,9 @@ _APPLICATION = "the application, which `about` names once"
 _WHOSE = "whose row it is: this person's"
 _NUMBERS = "numbers and hashes computed from the text that is told, to find it by; a reader learns nothing from them"
 _MACHINE = "bookkeeping of the hub's machines: locks, wake-ups, positions"
+_OUR_IDS = "ids of rows that are told"
+_TASKS = "work that waits or is done: ids of ours and counts"
+_SIGN_INS = "sign-ins of staff"
 _STAFF = "staff are told as their role, by the field that ends in `kind`, not by who they are"
 
 LEFT_OUT = (
@@ -78,8 +90,11 @@ LEFT_OUT = (
     # Of a merge that was undone, the other id may be another person's again.
     LeftOut("memories.PersonMerge", "ids of two rows; all ids of the person are in `people`", ("survivor", "merged")),
     LeftOut("memories.TurnVector", _NUMBERS, ("id", "vector", "number")),
+    LeftOut("memories.TurnVector", "told as `model`", ("space",)),
     LeftOut("memories.FactVector", _NUMBERS, ("id", "vector", "text_digest")),
+    LeftOut("memories.FactVector", "told as `model`", ("space",)),
     LeftOut("memories.EpisodeVector", _NUMBERS, ("id", "vector", "text_digest")),
+    LeftOut("memories.EpisodeVector", "told as `model`", ("space",)),
     LeftOut(
         "memories.IdempotencyRecord",
         "a copy, kept for a day, of an answer to the application: of what is told here, and perhaps of others",
@@ -96,24 +111,34 @@ LEFT_OUT = (
     LeftOut("memories.PrivacyCase", "proves the receipt to whoever has it", ("signature",)),
     LeftOut("memories.PrivacyExport", "an earlier copy of this file", ("content",)),
     LeftOut("memories.PrivacyExport", "guards a link", ("token_digest",)),
-    LeftOut("django_q.OrmQ", "tasks that wait: ids of ours and nothing else"),
-    LeftOut("django_q.Task", "tasks that are done: ids of ours and counts"),
-    LeftOut("django_q.Success", "tasks that are done: ids of ours and counts"),
-    LeftOut("django_q.Failure", "tasks that failed: ids of ours"),
+    LeftOut("memories.Fact.allowed_users", "that somebody else's fact may be shown to the person: it is that one's"),
+    LeftOut("memories.BatchEntry", _OUR_IDS),
+    LeftOut("memories.MergeEntry", _OUR_IDS),
+    LeftOut("memories.DecayPass", _MACHINE),
+    LeftOut("memories.EndpointState", _MACHINE),
+    LeftOut("django_q.OrmQ", _TASKS),
+    LeftOut("django_q.Task", _TASKS),
+    LeftOut("django_q.Schedule", _TASKS),
     LeftOut("admin.LogEntry", "what staff did, in names of fields"),
-    LeftOut("sessions.Session", "sign-ins of staff"),
-    LeftOut("axes.AccessAttempt", "sign-ins of staff"),
+    LeftOut("sessions.Session", _SIGN_INS),
+    LeftOut("axes.AccessAttempt", _SIGN_INS),
     LeftOut("files", "receipts and earlier copies of this file, told in `cases` and `exports`"),
 )  # fmt: skip
 
 
+def stores() -> Iterable[Named]:
+    """All that the registry knows, those that no model has among them."""
+    every: Callable[[], Iterable[Named]] | None = getattr(registry, "all_stores", None)
+    return every() if every else registry.STORES
+
+
 def undecided() -> list[str]:
-    """Fields of registered stores that are neither told nor left out with a reason, as `app.Model.field`; a store that
-    has no model counts as one."""
+    """Fields of registered stores that are neither told nor left out with a reason, as `app.Model.field`; of a store
+    that has no model, `*`."""
     missing: list[str] = []
-    for store in registry.STORES:
-        decided = _told(store.model) | _left_out(store.model)
-        missing += [f"{store.model}.{name}" for name in _names_of(store.model) if not decided & {name, "*"}]
+    for name in sorted({store.model for store in stores()}):
+        decided = _told(name) | _left_out(name)
+        missing += [f"{name}.{field}" for field in _names_of(name) if not decided & {field, "*"}]
     return missing
 
 

@@ -5,7 +5,7 @@ import json
 from typing import Any
 from zipfile import ZipFile
 
-from memories.audit import revise
+from memories.audit import Actor, revise
 from memories.models import (
     CaseState,
     CaseType,
@@ -13,6 +13,7 @@ from memories.models import (
     FactMerge,
     FactRefusal,
     FactRelation,
+    Operator,
     PersonMerge,
     PrivacyCase,
     PrivacyExport,
@@ -53,6 +54,13 @@ def somebody(owner: Tenant | None = None, **over: Any) -> EndUser:
     while vectors.embed_some().moved:
         """Until every text has its vector."""
     return person
+
+
+__all__ = ["NOW", "by", "case_of", "data", "files", "made", "revise", "somebody"]
+
+
+def by(operator: Operator) -> Actor:
+    return Actor.operator(operator)
 
 
 def case_of(person: EndUser, profile: str = CaseType.ACCESS, **over: Any) -> PrivacyCase:

@@ -1,4 +1,4 @@
-"""Cases to export, claimed as workers do; and stand-ins for what stands beside the exports, where it is missing."""
+"""Cases to export, claimed as workers do; and a stand-in for the module of the runs, where it is missing."""
 
 import sys
 import uuid
@@ -50,20 +50,15 @@ def fail(work: Claimed, failure: str) -> None:
 
 
 def finish(work: Claimed, *, now: datetime, verb: str) -> None:
-    keep(work)
-    work.case.state, work.case.completed_at, work.case.counts = CaseState.COMPLETED, now, dict(work.counts)
-    work.case.save(force_update=True)
-
-
-def issue(case: PrivacyCase, *, now: datetime) -> None:
-    case.receipt, case.signature = {"case": str(case.pk)}, "signed"
+    keep(work, state=CaseState.COMPLETED, completed_at=now, lease_token=None)
+    work.case.refresh_from_db()
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put these in the place of modules that are not there."""
-    for name, verbs in (("running", (claim, keep, fail, finish)), ("receipts", (issue,))):
-        if find_spec(f"memories.privacy.{name}") is None:
-            module = ModuleType(f"memories.privacy.{name}")
-            for verb in verbs:
-                setattr(module, verb.__name__, verb)
-            monkeypatch.setitem(sys.modules, module.__name__, module)
+    """Put these in the place of the module of the runs, if it is not there."""
+    name = "memories.privacy.running"
+    if find_spec(name) is None:
+        module = ModuleType(name)
+        for verb in (claim, keep, fail, finish):
+            setattr(module, verb.__name__, verb)
+        monkeypatch.setitem(sys.modules, name, module)

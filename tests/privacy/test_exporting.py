@@ -1,15 +1,33 @@
 """Exports of both profiles, made as the worker makes them."""
 
+import io
 import json
+from collections.abc import Callable
+from datetime import timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import IO, Any
+from uuid import uuid4
 
 import pytest
+from django.db.models import F
 from jsonschema import Draft202012Validator, FormatChecker  # type: ignore[import-untyped]
+from pytest_django import Settings
 
-from memories.models import CaseType
-from memories.privacy import export_schema
+from memories.exceptions import LeaseLost
+from memories.models import CaseState, CaseType, EndUser, Fact, PrivacyCase, PrivacyExport
+from memories.privacy import archive, export_lease, export_schema, exporting
+from memories.privacy.computed import subject_of
+from memories.privacy.headings import Heading
+from tests import factories
+from tests.database import elsewhere
+from tests.hostile import STRINGS
 from tests.privacy import exports, lease
 
 pytestmark = pytest.mark.django_db(transaction=True)
+ACCESS, PORTABILITY = CaseType.ACCESS, CaseType.PORTABILITY
+COPY = Path(__file__).resolve().parent.parent.parent / "docs/export-schema.json"
+Act = Callable[[], Any]
 
 
 @pytest.fixture(autouse=True)
@@ -17,19 +35,266 @@ def neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
     lease.stand_in(monkeypatch)
 
 
-@pytest.mark.parametrize("profile", [CaseType.ACCESS, CaseType.PORTABILITY])
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Act], list[str]]:
+    """Have somebody do this once, on a connection of their own, after the snapshot was taken and before it is read."""
+
+    def arrange(act: Act) -> list[str]:
+        written: list[str] = []
+
+        def write(file: IO[bytes], heading: Heading) -> archive.Counts:
+            written.append(heading.subject.person.external_id)
+            if len(written) == 1:
+                elsewhere(act)
+            return archive.write(file, heading)
+
+        monkeypatch.setattr(exporting, "write", write)
+        return written
+
+    return arrange
+
+
+@pytest.mark.parametrize("profile", [ACCESS, PORTABILITY])
 def test_data_is_as_its_schema_says(profile: str) -> None:
     written = exports.files(exports.made(exports.somebody(), profile))
     assert list(written) == ["data.json", "readable.html", "README.txt", "schema.json"]
     schema = json.loads(written["schema.json"])
-    assert schema == json.loads(json.dumps(export_schema.document()))
     Draft202012Validator.check_schema(schema)
     told = json.loads(written["data.json"])
-    faults = list(Draft202012Validator(schema, format_checker=FormatChecker()).iter_errors(told))
-    assert faults == []
+    validator = Draft202012Validator(schema, format_checker=FormatChecker())
+    assert list(validator.iter_errors(told)) == []
     assert told["counts"] == {name: len(told[name]) for name in told["counts"]}
+    # The schema is strict: what it does not know, or misses, is a fault.
+    assert not validator.is_valid({**told, "more": []})
+    told["turns"][0].pop("content")
+    assert not validator.is_valid(told)
+
+
+def test_the_documented_schema_is_this_one() -> None:
+    """After a change: python -m tests.privacy.export_schema."""
+    assert json.loads(COPY.read_text(encoding="utf-8")) == json.loads(json.dumps(export_schema.document()))
 
 
 def test_access_tells_every_store() -> None:
     told = exports.data(exports.made(exports.somebody()))
     assert {name: count for name, count in told["counts"].items() if not count} == {"exports": 0}
+    assert [fact["inferred"] for fact in told["facts"]] == [False, True]
+    assert [source["said_by"] for source in told["facts"][0]["evidence"]] == ["user", "assistant"]
+    assert told["sessions"][0]["working_memory"]["summary"] == "They talked of a move"
+
+
+def test_portability_tells_what_the_person_provided() -> None:
+    person = exports.somebody()
+    factories.fact(person, "Never said", status="rejected")
+    factories.fact(person, "Guessed by the assistant", trust="assistant")
+    export = exports.made(person, PORTABILITY)
+    told = exports.data(export)
+    assert {"people", "sessions", "turns", "facts"} == told["counts"].keys()
+    assert [turn["content"] for turn in told["turns"]] == ["I moved to Leiden"]
+    assert [fact["content"] for fact in told["facts"]] == ["Lives in Leiden"]
+    assert [source["quote"] for source in told["facts"][0]["evidence"]] == ["I moved to Leiden"]
+    everything = "".join(exports.files(export)[name] for name in ("data.json", "readable.html"))
+    for word in ("How nice", "Likes canals", "Never said", "Guessed", "confidence", "They talked", "Runs a bakery"):
+        assert word not in everything, word
+
+
+def test_nobody_else_is_in_it() -> None:
+    tenant = factories.tenant()
+    person = exports.somebody(tenant)
+    stranger = factories.end_user(tenant, external_id="stranger-9", display_name="Stranger")
+    factories.session(stranger, [("user", "Secret of a stranger")])
+    factories.fact(stranger, "Public word of a stranger", scope="public")
+    operator = factories.operator(username="olga-the-operator")
+    exports.revise(
+        fact=person.facts.first() or factories.fact(person),
+        verb="edit", actor=exports.by(operator), before={}, reason="", now=exports.NOW,
+    )  # fmt: skip
+    everything = "".join(exports.files(exports.made(person)).values()).lower()
+    assert "stranger" not in everything
+    assert "olga" not in everything
+    assert f'"{operator.pk}"' not in everything
+
+
+def test_no_secret_of_the_hub_is_in_it(settings: Settings) -> None:
+    settings.MEMORYHUB_LLM, settings.OPENAI_API_KEY = "openai", "sk-verysecret"
+    settings.OPENAI_BASE_URL = "https://name:passw0rd@models.example/v1"
+    settings.MEMORYHUB_EMBEDDINGS, settings.MEMORYHUB_RERANK_URL = "openai", "https://rank.example/x?key=k3y"
+    written = exports.files(exports.made(factories.end_user()))
+    everything = "".join(written.values())
+    for secret in (settings.SECRET_KEY, settings.MEMORYHUB_PEPPER, "sk-verysecret", "passw0rd", "k3y"):
+        assert secret not in everything
+    recipients = json.loads(written["data.json"])["about"]["recipients"]
+    assert [(one["kind"], one["name"]) for one in recipients[2:]] == [
+        ("model", "models.example"), ("embeddings", "models.example"), ("reranker", "rank.example"),
+    ]  # fmt: skip
+
+
+def test_the_case_ends_with_it() -> None:
+    export = exports.made(exports.somebody())
+    case = PrivacyCase.objects.get()
+    assert (case.state, case.counts["turns"], case.counts["facts"]) == (CaseState.COMPLETED, 2, 2)
+    assert (export.state, export.size) == ("ready", len(export.content))
+    assert export.made_at
+    assert export.expires_at == export.made_at + timedelta(days=7)
+
+
+def test_the_same_rows_give_the_same_bytes() -> None:
+    person = exports.somebody()
+    case = exports.case_of(person)
+    made = []
+    for _ in range(2):
+        file = io.BytesIO()
+        archive.write(file, Heading(subject_of(person, ACCESS), case.pk, exports.NOW, lambda: None))
+        made.append(file.getvalue())
+    assert made[0] == made[1]
+
+
+def test_a_restricted_person_is_told() -> None:
+    person = exports.somebody()
+    EndUser.objects.filter(pk=person.pk).update(restricted_at=exports.NOW)
+    assert exports.data(exports.made(person))["people"][0]["restricted_at"]
+
+
+@pytest.mark.parametrize(
+    ("tag", "language"), [("zh-CN", "zh-hans"), ("zh_TW", "zh-hans"), ("en-GB", "en"), ("fr", "en"), ("", "en")]
+)
+def test_the_language_of_the_person(tag: str, language: str) -> None:
+    written = exports.files(exports.made(exports.somebody(language=tag, time_zone="Asia/Shanghai")))
+    assert f'<html lang="{language}">' in written["readable.html"]
+    assert json.loads(written["data.json"])["about"]["language"] == language
+    # A fact of 09:12 UTC.
+    assert "2026-11-03 17:12" in written["readable.html"]
+
+
+def test_nothing_written_meanwhile_is_in_it(meanwhile: Callable[[Act], list[str]]) -> None:
+    person = exports.somebody()
+    meanwhile(lambda: factories.fact(person, "Said too late"))
+    written = exports.files(exports.made(person))
+    assert "Said too late" not in "".join(written.values())
+    assert "Said too late" in "".join(exports.files(exports.made(person)).values())
+
+
+def test_who_is_merged_meanwhile_is_told_anew(meanwhile: Callable[[Act], list[str]]) -> None:
+    person = exports.somebody()
+
+    def merge() -> None:
+        factories.fact(person, "Of the other record")
+        EndUser.objects.filter(pk=person.pk).update(generation=F("generation") + 1)
+
+    written = meanwhile(merge)
+    assert "Of the other record" in exports.files(exports.made(person))["data.json"]
+    assert len(written) == 2
+
+
+def erased(person: EndUser) -> None:
+    PrivacyExport.objects.filter(case__end_user=person).delete()
+    person.delete()
+
+
+def half_erased(person: EndUser) -> None:
+    factories.privacy_case(person, state=CaseState.RUNNING)
+
+
+@pytest.mark.parametrize("act", [erased, half_erased])
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_who_is_erased_gets_none(
+    meanwhile: Callable[[Act], list[str]], act: Callable[[EndUser], None], when: str
+) -> None:
+    person = exports.somebody()
+    work = lease.claimed(exports.case_of(person))
+    if when == "before":
+        act(person)
+    else:
+        # begin of an erasure raises the generation as well, but the case alone is enough.
+        meanwhile(lambda: act(person))
+    exporting.make(work)
+    case = PrivacyCase.objects.get(pk=work.case.pk)
+    assert (case.state, case.failure) == (CaseState.FAILED, "erased")
+    assert not PrivacyExport.objects.exists()
+
+
+def test_whoever_lost_the_lease_throws_it_away(meanwhile: Callable[[Act], list[str]]) -> None:
+    work = lease.claimed(exports.case_of(exports.somebody()))
+    rows = PrivacyCase.objects.filter(pk=work.case.pk)
+    meanwhile(lambda: rows.update(lease_token=uuid4()))
+    with pytest.raises(LeaseLost):
+        exporting.make(work)
+    assert rows.get().state == CaseState.RUNNING
+    assert not PrivacyExport.objects.exists()
+
+
+class Killed(BaseException):
+    """No except of ours takes it."""
+
+
+def test_what_a_killed_worker_began_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = exports.case_of(exports.somebody())
+    for place in ("write", "_keep", "_is_still"):
+        work = lease.claimed(case)
+        with monkeypatch.context() as patch:
+            patch.setattr(exporting, place, killed)
+            with pytest.raises(Killed):
+                exporting.make(work)
+        assert not PrivacyExport.objects.exists()
+        PrivacyCase.objects.filter(pk=case.pk).update(lease_until=None)
+    exporting.make(lease.claimed(case))
+    assert case.exports.get().state == "ready"
+
+
+def killed(*_: Any, **__: Any) -> None:
+    raise Killed
+
+
+def test_the_lease_is_renewed_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export_lease, "PROLONGED_EVERY_SECONDS", 0.0)
+    person = exports.somebody()
+    work = lease.claimed(exports.case_of(person))
+    rows = PrivacyCase.objects.filter(pk=work.case.pk)
+    rows.update(lease_token=uuid4())
+    # At the first look, not only at the end.
+    monkeypatch.setattr(exporting, "_keep", killed)
+    with pytest.raises(LeaseLost):
+        exporting.make(work)
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.attributes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+
+def tags_of(page: str) -> Tags:
+    tags = Tags()
+    tags.feed(page)
+    return tags
+
+
+def test_hostile_text_stays_text() -> None:
+    person = exports.somebody()
+    tame = tags_of(exports.files(exports.made(person))["readable.html"])
+    factories.session(person, [("user", text) for text in STRINGS])
+    for number, text in enumerate(STRINGS):
+        factories.fact(person, f"{number} {text}", raw=text, tags=[text], structured={text: text})
+        factories.episode(person.sessions.first() or factories.session(person), text[:200], first_number=number + 2,
+                          last_number=number + 2)  # fmt: skip
+    EndUser.objects.filter(pk=person.pk).update(display_name=STRINGS[2], metadata={STRINGS[3]: STRINGS[4]})
+    page = exports.files(exports.made(person))["readable.html"]
+    assert "alert(3)" in page
+    wild = tags_of(page)
+    assert (wild.names, wild.attributes) == (tame.names, tame.attributes)
+    assert not wild.names & {"script", "img", "iframe", "form", "link", "object"}
+    # The positive control: the parser sees what is not escaped.
+    assert tags_of("".join(STRINGS)).names & {"img", "iframe"}
+
+
+def test_facts_of_the_same_moment_keep_an_order() -> None:
+    person = factories.end_user()
+    for number in range(5):
+        factories.fact(person, f"Fact {number}")
+    told = exports.data(exports.made(person))["facts"]
+    assert [row["id"] for row in told] == [str(pk) for pk in Fact.objects.order_by("pk").values_list("pk", flat=True)]

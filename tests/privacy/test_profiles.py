@@ -1,0 +1,128 @@
+"""What each profile tells, held against the registry of all places where personal data can be."""
+
+from typing import Any
+
+import pytest
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from memories.models import CaseType
+from memories.privacy import left_out, profiles, registry
+from memories.privacy.computed import COMPUTED, subject_of
+from memories.privacy.profiles import SECTIONS, Section
+from memories.privacy.told import rows
+from tests import factories
+from tests.privacy import exports
+
+ALL = [(one, outer) for outer in SECTIONS for one in (outer, *outer.inside)]
+NAMES = [f"{outer.name}.{one.name}" for one, outer in ALL]
+
+
+def test_every_store_and_every_field_is_told_or_left_out_with_a_reason() -> None:
+    assert left_out.undecided() == []
+    assert all(line.reason for line in left_out.LEFT_OUT)
+
+
+def test_the_guard_sees_a_field_that_nobody_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    without = [line for line in left_out.LEFT_OUT if line.store != "memories.PrivacyExport"]
+    monkeypatch.setattr(left_out, "LEFT_OUT", without)
+    assert left_out.undecided() == ["memories.PrivacyExport.content", "memories.PrivacyExport.token_digest"]
+
+
+def test_the_guard_sees_a_store_that_nobody_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(left_out, "stores", lambda: [*registry.STORES, registry.Store("papers", "", ())])
+    assert left_out.undecided() == ["papers.*"]
+
+
+def test_nothing_is_both_told_and_left_out() -> None:
+    for one, _ in ALL:
+        lines = [line for line in left_out.LEFT_OUT if line.store == one.store]
+        silent = {name for line in lines for name in line.fields or one.fields}
+        assert not silent & {*one.fields, *one.computed}, one.name
+
+
+def test_names_are_those_of_columns() -> None:
+    for one, _ in ALL:
+        columns = {field.name for field in one.model._meta.concrete_fields}
+        assert {*one.fields, *one.provided} <= columns, one.name
+        assert {(one.store, name) for name in one.computed} <= COMPUTED.keys(), one.name
+    used = {(one.store, name) for one, _ in ALL for name in one.computed}
+    assert used == COMPUTED.keys()
+
+
+def test_what_is_provided_is_part_of_access() -> None:
+    for one, _ in ALL:
+        assert set(one.provided) <= set(one.fields), one.name
+    assert [section.name for section in profiles.sections_of(CaseType.PORTABILITY)] == [
+        "people", "sessions", "turns", "facts",
+    ]  # fmt: skip
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("section", "outer"), ALL, ids=NAMES)
+def test_a_mark_in_each_text_is_told(section: Section, outer: Section) -> None:
+    """A canary in every column that can hold one comes out at its name; none of those left out does."""
+    person = exports.somebody()
+    factories.privacy_export(exports.case_of(person, needles=b"MARK", signature="MARK"))
+    marked = {name: mark for name in texts_of(section) if (mark := mark_for(section, name)) is not None}
+    section.model._default_manager.update(**marked)
+    found = list(rows(outer, subject_of(person, CaseType.ACCESS)))
+    if section is not outer:
+        inner = [row[section.name] for row in found if row[section.name]]
+        found = [one for row in inner for one in (row if isinstance(row, list) else [row])]
+    assert found
+    for name in {*section.fields} & marked.keys():
+        assert all("MARK" in str(row[name]) for row in found), name
+    kept = {name for name in marked if name not in {*section.fields, *section.computed}}
+    assert all("MARK" not in str(row.get(name)) for row in found for name in kept)
+
+
+def texts_of(section: Section) -> list[str]:
+    """Columns that can hold a mark without breaking a constraint."""
+    fixed = {"embedded_hash", "content_hash", "receipt"}
+    return [field.name for field in section.model._meta.concrete_fields if field.name not in fixed]
+
+
+def mark_for(section: Section, name: str) -> Any:
+    field: Any = section.model._meta.get_field(name)
+    # One row of a person's has it; unique ones and codes of ours would be refused.
+    if field.is_relation or field.choices or field.primary_key or field.unique or unique_with(field):
+        return None
+    if isinstance(field, ArrayField):
+        return ["MARK"]
+    if isinstance(field, models.JSONField):
+        return {"MARK": "MARK"}
+    if isinstance(field, models.BinaryField):
+        return b"MARK"
+    fits = isinstance(field, models.CharField | models.TextField) and (field.max_length or 4) >= 4
+    return "MARK" if fits else None
+
+
+def unique_with(field: models.Field[Any, Any]) -> bool:
+    constraints = field.model._meta.constraints
+    unique = [one.fields for one in constraints if isinstance(one, models.UniqueConstraint)]
+    return any(field.name in names for names in unique)
+
+
+@pytest.mark.django_db
+def test_ids_of_the_person_are_told() -> None:
+    """What the canary passes over."""
+    person = exports.somebody(external_id="u-42")
+    subject = subject_of(person, CaseType.ACCESS)
+    told = {section.name: list(rows(section, subject)) for section in SECTIONS}
+    assert [row["external_id"] for row in told["people"]][:1] == ["u-42"]
+    assert all(row["external_id"] and row["agent_id"] == "travel" for row in told["sessions"])
+    assert [row["role"] for row in told["turns"]] == ["user", "assistant"]
+
+
+@pytest.mark.django_db
+def test_other_people_are_a_number() -> None:
+    person = exports.somebody(external_id="u-42")
+    shared = factories.fact(person, "Shared", allowed_users=["u-42", "u-77", "u-78"])
+    exports.revise(fact=shared, verb="add", actor=factories.COMMAND, before={}, reason="", now=exports.NOW)
+    [facts] = [section for section in SECTIONS if section.name == "facts"]
+    [row] = [row for row in rows(facts, subject_of(person, CaseType.ACCESS)) if row["id"] == shared.pk]
+    assert (row["allowed_users"], row["allowed_others"]) == (["u-42"], 2)
+    [revision] = row["revisions"]
+    assert (revision["after"]["allowed_users"], revision["after"]["allowed_others"]) == (["u-42"], 2)
+    assert "u-77" not in str(row)
