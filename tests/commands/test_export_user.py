@@ -1,0 +1,107 @@
+"""manage.py export_user, on cases and runs as they are; where these are missing, on stand-ins."""
+
+import json
+import stat
+import sys
+import zipfile
+from importlib.util import find_spec
+from io import StringIO
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from pytest_django import Settings
+
+from memories.models import AuditEvent, CaseState, EndUser, PrivacyCase
+from memories.privacy import exporting
+from tests import factories
+from tests.privacy import exports, lease
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def open_case(*, tenant: Any, user_id: str, channel: str, **more: Any) -> PrivacyCase:
+    person = EndUser.objects.get(tenant=tenant, external_id=user_id)
+    return factories.privacy_case(person, type=more["type"], channel=channel, opened_kind="command")
+
+
+def verify_identity(*, case_id: Any, how: str, **_: Any) -> None:
+    given = {"verified_at": factories.NOW, "verified_how": how, "verified_kind": "command"}
+    PrivacyCase.objects.filter(pk=case_id).update(state=CaseState.VERIFIED, **given)
+
+
+def run_case(*, case_id: Any, **_: Any) -> None:
+    PrivacyCase.objects.filter(pk=case_id).update(state=CaseState.RUNNING)
+
+
+def carry_out(*, case_id: Any, **_: Any) -> PrivacyCase:
+    exporting.make(lease.claim(case_id))
+    return PrivacyCase.objects.get(pk=case_id)
+
+
+@pytest.fixture(autouse=True)
+def hub(monkeypatch: pytest.MonkeyPatch, settings: Settings, tmp_path: Path) -> Path:
+    settings.HOME = tmp_path
+    lease.stand_in(monkeypatch)
+    if find_spec("memories.privacy.cases") is None:
+        cases = ModuleType("memories.privacy.cases")
+        for verb in (open_case, verify_identity, run_case):
+            setattr(cases, verb.__name__, verb)
+        monkeypatch.setitem(sys.modules, cases.__name__, cases)
+        monkeypatch.setattr(sys.modules["memories.privacy.running"], "carry_out", carry_out, raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def person() -> EndUser:
+    return exports.somebody(factories.tenant(slug="acme"), external_id="u-42")
+
+
+def export_user(*more: str) -> str:
+    said = StringIO()
+    call_command("export_user", "--tenant", "acme", "--user", "u-42", *more, stdout=said)
+    return said.getvalue()
+
+
+def test_the_path_is_all_it_prints(person: EndUser, hub: Path) -> None:
+    said = export_user()
+    case = PrivacyCase.objects.get()
+    path = hub / "exports" / f"{case.pk}.zip"
+    assert said == f"{path}\n"
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
+    assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)) == (0o600, 0o700)
+    told = json.loads(zipfile.ZipFile(path).read("data.json"))
+    assert (told["profile"], told["people"][0]["external_id"]) == ("access", "u-42")
+    assert (case.state, case.channel, case.verified_how) == ("completed", "command", "shell")
+    export = case.exports.get()
+    assert (export.state, bytes(export.content)) == ("taken", b"")
+    assert AuditEvent.objects.get(verb="download").actor_kind == "command"
+
+
+def test_portability_to_a_file_that_is_replaced(person: EndUser, tmp_path: Path) -> None:
+    path = tmp_path / "mine.zip"
+    path.write_text("an older one")
+    path.chmod(0o644)
+    assert export_user("--profile", "portability", "--to", str(path)) == f"{path}\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert json.loads(zipfile.ZipFile(path).read("data.json"))["profile"] == "portability"
+
+
+def test_where_it_cannot_be_written_the_export_stays(person: EndUser, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(CommandError, match="cannot be written"):
+        export_user("--to", str(tmp_path / "folder"))
+    assert PrivacyCase.objects.get().exports.get().state == "ready"
+    assert [one.name for one in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_restricted_person_is_exported(person: EndUser) -> None:
+    EndUser.objects.update(restricted_at=factories.NOW)
+    assert Path(export_user().strip()).is_file()
+
+
+def test_an_unknown_tenant(person: EndUser) -> None:
+    with pytest.raises(CommandError, match="--tenant"):
+        call_command("export_user", "--tenant", "nobody", "--user", "u-42")
