@@ -1,8 +1,20 @@
 """Who made a revision or left a line in the audit trail, as operators read it."""
 
 from collections.abc import Iterable
+from typing import Protocol
 
-from memories.models import ActorKind, APIKey, AuditEvent, FactRevision, Operator, ProfileRevision
+from memories.models import ActorKind, APIKey, Operator
+
+
+class Signed(Protocol):
+    """Something that somebody did."""
+
+    @property
+    def actor_kind(self) -> str: ...
+
+    @property
+    def actor_id(self) -> str: ...
+
 
 # Actors without a name of their own, or whose row is gone.
 ANONYMOUS: dict[str, str] = {
@@ -15,7 +27,7 @@ ANONYMOUS: dict[str, str] = {
 }
 
 
-def names_of(rows: Iterable[FactRevision | ProfileRevision | AuditEvent]) -> dict[str, str]:
+def names_of(rows: Iterable[Signed]) -> dict[str, str]:
     """Names for the ids of operators and keys; two queries."""
     made = list(rows)
     ids = {kind: {row.actor_id for row in made if row.actor_kind == kind and row.actor_id} for kind in ActorKind}

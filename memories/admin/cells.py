@@ -5,6 +5,7 @@ from datetime import datetime
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from memories.admin.case_wording import DaysLeft
 from memories.admin.template_tags import ago, percent, who
 from memories.models import EndUser
 
@@ -43,6 +44,17 @@ def linked(main: str, below: str, page: str | None) -> SafeString:
     if not page:
         return two_lines(main, below)
     return format_html('<span class="hub-cell"><a href="{}">{}</a><small>{}</small></span>', page, main, below)
+
+
+def days_left(left: DaysLeft) -> SafeString:
+    """How long a case has, told by its words and an icon, and in colour besides."""
+    return format_html(
+        '<span class="hub-left hub-left-{}">'
+        '<span class="material-symbols-outlined" aria-hidden="true">{}</span>{}</span>',
+        left.level,
+        left.icon,
+        left.text,
+    )
 
 
 def meter(share: float) -> SafeString:

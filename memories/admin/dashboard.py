@@ -1,5 +1,6 @@
 """The first page: what waits, what is held, what failed and why, what it cost, and what goes next."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -46,20 +47,9 @@ def overview(operator: Operator | AnonymousUser, *, now: datetime) -> dict[str, 
     """All that the page shows to this operator: what they may not look at is not counted either."""
     rows = partial(within, operator)
     shown: dict[str, Any] = {"now": now, "tenants": tenants_of(operator).count(), "in_use": in_use()}
-    if operator.has_perm("memories.view_reviewitem"):
-        shown["review"] = figures.review(rows)
-    if operator.has_perm("memories.view_enduser"):
-        shown["people"] = rows(EndUser.objects.themselves()).count()
-    if operator.has_perms(["memories.view_enduser", "memories.view_reviewitem"]):
-        shown["most_to_review"] = figures.most_to_review(rows, now=now)
-    if operator.has_perm("memories.view_fact"):
-        shown["facts"] = _facts(rows, now)
-    if operator.has_perm("memories.view_session"):
-        shown["queue"] = figures.queue(rows, now=now)
-    if operator.has_perm("memories.view_decaypass"):
-        shown["fading"] = _fading(rows, now)
-    if operator.has_perm("memories.view_extractionrun"):
-        shown |= _runs(rows, now)
+    for needs, read in BOXES:
+        if operator.has_perms(needs):
+            shown |= read(rows, now)
     return shown
 
 
@@ -98,3 +88,19 @@ def _runs(rows: figures.Within, now: datetime) -> dict[str, Any]:
         "tokens": chart,
         "spent": spent,
     }
+
+
+# What each of the boxes takes, and what is read for it.
+BOXES: tuple[tuple[tuple[str, ...], Callable[[figures.Within, datetime], dict[str, Any]]], ...] = (
+    (("memories.view_reviewitem",), lambda rows, _now: {"review": figures.review(rows)}),
+    (("memories.view_enduser",), lambda rows, _now: {"people": rows(EndUser.objects.themselves()).count()}),
+    (
+        ("memories.view_enduser", "memories.view_reviewitem"),
+        lambda rows, now: {"most_to_review": figures.most_to_review(rows, now=now)},
+    ),
+    (("memories.view_fact",), lambda rows, now: {"facts": _facts(rows, now)}),
+    (("memories.view_session",), lambda rows, now: {"queue": figures.queue(rows, now=now)}),
+    (("memories.view_decaypass",), lambda rows, now: {"fading": _fading(rows, now)}),
+    (("memories.view_privacycase",), lambda rows, now: {"cases": figures.cases_by_days_left(rows, now=now)}),
+    (("memories.view_extractionrun",), _runs),
+)

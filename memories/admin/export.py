@@ -18,7 +18,18 @@ from memories import curation
 from memories.admin.reach import tenants_of
 from memories.admin.saved_filters import narrowed
 from memories.audit import Actor
-from memories.models import APIKey, AuditEvent, DecayPass, EndUser, Episode, ExtractionRun, Fact, Session, Tenant
+from memories.models import (
+    APIKey,
+    AuditEvent,
+    DecayPass,
+    EndUser,
+    Episode,
+    ExtractionRun,
+    Fact,
+    PrivacyCase,
+    Session,
+    Tenant,
+)
 
 PERMISSION = "memories.export_tenant"
 MOST = 10_000
@@ -48,6 +59,11 @@ COLUMNS: dict[type[Model], tuple[str, ...]] = {
     ExtractionRun: (
         *(*_OF_PERSON, "session_id", "first_number", "last_number", "status", "attempt", "extractor", "calls"),
         *("prompt_tokens", "completion_tokens", "cost", "failure", "started_at", "finished_at"),
+    ),
+    # Who asked, and in which words, is in no file.
+    PrivacyCase: (
+        *("id", "tenant__slug", "type", "state", "asked_by", "received_at", "due_at", "verified_at", "scoped_at"),
+        *("approved_at", "held_at", "extended_at", "refusal", "started_at", "attempts", "failure", "completed_at"),
     ),
     DecayPass: ("id", "tenant__slug", "state", "trigger", "counts", "started_at"),
     APIKey: (

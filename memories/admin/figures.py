@@ -18,12 +18,14 @@ from memories.models import (
     ExtractionRun,
     Fact,
     ModelUse,
+    PrivacyCase,
     ReviewItem,
     SessionQueue,
     Status,
     Tenant,
     WorkingMemory,
 )
+from memories.privacy.stages import SOON_DAYS, URGENT_DAYS
 
 WEEK, DAY = timedelta(days=7), timedelta(days=1)
 DAYS_SHOWN = 30
@@ -129,6 +131,20 @@ def queue(within: Within, *, now: datetime) -> dict[str, Any]:
     )
     windows = within(WorkingMemory.objects.filter(parked_at__isnull=False), "session__tenant").count()
     return {**figures, "windows_parked": windows}
+
+
+def cases_by_days_left(within: Within, *, now: datetime) -> dict[str, Any]:
+    """The open privacy cases by how soon they are due, and the first due date."""
+    urgent, soon = now + timedelta(days=URGENT_DAYS), now + timedelta(days=SOON_DAYS)
+    rows = within(PrivacyCase.objects.open())
+    return rows.aggregate(
+        open=Count("pk"),
+        overdue=Count("pk", filter=Q(due_at__lt=now)),
+        urgent=Count("pk", filter=Q(due_at__gte=now, due_at__lte=urgent)),
+        soon=Count("pk", filter=Q(due_at__gt=urgent, due_at__lte=soon)),
+        later=Count("pk", filter=Q(due_at__gt=soon)),
+        next=Min("due_at", filter=Q(due_at__gte=now)),
+    )
 
 
 def fading(within: Within, *, now: datetime) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.db.models import Model
 
+from memories.admin.cases import CasePage
 from memories.admin.episodes import EpisodePage
 from memories.admin.facts import FactPage
 from memories.admin.forgetting import DecayPassPage
@@ -23,6 +24,7 @@ from memories.models import (
     Episode,
     ExtractionRun,
     Fact,
+    PrivacyCase,
     ReviewItem,
     Session,
     Tenant,
@@ -36,6 +38,7 @@ PAGES: tuple[tuple[type[Model], type[Page]], ...] = (
     (Session, SessionPage),
     (ExtractionRun, RunPage),
     (DecayPass, DecayPassPage),
+    (PrivacyCase, CasePage),
     (APIKey, KeyPage),
     (Tenant, TenantPage),
     (AuditEvent, TrailPage),

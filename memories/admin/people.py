@@ -9,6 +9,7 @@ from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, 
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
+from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -16,6 +17,7 @@ from unfold.widgets import UnfoldBooleanSwitchWidget
 
 from memories import curation
 from memories.admin import cells, timeline
+from memories.admin.case_board import cards
 from memories.admin.columns import column
 from memories.admin.merging import MergingPages
 from memories.admin.page import VerbForm
@@ -28,6 +30,7 @@ from memories.admin.timeline_edits import days_of
 from memories.admin.wording import CUT_OUT
 from memories.audit import Actor
 from memories.models import EndUser, Episode, EpisodeStatus, Fact, Session, Status
+from memories.privacy import cases
 
 
 class PersonForm(RecordFields, VerbForm):
@@ -116,6 +119,8 @@ class PersonPage(MergingPages, SeenPages, ProfilePages, SessionsOfPerson):
             shown["episode_count"] = Episode.objects.filter(end_user=record, status=EpisodeStatus.ACTIVE).count()
         if may("memories.view_session"):
             shown |= record.sessions.aggregate(turn_count=Sum("turn_count", default=0), session_count=Count("pk"))
+        if may("memories.view_privacycase"):
+            shown["open_cases"] = cards(cases.cases_of(record).open(), now=timezone.now())
         return shown
 
     def show(

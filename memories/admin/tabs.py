@@ -9,9 +9,11 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from memories.models import (
+    CLOSED,
     ActorKind,
     APIKey,
     AuditEvent,
+    CaseState,
     DecayPass,
     EndUser,
     Episode,
@@ -19,6 +21,7 @@ from memories.models import (
     ExtractionRun,
     Fact,
     Operator,
+    PrivacyCase,
     Session,
     Status,
     Tenant,
@@ -28,6 +31,7 @@ from memories.models import (
 TAB = "tab"
 WEEK = timedelta(days=7)
 Run, Pass = ExtractionRun.Status, DecayPass.State
+_OPEN = ~Q(state__in=CLOSED)
 _ACTIVE, _TOLD = Q(status=Status.ACTIVE), Q(status=EpisodeStatus.ACTIVE)
 
 
@@ -83,6 +87,13 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
     DecayPass: (
         Tab("held", _("Held"), lambda _now: Q(state=Pass.HELD)),
         Tab("week", _("This week"), lambda now: Q(started_at__gte=now - WEEK)),
+    ),
+    PrivacyCase: (
+        Tab("open", _("Open"), lambda _now: _OPEN),
+        Tab("overdue", _("Overdue"), lambda now: _OPEN & Q(due_at__lt=now)),
+        Tab("week", _("Due this week"), lambda now: _OPEN & _soon("due_at", now)),
+        Tab("stopped", _("On hold or failed"), lambda _now: Q(state__in=[CaseState.ON_HOLD, CaseState.FAILED])),
+        Tab("closed", _("Closed"), lambda _now: Q(state__in=CLOSED)),
     ),
     APIKey: (
         Tab("active", _("Active"), _usable),

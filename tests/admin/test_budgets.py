@@ -19,6 +19,7 @@ from memories.admin import cells
 from memories.models import EndUser, Operator
 from tests import factories
 from tests.admin import walk
+from tests.admin.cases import case_of
 
 pytestmark = pytest.mark.django_db
 FILE = Path(__file__).parent / "budgets.toml"
@@ -51,6 +52,7 @@ def _more(person: EndUser, number: int) -> None:
     factories.episode(session)
     factories.decay_pass(person.tenant, as_of=timezone.now())
     factories.api_key(person.tenant)
+    case_of(person, ("received", "verified", "scoped", "running", "failed", "on_hold", "completed")[number % 7])
 
 
 def taken(client: Client, known: dict[str, Any], routes: list[str]) -> Iterator[tuple[str, int]]:

@@ -18,6 +18,7 @@ from memories.curation.deciding import Seen
 from memories.models import AuditEvent, EndUser, Operator, PersonMerge, Tenant
 from memories.models.ids import new_id
 from tests import factories
+from tests.admin.cases import with_receipt
 
 REFUSED = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 # As path() writes them, and as re_path() does.
@@ -52,6 +53,7 @@ def records() -> dict[str, Any]:
         "reviewitem": item, "enduser": person, "fact": fact, "episode": factories.episode(session),
         "session": session, "extractionrun": run, "apikey": key, "tenant": person.tenant,
         "decaypass": factories.decay_pass(person.tenant), "operator": factories.operator(is_superuser=False),
+        "privacycase": with_receipt(person),
         "group": Group.objects.create(name="readers"), "auditevent": AuditEvent.objects.latest("id"),
     }  # fmt: skip
     other = {"change_set": done.change_set, "tenant_id": person.tenant.pk, "section": "top_of_mind"}

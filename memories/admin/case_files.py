@@ -1,0 +1,114 @@
+"""The files of a privacy case: a receipt to read and keep, an export that is handed over once."""
+
+import uuid
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memories.admin import fresh
+from memories.admin.page import RecordPage, actor_of, url_of
+from memories.exceptions import MemoryHubError
+from memories.models import ExportState, PrivacyCase, PrivacyExport
+from memories.privacy import receipt_page, receipts
+
+
+class FileViews(RecordPage):
+    """What the page of the cases adds for files."""
+
+    def get_urls(self) -> list[URLPattern]:
+        views = {
+            "receipt": self.receipt, "receipt_json": self.receipt_json, "receipt_html": self.receipt_html,
+            "link": self.link, "download": self.download,
+        }  # fmt: skip
+        return [*(self._file_url(name, view) for name, view in views.items()), *super().get_urls()]
+
+    def receipt(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+        """The receipt by itself, to be read and printed."""
+        case = self._with_receipt(request, object_id)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Receipt"),
+            "opts": self.opts,
+            "original": case,
+            "case": case,
+            "page": receipt_page.Page.of(case.receipt, signature=case.signature, public_key=receipts.public_key()),
+        }
+        return TemplateResponse(request, "memories/case_receipt.html", context)
+
+    def receipt_json(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+        """The receipt with its signature, as `verify_receipt` reads it."""
+        case = self._with_receipt(request, object_id)
+        return _file(receipts.document(case), "application/json", f"receipt-{case.pk}.json")
+
+    def receipt_html(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+        """The receipt as a page that needs no hub."""
+        case = self._with_receipt(request, object_id)
+        return _file(receipts.page(case).encode(), "text/html; charset=utf-8", f"receipt-{case.pk}.html")
+
+    def link(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+        """Make the one-time link to the export, and show it the only time that it can be shown."""
+        export = self._export(request, object_id)
+        if export is None or request.method != "POST":
+            return HttpResponseRedirect(f"{url_of(self.find(request, str(object_id), may_change=True))}#next")
+        if asked := fresh.required(request):
+            return asked
+        token = import_module("memories.privacy.exporting").link_for(export, actor_of(request), timezone.now())
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("One-time link"),
+            "opts": self.opts,
+            "case": export.case,
+            "export": export,
+            "link": request.build_absolute_uri(token),
+        }
+        response = TemplateResponse(request, "memories/case_link.html", context)
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
+    def download(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+        """The export itself, to be handed over by other means: it goes with this."""
+        export = self._export(request, object_id)
+        case = self.find(request, str(object_id), may_change=True)
+        if export is None or request.method != "POST":
+            return HttpResponseRedirect(f"{url_of(case)}#next")
+        if asked := fresh.required(request):
+            return asked
+        try:
+            content = import_module("memories.privacy.exporting").take_export(export, actor_of(request), timezone.now())
+        except MemoryHubError as error:
+            messages.error(request, error.detail)
+            return HttpResponseRedirect(f"{url_of(case)}#next")
+        return _file(content, "application/zip", f"{export.profile}-{export.pk}.zip")
+
+    def _file_url(self, name: str, view: Callable[..., Any]) -> URLPattern:
+        pattern: URLPattern = path(
+            f"<uuid:object_id>/{name}/", self.admin_site.admin_view(view), name=f"memories_privacycase_{name}"
+        )
+        return pattern
+
+    def _with_receipt(self, request: HttpRequest, object_id: uuid.UUID) -> PrivacyCase:
+        case: PrivacyCase = self.find(request, str(object_id), may_change=False)
+        if not case.receipt:
+            raise Http404
+        return case
+
+    def _export(self, request: HttpRequest, object_id: uuid.UUID) -> PrivacyExport | None:
+        """The one that is ready, for those who handle cases and may see what is in it."""
+        case = self.find(request, str(object_id), may_change=True)
+        if not request.user.has_perm("memories.view_enduser"):
+            raise PermissionDenied
+        found: PrivacyExport | None = case.exports.filter(state=ExportState.READY).defer("content").first()
+        return found
+
+
+def _file(content: bytes, kind: str, name: str) -> HttpResponse:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+    return HttpResponse(content, content_type=kind, headers=headers)

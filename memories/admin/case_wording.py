@@ -1,0 +1,132 @@
+"""Words and colours of privacy cases: days left, what each type, step and policy means."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.apps import apps
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from memories.admin.wording import explain_failure
+from memories.models import CLOSED, CaseState, CaseType, PrivacyCase, ReturnPolicy
+from memories.privacy import stages
+from memories.privacy.stages import Level
+
+_COLOURS = {Level.OK: "", Level.SOON: "warning", Level.URGENT: "danger", Level.OVERDUE: "danger"}
+_ICONS = {Level.OK: "event", Level.SOON: "hourglass_bottom", Level.URGENT: "alarm", Level.OVERDUE: "error"}
+
+STATE_COLOURS = {
+    CaseState.RECEIVED.value: "",
+    CaseState.VERIFIED.value: "",
+    CaseState.SCOPED.value: "",
+    CaseState.APPROVED.value: "info",
+    CaseState.RUNNING.value: "info",
+    CaseState.VERIFYING.value: "info",
+    CaseState.COMPLETED.value: "success",
+    CaseState.REFUSED.value: "",
+    CaseState.ON_HOLD.value: "warning",
+    CaseState.FAILED.value: "danger",
+}
+TYPE_ICONS = {
+    CaseType.ERASURE.value: "delete_forever",
+    CaseType.ACCESS.value: "folder_shared",
+    CaseType.PORTABILITY.value: "ios_share",
+    CaseType.RECTIFICATION.value: "edit_note",
+    CaseType.RESTRICTION.value: "front_hand",
+}
+TYPES_SAY = {
+    CaseType.ERASURE.value: gettext_lazy(
+        "All that is kept of the person is deleted, searched for once more, and a receipt is issued. It cannot be "
+        "undone. From the identity check on nothing is stored or told of them."
+    ),
+    CaseType.ACCESS.value: gettext_lazy(
+        "The person gets a file with all that is kept of them: what they said, what was inferred, where it came from."
+    ),
+    CaseType.PORTABILITY.value: gettext_lazy(
+        "The person gets a file with what they provided themselves, to take elsewhere: nothing that was inferred."
+    ),
+    CaseType.RECTIFICATION.value: gettext_lazy(
+        "Somebody who edits memories sets right what is wrong; the case records that it was done."
+    ),
+    CaseType.RESTRICTION.value: gettext_lazy(
+        "What is kept stays, but nothing new is stored or told, from the identity check until the case ends."
+    ),
+}
+POLICIES_SAY = {
+    ReturnPolicy.REFUSE.value: gettext_lazy(
+        "Refuse: whoever comes under this id is turned away with an error. For people who must not be known again."
+    ),
+    ReturnPolicy.FLAG.value: gettext_lazy(
+        "Take as a new person, and say so: nothing of before comes back, and operators see that somebody of this id "
+        "was erased."
+    ),
+    ReturnPolicy.ALLOW_NEW.value: gettext_lazy(
+        "Take as a new person: nothing of before comes back, and nobody is told. For ids that are given out again."
+    ),
+}
+# What is no table of a model.
+STORES = {
+    "files": gettext_lazy("Files"),
+    "sessions.Session": gettext_lazy("Operators' browser sessions"),
+    "django_q.OrmQ": gettext_lazy("Queued work"),
+    "django_q.Task": gettext_lazy("Results of finished work"),
+    "admin.LogEntry": gettext_lazy("The admin's own log"),
+    "cache": gettext_lazy("Caches"),
+}
+FAILURES = {
+    "found": gettext_lazy("The search after the erasure found something of the person. The places are below."),
+}
+
+
+@dataclass(frozen=True)
+class DaysLeft:
+    """How long until a case is due, in whole days; the text says how urgent it is as well as the colour does."""
+
+    days: int
+    level: Level
+    text: str
+
+    @property
+    def colour(self) -> str:
+        return _COLOURS[self.level]
+
+    @property
+    def icon(self) -> str:
+        return _ICONS[self.level]
+
+
+def days_left(case: PrivacyCase, *, now: datetime) -> DaysLeft | None:
+    """None for a case that is closed."""
+    if case.state in CLOSED:
+        return None
+    days, level = stages.days_left(case, now), stages.level_of(case, now)
+    return DaysLeft(days, level, _overdue(-days - 1) if level == Level.OVERDUE else _left(days))
+
+
+def store_name(label: str) -> str:
+    """What operators call a store that the registry names like memories.Turn, or a place in it."""
+    if label in STORES:
+        return str(STORES[label])
+    app, dot, model = label.partition(".")
+    try:
+        return capfirst(str(apps.get_model(app, model)._meta.verbose_name_plural)) if dot else label
+    except LookupError:
+        return label
+
+
+def why_failed(case: PrivacyCase) -> str:
+    """A sentence for the code of a failure; the code itself when there is no better."""
+    return str(FAILURES[case.failure]) if case.failure in FAILURES else explain_failure(case.failure)
+
+
+def _left(days: int) -> str:
+    if days == 0:
+        return _("less than a day left")
+    return ngettext("%(count)d day left", "%(count)d days left", days) % {"count": days}
+
+
+def _overdue(days: int) -> str:
+    if days == 0:
+        return _("overdue since today")
+    return ngettext("overdue by %(count)d day", "overdue by %(count)d days", days) % {"count": days}

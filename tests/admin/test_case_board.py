@@ -1,0 +1,163 @@
+"""The board and the list of privacy cases: where each stands, how urgent it is, and whose it is."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.test import Client, RequestFactory
+from django.urls import reverse
+from django.utils import timezone
+
+from memories.admin import case_board, sidebar
+from memories.models import Operator, PrivacyCase
+from tests import factories
+from tests.admin.cases import case_of
+from tests.admin.conftest import signed_in
+from tests.admin.pages import HOSTILE, LIST_BUDGET, list_of, page_of, queries_of, shows_harmless, text_of
+
+pytestmark = pytest.mark.django_db
+
+
+def board_address(query: str = "") -> str:
+    return reverse("admin:memories_privacycase_board") + query
+
+
+@pytest.mark.parametrize(
+    ("state", "column"),
+    [
+        ("received", "Received"),
+        ("verified", "Verified"),
+        ("scoped", "Scoped"),
+        ("approved", "Approved"),
+        ("running", "Running"),
+        ("verifying", "Running"),
+        ("failed", "Failed"),
+        ("on_hold", "On hold"),
+    ],
+)
+def test_an_open_case_stands_in_its_column(state: str, column: str) -> None:
+    case = case_of(factories.end_user(), state)
+    board = case_board.board(PrivacyCase.objects.all(), now=timezone.now())
+    found = {one.title: [card.case for card in one.cards] for one in (*board.flow, *board.stopped) if one.count}
+    assert found == {column: [case]}
+    assert board.open == 1
+
+
+@pytest.mark.parametrize("state", ["completed", "refused"])
+def test_what_is_closed_is_folded_for_thirty_days(state: str) -> None:
+    now = timezone.now()
+    case = case_of(factories.end_user(), state, completed_at=now - timedelta(days=29))
+    case_of(factories.end_user(), state, completed_at=now - timedelta(days=31))
+    board = case_board.board(PrivacyCase.objects.all(), now=now)
+    assert [card.case for card in board.closed] == [case]
+    assert board.open == 0
+
+
+def test_the_soonest_due_is_first_and_a_column_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    person = factories.end_user()
+    made = [case_of(person, days=days) for days in (9, -3, 1)]
+    monkeypatch.setattr(case_board, "MOST", 2)
+    board = case_board.board(PrivacyCase.objects.all(), now=timezone.now())
+    received = board.flow[0]
+    assert [card.case for card in received.cards] == [made[1], made[2]]
+    assert (received.count, received.more, board.overdue, board.urgent) == (3, 1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("days", "says", "level"),
+    [
+        (12.5, "12 days left", "ok"),
+        (6.5, "6 days left", "soon"),
+        (1.5, "1 day left", "urgent"),
+        (0.5, "less than a day left", "urgent"),
+        (-0.5, "overdue since today", "overdue"),
+        (-3.5, "overdue by 3 days", "overdue"),
+    ],
+)
+def test_days_left_are_said_in_words(admin: Client, days: float, says: str, level: str) -> None:
+    case = case_of(factories.end_user(), days=days)
+    for page in (board_address(), page_of(case), list_of(PrivacyCase)):
+        shown = text_of(admin.get(page))
+        assert says in shown
+        assert f"hub-left-{level}" in shown
+
+
+def test_it_takes_as_many_queries_for_many_cases(admin: Client) -> None:
+    case_of(factories.end_user())
+    few = queries_of(admin, board_address())
+    for number in range(30):
+        case_of(factories.end_user(), ("received", "scoped", "failed", "completed")[number % 4])
+    assert queries_of(admin, board_address()) == few <= LIST_BUDGET
+
+
+def test_it_is_filtered_by_type_and_tenant(admin: Client) -> None:
+    ours, theirs = factories.end_user(), factories.end_user()
+    kept = case_of(ours, type="access")
+    others = [case_of(ours), case_of(theirs, type="access")]
+    page = text_of(admin.get(board_address(f"?type=access&tenant={ours.tenant_id}")))
+    assert page_of(kept) in page
+    assert not any(page_of(other) in page for other in others)
+    # What is no filter of ours is passed over.
+    assert page_of(kept) in text_of(admin.get(board_address("?type=x&tenant=%00")))
+
+
+def test_an_operator_sees_the_cases_of_their_tenants(db: None) -> None:
+    ours, theirs = factories.end_user(), factories.end_user()
+    mine, other = case_of(ours), case_of(theirs)
+    operator = factories.operator(all_tenants=False)
+    operator.tenants.set([ours.tenant])
+    client = signed_in(operator)
+    for address in (board_address(), list_of(PrivacyCase)):
+        page = text_of(client.get(address))
+        assert page_of(mine) in page
+        assert page_of(other) not in page
+    assert client.get(page_of(mine)).status_code == 200
+    assert client.get(page_of(other)).status_code in (302, 404)
+    assert client.post(page_of(other, "verify"), {"how": "signed_in", "version": 1}).status_code == 404
+
+
+def test_without_any_case_it_says_what_it_is_for(admin: Client) -> None:
+    page = text_of(admin.get(board_address()))
+    assert "Nobody has asked for anything yet" in page
+    assert reverse("admin:memories_privacycase_add") in page
+
+
+def test_names_of_people_are_harmless_and_hidden_from_who_may_not_see_them(
+    admin: Client, staff_who_may: Callable[..., Client]
+) -> None:
+    person = factories.end_user(external_id="secret-id", display_name=HOSTILE)
+    case_of(person)
+    assert shows_harmless(admin.get(board_address()))
+    page = text_of(staff_who_may("view_privacycase").get(board_address()))
+    assert "secret-id" not in page
+    assert "alert" not in page
+
+
+def test_the_file_of_the_list_tells_nothing_personal(admin: Client) -> None:
+    person = factories.end_user(external_id="secret-id", display_name="Anna")
+    case = case_of(person, channel="to Anna", reference="secret-ref")
+    answer = admin.post(f"{list_of(PrivacyCase)}export/", {"query": ""})
+    told = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
+    assert str(case.pk) in told
+    assert not any(word in told for word in ("secret", "Anna"))
+
+
+@pytest.mark.parametrize(("tab", "there"), [("open", 3), ("overdue", 1), ("week", 1), ("stopped", 1), ("closed", 1)])
+def test_the_tabs_of_the_list(admin: Client, tab: str, there: int) -> None:
+    person = factories.end_user()
+    made = [case_of(person, days=-2), case_of(person, days=5), case_of(person, "on_hold"), case_of(person, "completed")]
+    page = text_of(admin.get(f"{list_of(PrivacyCase)}?tab={tab}"))
+    assert sum(page_of(case) in page for case in made) == there
+
+
+@pytest.mark.parametrize(("days", "colour"), [(9, "primary"), (-1, "danger")])
+def test_the_menu_counts_what_is_open_and_warns_of_what_is_overdue(
+    administrator: Operator, days: float, colour: str
+) -> None:
+    case_of(factories.end_user(), days=days)
+    case_of(factories.end_user(), "completed")
+    request = RequestFactory().get("/admin/")
+    request.user = administrator
+    items = [item for group in sidebar.navigation(request) for item in group["items"]]
+    (entry,) = [item for item in items if item["link"] == board_address()]
+    assert (entry["badge"], entry["badge_variant"]) == ("1", colour)

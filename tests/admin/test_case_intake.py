@@ -1,0 +1,107 @@
+"""A request comes in: by the person's page or by id, and what keeps it from being opened."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from memories.models import EndUser, PrivacyCase
+from tests import factories
+from tests.admin.cases import case_of
+from tests.admin.conftest import signed_in
+from tests.admin.pages import page_of, text_of
+
+pytestmark = pytest.mark.django_db
+ADD = "/admin/memories/privacycase/add/"
+
+
+def given(person: EndUser | None = None, **over: Any) -> dict[str, Any]:
+    whom = {} if person is None else {"tenant": person.tenant_id, "user_id": person.external_id}
+    return {**whom, "type": "access", "asked_by": "subject", "received_on": timezone.localdate(), **over}
+
+
+def test_the_page_of_a_person_leads_to_it_without_their_id_in_the_address(admin: Client) -> None:
+    person = factories.end_user(external_id="secret-id", display_name="Anna")
+    page = text_of(admin.get(page_of(person)))
+    for kind in ("access", "erasure"):
+        assert f"{ADD}?person={person.pk}&amp;type={kind}" in page
+    form = text_of(admin.get(f"{ADD}?person={person.pk}&type=erasure"))
+    assert "secret-id" in form
+    answer = admin.post(f"{ADD}?person={person.pk}&type=erasure", given(type="erasure"))
+    case = PrivacyCase.objects.get()
+    assert (case.end_user, case.type) == (person, "erasure")
+    assert answer.headers["Location"] == f"{page_of(case)}#next"
+
+
+def test_who_may_open_no_case_has_no_buttons(staff_who_may: Any) -> None:
+    person = factories.end_user()
+    client = staff_who_may("view_enduser", "view_privacycase")
+    assert ADD not in text_of(client.get(page_of(person)))
+    assert client.get(ADD).status_code == 403
+
+
+def test_nobody_of_this_id(admin: Client) -> None:
+    person = factories.end_user(external_id="user-1")
+    answer = admin.post(ADD, given(person, user_id="User-1", reference="T-1"))
+    assert answer.status_code == 404
+    assert "Check the tenant, every character" in text_of(answer)
+    assert 'value="T-1"' in text_of(answer)
+    assert not PrivacyCase.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("over", "field"),
+    [
+        ({"received_on": timezone.localdate() + timedelta(days=3)}, "received_on"),
+        ({"received_on": timezone.localdate() - timedelta(days=800)}, "received_on"),
+        ({"type": "forget"}, "type"),
+        ({"channel": "x" * 41}, "channel"),
+        ({"tenant": ""}, "tenant"),
+    ],
+)
+def test_what_cannot_be_is_said_beside_its_field(admin: Client, over: dict[str, Any], field: str) -> None:
+    answer = admin.post(ADD, given(factories.end_user(), **over))
+    assert answer.status_code == 400
+    assert list(answer.context["form"].errors) == [field]
+
+
+def test_one_of_last_week_is_due_a_month_after_it_came(admin: Client) -> None:
+    day = timezone.localdate() - timedelta(days=7)
+    admin.post(ADD, given(factories.end_user(), received_on=day))
+    case = PrivacyCase.objects.get()
+    assert case.received_at.date() == day
+    assert 28 <= (case.due_at - case.received_at).days <= 31
+
+
+def test_beyond_reach_there_is_nobody() -> None:
+    ours, theirs = factories.end_user(), factories.end_user()
+    operator = factories.operator(all_tenants=False)
+    operator.tenants.set([ours.tenant])
+    client = signed_in(operator)
+    assert client.get(f"{ADD}?person={ours.pk}").status_code == 200
+    assert client.get(f"{ADD}?person={theirs.pk}").status_code == 404
+    assert client.post(ADD, given(theirs)).status_code == 400
+    assert not PrivacyCase.objects.exists()
+
+
+@pytest.mark.parametrize("named", ["", "x", "00000000-0000-0000-0000-000000000000"])
+def test_an_address_that_names_nobody(admin: Client, named: str) -> None:
+    assert admin.get(f"{ADD}?person={named}").status_code == 404
+
+
+def test_an_open_case_of_the_person_is_told_of(admin: Client) -> None:
+    case = case_of(factories.end_user())
+    assert page_of(case) in text_of(admin.get(f"{ADD}?person={case.end_user_id}"))
+
+
+def test_a_person_tells_of_open_cases_and_of_an_erasure_before(admin: Client, staff_who_may: Any) -> None:
+    case = case_of(factories.end_user(erased_before=True), "on_hold")
+    assert case.end_user
+    page = text_of(admin.get(page_of(case.end_user)))
+    assert page_of(case) in page
+    assert "On hold" in page
+    assert "Somebody of this id was erased before" in page
+    # Whoever handles no cases is not told that there is one.
+    assert page_of(case) not in text_of(staff_who_may("view_enduser").get(page_of(case.end_user)))
