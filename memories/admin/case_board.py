@@ -139,7 +139,7 @@ class BoardViews(RecordPage):
             **self.admin_site.each_context(request),
             "title": _("Privacy cases"),
             "opts": self.opts,
-            "board": board(narrowed, now=timezone.now()),
+            "board": board(narrowed, now=timezone.now()),  # type: ignore[arg-type]  # it is of cases
             "filters": filters,
             "types": [("", _("All"), filters.query(type="")), *_types(filters)],
             "tenants": tenants,

@@ -2,14 +2,13 @@
 
 import uuid
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -17,7 +16,7 @@ from memories.admin import fresh
 from memories.admin.page import RecordPage, actor_of, url_of
 from memories.exceptions import MemoryHubError
 from memories.models import ExportState, PrivacyCase, PrivacyExport
-from memories.privacy import receipt_page, receipts
+from memories.privacy import exporting, receipt_page, receipts
 
 
 class FileViews(RecordPage):
@@ -60,14 +59,17 @@ class FileViews(RecordPage):
             return HttpResponseRedirect(f"{url_of(self.find(request, str(object_id), may_change=True))}#next")
         if asked := fresh.required(request):
             return asked
-        token = import_module("memories.privacy.exporting").link_for(export, actor_of(request), timezone.now())
+        try:
+            token = exporting.link_for(export, actor_of(request), timezone.now())
+        except MemoryHubError as error:
+            return self._not_done(request, export.case, error)
         context = {
             **self.admin_site.each_context(request),
             "title": _("One-time link"),
             "opts": self.opts,
             "case": export.case,
             "export": export,
-            "link": request.build_absolute_uri(token),
+            "link": request.build_absolute_uri(reverse("export", args=[token])),
         }
         response = TemplateResponse(request, "memories/case_link.html", context)
         response.headers["Cache-Control"] = "no-store"
@@ -82,11 +84,15 @@ class FileViews(RecordPage):
         if asked := fresh.required(request):
             return asked
         try:
-            content = import_module("memories.privacy.exporting").take_export(export, actor_of(request), timezone.now())
+            content = exporting.take_export(export, actor_of(request), timezone.now())
         except MemoryHubError as error:
-            messages.error(request, error.detail)
-            return HttpResponseRedirect(f"{url_of(case)}#next")
+            return self._not_done(request, case, error)
         return _file(content, "application/zip", f"{export.profile}-{export.pk}.zip")
+
+    def _not_done(self, request: HttpRequest, case: PrivacyCase, error: MemoryHubError) -> HttpResponse:
+        """Somebody else took it, or its week is over."""
+        messages.error(request, error.detail)
+        return HttpResponseRedirect(f"{url_of(case)}#next")
 
     def _file_url(self, name: str, view: Callable[..., Any]) -> URLPattern:
         pattern: URLPattern = path(

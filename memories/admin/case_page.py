@@ -6,10 +6,19 @@ from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
-from memories.admin.authors import ANONYMOUS, names_of
+from memories.admin.authors import ANONYMOUS, Signed, names_of
 from memories.admin.case_steps import Step, steps_of
-from memories.admin.case_wording import STATE_COLOURS, TYPE_ICONS, TYPES_SAY, days_left, store_name, why_failed
+from memories.admin.case_wording import (
+    STATE_COLOURS,
+    TYPE_ICONS,
+    TYPES_SAY,
+    WORK_SAYS,
+    days_left,
+    store_name,
+    why_failed,
+)
 from memories.models import ActorKind, AuditEvent, CaseState, ExportState, Operator, PrivacyCase
 from memories.privacy import cases
 
@@ -45,10 +54,10 @@ def shown_of(case: PrivacyCase, operator: Operator, *, now: datetime) -> dict[st
         "person": cases.person_of(case),
         "type_icon": TYPE_ICONS[case.type],
         "type_says": TYPES_SAY[case.type],
-        "signed": [(step, _name(names, step)) for step in steps],
+        "signed": [(step, _who(names, step.signature)) for step in steps],
         "exports": exports,
         "ready": next((one for one in exports if one.state == ExportState.READY), None),
-        "trail": [Act(event, names.get(event.actor_id, ANONYMOUS[event.actor_kind])) for event in events],
+        "trail": [Act(event, _who(names, event)) for event in events],
         "may_not_approve": why_not_approve(case, operator),
         "is_hold_over": bool(case.hold_review_on and case.hold_review_on <= timezone.localdate(now)),
     }
@@ -68,7 +77,8 @@ def progress_of(case: PrivacyCase, steps: Sequence[Step], *, now: datetime) -> d
         "total_mentions": sum(row.mentions for row in rows),
         "total_done": sum(row.done for row in rows),
         "is_working": case.state in (CaseState.APPROVED, CaseState.RUNNING, CaseState.VERIFYING),
-        "why_failed": why_failed(case) if case.state == CaseState.FAILED else "",
+        "why_failed": why_failed(case) if case.failure else "",
+        "at_work": WORK_SAYS.get(case.step, ""),
         "hits": _places(case.findings.get("hits") or {}),
         "places_with_mentions": _places(case.findings.get(MENTIONS) or {}),
     }
@@ -99,11 +109,12 @@ def why_not_approve(case: PrivacyCase, operator: Operator) -> str:
     return "verified" if case.verified_by == str(operator.pk) else ""
 
 
-def _name(names: Mapping[str, str], step: Step) -> str:
-    signature = step.signature
-    if signature is None or not signature.actor_kind:
+def _who(names: Mapping[str, str], signed: Signed | None) -> str:
+    if signed is None or not signed.actor_kind:
         return ""
-    return names.get(signature.actor_id, ANONYMOUS[signature.actor_kind])
+    if signed.actor_kind == ActorKind.RUN:
+        return _("the run")
+    return names.get(signed.actor_id, ANONYMOUS[signed.actor_kind])
 
 
 def _places(found: Mapping[str, int]) -> list[tuple[str, str, int]]:

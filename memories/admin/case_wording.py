@@ -74,7 +74,19 @@ STORES = {
     "admin.LogEntry": gettext_lazy("The admin's own log"),
     "cache": gettext_lazy("Caches"),
 }
+# What a run does at each of its steps.
+WORK_SAYS = {
+    "begin": gettext_lazy("Work that is under way for the person is stopped."),
+    "note": gettext_lazy("What to search for is noted, and the erasure is written into the ledger."),
+    "stores": gettext_lazy("The rows are deleted, store by store."),
+    "people": gettext_lazy("The person is deleted."),
+    "vacuum": gettext_lazy("The tables are cleaned up."),
+    "verify": gettext_lazy("All tables, files and answers are searched."),
+}
 FAILURES = {
+    "erased": gettext_lazy("The person was erased, or is being erased, so there is nothing to give out."),
+    "files": gettext_lazy("A file could not be written or read: look at the disk and at the log."),
+    "database": gettext_lazy("The database refused or was away: look at its log."),
     "found": gettext_lazy("The search after the erasure found something of the person. The places are below."),
 }
 
