@@ -32,7 +32,7 @@ from memories.pipeline import (
     rearming,
     working_memory,
 )
-from memories.privacy import exporting, running
+from memories.privacy import exporting, queue_remains, running
 
 SWEEP_SECONDS = 0.5
 # While more is due than was woken, the next sweep comes sooner.
@@ -221,6 +221,7 @@ class Pulse(threading.Thread):
     def _look_for_cases(self) -> None:
         if time.monotonic() >= self._cases_at:
             self._cases_at = time.monotonic() + CASES_SECONDS
+            queue_remains.sweep_remains()
             for case_id in running.abandoned():
                 running.wake(case_id)
 

@@ -12,7 +12,8 @@ T = TypeVar("T")
 class Shelf(Generic[T]):
     """Keeps values by key up to `capacity` (in the unit of `weigh`); safe under threads.
 
-    Values are shared: nobody may change one that lies here.
+    Values are shared: nobody may change one that lies here. What was not used for `idle_seconds` goes by itself, also
+    where nobody asks any more: it may be of somebody who was erased.
     """
 
     def __init__(self, *, capacity: int, idle_seconds: float, weigh: Callable[[T], int]) -> None:
@@ -21,6 +22,7 @@ class Shelf(Generic[T]):
         # Least recently used first: (value, weight, last use).
         self._values: OrderedDict[Hashable, tuple[T, int, float]] = OrderedDict()
         self._total = 0
+        self._timer: threading.Timer | None = None
 
     def get(self, key: Hashable) -> T | None:
         """The value last put under `key`, if it is still here."""
@@ -44,6 +46,26 @@ class Shelf(Generic[T]):
             self._total += weight
             while self._total > self._capacity:
                 self._take(next(iter(self._values)))
+            # A thread does not come along with a fork.
+            if self._values and not (self._timer and self._timer.is_alive()):
+                self._look_after(self._idle_seconds)
+
+    def look(self) -> None:
+        """Drop what lies idle; what is left is looked at again when the oldest of it will do so."""
+        now = time.monotonic()
+        with self._lock:
+            self._drop_idle(now)
+            if self._values:
+                _, _, used = next(iter(self._values.values()))
+                self._look_after(max(1.0, self._idle_seconds - (now - used)))
+
+    def _look_after(self, seconds: float) -> None:
+        self._timer = threading.Timer(seconds, self.look)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def __len__(self) -> int:
+        return len(self._values)
 
     def _drop_idle(self, now: float) -> None:
         while self._values:

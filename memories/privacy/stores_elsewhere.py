@@ -5,6 +5,7 @@ Each is small, so it is read and decoded row by row. They go first: what they ho
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,13 @@ from django.db.models import Model, Q, QuerySet
 from django_q.signing import BadSignature, SignedPackage
 
 from memories.models import DecayPass, EndUser, PrivacyCase, Session
+from memories.pipeline import decay, lone_units, stores
 from memories.privacy.stores import STEP, ids_behind, told
 from memories.privacy.traces import Traces
 
 Read = Callable[[Any], Any]
+# What processes keep of a person's memories to search them, as hashes and vectors: after that without use it goes.
+IN_MEMORY_FOR = timedelta(seconds=max(stores.IDLE_SECONDS, lone_units.IDLE_SECONDS))
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,15 @@ class Packed:
 
     def verify(self, person: EndUser) -> int:
         return self.count(person)
+
+
+class Queue(Packed):
+    """Tasks that wait. One that plans anew when a tenant's memories fade may stand at the person: it begins again."""
+
+    def erase(self, person: EndUser, limit: int = STEP) -> int:
+        if any(row.task.get("func") == decay.REPLAN_TASK for row in self.rows_of(person)[:limit]):
+            decay.replan(tenant_id=person.tenant_id)
+        return super().erase(person, limit)
 
 
 def _payload(row: Any) -> Any:
@@ -156,7 +169,7 @@ class Files:
 
 
 ELSEWHERE = (
-    Packed("django_q.OrmQ", ("payload",), _payload),
+    Queue("django_q.OrmQ", ("payload",), _payload),
     Packed("django_q.Task", ("name", "group", "args", "kwargs", "result"), _task),
     Packed("django_q.Schedule", ("name", "args", "kwargs"), _schedule),
     Packed("sessions.Session", ("session_data",), _session),

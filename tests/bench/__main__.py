@@ -11,6 +11,7 @@ from tests.bench import (
     exactness,
     forgetting,
     lasting,
+    leaving,
     report,
     searching,
     waking,
@@ -20,7 +21,7 @@ from tests.bench.rows import ROWS
 from tests.bench.stage import SIZES, opened
 
 # Each registers its rows when it is imported.
-MORE_ROWS = (searching, exactness, waking, calls, lasting, forgetting, browsing)
+MORE_ROWS = (searching, exactness, waking, calls, lasting, forgetting, leaving, browsing)
 
 
 def main() -> None:

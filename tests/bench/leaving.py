@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -69,15 +70,15 @@ def populate(person: Any, turns: int, facts: int) -> None:
 
 def _copies() -> Iterator[str]:
     from memories.models import Fact, FactEvidence, FactRevision, FactVector
-    from tests.bench.seeding import _copied
+    from tests.bench.seeding import copied
 
     among = "FROM generate_series(1, %(count)s) n WHERE t.id = %(fact)s"
-    yield _copied(Fact, id="uuidv7()", content_hash="sha256(n::text::bytea)").replace(
+    yield copied(Fact, id="uuidv7()", content_hash="sha256(n::text::bytea)").replace(
         "FROM memories_fact t", f"FROM memories_fact t CROSS JOIN {among.removeprefix('FROM ')}"
     )
     for model in (FactEvidence, FactRevision, FactVector):
         yield (
-            _copied(model, id=f"nextval(pg_get_serial_sequence('{model._meta.db_table}', 'id'))", fact_id="f.id")
+            copied(model, id=f"nextval(pg_get_serial_sequence('{model._meta.db_table}', 'id'))", fact_id="f.id")
             + " JOIN memories_fact f ON f.id <> t.fact_id"
             + " AND f.end_user_id = (SELECT end_user_id FROM memories_fact WHERE id = %(fact)s)"
             + " WHERE t.fact_id = %(fact)s AND %(count)s > 0"
@@ -139,9 +140,7 @@ class _Posting(threading.Thread):
         from memories.pipeline.ingest import Message
 
         begun = time.monotonic()
-        try:
+        with suppress(PersonRestricted, Gone):
             ingest.store_turns(messages=[Message(role="user", content="Hello")], **self._named)
-        except (PersonRestricted, Gone):
-            pass
         note(time.monotonic() - begun)
         time.sleep(0.002)

@@ -37,16 +37,16 @@ def _made(tenant: Tenant, count: int) -> list[str]:
     Fact.objects.filter(end_user=model).update(embedded_hash=F("content_hash"))
     names = [f"fan-{number}" for number in range(count)]
     with connection.cursor() as cursor:
-        copied = _copied(EndUser, id="uuidv7()", external_id="'fan-' || n")
-        cursor.execute(f"{copied} CROSS JOIN generate_series(1, %s) n WHERE t.id = %s", [count - 1, model.pk])
-        copied = _copied(Fact, id="uuidv7()", end_user_id="p.id")
+        statement = copied(EndUser, id="uuidv7()", external_id="'fan-' || n")
+        cursor.execute(f"{statement} CROSS JOIN generate_series(1, %s) n WHERE t.id = %s", [count - 1, model.pk])
+        statement = copied(Fact, id="uuidv7()", end_user_id="p.id")
         among = "JOIN memories_enduser p ON p.tenant_id = t.tenant_id AND p.external_id LIKE 'fan-%%'"
-        cursor.execute(f"{copied} {among} AND p.id <> %s WHERE t.end_user_id = %s", [model.pk, model.pk])
+        cursor.execute(f"{statement} {among} AND p.id <> %s WHERE t.end_user_id = %s", [model.pk, model.pk])
         cursor.execute("ANALYZE")
     return names
 
 
-def _copied(model: type[models.Model], **instead: str) -> str:
+def copied(model: type[models.Model], **instead: str) -> str:
     """INSERT … SELECT … of all columns, some of them by another expression; the rows are `t`."""
     columns = [str(field.column) for field in model._meta.concrete_fields]
     taken = ", ".join(instead.get(column, f't."{column}"') for column in columns)

@@ -57,3 +57,26 @@ def test_what_lies_idle_goes(clock: list[float]) -> None:
     assert kept.get("b") == "x"
     clock[0] = 61
     assert (kept.get("a"), kept.get("b")) == (None, "x")
+
+
+def test_what_lies_idle_goes_though_nobody_asks(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[float] = []
+    monkeypatch.setattr(Shelf, "_look_after", lambda _, seconds: looks.append(seconds))
+    kept = words()
+    kept.put("a", "x")
+    clock[0] = 20
+    kept.put("b", "x")
+    clock[0] = 60
+    kept.look()
+    assert (len(kept), looks[-1]) == (1, 20)
+    clock[0] = 80
+    kept.look()
+    assert len(kept) == 0
+
+
+def test_it_is_looked_at_by_a_thread_of_its_own() -> None:
+    kept: Shelf[str] = Shelf(capacity=10, idle_seconds=0.01, weigh=len)
+    kept.put("a", "x")
+    assert kept._timer
+    kept._timer.join(30)
+    assert len(kept) == 0
