@@ -65,7 +65,7 @@ def test_the_backup_brings_them_back_and_the_ledger_erases_them(
     assert there() == {"ben-4711"}
     assert not Turn.objects.filter(content__contains="anna").exists()
     assert Fact.objects.get().content == "Has a canary (ben-4711)"
-    assert PrivacyCase.objects.get().channel == "replay"
+    assert PrivacyCase.objects.get().receipt["channel"] == "replay"
     call_command("replay_erasures")
     assert "0 people erased again." in capsys.readouterr().out
 

@@ -1,5 +1,6 @@
 """Whom the ledger means in a restored database, and whom it does not."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,7 @@ class TestWhom:
         assert Tombstone.objects.get().policy == "refuse"
 
     def test_a_tenant_that_the_backup_does_not_have(self, tenant: Tenant) -> None:
-        done = replay(entry(tenant, "anna", tenant=new_id()))
+        done = replay(replace(entry(tenant, "anna"), tenant=new_id()))
         assert (done.erased, done.tombstones) == (0, 0)
 
 
