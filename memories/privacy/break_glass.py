@@ -5,13 +5,12 @@ Each step is the verb that an operator would use, audited as done by a command; 
 
 import uuid
 from datetime import datetime
-from importlib import import_module
 from typing import Any
 
 from memories import audit
 from memories.audit import Actor
 from memories.models import CaseState, IdentityCheck, PrivacyCase
-from memories.privacy import cases
+from memories.privacy import cases, running
 
 VERB = "break_glass"
 PATIENCE_SECONDS = 300.0
@@ -35,9 +34,7 @@ def erase(*, case_id: uuid.UUID, policy: str, actor: Actor, now: datetime, relea
         case = cases.approve_case(typed_id="", **step)
     if case.state in (CaseState.FAILED, CaseState.ON_HOLD):
         cases.run_case(**step)
-    running = import_module("memories.privacy.running")
-    done: PrivacyCase = running.carry_out(case_id=case_id, now=now, patience_seconds=PATIENCE_SECONDS)
-    return done
+    return running.carry_out(case_id=case_id, now=now, patience_seconds=PATIENCE_SECONDS)
 
 
 def _note(case: PrivacyCase, actor: Actor, now: datetime) -> None:
