@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.db import connection
 
@@ -50,7 +51,7 @@ class TestTheWindow:
             Window.of(text)
         monkeypatch.setenv("MEMORYHUB_REWRITE_WINDOW", text)
         if text:
-            with pytest.raises(env.ImproperlyConfigured, match="02:00-04:30"):
+            with pytest.raises(ImproperlyConfigured, match="02:00-04:30"):
                 env.window("MEMORYHUB_REWRITE_WINDOW")
         else:
             assert env.window("MEMORYHUB_REWRITE_WINDOW") == ""
