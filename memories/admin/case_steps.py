@@ -80,7 +80,7 @@ def _done(case: PrivacyCase, exports: Sequence[PrivacyExport]) -> Mapping[str, b
     is_over = case.state == CaseState.COMPLETED
     was_found = case.state == CaseState.FAILED and bool(case.findings)
     # An export need not be counted before.
-    was_passed = case.type in EXPORTING and case.started_at is not None
+    was_passed = case.type in EXPORTING and case.state in (CaseState.RUNNING, CaseState.FAILED, CaseState.COMPLETED)
     return {
         "received": True,
         "identity": case.verified_at is not None,

@@ -73,18 +73,9 @@ class CasePage(BoardViews, IntakeViews, FileViews):
         page.context_data = {**shown, "forms": fit}
         if request.headers.get("X-Fragment") == "progress":
             page.template_name = "memories/case_progress.html"
-        if tried is not None:
-            _focus(tried)
         return page
 
     def carry_out(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
         if verb == "approve" and not request.user.has_perm(APPROVE):
             raise PermissionDenied
         return super().carry_out(request, object_id, verb)
-
-
-def _focus(form: VerbForm) -> None:
-    """The keyboard goes on where something is to be corrected."""
-    wrong = next((name for name in form.errors if name in form.fields), "")
-    if wrong:
-        form.fields[wrong].widget.attrs["autofocus"] = True

@@ -33,3 +33,6 @@ for (const button of document.querySelectorAll("[data-print]")) {
   button.hidden = false;
   button.addEventListener("click", () => print());
 }
+
+// The keyboard goes on where something is to be corrected.
+document.querySelector("form [aria-invalid='true']")?.focus();
