@@ -16,7 +16,7 @@ from memories.models import Scope, Section
 View = TypeVar("View", bound=Callable[..., Any])
 Status = HTTPStatus
 
-WITH_KEY = (Status.CONFLICT, Status.UNPROCESSABLE_ENTITY)
+WITH_KEY = (Status.CONFLICT, Status.GONE, Status.UNPROCESSABLE_ENTITY)
 ALWAYS = (
     Status.BAD_REQUEST,
     Status.UNAUTHORIZED,

@@ -4,6 +4,7 @@ import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from hashlib import sha256
 from io import BytesIO
 from typing import Any
 
@@ -134,6 +135,8 @@ def test_neither_key_nor_person_stands_in_the_record(client: HubClient) -> None:
     record = IdempotencyRecord.objects.get()
     assert b"somebody" not in bytes(record.key_digest) + bytes(record.request_digest) + bytes(record.body)
     assert "somebody" not in str(record)
+    # Nor can it be guessed.
+    assert bytes(record.key_digest) != sha256(b"somebody@example.org").digest()
 
 
 def test_where_a_key_is_expected_none_is_needed_to_read(client: HubClient) -> None:
@@ -285,6 +288,44 @@ class TestEveryOperation:
         assert hub.client.call("DELETE", f"/facts/{gone.json()['id']}", query={"hard": "true"}).status_code == 204
         assert bytes(IdempotencyRecord.objects.get().body) == kept.content
         assert Fact.objects.count() == 1
+
+
+class TestErasedPeople:
+    def erased(self, user_id: str = "u1") -> None:
+        person = EndUser.objects.get(external_id=user_id)
+        [store] = [store for store in registry.STORES if store.model == "memories.IdempotencyRecord"]
+        assert store.erase(person) == 1
+        assert store.verify(person) == 0
+
+    def test_a_late_double_is_refused_and_stores_nothing(self, client: HubClient) -> None:
+        send(client)
+        self.erased()
+        Turn.objects.all().delete()
+        for _ in range(2):
+            answer = send(client)
+            assert (answer.status_code, answer.json()["code"], is_replay(answer)) == (410, "erased", False)
+        assert not Turn.objects.exists()
+        # Positive control: under another key it is another request.
+        assert send(client, key="k2").status_code == 202
+
+    def test_with_another_body_the_key_is_taken_as_ever(self, client: HubClient) -> None:
+        send(client)
+        self.erased()
+        assert send(client, turns("Something else")).status_code == 422
+
+    def test_a_bulk_that_told_of_others_too_is_refused_as_a_whole(self, client: HubClient) -> None:
+        body = {"conversations": [turns(user_id=name) for name in ("u1", "u2")]}
+        send(client, body, path="/turns/bulk")
+        self.erased()
+        assert send(client, body, path="/turns/bulk").status_code == 410
+        record = IdempotencyRecord.objects.get()
+        assert (bytes(record.body), record.end_users.count()) == (b"", 0)
+
+    def test_after_a_day_the_key_is_free(self, client: HubClient) -> None:
+        send(client)
+        self.erased()
+        aged(DAY)
+        assert send(client).status_code == 202
 
 
 @pytest.mark.django_db(transaction=True)

@@ -39,6 +39,7 @@ from memories.pipeline import (
     consolidation,
     decay,
     embedding,
+    forgetting,
     ingest,
     invariants,
     memory_vectors,
@@ -97,7 +98,7 @@ def restrict(person: EndUser) -> None:
 
 def post(person: EndUser, session_id: str = "s") -> Receipt:
     said = [Message(role="user", content="I live in Leiden")]
-    named = {"user_id": person.external_id, "session_id": session_id, "agent_id": ""}
+    named: dict[str, Any] = {"user_id": person.external_id, "session_id": session_id, "agent_id": ""}
     return ingest.store_turns(tenant=person.tenant, messages=said, **named)
 
 
@@ -215,14 +216,14 @@ class TestWorkers:
         other = factories.end_user(person.tenant)
         for one in (person, other):
             known(one, "Sails", now=NOW - timedelta(days=900), importance=0.1)
-        locked = decay.forgetting._locked
+        locked = forgetting._locked
 
         def meanwhile(*given: Any, **named: Any) -> Any:
             if not PrivacyCase.objects.exists():
                 elsewhere(lambda: erase(person))
             return locked(*given, **named)
 
-        monkeypatch.setattr(decay.forgetting, "_locked", meanwhile)
+        monkeypatch.setattr(forgetting, "_locked", meanwhile)
         done = decay.forget(tenant=person.tenant, now=LATER, trigger=DecayPass.Trigger.COMMAND, confirm=True)
         assert (done.counts["facts"], done.reached, PrivacyCase.objects.count()) == (1, None, 1)
         assert list(Fact.objects.values_list("end_user", "status")) == [(other.pk, "trashed")]
