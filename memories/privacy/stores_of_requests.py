@@ -35,7 +35,7 @@ class Cases(Store):
         words = called(person)
         emptied = 0
         for case in self._written(person).order_by("pk")[:limit]:
-            emptied += empty(case, words, all_texts=True)
+            emptied += empty(case, words)
         return emptied
 
     def verify(self, person: EndUser) -> int:
@@ -50,10 +50,10 @@ class Cases(Store):
 _ERASES = Q(type="erasure", state__in=["running", "verifying"])
 
 
-def empty(case: PrivacyCase, words: set[str], *, all_texts: bool) -> bool:
-    """Empty the free texts of a locked case: all, or those that hold one of these words; whether there were any."""
-    names = [*(TEXTS if all_texts else ()), *(name for name in TEXTS + REFERENCES if holds(getattr(case, name), words))]
-    said = sorted({name for name in names if getattr(case, name)})
+def empty(case: PrivacyCase, words: set[str], *, texts: tuple[str, ...] = TEXTS) -> bool:
+    """Empty these free texts of a locked case, and references that hold one of these words; whether there were any."""
+    references = [name for name in REFERENCES if holds(getattr(case, name), words)]
+    said = [name for name in (*texts, *references) if getattr(case, name)]
     for name in said:
         setattr(case, name, "")
     if said:

@@ -72,14 +72,14 @@ class Neighbours:
 
     def verify(self, case: PrivacyCase) -> Findings:
         assert case.state == CaseState.VERIFYING
-        assert bytes(case.needles) in (b"encrypted", b"")
+        assert bytes(case.needles) == b"encrypted"
         self.asked.append("verify")
         return self.findings
 
     def issue(self, case: PrivacyCase, *, now: datetime) -> None:
         assert connection.in_atomic_block
         self.asked.append("receipt")
-        case.receipt, case.signature = {"case": str(case.pk)}, "signed"
+        case.receipt, case.signature = {"case": str(case.pk), "told": case.told}, "signed"
 
     def write_files(self, case: PrivacyCase) -> None:
         self.asked.append("files")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django_q.models import OrmQ
 
-from memories import conf
+from memories import conf, curation
 from memories.exceptions import LeaseLost
 from memories.models import (
     AuditEvent,
@@ -89,7 +89,22 @@ class TestWhatGoes:
         assert (alone.allowed_users, both.allowed_users) == ([NOBODY], ["b"])
         told = FactRevision.objects.filter(fact__in=[alone, both]).order_by("pk")
         assert [revision.after["allowed_users"] for revision in told] == [[NOBODY], ["b"]]
+        assert invariants.check() == []
         assert not Fact.objects.filter(pk=alone.pk).visible_to(user_id="new", agent_id="", roles=[]).exists()
+
+    def test_the_history_of_a_fact_that_was_for_them_once_names_them_no_more(
+        self, owner: Tenant, neighbours: Neighbours
+    ) -> None:
+        fact = known(factories.end_user(owner), "For one", allowed_users=["anneke-7"])
+        curation.edit_fact(
+            fact_id=fact.pk, tenant=owner, changes={"allowed_users": ["b"]}, actor=factories.COMMAND, now=LATER
+        )
+        person = somebody(owner, "anneke-7")
+        assert registry.counts(person)["memories.Fact.allowed_users"] == 1
+        carry_out(erasure(person))
+        first, second = FactRevision.objects.filter(fact=fact).order_by("version")
+        assert (first.after["allowed_users"], second.before["allowed_users"]) == ([NOBODY], [NOBODY])
+        assert second.after["allowed_users"] == ["b"]
 
     def test_other_cases_of_theirs_go_on_about_nobody(self, owner: Tenant, neighbours: Neighbours) -> None:
         person = somebody(owner, "anneke-7")
@@ -113,10 +128,18 @@ class TestTheRun:
     def test_neighbours_are_asked_in_this_order(self, owner: Tenant, neighbours: Neighbours) -> None:
         case = carry_out(erasure(somebody(owner, "anneke-7"), reference="T-1", told="Acme"))
         assert neighbours.asked == ["ledger", "needles", "verify", "receipt", "files"]
-        assert (case.receipt, case.signature, case.completed_at) == ({"case": str(case.pk)}, "signed", LATER)
+        receipt = {"case": str(case.pk), "told": "Acme"}
+        assert (case.receipt, case.signature, case.completed_at) == (receipt, "signed", LATER)
         assert (bytes(case.needles), case.reference, case.told, case.end_user) == (b"", "T-1", "", None)
         trail = AuditEvent.objects.filter(case_uuid=case.pk).order_by("pk").values_list("verb", flat=True)
         assert list(trail) == ["erase", "complete"]
+
+    def test_a_reference_that_names_them_is_gone_before_the_verification(
+        self, owner: Tenant, neighbours: Neighbours
+    ) -> None:
+        neighbours.findings.hits = {"somewhere": 1}
+        case = carry_out(erasure(somebody(owner, "anneke-7"), reference="Mail of Anneke-7", told="Acme"))
+        assert (case.state, case.reference, case.told) == (CaseState.FAILED, "", "Acme")
 
     def test_what_is_found_afterwards_fails_it_with_the_places(self, owner: Tenant, neighbours: Neighbours) -> None:
         neighbours.findings.hits = {"memories.Turn.content": 2}
@@ -134,7 +157,8 @@ class TestTheRun:
         PrivacyCase.objects.filter(pk=case.pk).update(end_user=None)
         person.delete()
         assert carry_out(case).state == CaseState.COMPLETED
-        assert Tombstone.objects.get().digest == case.subject
+        assert bytes(Tombstone.objects.get().digest) == case.subject
+        assert neighbours.asked == ["ledger", "receipt", "files"]
 
     @pytest.mark.parametrize("state", ["received", "verified", "scoped", "on_hold", "completed", "refused", "failed"])
     def test_nothing_runs_that_was_not_approved(self, owner: Tenant, neighbours: Neighbours, state: str) -> None:

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django.db.models import Model
 
 from memories.models import EndUser, PrivacyCase, Tenant
-from memories.privacy import clearing, registry
+from memories.privacy import clearing, registry, stores_of_readers
 from memories.privacy.stores import Keeping
 from memories.privacy.traces import Traces
 from tests import factories
@@ -183,3 +183,15 @@ def _unsampled() -> set[tuple[str, str]]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT attrelid::regclass::text, attname FROM pg_attribute WHERE attstattarget = 0")
         return {(table, column) for table, column in cursor.fetchall()}
+
+
+@pytest.mark.django_db
+def test_facts_that_name_their_readers_are_found_by_their_indexes(person: EndUser) -> None:
+    """Few facts name any: nobody reads all facts and their history for it."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute(f"EXPLAIN {stores_of_readers._NAMING}", {"names": ["anneke-7"]})
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "fact_readers_idx" in plan, plan
+    assert "revision_readers_idx" in plan, plan
