@@ -96,7 +96,8 @@ def _moments(case: PrivacyCase, now: datetime) -> dict[str, str]:
         "extended": case.extended_at,
         "approved": case.approved_at,
         "started": case.started_at,
-        "completed": now,
+        # By the database's clock it began; who ran it may have come with an older time of their own.
+        "completed": max(now, case.started_at or now),
         "due": case.due_at,
     }
     return {name: _told_moment(moment) if moment else "" for name, moment in named.items()}
@@ -119,7 +120,8 @@ def _verified(case: PrivacyCase) -> dict[str, Any]:
     findings = case.findings
     found = {name: findings.get(name, 0) for name in ("tables", "rows", "bytes")}
     hits = sum(findings.get("hits", {}).values())
-    return {**found, "hits": hits, "mentions": findings.get("mentions", {}), "mentions_say": MENTIONS}
+    told = {name: findings.get(name, {}) for name in ("skipped", "mentions")}
+    return {**found, "hits": hits, **told, "mentions_say": MENTIONS}
 
 
 def _recipients(case: PrivacyCase) -> str:

@@ -94,27 +94,32 @@ class Page:
 
 
 def _summary(receipt: Mapping[str, Any]) -> list[str]:
-    tenant, completed = receipt["tenant"]["slug"], receipt["moments"]["completed"]
+    tenant, completed = receipt["tenant"]["slug"], _moment(receipt["moments"]["completed"])
     count = sum(receipt["erased"].values())
     return [
         f"All that the application {tenant} kept of one person in its memory was erased: {count} records.",
-        f"It was completed at {completed}, as case {receipt['case']}.",
+        f"It was completed on {completed} UTC, as case {receipt['case']}.",
         receipt["return"]["says"],
         "This receipt names nobody: whoever asked knows the number of the case.",
     ]
 
 
 def _course(receipt: Mapping[str, Any]) -> Section:
+    moments = receipt["moments"]
     # In our order: the database keeps none.
-    moments = [(says, receipt["moments"][name]) for name, says in MOMENTS.items() if receipt["moments"].get(name)]
+    told = [(says, _moment(moments[name])) for name, says in MOMENTS.items() if moments.get(name)]
     acted = [(says, _actor(receipt["acted"][step])) for step, says in STEPS.items() if step in receipt["acted"]]
     asked = f"It was asked for by {ASKED.get(receipt['asked_by'], receipt['asked_by'])}."
     identity = IDENTITY.get(receipt["identity"], receipt["identity"])
-    return Section("What happened", [asked, identity], ("Step", "When (UTC), or by whom"), moments + acted)
+    return Section("What happened", [asked, identity], ("Step", "When (UTC), or by whom"), told + acted)
 
 
 def _actor(who: Mapping[str, str]) -> str:
     return f"{ACTORS.get(who['kind'], who['kind'])} {who['id']}".strip()
+
+
+def _moment(told: str) -> str:
+    return told.replace("T", " ").removesuffix("Z")
 
 
 def _erased(counts: Mapping[str, int]) -> Section:
@@ -125,9 +130,10 @@ def _erased(counts: Mapping[str, int]) -> Section:
 def _search(verified: Mapping[str, Any]) -> Section:
     rows = [(label, str(verified[name])) for name, label in CHECKED.items()]
     rows += [(f"Mentioned in {place}", str(count)) for place, count in verified["mentions"].items()]
+    rows += [(f"Not searched: {place}", reason) for place, reason in verified.get("skipped", {}).items()]
     says = ["Afterwards other code than the one that erased searched everything for what it had noted of the person."]
     says += [verified["mentions_say"]] if verified["mentions"] else []
-    return Section("What the search afterwards found", says, ("Figure", "Count"), rows)
+    return Section("What the search afterwards found", says, ("Figure", "Count, or why not"), rows)
 
 
 def _not_covered(entries: Sequence[Mapping[str, str]]) -> Section:

@@ -3,6 +3,7 @@
 import copy
 import json
 import stat
+from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,15 @@ class TestWhatItSays:
         assert (receipt["verified"]["tables"], receipt["verified"]["rows"]) == (31, 4200)
         assert receipt["verified"]["mentions"] == {"memories.Turn.content": 3}
         assert receipt["moments"]["completed"] == "2026-11-03T09:12:00Z"
+
+    def test_it_is_not_completed_before_it_began(self) -> None:
+        """Whoever ran it came with a time of their own, the beginning is by the database's clock."""
+        moments = issued(started_at=NOW + timedelta(seconds=2)).receipt["moments"]
+        assert moments["started"] == moments["completed"] == "2026-11-03T09:12:02Z"
+
+    def test_what_was_not_searched_is_told(self) -> None:
+        case = issued(findings={**FINDINGS, "skipped": {"files:backups": "copies that an operator keeps"}})
+        assert "copies that an operator keeps" in read(case).text
 
     def test_who_acted_by_their_role_alone(self) -> None:
         receipt = issued().receipt

@@ -33,13 +33,13 @@ class Command(BaseCommand):
         found = self._read(options["ledger"] or Path(settings.MEMORYHUB_ERASURE_LEDGER))
         if options["dry_run"]:
             people, unclear = replaying.find(found.entries)
-            self.stdout.write(f"{len(found.entries)} erasures in the ledger; {len(people)} people to erase again.")
+            self.stdout.write(f"Erasures in the ledger: {len(found.entries)}. People to erase again: {len(people)}.")
             self._conclude(found, replaying.Replayed(len(found.entries), unclear=unclear))
             return
         done = replaying.replay(entries=found.entries, actor=Actor(kind=ActorKind.COMMAND), now=timezone.now())
-        self.stdout.write(f"{done.entries} erasures in the ledger.")
-        self.stdout.write(f"{done.erased} people erased again.")
-        self.stdout.write(f"{done.tombstones} tombstones put back.")
+        self.stdout.write(f"Erasures in the ledger: {done.entries}.")
+        self.stdout.write(f"People erased again: {done.erased}.")
+        self.stdout.write(f"Tombstones put back where nobody was: {done.tombstones}.")
         self._conclude(found, done)
 
     def _read(self, path: Path) -> ledger.Ledger:
@@ -62,4 +62,4 @@ class Command(BaseCommand):
         for sentence in said:
             self.stderr.write(sentence)
         if said:
-            raise CommandError(f"{len(said)} things are to be looked at.")
+            raise CommandError(f"To be looked at: {len(said)}.")

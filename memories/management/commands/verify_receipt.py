@@ -33,14 +33,13 @@ class Command(BaseCommand):
 
 
 def _read(path: Path) -> tuple[dict[str, Any], str]:
-    """Errors: CommandError."""
+    """The file of a receipt, or what the API says of its case. Errors: CommandError."""
     try:
         told = json.loads(path.read_bytes())
-        receipt, signature = told["receipt"], told["signature"]
+        receipt = dict(told["receipt"])
+        signature = told["signature"] if "signature" in told else receipt.pop("signature")
+        return receipt, str(signature)
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
     except (ValueError, LookupError, TypeError) as error:
         raise CommandError(f"{path} is not the JSON file of a receipt.") from error
-    if not (isinstance(receipt, dict) and isinstance(signature, str)):
-        raise CommandError(f"{path} is not the JSON file of a receipt.")
-    return receipt, signature
