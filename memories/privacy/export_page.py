@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
+from functools import cache
 from typing import Any
 
+from django.apps import apps
+from django.template.defaultfilters import yesno
 from django.template.loader import render_to_string
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -15,6 +17,8 @@ from memories.privacy.told import Told, plain
 
 # Numbers that say nothing to people: told in data.json alone.
 _DATA_ONLY = ("turn_vectors", "fact_vectors", "episode_vectors")
+# Each beside what it is about, and with all of its fields in data.json.
+_SHOWN_ABOVE = ("evidence", "revisions")
 _TITLES: dict[str, str | Promise] = {
     "people": _("Your record"),
     "sessions": _("Conversations"),
@@ -81,21 +85,28 @@ def _shown(row: Told, section: Section) -> Told:
 
 
 def _labels(row: Told, section: Section) -> dict[str, Any]:
-    fields = (section.model._meta.get_field(name) for name in section.fields if row.get(name))
-    chosen = {field.name: dict(words) for field in fields if (words := getattr(field, "flatchoices", ()))}
-    return {name: words[row[name]] for name, words in chosen.items() if row[name] in words}
+    words = _words(section.store)
+    return {name: words[name][row[name]] for name in words if row.get(name) in words[name]}
+
+
+@cache
+def _words(store: str) -> dict[str, dict[Any, Any]]:
+    """Column → code → what it means, to be translated when it is shown."""
+    columns = apps.get_model(store)._meta.concrete_fields
+    return {column.name: dict(column.flatchoices) for column in columns if column.choices}
 
 
 def _all(row: Told) -> Iterator[tuple[str, Any]]:
     """What is not empty, by its name in data.json."""
     for name, value in row.items():
-        if value in ("", None, [], {}):
+        if value in ("", None, [], {}) or name in _SHOWN_ABOVE:
             continue
-        nested = isinstance(value, dict | list)
-        yield name, value if isinstance(value, datetime) else _text(value) if nested else value
+        yield name, _text(value)
 
 
-def _text(value: Any) -> str:
-    if all(isinstance(one, str) for one in value) and isinstance(value, list):
+def _text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return yesno(value)
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return ", ".join(value)
-    return json.dumps(value, ensure_ascii=False, default=plain, indent=1)
+    return json.dumps(value, ensure_ascii=False, default=plain, indent=1) if isinstance(value, dict | list) else value

@@ -69,7 +69,8 @@ def _rows_of(section: Section, subject: Subject) -> QuerySet[Model]:
 
 
 def _narrowed(rows: QuerySet[Model], section: Section, subject: Subject) -> QuerySet[Model]:
-    joined = rows.order_by(*section.order).select_related(*section.with_rows)
+    # None: no other row. Without any argument it would be all that a row refers to.
+    joined = rows.order_by(*section.order).select_related(*(section.with_rows or (None,)))
     return joined if subject.profile == CaseType.ACCESS else joined.filter(section.only)
 
 

@@ -56,7 +56,7 @@ def somebody(owner: Tenant | None = None, **over: Any) -> EndUser:
     return person
 
 
-__all__ = ["NOW", "by", "case_of", "data", "files", "made", "revise", "somebody"]
+__all__ = ["NOW", "by", "case_of", "data", "files", "made", "revise", "somebody", "unpacked"]
 
 
 def by(operator: Operator) -> Actor:
@@ -76,8 +76,12 @@ def made(person: EndUser, profile: str = CaseType.ACCESS) -> PrivacyExport:
 
 
 def files(export: PrivacyExport) -> dict[str, str]:
+    return unpacked(bytes(export.content))
+
+
+def unpacked(content: bytes) -> dict[str, str]:
     """Name → text of each file in the archive."""
-    with ZipFile(io.BytesIO(bytes(export.content))) as archive:
+    with ZipFile(io.BytesIO(content)) as archive:
         assert archive.testzip() is None
         return {name: archive.read(name).decode() for name in archive.namelist()}
 
