@@ -32,7 +32,7 @@ from memories.pipeline import (
     rearming,
     working_memory,
 )
-from memories.privacy import exporting, queue_remains, running
+from memories.privacy import exporting, queue_remains, retention, running
 
 SWEEP_SECONDS = 0.5
 # While more is due than was woken, the next sweep comes sooner.
@@ -53,8 +53,8 @@ SEAL_TASK = "memories.tasks.seal_audit"
 # How often somebody looks whose night has come, and seals the audit trail; each in a row of django-q2, whose names are
 # not unique.
 LOOK_MINUTES = 5
-FORGETTING, SEALING = "forgetting", "sealing"
-SCHEDULES = {FORGETTING: decay.FORGET_TASK, SEALING: SEAL_TASK}
+FORGETTING = "forgetting"
+SCHEDULES = {FORGETTING: decay.FORGET_TASK, "sealing": SEAL_TASK, "retention": retention.TASK}
 # Any number, the same for all: one process at a time looks for the row.
 SCHEDULE_LOCK = 6_110_301
 ROLL_CALL = "memories.schedules.answer_roll_call"

@@ -18,7 +18,7 @@ from memories.pipeline import (
     endpoint,
     upkeep,
 )
-from memories.privacy import rewriting, running, sealing
+from memories.privacy import retention, rewriting, running, sealing
 
 # One worker's share of a long pass: other work comes in between, and nobody takes the cluster for a wedged one.
 SLICE_SECONDS = 4.0
@@ -127,3 +127,14 @@ def run_case(case_id: str) -> int:
         running.wake(uuid.UUID(case_id))
         return 0
     return 1
+
+
+@outermost
+def retain() -> int:
+    """Begin the passes of retention of tenants whose night has come, and work on those that are open for a slice of
+    time; how many began. What is left is a task of its own."""
+    now = timezone.now()
+    begun = retention.begin_due(now=now)
+    if retention.work_on(now=now, seconds=SLICE_SECONDS):
+        retention.wake()
+    return begun

@@ -51,18 +51,20 @@ class Fading:
 
 
 def citations(fact: Fact) -> list[Citation]:
-    """The evidence in order; two queries, however much there is."""
-    rows = list(FactEvidence.objects.filter(fact=fact).select_related("turn", "session")[:MOST_CITATIONS])
+    """The evidence in order, as far as its turns are kept; two queries, however much there is."""
+    cited = FactEvidence.objects.filter(fact=fact, turn__isnull=False)
+    rows = list(cited.select_related("turn", "session")[:MOST_CITATIONS])
     around = _neighbours(rows)
     return [
         Citation(
-            turn=row.turn,
+            turn=turn,
             session=row.session,
-            segments=highlight(row.turn.content, row.quote or fact.raw),
-            before=around.get((row.session_id, row.turn.number - 1)),
-            after=around.get((row.session_id, row.turn.number + 1)),
+            segments=highlight(turn.content, row.quote or fact.raw),
+            before=around.get((row.session_id, turn.number - 1)),
+            after=around.get((row.session_id, turn.number + 1)),
         )
         for row in rows
+        if (turn := row.turn)
     ]
 
 
@@ -102,7 +104,7 @@ def purged_on(fact: Fact) -> datetime | None:
 def _neighbours(rows: Iterable[FactEvidence]) -> dict[tuple[uuid.UUID, int], Turn]:
     wanted = Q(pk__in=[])
     for row in rows:
-        wanted |= Q(session=row.session_id, number__in=[row.turn.number - 1, row.turn.number + 1])
+        wanted |= Q(session=row.session_id, number__in=[row.turn_number - 1, row.turn_number + 1])
     turns = Turn.objects.filter(wanted).annotate(start=Left("content", NEIGHBOUR_CLIP)).defer("content", "parts")
     return {(turn.session_id, turn.number): turn for turn in turns}
 

@@ -85,6 +85,8 @@ class Group(StrEnum):
     SERVING = "Serving", "What contexts and searches tell."
     UPKEEP = "Upkeep", "Housekeeping by the model at night; off unless it is switched on."
 
+    RETENTION = "Retention", "After how many days what was kept is deleted for good, by a pass each night."
+
     def number(
         self, default: float, span: tuple[float, float], unit: str, label: str, says: str, *, zero: str = ""
     ) -> Any:

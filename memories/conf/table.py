@@ -171,3 +171,23 @@ class Rules:
         "Most people a night",
         "So many are looked at in a night; each costs a call.",
     )
+    keep_turns_days: int = Group.RETENTION.number(
+        0,
+        (7, 36_500),
+        "days",
+        "Turns",
+        "Once they are extracted and out of the window; facts stay, without the quotes.",
+        zero="for ever",
+    )
+    keep_episodes_days: int = Group.RETENTION.number(
+        0, (7, 36_500), "days", "Episodes", "After they ended; also pinned ones.", zero="for ever"
+    )
+    keep_runs_days: int = Group.RETENTION.number(
+        0, (7, 36_500), "days", "Extraction runs", "What each attempt read, made and cost.", zero="for ever"
+    )
+    keep_audit_days: int = Group.RETENTION.number(
+        0, (90, 36_500), "days", "Audit events", "Sealed ones; the seals stay.", zero="for ever"
+    )
+    keep_exports_days: int = Group.RETENTION.number(
+        7, (1, 90), "days", "Exports of a person's data", "Files that nobody has downloaded."
+    )

@@ -109,7 +109,8 @@ class ChangeSet:
 
     def copy_evidence(self, *, of: Fact, to: Fact) -> None:
         """`to` rests on the turns of `of`, too."""
-        cited = FactEvidence.objects.filter(fact=to).values("turn")
+        # A turn that retention deleted is no turn: a null among them would match nothing.
+        cited = FactEvidence.objects.filter(fact=to, turn__isnull=False).values("turn")
         rows = list(FactEvidence.objects.filter(fact=of).exclude(turn__in=cited))
         for row in rows:
             row.pk, row.fact = None, to

@@ -12,7 +12,8 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 │   ├── IdempotencyKeyBusy  409    with Retry-After
 │   ├── ExportNotReady      409    with Retry-After
 │   ├── ReembedRunning      409    another process builds a space
-│   └── DecayRunning        409    a pass of forgetting is under way
+│   ├── DecayRunning        409    a pass of forgetting is under way
+│   └── RetentionRunning    409    a pass of retention is under way
 ├── PreconditionFailed      412
 ├── MessageTooLarge         413
 ├── IdempotencyKeyReused    422
@@ -57,6 +58,7 @@ from memories.exceptions.endpoints import (
     ReembedRunning,
     ReembedUnfinished,
     RerankFailed,
+    RetentionRunning,
 )
 from memories.exceptions.requests import (
     CapacityReached,
@@ -118,4 +120,5 @@ __all__ = [
     "ReembedRunning",
     "ReembedUnfinished",
     "RerankFailed",
+    "RetentionRunning",
 ]

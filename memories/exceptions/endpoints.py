@@ -130,6 +130,12 @@ class DecayRunning(Conflict):
     code = "decay_running"
 
 
+class RetentionRunning(Conflict):
+    """A pass of retention is under way for this tenant: wait until it is done."""
+
+    code = "retention_running"
+
+
 class ReembedUnfinished(MemoryHubError):
     """Not every text could be embedded; what is done is kept, run the command again."""
 

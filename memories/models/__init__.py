@@ -39,6 +39,7 @@ from memories.models.operators import Language, Operator
 from memories.models.people import EndUser
 from memories.models.profile import ProfileSection, Section
 from memories.models.refusals import FactRefusal
+from memories.models.retention import RetentionPass
 from memories.models.review import ReviewItem
 from memories.models.revisions import FactRevision, ProfileRevision
 from memories.models.rewrites import TableRewrite
@@ -104,6 +105,7 @@ __all__ = [
     "ProfileSection",
     "RefusalGround",
     "RelationType",
+    "RetentionPass",
     "ReturnPolicy",
     "ReviewItem",
     "Role",

@@ -48,6 +48,15 @@ class Session(models.Model):
     embedded_number = models.PositiveIntegerField(
         default=0, editable=False, help_text="Turns up to here have a vector in the serving space, or need none."
     )
+    # What retention deleted still counts: numbers are given once.
+    deleted_number = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Turns up to here were deleted, as their time was over."
+    )
+    deleted_tokens = models.PositiveBigIntegerField(default=0, editable=False, help_text="Tokens of these turns.")
+    deleted_rounds = models.PositiveIntegerField(default=0, editable=False, help_text="User turns among these.")
+    deleted_runs_number = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Runs that read turns up to here were deleted, as their time was over."
+    )
 
     objects = SessionQuerySet.as_manager()
 

@@ -8,11 +8,11 @@ from memories.models.facts import Fact
 
 
 class FactEvidence(models.Model):
-    """A turn that a fact rests on."""
+    """A turn that a fact rests on; once retention deleted that turn, where it was, without its words."""
 
     id = models.BigAutoField(primary_key=True)
     fact = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="evidence", db_index=False)
-    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="+")
+    turn = models.ForeignKey(Turn, null=True, on_delete=models.CASCADE, related_name="+")
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="+")
     turn_number = models.PositiveIntegerField()
     quote = models.TextField(blank=True)

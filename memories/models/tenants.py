@@ -41,6 +41,7 @@ class Tenant(models.Model):
         default=dict, blank=True, help_text="Name of a rule → the tenant's own number; a missing one is the hub's."
     )
     decayed_on = models.DateField(null=True, editable=False, help_text="Its own day of the last nightly pass.")
+    retained_on = models.DateField(null=True, editable=False, help_text="Its own day of the last look at retention.")
     offboarded_at = models.DateTimeField(null=True, editable=False, help_text="Since when it is off-boarded.")
     before_offboarding = models.JSONField(
         default=dict, editable=False, help_text="Capture and serve as they were, for the way back."

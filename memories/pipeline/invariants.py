@@ -22,8 +22,9 @@ NUMBERS = """
         SELECT session_id, count(*) AS turns, min(number) AS first, max(number) AS last, sum(token_count) AS tokens
         FROM memories_turn GROUP BY session_id
     ) t ON t.session_id = s.id
-    WHERE coalesce(t.turns, 0) <> s.turn_count OR coalesce(t.tokens, 0) <> s.token_count
-        OR t.first <> 1 OR t.last <> t.turns
+    WHERE coalesce(t.turns, 0) + s.deleted_number <> s.turn_count
+        OR coalesce(t.tokens, 0) + s.deleted_tokens <> s.token_count
+        OR t.first <> s.deleted_number + 1 OR t.last <> s.turn_count
 """
 QUEUE_ROWS = """
     SELECT s.id FROM memories_session s LEFT JOIN memories_sessionqueue q ON q.session_id = s.id
@@ -67,7 +68,8 @@ SOURCES = """
 ACTIVE_CLOSED = """
     SELECT id FROM memories_fact WHERE status = 'active' AND (valid_to IS NOT NULL OR superseded_by_id IS NOT NULL)
 """
-# A successor that was deleted for good, by somebody or from the trash, leaves nothing to name.
+# A successor that was deleted for good, by somebody or from the trash, leaves nothing to name; nor does the trail once
+# retention has pruned it.
 SUCCESSORS = """
     SELECT f.id FROM memories_fact f LEFT JOIN memories_fact n ON n.id = f.superseded_by_id
     WHERE f.status = 'superseded' AND (
@@ -78,6 +80,9 @@ SUCCESSORS = """
         ) AND NOT EXISTS (
             SELECT 1 FROM memories_decaypass d WHERE d.tenant_id = f.tenant_id
                 AND d.as_of >= f.valid_to AND (d.counts ->> 'purged')::int > 0
+        ) AND NOT EXISTS (
+            SELECT 1 FROM memories_auditseal p WHERE p.tenant_uuid = f.tenant_id
+                AND p.kind = 'pruning' AND p.newest_at >= f.valid_to
         )
     )
 """
@@ -178,6 +183,8 @@ def _uncovered() -> Iterator[uuid.UUID]:
         last_number__gte=OuterRef("number"),
     )
     passed = Turn.objects.filter(~Exists(covering), role=Role.USER, number__lte=F("session__queue__extracted_number"))
+    # Below that retention deleted the runs.
+    passed = passed.filter(number__gt=F("session__deleted_runs_number"))
     last = None
     for turn in passed.order_by("session", "number").iterator():
         if turn.session_id != last and any(fed([turn])):
@@ -201,7 +208,9 @@ def _misnumbered() -> Iterator[uuid.UUID]:
 
 INVARIANTS = (
     Invariant(
-        "turn_numbers", "A session's turns are numbered from 1 without gaps and its counts agree.", _rows(NUMBERS)
+        "turn_numbers",
+        "A session's turns are numbered without gaps, from 1 or from what retention left, and its counts agree.",
+        _rows(NUMBERS),
     ),
     Invariant("queue_rows", "Every session has its row in the queue.", _rows(QUEUE_ROWS)),
     Invariant("watermarks", "No watermark is beyond the session's turns.", _rows(WATERMARKS)),

@@ -17,8 +17,9 @@ WINDOWS = """
             count(*) FILTER (WHERE t.role = 'user' AND t.number <= w.left_number) AS left_rounds
         FROM memories_turn t WHERE t.session_id = s.id
     ) t ON true
-    WHERE w.session_id IS NULL OR t.rounds <> s.round_count OR w.left_number > s.turn_count
-        OR t.left_tokens <> w.left_tokens OR t.left_rounds <> w.left_rounds
+    WHERE w.session_id IS NULL OR t.rounds + s.deleted_rounds <> s.round_count OR w.left_number > s.turn_count
+        OR t.left_tokens + s.deleted_tokens <> w.left_tokens
+        OR t.left_rounds + s.deleted_rounds <> w.left_rounds OR w.left_number < s.deleted_number
 """
 EPISODE_OVERLAPS = """
     SELECT id FROM (

@@ -1,0 +1,408 @@
+"""Retention: what goes once its time is over, what stays all the same, and what stays true of the rest."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from memories import audit, conf, tasks
+from memories.exceptions import RetentionRunning
+from memories.models import (
+    AuditEvent,
+    CaseState,
+    EndUser,
+    Episode,
+    EpisodeVector,
+    ExtractionRun,
+    Fact,
+    FactEvidence,
+    FactRevision,
+    PrivacyExport,
+    RetentionPass,
+    ReviewItem,
+    Session,
+    SessionQueue,
+    Tenant,
+    TurnVector,
+    WorkingMemory,
+)
+from memories.pipeline import context, invariants, vectors
+from memories.privacy import chain_check, expiring_talk, pruning, retention, sealing
+from tests import factories
+from tests.factories import COMMAND
+from tests.pipeline.model import Model
+from tests.privacy.retained import DAY, age, numbers_of, passes, post, retain, settle, sound, talk
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("ledger_apart")]
+
+
+@pytest.fixture
+def tenant() -> Tenant:
+    return factories.tenant(keep_turns_days=30)
+
+
+@pytest.fixture
+def person(tenant: Tenant) -> EndUser:
+    return factories.end_user(tenant)
+
+
+@pytest.fixture
+def session(model: Model, person: EndUser) -> Session:
+    return talk(model, person)
+
+
+class TestTurns:
+    def test_old_ones_of_a_session_that_is_over_go_with_their_vectors_and_its_summary(self, session: Session) -> None:
+        # The first makes the space.
+        for _ in range(2):
+            vectors.embed_some()
+        assert TurnVector.objects.exists()
+        WorkingMemory.objects.filter(pk=session.pk).update(summary="Said hello")
+        age(session, 31)
+        assert retention.preview(session.tenant, timezone.now())["turns"] == 8
+        assert retain(session.tenant) == {"turns": 8}
+        assert numbers_of(session) == []
+        assert not TurnVector.objects.exists()
+        session.refresh_from_db()
+        assert (session.turn_count, session.deleted_number) == (8, 8)
+        assert WorkingMemory.objects.get(pk=session.pk).summary == ""
+        sound()
+        assert retain(session.tenant) == {}
+
+    def test_younger_ones_stay(self, session: Session) -> None:
+        age(session, 29)
+        assert retain(session.tenant) == {}
+        assert len(numbers_of(session)) == 8
+
+    def test_for_ever_is_for_ever(self, session: Session) -> None:
+        factories.set_numbers(session.tenant, keep_turns_days=0)
+        age(session, 9_000)
+        assert retain(session.tenant) == {}
+
+    def test_of_an_open_session_those_go_that_have_left_the_window(self, model: Model, person: EndUser) -> None:
+        session = talk(model, person, rounds=12)
+        post(session, "still here")
+        age(session, 31, up_to=24)
+        window = WorkingMemory.objects.get(pk=session.pk)
+        settle(model, session)
+        Session.objects.filter(pk=session.pk).update(last_turn_at=timezone.now())
+        window.refresh_from_db()
+        assert 0 < window.left_number < 24
+        told = retention.preview(session.tenant, timezone.now())
+        assert (told["turns"], told["waiting"]) == (window.left_number, 24 - window.left_number)
+        assert retain(session.tenant) == {"turns": window.left_number}
+        assert numbers_of(session) == list(range(window.left_number + 1, 26))
+        sound()
+
+    def test_what_is_not_extracted_waits(self, model: Model, person: EndUser) -> None:
+        session = factories.session(person, [("user", "Hello"), ("assistant", "Hi")])
+        age(session, 100)
+        told = retention.preview(session.tenant, timezone.now())
+        assert (told["turns"], told["waiting"]) == (0, 2)
+        assert retain(session.tenant) == {}
+        settle(model, session)
+        age(session, 100)
+        assert retain(session.tenant)["turns"] == 2
+
+    def test_what_is_parked_waits(self, session: Session) -> None:
+        age(session, 100)
+        SessionQueue.objects.filter(pk=session.pk).update(parked_at=timezone.now(), extracted_number=2)
+        assert retain(session.tenant) == {}
+
+    def test_numbers_are_given_once(self, session: Session, model: Model) -> None:
+        age(session, 31)
+        retain(session.tenant)
+        post(session, "back again", "and again")
+        assert numbers_of(session) == [9, 10]
+        sound()
+        settle(model, session)
+        sound()
+        assert len(Fact.objects.filter(end_user=session.end_user)) == 1
+
+    def test_contexts_go_on(self, session: Session) -> None:
+        age(session, 31)
+        retain(session.tenant)
+        request = context.ContextRequest(
+            user_id=session.end_user.external_id,
+            session_id=session.external_id,
+            include=frozenset({"facts", "working_memory"}),
+            query="What was said?",
+        )
+        told = context.build(tenant=session.tenant, request=request, now=timezone.now())
+        assert "Leiden" in told.memory
+        assert "says" not in told.memory
+        assert told.messages
+        assert [message["role"] for message in told.messages] == ["system"]
+
+    def test_many_go_in_steps(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(expiring_talk, "STEP", 3)
+        age(session, 31)
+        assert retain(session.tenant) == {"turns": 8}
+        sound()
+
+
+class TestFacts:
+    def test_they_stay_with_where_they_come_from_and_without_the_words(self, session: Session) -> None:
+        fact = Fact.objects.get()
+        fact.raw = "user says 1"
+        fact.save()
+        revision = fact.revisions.get()
+        revision.after = {**revision.after, "raw": "user says 1"}
+        revision.save()
+        before = Fact.objects.values("status", "trust", "confidence", "content", "extraction", "version").get()
+        age(session, 31)
+        retain(session.tenant)
+        assert Fact.objects.values("status", "trust", "confidence", "content", "extraction", "version").get() == before
+        cited = FactEvidence.objects.get()
+        assert (cited.session_id, cited.turn_number, cited.turn_id, cited.quote) == (session.pk, 1, None, "")
+        assert Fact.objects.get().raw == ""
+        assert FactRevision.objects.get().after["raw"] == ""
+        sound()
+
+    def test_the_quote_was_there(self, session: Session) -> None:
+        """So the test above can fail."""
+        assert FactEvidence.objects.get().quote == "user says 1"
+        age(session, 29)
+        retain(session.tenant)
+        assert FactEvidence.objects.get().quote == "user says 1"
+
+    def test_other_words_of_theirs_stay(self, session: Session) -> None:
+        Fact.objects.update(raw="in an operator's words")
+        age(session, 31)
+        retain(session.tenant)
+        assert Fact.objects.get().raw == "in an operator's words"
+
+
+class TestSessions:
+    def test_one_on_which_nothing_rests_goes(self, session: Session) -> None:
+        Fact.objects.all().delete()
+        Episode.objects.all().delete()
+        ExtractionRun.objects.all().delete()
+        age(session, 31)
+        assert retain(session.tenant) == {"turns": 8, "sessions": 1}
+        assert not Session.objects.exists()
+        assert not SessionQueue.objects.exists()
+
+    @pytest.mark.parametrize("left", [FactEvidence, Episode, ExtractionRun])
+    def test_one_on_which_something_rests_stays(self, session: Session, left: Any) -> None:
+        for model in {FactEvidence, Episode, ExtractionRun} - {left}:
+            model.objects.all().delete()
+        age(session, 31)
+        assert retain(session.tenant) == {"turns": 8}
+        left.objects.all().delete()
+        assert retain(session.tenant) == {"sessions": 1}
+
+
+class TestEpisodes:
+    def test_old_ones_go_with_their_vectors_and_questions(self, person: EndUser, session: Session) -> None:
+        factories.set_numbers(person.tenant, keep_episodes_days=30)
+        age(session, 31)
+        young = factories.episode(session, now=timezone.now(), first_number=9, last_number=9, pinned=True)
+        poor = factories.poor_episode(session, first_number=10, last_number=10)
+        Episode.objects.filter(pk=poor.episode_id).update(ended_at=timezone.now() - 31 * DAY, pinned=True)
+        assert retention.preview(person.tenant, timezone.now())["episodes"] == 2
+        assert retain(person.tenant)["episodes"] == 2
+        assert list(Episode.objects.values_list("pk", flat=True)) == [young.pk]
+        assert not ReviewItem.objects.exists()
+        assert not EpisodeVector.objects.exists()
+
+
+class TestRuns:
+    def test_old_ones_go_and_what_they_made_stays(self, session: Session) -> None:
+        factories.set_numbers(session.tenant, keep_turns_days=0, keep_runs_days=30)
+        age(session, 31)
+        assert retention.preview(session.tenant, timezone.now())["runs"] == 1
+        assert retain(session.tenant) == {"runs": 1}
+        fact = Fact.objects.get()
+        assert (fact.extraction_id, fact.status) == (None, "active")
+        assert len(numbers_of(session)) == 8
+        sound()
+
+    def test_the_guard_would_see_turns_without_a_run(self, session: Session) -> None:
+        ExtractionRun.objects.all().delete()
+        assert [broken.name for broken in invariants.check()] == ["turns_covered"]
+
+    def test_one_under_way_stays(self, session: Session) -> None:
+        factories.set_numbers(session.tenant, keep_runs_days=30)
+        age(session, 29)
+        factories.run(session, status="running", started_at=timezone.now() - 31 * DAY)
+        assert retain(session.tenant) == {}
+
+
+class TestAudit:
+    @pytest.fixture
+    def tenant(self) -> Tenant:
+        return factories.tenant(keep_audit_days=90)
+
+    def record(self, tenant: Tenant | None, days: float) -> AuditEvent:
+        now = timezone.now() - timedelta(days=days)
+        owner = tenant or factories.tenant()
+        return audit.record(actor=COMMAND, verb="edit", target=owner, object_id=owner.pk, tenant=tenant, now=now)
+
+    def seal(self) -> None:
+        sealing.seal(now=timezone.now(), seconds=60.0, patience_seconds=0.0)
+
+    def test_old_seals_lose_their_events_and_the_chain_holds(self, tenant: Tenant) -> None:
+        for days in (200, 150, 91, 10):
+            self.record(tenant, days)
+            self.record(None, days)
+            self.seal()
+        assert retention.preview(tenant, timezone.now())["audit"] == 3
+        assert retain(tenant) == {"audit": 3}
+        left = AuditEvent.objects.filter(tenant_uuid=tenant.pk).order_by("pk")
+        assert [event.verb for event in left] == ["edit", "retain"]
+        report = chain_check.check(tenant.pk)
+        assert (report.pruned, report.sealed, report.broken) == (3, 4, None)
+        assert chain_check.check(None).broken is None
+        assert AuditEvent.objects.filter(tenant_uuid=None).count() == 4
+        self.seal()
+        assert chain_check.check(tenant.pk).broken is None
+        assert retain(tenant) == {}
+
+    def test_in_steps(self, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(pruning, "SEALS", 2)
+        for _ in range(5):
+            self.record(tenant, 100)
+            self.seal()
+        assert retain(tenant) == {"audit": 5}
+        report = chain_check.check(tenant.pk)
+        assert (report.pruned, report.links, report.broken) == (5, 8, None)
+
+    def test_what_is_not_sealed_stays(self, tenant: Tenant) -> None:
+        self.record(tenant, 100)
+        assert retain(tenant) == {}
+
+    def test_a_seal_with_a_younger_event_stays(self, tenant: Tenant) -> None:
+        self.record(tenant, 100)
+        self.record(tenant, 10)
+        self.seal()
+        assert retain(tenant) == {}
+
+    def test_what_comes_back_after_pruning_shows(self, tenant: Tenant) -> None:
+        event = self.record(tenant, 100)
+        self.seal()
+        retain(tenant)
+        event.save(force_insert=True)
+        broken = chain_check.check(tenant.pk).broken
+        assert broken
+        assert (broken.flaw, broken.event_id) == (chain_check.Flaw.INSERTED, event.pk)
+
+    def test_a_successor_whose_deletion_was_pruned_is_no_broken_invariant(self, tenant: Tenant) -> None:
+        long_ago = timezone.now() - 200 * DAY
+        fact = factories.fact(factories.end_user(tenant), status="superseded", valid_to=long_ago, now=long_ago)
+        audit.record(actor=COMMAND, verb="delete", target=fact, object_id=fact.pk, tenant=tenant, now=long_ago + DAY)
+        assert "successors" not in {broken.name for broken in invariants.check()}
+        self.seal()
+        assert retain(tenant) == {"audit": 1}
+        assert "successors" not in {broken.name for broken in invariants.check()}
+
+
+class TestExports:
+    @pytest.mark.parametrize(("days", "expires", "state"), [(8, 9, "expired"), (6, 1, "ready"), (1, -1, "expired")])
+    def test_what_nobody_downloaded_goes(self, person: EndUser, days: int, expires: int, state: str) -> None:
+        now = timezone.now()
+        case = factories.privacy_case(person, type="access", state="completed")
+        export = factories.privacy_export(case, made_at=now - days * DAY, expires_at=now + expires * DAY)
+        export.token_digest = b"d" * 32
+        export.save()
+        assert retention.preview(person.tenant, now)["exports"] == int(state == "expired")
+        retain(person.tenant)
+        export = PrivacyExport.objects.get()
+        assert export.state == state
+        assert bool(export.content) is (state == "ready")
+
+
+class TestSpared:
+    """Restricted people and people on legal hold, for every kind of what goes."""
+
+    @pytest.fixture
+    def tenant(self) -> Tenant:
+        return factories.tenant(keep_turns_days=30, keep_episodes_days=30, keep_runs_days=30)
+
+    @pytest.mark.parametrize("reason", ["restricted", "held", "closed", "nothing"])
+    def test_they_are_passed_over(self, model: Model, person: EndUser, session: Session, reason: str) -> None:
+        age(session, 31)
+        if reason == "restricted":
+            EndUser.objects.filter(pk=person.pk).update(restricted_at=timezone.now())
+        if reason == "held":
+            hold = {"held_from": "received", "held_at": timezone.now(), "hold_review_on": timezone.now().date()}
+            factories.privacy_case(person, state=CaseState.ON_HOLD, **hold)
+        if reason == "closed":
+            factories.privacy_case(person, state=CaseState.REFUSED)
+        told = retention.preview(person.tenant, timezone.now())
+        done = retain(person.tenant)
+        spared = reason in ("restricted", "held")
+        assert any(told.values()) is not spared
+        assert done == ({} if spared else {"turns": 8, "episodes": 1, "runs": 1})
+
+
+class TestNight:
+    def begin(self, now: Any) -> int:
+        return retention.begin_due(now=now)
+
+    def test_a_pass_begins_after_that_of_forgetting(self, session: Session) -> None:
+        age(session, 31)
+        tenant, now = session.tenant, timezone.now().replace(hour=5)
+        assert self.begin(now) == 0
+        Tenant.objects.update(decayed_on=now.date())
+        row = factories.decay_pass(tenant, state="running")
+        assert self.begin(now) == 0
+        row.delete()
+        assert (self.begin(now), self.begin(now)) == (1, 0)
+        assert retention.work_on(now=now, seconds=60.0) is False
+        [done] = passes()
+        assert (done.trigger, done.counts["turns"]) == ("schedule", 8)
+        event = AuditEvent.objects.get(verb="retain")
+        assert (event.counts, event.actor_id) == ({"turns": 8}, str(done.pk))
+        assert self.begin(now + DAY) == 0
+
+    def test_a_night_with_nothing_to_do_leaves_no_row(self, session: Session) -> None:
+        now = timezone.now().replace(hour=5)
+        Tenant.objects.update(decayed_on=now.date())
+        assert self.begin(now) == 0
+        session.tenant.refresh_from_db()
+        assert session.tenant.retained_on == now.date()
+
+    def test_a_worker_goes_on_where_another_stopped(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+        factories.set_numbers(session.tenant, keep_episodes_days=30, keep_runs_days=30)
+        monkeypatch.setattr(expiring_talk, "STEP", 3)
+        age(session, 31)
+        retention.run(tenant=session.tenant, actor=COMMAND, now=timezone.now())
+        slices = 0
+        while retention.work_on(now=timezone.now(), seconds=-1.0):
+            slices += 1
+        [done] = passes()
+        assert slices >= 5
+        assert {name: count for name, count in done.counts.items() if count} == {"turns": 8, "episodes": 1, "runs": 1}
+        sound()
+
+    def test_the_task(self, session: Session) -> None:
+        age(session, 31)
+        retention.run(tenant=session.tenant, actor=COMMAND, now=timezone.now())
+        tasks.retain()
+        assert passes()[0].finished_at
+
+    def test_one_pass_at_a_time(self, tenant: Tenant) -> None:
+        retention.run(tenant=tenant, actor=COMMAND, now=timezone.now())
+        with pytest.raises(RetentionRunning):
+            retention.run(tenant=tenant, actor=COMMAND, now=timezone.now())
+        assert retain(tenant) == {}
+        assert RetentionPass.objects.filter(finished_at=None).count() == 0
+
+
+def test_another_tenant_is_left_alone(model: Model, session: Session) -> None:
+    other = talk(model, factories.end_user(factories.tenant()))
+    for one in (session, other):
+        age(one, 31)
+    retain(session.tenant)
+    assert (len(numbers_of(session)), len(numbers_of(other))) == (0, 8)
+
+
+def test_each_number_takes_for_ever_or_a_sensible_span() -> None:
+    for name in ("turns", "episodes", "runs", "audit"):
+        number = conf.NUMBERS[f"keep_{name}_days"]
+        assert number.takes(0)
+        assert not number.takes(1)
+        assert number.takes(365)
+    assert not conf.NUMBERS["keep_exports_days"].takes(0)
