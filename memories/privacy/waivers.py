@@ -79,6 +79,7 @@ WAIVERS = (
     Waiver("memories.EmbeddingSpace", "names a model; counts, times and codes"),
     Waiver("memories.ThrottleCounter", "counts the requests of an application's key"),
     Waiver("memories.WorkerHeartbeat", "host names and process ids"),
+    Waiver("memories.RetentionPass", "counts by code"),
     Waiver("memories.AuditSeal", "keyed digests of audit events"),
     Waiver("memories.TableRewrite", "names of tables, and times"),
     Waiver("auth.Group", "staff roles"),

@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
     """What is deleted once its time is over: passes, and what sessions and evidence keep of it."""
 
     dependencies = [
-        ('memories', '0032_audit_seals'),
+        ('memories', '0034_table_rewrites'),
     ]
 
     operations = [

@@ -5,7 +5,7 @@ class Migration(migrations.Migration):
     """When tables were rewritten after erasures."""
 
     dependencies = [
-        ("memories", "0034_export_links"),
+        ("memories", "0033_export_links"),
     ]
 
     operations = [
