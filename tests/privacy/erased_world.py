@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from types import SimpleNamespace
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -15,7 +15,6 @@ from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.backends.db import SessionStore
-from django.contrib.sessions.models import Session as BrowserSession
 from django.db import connection
 from django_q.brokers.orm import ORM
 from django_q.models import Schedule, Task
@@ -141,7 +140,7 @@ def _merged(person: EndUser, name: str) -> None:
 
 
 def _asked(person: EndUser) -> None:
-    factories.idempotency_record(person, key_digest=person.pk.bytes, body=b"{}", status=202)
+    factories.idempotency_record(person, key_digest=digest_of(person), body=b"{}", status=202)
     case = factories.privacy_case(person, type="access", reference=f"about {person.external_id}", outcome="A text")
     factories.privacy_export(case)
 
@@ -170,6 +169,11 @@ def _elsewhere(person: EndUser) -> None:
     factories.decay_pass(person.tenant, reached=person.pk)
 
 
+def digest_of(person: EndUser) -> bytes:
+    """Of the key that a kept answer of theirs was asked under."""
+    return sha256(person.pk.bytes).digest()
+
+
 def erasure(person: EndUser, **over: Any) -> PrivacyCase:
     """An approved case."""
     return factories.privacy_case(person, **{"state": CaseState.APPROVED, **over})
@@ -185,10 +189,3 @@ def rows_beside() -> dict[str, list[Any]]:
             cursor.execute(f"SELECT row::text FROM {table} row ORDER BY 1")
             found[table] = [row for (row,) in cursor.fetchall()]
     return found
-
-
-def browser_sessions() -> int:
-    return BrowserSession.objects.count()
-
-
-__all__ = ["Findings", "Neighbours", "SimpleNamespace", "erasure", "known", "rows_beside", "somebody", "stand_in"]
