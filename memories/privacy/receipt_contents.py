@@ -11,7 +11,7 @@ from memories.models import PrivacyCase, ReturnPolicy, Tombstone
 
 FORMAT = 1
 OPENAI = "api.openai.com"
-# How long a process keeps what it read of somebody for the next search, since their last one.
+# How long a process keeps what it read of somebody for the next search, since the last one.
 MEMORY_MINUTES = 10
 CHANNELS = ("api", "admin", "command", "replay", "email", "phone", "letter")
 # An id of more words than that is not looked for in what staff noted.
@@ -28,6 +28,7 @@ REMAINS = {
     "tombstones": "A keyed hash of each erased id: with the hub's secret it recognises the id, and says nothing else.",
     "ledger": "A line in the erasure ledger with these hashes: with it the erasure is done again in a restored backup.",
     "audit": "Audit events: who did what to which internal id and when, without any content.",
+    "request_keys": "Keyed hashes of keys that the application gave its requests, for a day: late doubles are refused.",
     "figures": "Sums and counts of an application's day, which are about nobody.",
 }
 MENTIONS = (
@@ -74,7 +75,7 @@ def not_covered(now: datetime) -> list[dict[str, str]]:
         },
         {
             "what": "process_memory",
-            "until": f"{MEMORY_MINUTES} minutes, if a process is searching for others; its restart at the latest.",
+            "until": f"{MEMORY_MINUTES} minutes after the last search; vectors of recent questions until a restart.",
             "says": "Processes keep in their memory what they read for searches; nobody is told of it any more.",
         },
         *_providers(),

@@ -15,7 +15,7 @@ MOMENTS = {
     "extended": "The time was extended",
     "approved": "The erasure was approved",
     "started": "The erasure began",
-    "completed": "Everything was searched, nothing was found, and the case was completed",
+    "completed": "The case was completed",
     "due": "It was due",
 }
 ASKED = {
@@ -55,9 +55,13 @@ REMAINS = {
     "tombstones": "Keyed hashes",
     "ledger": "The erasure ledger",
     "audit": "The audit trail",
+    "request_keys": "Keys of requests",
     "figures": "Figures",
 }
 CHECKED = {"tables": "Tables searched", "rows": "Rows searched", "bytes": "Bytes read", "hits": "Found"}
+
+SEARCHED = "Afterwards other code than the one that erased searched everything for what it had noted of the person."
+NOBODY = "The person was gone before this case began, so there was nothing to search for."
 
 Row = tuple[str, ...]
 
@@ -131,8 +135,9 @@ def _search(verified: Mapping[str, Any]) -> Section:
     rows = [(label, str(verified[name])) for name, label in CHECKED.items()]
     rows += [(f"Mentioned in {place}", str(count)) for place, count in verified["mentions"].items()]
     rows += [(f"Not searched: {place}", reason) for place, reason in verified.get("skipped", {}).items()]
-    says = ["Afterwards other code than the one that erased searched everything for what it had noted of the person."]
-    says += [verified["mentions_say"]] if verified["mentions"] else []
+    if not verified["tables"]:
+        return Section("What the search afterwards found", [NOBODY])
+    says = [SEARCHED, *([verified["mentions_say"]] if verified["mentions"] else [])]
     return Section("What the search afterwards found", says, ("Figure", "Count, or why not"), rows)
 
 

@@ -155,9 +155,11 @@ def flush() -> bool:
 
 def _changed() -> dict[str, datetime]:
     """Table → when the last erasure was over that changed it."""
-    cases = PrivacyCase.objects.filter(type=CaseType.ERASURE, state=CaseState.COMPLETED).order_by("completed_at")
-    ended = cases.values_list("counts", "completed_at")
-    return {table: moment for counts, moment in ended if moment for table in _tables_of(counts)}
+    cases = PrivacyCase.objects.filter(type=CaseType.ERASURE, state=CaseState.COMPLETED)
+    # It began by the database's clock; who ran it may have come with an older time of their own.
+    ended = cases.annotate(ended=Greatest("started_at", "completed_at")).order_by("ended")
+    told = ended.values_list("counts", "ended")
+    return {table: moment for counts, moment in told if moment for table in _tables_of(counts)}
 
 
 def _tables_of(counts: dict[str, int]) -> set[str]:

@@ -7,7 +7,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memories.models import EndUser, Tenant
+from memories import conf
+from memories.models import EndUser, Tenant, Tombstone
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import list_of, page_of, text_of
@@ -56,6 +57,19 @@ class TestAdding:
         factories.end_user(tenant, external_id="u-1")
         page = admin.post(address, given(tenant))
         assert (page.status_code, "has this id" in text_of(page), EndUser.objects.count()) == (409, True, 1)
+
+    @pytest.mark.parametrize(("policy", "status"), [("refuse", 410), ("flag", 302)])
+    def test_somebody_who_was_erased(
+        self, admin: Client, tenant: Tenant, address: str, policy: str, status: int
+    ) -> None:
+        digest = conf.digest_of_person(tenant.pk, "u-1")
+        Tombstone.objects.create(
+            tenant=tenant, digest=digest, policy=policy, case_uuid=tenant.pk, created_at=factories.NOW
+        )
+        page = admin.post(address, given(tenant))
+        assert page.status_code == status
+        assert list(EndUser.objects.values_list("erased_before", flat=True)) == ([True] if policy == "flag" else [])
+        assert ("was erased on request" in text_of(page)) == (policy == "refuse")
 
     def test_an_operator_adds_within_reach(self, tenant: Tenant, address: str) -> None:
         limited = factories.operator(all_tenants=False)

@@ -14,7 +14,7 @@ from django.utils.translation import override
 from memories import conf
 from memories.models import CaseState, EndUser, PrivacyCase, Tombstone
 from memories.pipeline import lone_units, stores
-from memories.privacy import receipt_contents, receipts
+from memories.privacy import receipt_contents, receipt_page, receipts
 from tests import factories, hostile
 from tests.factories import NOW
 
@@ -161,6 +161,12 @@ class TestThePage:
         for said in [str(case.pk), "Turns", "12", "Backups", "Until your backups are deleted.", case.signature]:
             assert said in text
         assert "Episodes" not in text
+
+    def test_of_somebody_who_was_gone_before(self) -> None:
+        text = read(issued(counts={}, findings={})).text
+        assert "0 records" in text
+        assert receipt_page.NOBODY in text
+        assert receipt_page.SEARCHED not in text
 
     def test_it_is_english_for_everybody(self) -> None:
         case = issued()

@@ -179,6 +179,15 @@ class TestTheDisk:
         assert set(rewriting.rewrite(until=LATE, most_bytes=0).left.values()) == {rewriting.LONG}
         assert on_the_disk(TURNS)
 
+    def test_an_erasure_that_was_run_with_an_older_time(self) -> None:
+        """As by a command that waited for a worker: it began after the rewrite."""
+        rewriting.rewrite(until=LATE)
+        erased(marked(), completed_at=NOW)
+        assert TURNS in rewriting.due_tables()
+        assert rewriting.rewrite(until=LATE).left == {}
+        erased(marked(), completed_at=NOW)
+        assert TURNS in rewriting.due_tables()
+
     def test_an_erasure_that_is_not_over_makes_nothing_due(self) -> None:
         erased(marked(), state=CaseState.FAILED, completed_at=None)
         assert rewriting.due_tables() == []
