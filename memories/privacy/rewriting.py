@@ -31,8 +31,6 @@ RUNNING = (CaseState.RUNNING, CaseState.VERIFYING)
 # Changed by every erasure, though the store counts no row of its own.
 ALWAYS = (PrivacyCase, EndUser, Fact)
 BUSY, SEEN, ERASING, LONG = "busy", "seen", "erasing", "long"
-# It began by the database's clock; who ran it may have come with an older time of their own.
-_ENDED = Greatest("started_at", "completed_at")
 # Since when the oldest transaction that may see deleted rows runs; a replication slot may for ever.
 _CLOCK = """
     SELECT clock_timestamp(), least(
