@@ -61,6 +61,7 @@ class DecayPassPage(RecordPage):
     list_filter = ("state", "trigger", "tenant")
     list_select_related = ("tenant",)
     ordering = ("-started_at", "-id")
+    list_links = ((gettext_lazy("Retention"), "event_busy", "admin:retention", VIEW),)
     empty_title = gettext_lazy("Nothing was forgotten yet")
     empty_hint = gettext_lazy(
         "A worker runs a pass for each tenant at night. The page of a tenant shows what the next one takes."

@@ -24,6 +24,7 @@ from memories.admin import (
     forgetting,
     fresh,
     identity,
+    keeping_days,
     palette,
     parked,
     preferences,
@@ -37,7 +38,7 @@ from memories.admin.sign_in import SignInView
 
 View = Callable[..., HttpResponseBase]
 # Pages beside those of the models.
-ROOMS = (dashboard, rollback, forgetting, fresh, preferences, recalled, parked, audit_chains)
+ROOMS = (dashboard, rollback, forgetting, fresh, preferences, recalled, parked, audit_chains, keeping_days)
 
 
 class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types

@@ -1,0 +1,96 @@
+"""Retention: what the next pass deletes of a tenant, its latest passes, and one run now."""
+
+import uuid
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memories import conf
+from memories.admin import fresh
+from memories.admin.page import actor_of
+from memories.admin.reach import tenants_of
+from memories.exceptions import RetentionRunning
+from memories.models import RetentionPass, Tenant
+from memories.privacy import retention
+
+VIEW, RUN = "memories.view_decaypass", "memories.change_decaypass"
+PASSES_SHOWN = 10
+WORDS = {
+    "turns": gettext_lazy("Turns"),
+    "sessions": gettext_lazy("Sessions that are empty"),
+    "episodes": gettext_lazy("Episodes"),
+    "runs": gettext_lazy("Runs"),
+    "audit": gettext_lazy("Audit events"),
+    "exports": gettext_lazy("Exports"),
+    "waiting": gettext_lazy("Old turns that stay: not extracted yet, or in an open window"),
+}
+
+
+def urls() -> list[URLPattern]:
+    view = admin.site.admin_view
+    return [
+        path("retention/", view(tenants), name="retention"),
+        path("retention/<uuid:tenant_id>/", view(next_pass), name="next_retention_pass"),
+    ]
+
+
+def tenants(request: HttpRequest) -> HttpResponse:
+    """Whose next pass is to be looked at."""
+    _check(request, VIEW)
+    return _page(request, "memories/retention.html", title=_("Retention"), tenants=tenants_of(request.user))
+
+
+def next_pass(request: HttpRequest, tenant_id: uuid.UUID) -> HttpResponse:
+    """What the next pass deletes of the tenant, as it is now; posted, one is run."""
+    _check(request, VIEW)
+    tenant = get_object_or_404(tenants_of(request.user), pk=tenant_id)
+    if request.method == "POST":
+        _check(request, RUN)
+        return fresh.required(request) or _run(request, tenant)
+    rules, counts = conf.rules(tenant), retention.preview(tenant, timezone.now())
+    days = [(number.label, getattr(rules, number.name)) for number in _numbers()]
+    passes = RetentionPass.objects.filter(tenant=tenant)[:PASSES_SHOWN]
+    shown: dict[str, Any] = {
+        "tenant": tenant,
+        "counts": [(WORDS[name], count) for name, count in counts.items()],
+        "days": days,
+        "passes": [(row, _told(row)) for row in passes],
+        "may_run": request.user.has_perm(RUN),
+    }
+    return _page(request, "memories/next_retention_pass.html", title=_("What retention deletes next"), **shown)
+
+
+def _run(request: HttpRequest, tenant: Tenant) -> HttpResponse:
+    try:
+        row = retention.run(tenant=tenant, actor=actor_of(request), now=timezone.now())
+    except RetentionRunning as error:
+        messages.error(request, error.detail)
+    else:
+        messages.success(request, _("%(pass)s has begun: a worker carries it out.") % {"pass": row})
+    return HttpResponseRedirect(request.path)
+
+
+def _numbers() -> list[conf.Number]:
+    return [number for number in conf.NUMBERS.values() if number.group == conf.Group.RETENTION]
+
+
+def _told(row: RetentionPass) -> list[tuple[Any, int]]:
+    """What it deleted, kinds of which nothing went left out."""
+    return [(WORDS[name], count) for name, count in row.counts.items() if count]
+
+
+def _check(request: HttpRequest, permission: str) -> None:
+    if not request.user.has_perm(permission):
+        raise PermissionDenied
+
+
+def _page(request: HttpRequest, template: str, **shown: Any) -> HttpResponse:
+    return TemplateResponse(request, template, {**admin.site.each_context(request), **shown})

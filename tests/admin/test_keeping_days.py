@@ -1,0 +1,78 @@
+"""Retention in the admin: what the next pass deletes, the latest passes, and one run now by whoever may."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from memories.models import AuditEvent, Episode, Operator, RetentionPass, Tenant
+from memories.privacy import retention
+from tests import factories
+from tests.admin.conftest import signed_in
+from tests.admin.pages import text_of
+from tests.privacy.retained import DAY, retain
+
+
+@pytest.fixture
+def tenant(db: None) -> Tenant:
+    tenant = factories.tenant(slug="acme", keep_episodes_days=30)
+    session = factories.session(factories.end_user(tenant))
+    factories.episode(session, "Secretly likes tea", now=timezone.now() - 31 * DAY)
+    return tenant
+
+
+def page(tenant: Tenant) -> str:
+    return reverse("admin:next_retention_pass", args=[tenant.pk])
+
+
+def counts(response: Any) -> dict[str, int]:
+    return {str(word): count for word, count in response.context["counts"] if count}
+
+
+def test_it_tells_what_would_go_and_nobodys_words(admin: Client, tenant: Tenant) -> None:
+    response = admin.get(page(tenant))
+    assert counts(response) == {"Episodes": 1}
+    assert "tea" not in text_of(response)
+    assert "30 days" in text_of(response)
+    assert Episode.objects.exists()
+
+
+def test_a_pass_is_run_and_then_told_of(admin: Client, administrator: Operator, tenant: Tenant) -> None:
+    assert admin.post(page(tenant)).status_code == 302
+    row = RetentionPass.objects.get()
+    assert (row.trigger, row.actor_id) == ("operator", str(administrator.pk))
+    assert AuditEvent.objects.latest("pk").verb == "run"
+    assert "under way" in text_of(admin.post(page(tenant), follow=True))
+    retention.work_on(now=timezone.now(), seconds=60.0)
+    assert not Episode.objects.exists()
+    assert "Episodes: 1" in text_of(admin.get(page(tenant)))
+
+
+def test_it_takes_a_fresh_password(administrator: Operator, tenant: Tenant) -> None:
+    assert signed_in(administrator, fresh=False).post(page(tenant)).status_code == 403
+    assert not RetentionPass.objects.exists()
+
+
+def test_who_may(staff_who_may: Callable[..., Client], tenant: Tenant) -> None:
+    assert staff_who_may("view_tenant").get(page(tenant)).status_code == 403
+    viewer = staff_who_may("view_decaypass")
+    assert viewer.get(page(tenant)).status_code == 200
+    assert viewer.post(page(tenant)).status_code == 403
+    assert not RetentionPass.objects.exists()
+
+
+def test_a_tenant_beyond_reach_is_not_there(tenant: Tenant) -> None:
+    limited = factories.operator(all_tenants=False)
+    limited.tenants.set([factories.tenant()])
+    client = signed_in(limited)
+    assert client.get(page(tenant)).status_code == 404
+    assert client.post(page(tenant)).status_code == 404
+    assert "acme" not in text_of(client.get(reverse("admin:retention")))
+
+
+def test_the_choice_of_a_tenant(admin: Client, tenant: Tenant) -> None:
+    assert page(tenant) in text_of(admin.get(reverse("admin:retention")))
+    assert retain(tenant) == {"episodes": 1}
