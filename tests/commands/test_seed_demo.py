@@ -57,6 +57,7 @@ def test_every_fact_has_evidence_and_the_quote_is_in_its_turn(home: Path) -> Non
     call_command("seed_demo")
     for fact in Fact.objects.all():
         evidence = fact.evidence.get()
+        assert evidence.turn
         assert evidence.quote in evidence.turn.content
         assert fact.revisions.exists()
 

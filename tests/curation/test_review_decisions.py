@@ -321,7 +321,9 @@ class TestMerge:
         item = duplicate(person)
         assert item.fact
         assert item.known
-        factories.evidence(item.fact, item.known.evidence.get().turn)
+        cited = item.known.evidence.get().turn
+        assert cited
+        factories.evidence(item.fact, cited)
         decide(item, Choice.MERGE)
         assert item.fact.evidence.count() == 2
 

@@ -38,6 +38,7 @@ def test_fact_is_stored_with_its_source(extract: Extractor, person: EndUser) -> 
     )  # fmt: skip
     evidence = FactEvidence.objects.get()
     assert (evidence.fact, evidence.turn_number, evidence.quote) == (fact, 1, "live in Leiden")
+    assert evidence.turn
     assert (evidence.session, evidence.turn.content) == (run.session, SAID[0][1])
     revision = fact.revisions.get()
     assert (revision.version, revision.verb, revision.actor_kind, revision.actor_id) == (
