@@ -2,6 +2,7 @@
 
 import uuid
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -10,12 +11,14 @@ from memories import conf
 from memories.audit import Actor
 from memories.exceptions import InvalidInput, NotFound
 from memories.models import Asker, CaseState, CaseType, EndUser, IdentityCheck, PrivacyCase, ReturnPolicy, Tenant
-from memories.privacy import changing, registry, restricting, stages
+from memories.privacy import changing, mentions, registry, restricting, stages
 from memories.privacy.changing import Step
 from memories.privacy.stages import Verb
 
 LONGEST_CHANNEL = 40
 LONGEST_REFERENCE = 255
+# In a preview, beside the stores.
+MENTIONS = "mentions"
 
 
 def open_case(
@@ -77,8 +80,8 @@ def scope_case(
 ) -> PrivacyCase:
     """Count what there is of the person, and say what an erasure means for who comes back under the id.
 
-    The preview stands at the case: store → rows, and `mentions`, which are rows of others. Possible again until it is
-    approved. Errors: those of `changing`, InvalidInput (policy).
+    The preview stands at the case: store → rows, and under `mentions` place → rows of others that name the person.
+    Possible again until it is approved. Errors: those of `changing`, InvalidInput (policy).
     """
     with changing.changing(Step(Verb.SCOPE, case_id, expected_version, actor, now)) as case:
         case.state = CaseState.SCOPED
@@ -88,10 +91,12 @@ def scope_case(
     return case
 
 
-def preview_of(case: PrivacyCase) -> dict[str, int]:
+def preview_of(case: PrivacyCase) -> dict[str, Any]:
     """Store → rows of the person now; zeros when they are gone."""
     person = restricting.person_of(case)
-    return {store.model: store.rows_of(person).count() if person else 0 for store in registry.STORES}
+    if person is None:
+        return {**{store.model: 0 for store in registry.all_stores()}, MENTIONS: {}}
+    return {**registry.counts(person), MENTIONS: mentions.mentions_of(person)}
 
 
 def chosen(pointer: str, choices: type[CaseType | Asker | IdentityCheck | ReturnPolicy], value: str) -> str:
