@@ -75,8 +75,9 @@ def _note(work: Work, *, now: datetime) -> Iterator[str]:
     """The ledger first: an erasure that it does not know would be undone by a restore."""
     person = person_of(work.case)
     _of("ledger").append(work.case, digests_of(work.case, person), now=now)
-    noted = {"needles": _of("needles").collect(person)} if person else {}
-    patiently(partial(keep, work, step=STORES, attempts=0, **noted))
+    needles = _of("needles")
+    sought = needles.collect(person) if person else needles.of_nobody(work.case.tenant_id)
+    patiently(partial(keep, work, step=STORES, attempts=0, needles=sought))
     yield NOTE
 
 

@@ -42,13 +42,17 @@ _HALF_GONE = (CaseState.RUNNING, CaseState.VERIFYING, CaseState.FAILED)
 
 
 def make(work: Work) -> None:
-    """Make the export of the case, and complete the case with it; of a person who is gone, end it as failed.
+    """Make the export of the case, and complete the case with it. While an erasure is at work it fails; once the
+    person is gone it is completed without one: nothing is kept of them.
 
     Outside of any transaction. Errors: LeaseLost.
     """
     for _ in range(TRIES):
         person = EndUser.objects.select_related("tenant").filter(privacy_cases=work.case).first()
-        if person is None or _is_going(person):
+        if person is None:
+            _end_empty(work)
+            return
+        if _is_going(person):
             running().fail(work, "erased")
             return
         # It may have passed on with a merge.
@@ -66,6 +70,11 @@ def _make(work: Work, person: EndUser) -> bool:
             counts = write(file, heading)
         file.seek(0)
         return _keep(work, person, file.read(), counts, now=now)
+
+
+def _end_empty(work: Work) -> None:
+    with transaction.atomic():
+        running().finish(work, now=timezone.now(), verb="export")
 
 
 def _keep(work: Work, person: EndUser, content: bytes, counts: Counts, *, now: datetime) -> bool:

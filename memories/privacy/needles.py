@@ -67,7 +67,12 @@ def collect(person: EndUser) -> bytes:
         vectors=tuple(_vectors(mine)),
         cases=tuple(str(pk) for pk in PrivacyCase.objects.filter(end_user__in=mine).values_list("pk", flat=True)),
     )
-    return _cipher(person.tenant_id).encrypt(zlib.compress(json.dumps(asdict(found)).encode()))
+    return _sealed(person.tenant_id, found)
+
+
+def of_nobody(tenant_id: uuid.UUID) -> bytes:
+    """Of a case whose person another one has erased, and looked for: there is nothing left to look for."""
+    return _sealed(tenant_id, Needles())
 
 
 def opened(case: PrivacyCase) -> Needles | None:
@@ -77,6 +82,10 @@ def opened(case: PrivacyCase) -> Needles | None:
     except InvalidToken:
         return None
     return Needles(**{name: tuple(values) for name, values in json.loads(zlib.decompress(said)).items()})
+
+
+def _sealed(tenant_id: uuid.UUID, found: Needles) -> bytes:
+    return _cipher(tenant_id).encrypt(zlib.compress(json.dumps(asdict(found)).encode()))
 
 
 def _cipher(tenant_id: uuid.UUID) -> Fernet:
