@@ -20,13 +20,14 @@ def approve_case(
 ) -> PrivacyCase:
     """Let an erasure run, at once; `typed_id` is the person's id, typed by a second person.
 
-    A command needs neither: whoever has a shell on the server can do it all. Errors: those of `changing`,
-    CaseSamePerson, InvalidInput (typed_id).
+    A command needs neither, nor does it mind other cases: whoever has a shell on the server can do it all. Errors:
+    those of `changing`, CaseSamePerson, InvalidInput (typed_id), CaseElsewhereHeld.
     """
     with changing.changing(Step(Verb.APPROVE, case_id, expected_version, actor, now)) as case:
         if actor.kind != ActorKind.COMMAND:
             _check_second(case, actor)
             _check_typed(case, typed_id)
+            restricting.check_unheld(case)
         case.state = CaseState.APPROVED
         case.approved_at = now
         case.approved_kind, case.approved_by = actor.kind, actor.id
@@ -35,8 +36,10 @@ def approve_case(
 
 
 def run_case(*, case_id: uuid.UUID, expected_version: int | None, actor: Actor, now: datetime) -> PrivacyCase:
-    """Begin to make an export, or go on with what failed. Errors: those of `changing`."""
+    """Begin to make an export, or go on with what failed. Errors: those of `changing`, CaseElsewhereHeld."""
     with changing.changing(Step(Verb.RUN, case_id, expected_version, actor, now)) as case:
+        if case.type == CaseType.ERASURE and actor.kind != ActorKind.COMMAND:
+            restricting.check_unheld(case)
         case.state = CaseState.APPROVED if case.type == CaseType.ERASURE else CaseState.RUNNING
         # Of the run that failed; its step stays, from which the next one goes on.
         case.failure, case.attempts = "", 0

@@ -21,6 +21,19 @@ class CaseHeld(Conflict):
     code = "case_held"
 
 
+class CaseElsewhereHeld(Conflict):
+    """Another case of this person is on hold: what it keeps must not be erased. Release that one first."""
+
+    code = "case_elsewhere_held"
+
+
+class CaseElsewhereErased(Conflict):
+    """Another case is erasing this person, and a hold of this one would keep nothing: hold that one, if its run has not
+    begun."""
+
+    code = "case_elsewhere_erased"
+
+
 class CaseBegun(Conflict):
     """The run has begun and cannot be called off: let it come to its end."""
 

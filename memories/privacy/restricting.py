@@ -1,11 +1,15 @@
-"""Whom a case is about, and their restriction: what erasure and restriction cases keep up while they last."""
+"""Whom a case is about, and what their cases mean for one another: the restriction lasts as long as one wants it, and
+no case erases what another one holds."""
 
 from datetime import datetime
 
 from django.db.models import Subquery
 from django.db.models.functions import Coalesce
 
-from memories.models import CLOSED, RESTRICTING, EndUser, PrivacyCase, PrivacyCaseQuerySet
+from memories.models import CLOSED, RESTRICTING, CaseState, CaseType, EndUser, PrivacyCase, PrivacyCaseQuerySet
+from memories.privacy.errors import CaseElsewhereErased, CaseElsewhereHeld
+
+_AT_WORK = (CaseState.APPROVED, CaseState.RUNNING, CaseState.VERIFYING)
 
 
 def person_of(case: PrivacyCase) -> EndUser | None:
@@ -31,6 +35,22 @@ def locked_person_of(case: PrivacyCase) -> EndUser | None:
 def cases_of(person: EndUser) -> PrivacyCaseQuerySet:
     """Their cases, with those of the names that lead to them."""
     return PrivacyCase.objects.filter(end_user__in=EndUser.objects.behind(person).values("pk"))
+
+
+def check_unheld(case: PrivacyCase) -> None:
+    """Before an erasure may run. Errors: CaseElsewhereHeld."""
+    person = locked_person_of(case)
+    if person and cases_of(person).filter(state=CaseState.ON_HOLD).exclude(pk=case.pk).exists():
+        raise CaseElsewhereHeld
+
+
+def check_holds(case: PrivacyCase) -> None:
+    """Before a hold is promised. Errors: CaseElsewhereErased."""
+    # With the same lock: of an approval and a hold of two cases, the second sees the first.
+    person = locked_person_of(case)
+    at_work = {"type": CaseType.ERASURE, "state__in": _AT_WORK}
+    if person and cases_of(person).filter(**at_work).exclude(pk=case.pk).exists():
+        raise CaseElsewhereErased
 
 
 def restrict(case: PrivacyCase, *, now: datetime) -> None:

@@ -255,6 +255,53 @@ class TestHolding:
         assert refused.value.faults[0].pointer == pointer
 
 
+class TestHoldsOfOtherCases:
+    """A legal hold is of what is kept of the person: a second case is no way round it."""
+
+    def held(self, person: EndUser) -> PrivacyCase:
+        return cases.hold_case(reason="A suit", review_on=LATER.date(), **seen(opened(person, "access")))
+
+    def test_nothing_is_approved_meanwhile(self, person: EndUser) -> None:
+        case, other = scoped(person), self.held(person)
+        with pytest.raises(errors.CaseElsewhereHeld):
+            cases.approve_case(typed_id="anna-1", **seen(case, actor=SECOND))
+        assert woken() == []
+        cases.release_case(**seen(other))
+        assert cases.approve_case(typed_id="anna-1", **seen(case, actor=SECOND)).state == "approved"
+
+    def test_nor_run_again_nor_released(self, person: EndUser) -> None:
+        self.held(person)
+        failed = factories.privacy_case(person, state="failed")
+        over = {"verified_at": NOW, "approved_at": NOW, "approved_kind": "operator", "approved_by": "2"}
+        over |= {"held_from": "approved", "held_at": NOW, "hold_review_on": NOW.date()}
+        waiting = factories.privacy_case(person, state="on_hold", **over)
+        for act, case in ((cases.run_case, failed), (cases.release_case, waiting)):
+            with pytest.raises(errors.CaseElsewhereHeld):
+                act(**seen(case))
+        assert woken() == []
+
+    def test_all_else_goes_on(self, person: EndUser) -> None:
+        self.held(person)
+        assert cases.run_case(**seen(verified(person, "access"))).state == "running"
+        assert cases.complete_case(outcome="x", told="", **seen(verified(person, "rectification"))).completed_at
+
+    def test_of_somebody_else_it_means_nothing(self, person: EndUser) -> None:
+        self.held(factories.end_user(person.tenant))
+        assert approved(person).state == "approved"
+
+    def test_a_command_goes_on(self, person: EndUser) -> None:
+        self.held(person)
+        assert cases.approve_case(typed_id="", **seen(scoped(person), actor=COMMAND)).state == "approved"
+
+    @pytest.mark.parametrize("state", ["approved", "running", "verifying"])
+    def test_it_is_not_promised_while_another_case_erases(self, person: EndUser, state: str) -> None:
+        erasure = factories.privacy_case(person, state=state)
+        with pytest.raises(errors.CaseElsewhereErased):
+            self.held(person)
+        PrivacyCase.objects.filter(pk=erasure.pk).update(state="failed")
+        assert self.held(person).state == "on_hold"
+
+
 class TestExtension:
     @pytest.mark.parametrize(("months", "due"), [(1, NOW.replace(month=1, year=2027)), (2, NOW.replace(2027, 2))])
     def test_moves_the_date(self, person: EndUser, months: int, due: datetime) -> None:

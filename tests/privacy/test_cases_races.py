@@ -112,6 +112,19 @@ def test_two_steps_at_once(
     assert restricted(person) == PrivacyCase.objects.restricting().exists()
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "refusal"),
+    [("hold", "approve", errors.CaseElsewhereHeld), ("approve", "hold", errors.CaseElsewhereErased)],
+)
+def test_one_case_is_held_while_another_is_approved(person: EndUser, first: str, second: str, refusal: Any) -> None:
+    of = {"hold": case_of(person, type="access"), "approve": case_of(person, "scoped")}
+    with held(lambda: take(first, of[first])):
+        waiting = blocked(lambda: take(second, of[second]))
+    with pytest.raises(refusal):
+        waiting.result(PATIENCE)
+    assert OrmQ.objects.count() == (first == "approve")
+
+
 def test_two_cases_end_at_once_and_nobody_stays_restricted(person: EndUser) -> None:
     one, other = case_of(person, "verified"), case_of(person, "verified", type="restriction")
     assert restricted(person)
