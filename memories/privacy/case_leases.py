@@ -4,13 +4,17 @@ An attempt is counted before it begins, so that a case which kills its worker do
 was taken forgets those before it.
 """
 
+import logging
+import threading
 import uuid
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
+from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
@@ -19,8 +23,9 @@ from memories.audit import Actor
 from memories.exceptions import LeaseLost
 from memories.models import EXPORTING, ActorKind, CaseState, CaseType, PrivacyCase
 
-# Much longer than one step takes.
+# Much longer than a process needs to renew it.
 LEASE = timedelta(seconds=60)
+RENEWED_EVERY = LEASE / 3
 # After a failure; and as many in a row as a case may have.
 PAUSE = timedelta(seconds=10)
 MOST_ATTEMPTS = 5
@@ -28,6 +33,8 @@ UNDER_WAY = (CaseState.RUNNING, CaseState.VERIFYING)
 _RUNS = Q(type=CaseType.ERASURE, state__in=[CaseState.APPROVED, *UNDER_WAY]) | Q(
     type__in=EXPORTING, state=CaseState.RUNNING
 )
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -110,16 +117,41 @@ def finish(work: Work, *, now: datetime, verb: str, **changes: Any) -> None:
     ended = {"state": CaseState.COMPLETED, "completed_at": now, "failure": "", "attempts": 0}
     keep(work, **ended, **changes, version=F("version") + 1, lease_token=None, lease_until=None)
     work.case.refresh_from_db()
-    record(work, verb, now=now)
+    record(work, verb, work.counts, now=now)
 
 
-def record(work: Work, verb: str, *, now: datetime) -> None:
+def record(work: Work, verb: str, counts: Mapping[str, int], *, now: datetime) -> None:
     """In the trail of the case: what came of it, in counts."""
-    case, counts = work.case, dict(work.counts)
+    case, told = work.case, dict(counts)
     audit.record(
-        actor=work.actor, verb=verb, target=case, object_id=case.pk, tenant=case.tenant, now=now, counts=counts,
+        actor=work.actor, verb=verb, target=case, object_id=case.pk, tenant=case.tenant, now=now, counts=told,
         case=case.pk,
     )  # fmt: skip
+
+
+@contextmanager
+def kept(work: Work) -> Iterator[None]:
+    """Renew the lease beside the block, for a step may take long; a process that dies renews nothing."""
+    ended = threading.Event()
+    renewing = threading.Thread(target=_renew, args=(work, ended), name="case lease", daemon=True)
+    renewing.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        renewing.join()
+
+
+def _renew(work: Work, ended: threading.Event) -> None:
+    ours = PrivacyCase.objects.filter(pk=work.case.pk, lease_token=work.token)
+    while not ended.wait(RENEWED_EVERY.total_seconds()):
+        try:
+            ours.update(lease_until=Now() + LEASE)
+        except (DatabaseError, InterfaceError) as error:
+            # Whoever works on it meets the same, or the next time comes before the lease is over.
+            logger.warning("The lease of case %s could not be renewed: %s", work.case.pk, type(error).__name__)
+        finally:
+            connection.close()
 
 
 def _begin(work: Work) -> None:

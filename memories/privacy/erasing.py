@@ -114,7 +114,7 @@ def _end(work: Work, person: EndUser | None, now: datetime) -> Counter[str]:
     """The last transaction: what came while the stores were emptied goes, too, and then nobody can refer to them."""
     keep(work)
     case, counts = work.case, Counter(work.counts)
-    _bury(case, digests_of(case, person), now=now)
+    _bury(case, digests_of(case, person), now=now, anew=person is not None)
     if person:
         people, words = ids_behind(person), called(person)
         cases = lock_cases(people, but=case.pk)
@@ -124,7 +124,7 @@ def _end(work: Work, person: EndUser | None, now: datetime) -> Counter[str]:
             while gone := store.erase(person, STEP):
                 counts[store.model] += gone
     keep(work, counts=dict(counts), step=VACUUM, attempts=0)
-    record(work, "erase", now=now)
+    record(work, "erase", counts, now=now)
     return counts
 
 
@@ -137,17 +137,17 @@ def _part(cases: list[PrivacyCase], words: set[str], people: list[uuid.UUID], ow
     empty(PrivacyCase.objects.get(pk=own.pk), words, texts=())
 
 
-def _bury(case: PrivacyCase, digests: list[bytes], *, now: datetime) -> None:
-    rows = [
+def _bury(case: PrivacyCase, digests: list[bytes], *, now: datetime, anew: bool) -> None:
+    """`anew`: in the place of older tombstones; a case that found nobody leaves what was decided when they went."""
+    stones = [
         Tombstone(tenant=case.tenant, digest=digest, policy=case.policy, case_uuid=case.pk, created_at=now)
         for digest in digests
     ]
-    Tombstone.objects.bulk_create(
-        rows,
-        update_conflicts=True,
-        unique_fields=["tenant", "digest"],
-        update_fields=["policy", "case_uuid", "created_at"],
-    )
+    if not anew:
+        Tombstone.objects.bulk_create(stones, ignore_conflicts=True)
+        return
+    told = ["policy", "case_uuid", "created_at"]
+    Tombstone.objects.bulk_create(stones, update_conflicts=True, unique_fields=["tenant", "digest"], update_fields=told)
 
 
 def digests_of(case: PrivacyCase, person: EndUser | None) -> list[bytes]:

@@ -13,12 +13,14 @@ from django_q.tasks import async_task
 from memories.exceptions import LeaseLost, MemoryHubError
 from memories.models import CaseType, PrivacyCase
 from memories.privacy import case_leases, erasing
-from memories.privacy.case_leases import Work, claim, fail, finish, keep, record
+from memories.privacy.case_leases import Work, claim, fail, finish, keep, kept, record
 
-__all__ = ["Work", "abandoned", "carry_out", "claim", "fail", "finish", "keep", "record", "wake", "work_on"]
+__all__ = ["Work", "abandoned", "carry_out", "claim", "fail", "finish", "keep", "kept", "record", "wake", "work_on"]
 
 RUN_TASK = "memories.tasks.run_case"
 LOOK_SECONDS = 0.2
+# A slice ends after seconds, but its last step may be the verification, which reads the whole database.
+LONGEST_SECONDS = 6 * 3600
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +60,7 @@ def abandoned() -> list[uuid.UUID]:
 
 def wake(case_id: uuid.UUID) -> None:
     """Have a worker run it at once; inside the transaction that lets it run."""
-    async_task(RUN_TASK, str(case_id))
+    async_task(RUN_TASK, str(case_id), timeout=LONGEST_SECONDS)
 
 
 def run(work: Work, *, now: datetime, until: float | None = None) -> bool:
@@ -67,7 +69,8 @@ def run(work: Work, *, now: datetime, until: float | None = None) -> bool:
     Who lost the lease stops without a word. Any other failure is noted on the case and goes on up.
     """
     try:
-        return _run(work, now=now, until=until)
+        with kept(work):
+            return _run(work, now=now, until=until)
     except LeaseLost:
         return True
     except (DatabaseError, InterfaceError, MemoryHubError, OSError) as error:

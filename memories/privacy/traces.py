@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from memories.models import EndUser, Episode, ExtractionRun, Fact, ProfileSection, ReviewItem, Session, Turn
+from memories.models import EndUser, Episode, ExtractionRun, Fact, ProfileSection, ReviewItem, Session
 from memories.privacy.stores import called, ids_behind
 
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 # Shorter names are part of anything: they count as a whole alone.
 SHORT = 6
-_OWNED: tuple[Any, ...] = (Session, Turn, Fact, Episode, ProfileSection, ReviewItem, ExtractionRun)
+# What has a page of its own, or a task; turns have neither, and may be many.
+_OWNED: tuple[Any, ...] = (Session, Fact, Episode, ProfileSection, ReviewItem, ExtractionRun)
 
 
 @dataclass(frozen=True)

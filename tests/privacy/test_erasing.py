@@ -161,6 +161,15 @@ class TestTheRun:
         assert bytes(Tombstone.objects.get().digest) == case.subject
         assert neighbours.asked == ["ledger", "receipt", "files"]
 
+    def test_one_that_found_nobody_changes_no_decision_of_before(self, owner: Tenant, neighbours: Neighbours) -> None:
+        person = somebody(owner, "anneke-7")
+        first, second = erasure(person, policy="refuse"), erasure(person, policy="allow_new")
+        for case in (first, second):
+            assert carry_out(case).state == CaseState.COMPLETED
+        stones = Tombstone.objects.values_list("policy", "case_uuid")
+        assert set(stones) == {("refuse", first.pk)}
+        assert len(stones) == 2
+
     @pytest.mark.parametrize("state", ["received", "verified", "scoped", "on_hold", "completed", "refused", "failed"])
     def test_nothing_runs_that_was_not_approved(self, owner: Tenant, neighbours: Neighbours, state: str) -> None:
         held = {"held_from": "approved", "held_at": NOW, "hold_review_on": NOW.date()} if state == "on_hold" else {}

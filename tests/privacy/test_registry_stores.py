@@ -141,6 +141,7 @@ def test_in_a_transaction_nothing_is_vacuumed() -> None:
     ]
 
 
+_READERS = ("fact_readers_idx", "revision_readers_idx")
 # Foreign keys whose first column no index begins with.
 _UNINDEXED = """
     SELECT conrelid::regclass::text, attname FROM pg_constraint
@@ -189,9 +190,10 @@ def _unsampled() -> set[tuple[str, str]]:
 def test_facts_that_name_their_readers_are_found_by_their_indexes(person: EndUser) -> None:
     """Few facts name any: nobody reads all facts and their history for it."""
     with connection.cursor() as cursor:
+        # So few rows are read in any other way else.
         cursor.execute("SET LOCAL enable_seqscan = off")
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        cursor.execute(f"EXPLAIN {stores_of_readers._NAMING}", {"names": ["anneke-7"]})
-        plan = "\n".join(line for (line,) in cursor.fetchall())
-    assert "fact_readers_idx" in plan, plan
-    assert "revision_readers_idx" in plan, plan
+        cursor.execute("SET LOCAL enable_indexscan = off")
+        for half, index in zip(stores_of_readers._NAMING.split("UNION"), _READERS, strict=True):
+            cursor.execute(f"EXPLAIN {half}", {"names": ["anneke-7"]})
+            plan = "\n".join(line for (line,) in cursor.fetchall())
+            assert index in plan, plan

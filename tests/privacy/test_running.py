@@ -1,9 +1,11 @@
 """Cases are run by whoever comes first: the task, the look for abandoned ones, and what a dead task leaves behind."""
 
+import threading
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db.models import QuerySet
 from django.utils import timezone
 from django_q.brokers.orm import ORM
 from django_q.models import OrmQ, Task
@@ -95,6 +97,20 @@ class TestTheLease:
         with pytest.raises(LeaseLost):
             running.keep(export)
         running.keep(erasing)
+
+    def test_it_is_renewed_beside_a_long_step(self, person: EndUser, monkeypatch: Any) -> None:
+        work = running.claim(erasure(person).pk)
+        assert work
+        monkeypatch.setattr(case_leases, "RENEWED_EVERY", timedelta(milliseconds=1))
+        renewed, update = threading.Event(), QuerySet.update
+
+        def seen(rows: Any, **changes: Any) -> int:
+            renewed.set()
+            return update(rows, **changes)
+
+        monkeypatch.setattr(QuerySet, "update", seen)
+        with running.kept(work):
+            assert renewed.wait(30)
 
     def test_a_pass_puts_off_nobody_who_holds_it(self, person: EndUser) -> None:
         work = running.claim(erasure(person).pk)
