@@ -16,7 +16,7 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.db.models import F, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models.functions import Coalesce, Now
 
 from memories import audit
 from memories.audit import Actor
@@ -156,10 +156,14 @@ def _renew(work: Work, ended: threading.Event) -> None:
 
 def _begin(work: Work) -> None:
     case = work.case
-    begun = {"version": F("version") + 1, "started_at": Now()} if case.started_at is None else {}
-    state = CaseState.RUNNING if case.state == CaseState.APPROVED else case.state
+    # Who decides on a case that has not begun is told to look again.
+    begun = {"state": CaseState.RUNNING, "version": F("version") + 1} if case.state == CaseState.APPROVED else {}
     PrivacyCase.objects.filter(pk=case.pk).update(
-        state=state, attempts=F("attempts") + 1, lease_token=work.token, lease_until=Now() + LEASE, **begun
+        started_at=Coalesce("started_at", Now()),
+        attempts=F("attempts") + 1,
+        lease_token=work.token,
+        lease_until=Now() + LEASE,
+        **begun,
     )
 
 

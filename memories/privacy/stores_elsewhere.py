@@ -3,6 +3,7 @@
 Each is small, so it is read and decoded row by row. They go first: what they hold are ids of rows that go later.
 """
 
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,6 +18,7 @@ from django_q.signing import BadSignature, SignedPackage
 
 from memories.models import DecayPass, EndUser, PrivacyCase, Session
 from memories.pipeline import decay, lone_units, stores
+from memories.privacy.queue_remains import SOMEBODY
 from memories.privacy.stores import STEP, ids_behind, told
 from memories.privacy.traces import Traces
 
@@ -105,10 +107,12 @@ def _written(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Pointers:
-    """A column of ours in which work that is over left the id of a person or of their session; it is emptied."""
+    """A column of ours in which work that is over left the id of a person or of their session; `leaves` takes its
+    place."""
 
     model: str
     column: str
+    leaves: uuid.UUID | None = None
     fields: tuple[str, ...] = ()
 
     def rows_of(self, person: EndUser) -> QuerySet[Any]:
@@ -129,7 +133,7 @@ class Pointers:
     def erase(self, person: EndUser, limit: int = STEP) -> int:
         found = list(self.rows_of(person).values_list("pk", flat=True)[:limit])
         rows: QuerySet[Any] = apps.get_model(self.model)._default_manager.filter(pk__in=found)
-        return rows.update(**{self.column: None})
+        return rows.update(**{self.column: self.leaves})
 
     def verify(self, person: EndUser) -> int:
         return self.count(person)
@@ -175,7 +179,8 @@ ELSEWHERE = (
     Packed("sessions.Session", ("session_data",), _session),
     Packed("admin.LogEntry", ("object_id", "object_repr", "change_message"), _log_entry),
     Packed("axes.AccessAttempt", ("username", "path_info", "get_data", "post_data"), _attempt),
-    Pointers("memories.EndpointState", "last_session"),
+    # None would mean that several sessions failed.
+    Pointers("memories.EndpointState", "last_session", SOMEBODY),
     Pointers("memories.DecayPass", "reached"),
     Files("files", "exports"),
 )

@@ -13,7 +13,7 @@ from django_q.tasks import async_task
 
 from memories import tasks
 from memories.exceptions import LeaseLost
-from memories.models import AuditEvent, CaseState, EndUser, PrivacyCase
+from memories.models import AuditEvent, CaseState, EndpointState, EndUser, PrivacyCase
 from memories.pipeline import decay
 from memories.privacy import case_leases, queue_remains, registry, running
 from memories.schedules import Pulse
@@ -149,6 +149,14 @@ class TestTheLook:
             Task.objects.create(id=key, func=function, args=arguments, **given)
         assert queue_remains.sweep_remains() == 1
         assert sorted(Task.objects.values_list("pk", flat=True)) == ["a", "c", "d"]
+
+    @pytest.mark.parametrize("there", [True, False])
+    def test_the_last_failure_of_a_session_that_is_gone_is_somebodys(self, person: EndUser, there: bool) -> None:
+        for one in (factories.session(person).pk, person.pk):
+            EndpointState.objects.all().delete()
+            EndpointState.objects.create(last_session=one if there else person.tenant_id)
+            queue_remains.sweep_remains()
+            assert EndpointState.objects.get().last_session == (one if there else queue_remains.SOMEBODY)
 
     def test_planning_that_stands_at_the_person_begins_anew(self, person: EndUser) -> None:
         tenant = person.tenant_id
