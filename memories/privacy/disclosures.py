@@ -83,10 +83,17 @@ def _sources() -> list[str]:
 
 
 def _retention(rules: conf.Rules) -> list[str]:
+    kept = {
+        "keep_turns_days": _("Turns are deleted after %(days)s days."),
+        "keep_episodes_days": _("Episodes are deleted after %(days)s days."),
+        "keep_runs_days": _("Records of the model's runs are deleted after %(days)s days."),
+    }
+    days = {name: getattr(rules, name, 0) for name in kept}
     return [
+        *(kept[name] % {"days": days[name]} for name in kept if days[name]),
         _("Statements and episodes fade when nothing renews them: `forget_at` says when each is due, if it is."),
         _("What was forgotten stays in the trash for %(days)s days, and is deleted then.") % {"days": rules.trash_days},
-        _("Conversations and the profile are kept until the application deletes them or you ask for it."),
+        _("All else is kept until the application deletes it or you ask for it."),
         _("Copies of answers to the application are kept for a day; this export is deleted once it was downloaded."),
         _("The audit trail, which holds ids and verbs and nothing that you said, is kept on."),
     ]

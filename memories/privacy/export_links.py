@@ -13,12 +13,12 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import QuerySet
 
-from memories import audit
+from memories import audit, conf
 from memories.audit import Actor
 from memories.exceptions import Conflict, ExportGone, ExportNotReady, NotFound
 from memories.models import EXPORTING, ActorKind, CaseState, ExportState, PrivacyCase, PrivacyExport, Tenant
 
-LIFETIME = timedelta(days=7)
+LIFETIME_DAYS = 7
 # Each may be large: as many as leave the lock soon.
 SWEPT_AT_ONCE = 50
 TOKEN_BYTES = 32
@@ -31,6 +31,11 @@ class Download:
 
     content: bytes
     name: str
+
+
+def lifetime(tenant: Tenant) -> timedelta:
+    """How long an export waits to be taken: the tenant's own number, where there is one."""
+    return timedelta(days=getattr(conf.rules(tenant), "keep_exports_days", LIFETIME_DAYS))
 
 
 def link_for(export: PrivacyExport, actor: Actor, now: datetime) -> str:

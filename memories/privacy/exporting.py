@@ -21,8 +21,8 @@ from memories.privacy.archive import Counts, write
 from memories.privacy.computed import subject_of
 from memories.privacy.export_lease import Lease, Work, running
 from memories.privacy.export_links import (
-    LIFETIME,
     Download,
+    lifetime,
     link_for,
     look,
     sweep_exports,
@@ -90,7 +90,7 @@ def _keep(work: Work, person: EndUser, content: bytes, counts: Counts, *, now: d
             content=content,
             size=len(content),
             made_at=now,
-            expires_at=now + LIFETIME,
+            expires_at=now + lifetime(person.tenant),
             created_at=now,
         )
         work.counts.update(counts)

@@ -2,10 +2,12 @@
 
 import io
 import json
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
 from uuid import uuid4
 
@@ -14,10 +16,12 @@ from django.db.models import F
 from jsonschema import Draft202012Validator, FormatChecker  # type: ignore[import-untyped]
 from pytest_django import Settings
 
+from memories import conf
 from memories.exceptions import LeaseLost
 from memories.models import CaseState, CaseType, EndUser, Fact, PrivacyCase, PrivacyExport
-from memories.privacy import archive, export_lease, export_schema, exporting
+from memories.privacy import archive, export_lease, export_links, export_schema, exporting
 from memories.privacy.computed import subject_of
+from memories.privacy.disclosures import about
 from memories.privacy.headings import Heading
 from tests import factories
 from tests.database import elsewhere
@@ -127,6 +131,19 @@ def test_no_secret_of_the_hub_is_in_it(settings: Settings) -> None:
     assert [(one["kind"], one["name"]) for one in recipients[2:]] == [
         ("model", "models.example"), ("embeddings", "models.example"), ("reranker", "rank.example"),
     ]  # fmt: skip
+
+
+def test_how_long_the_tenant_keeps_things_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    person = factories.end_user()
+    plain = about(subject_of(person, ACCESS))
+    own = SimpleNamespace(trash_days=9, keep_turns_days=90, keep_runs_days=0, keep_exports_days=3)
+    monkeypatch.setattr(conf, "rules", lambda tenant: own)
+    told = about(subject_of(person, ACCESS))
+    new = {one for chapter in told["chapters"] for one in chapter["says"]} - {
+        one for chapter in plain["chapters"] for one in chapter["says"]
+    }
+    assert {re.sub(r"\D+", " ", one).strip() for one in new} == {"90", "9"}
+    assert export_links.lifetime(person.tenant) == timedelta(days=3)
 
 
 def test_the_case_ends_with_it() -> None:
