@@ -81,6 +81,11 @@ def test_the_numbers_of_the_rules() -> None:
         "crowded_facts": 8,
         "merged_most": 8,
         "upkeep_people": 200,
+        "keep_turns_days": 0,
+        "keep_episodes_days": 0,
+        "keep_runs_days": 0,
+        "keep_audit_days": 0,
+        "keep_exports_days": 7,
     }
 
 
