@@ -1,9 +1,12 @@
 """What other people said or have that names a person: counted for the preview and the receipt, never deleted."""
 
 import re
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 
-from django.db.models import Q, QuerySet, TextField
+from django.db.models import Count, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from memories.models import EndUser, Episode, Fact, FactRevision, ProfileRevision, ProfileSection, Turn, WorkingMemory
@@ -24,30 +27,33 @@ SHORTEST = 4
 
 
 def mentions_of(person: EndUser) -> dict[str, int]:
-    """Place (`memories.Turn.content`) → rows of the tenant's other people in which an id of this person is a word."""
+    """Place (`memories.Turn.content`) → rows of the tenant's other people in which an id of this person is a word.
+
+    Reads what the tenant's people said, each table once.
+    """
     people = EndUser.objects.behind(person)
     names = [name for name in people.values_list("external_id", flat=True) if len(name) >= SHORTEST]
-    found = {
-        f"{model._meta.label}.{field}": _naming(
-            model._default_manager.filter(**{f"{owner}__tenant" if owner != "pk" else "tenant": person.tenant_id})
-            .exclude(**{f"{owner}__in": people}),
-            field,
-            names,
-        ).count()
-        for model, (owner, fields) in SAID.items()
-        for field in fields
-    }  # fmt: skip
-    return {place: count for place, count in found.items() if count}
+    found: dict[str, int] = {}
+    for model, (owner, fields) in SAID.items() if names else ():
+        tenant = "tenant" if owner == "pk" else f"{owner}__tenant"
+        others = model._default_manager.filter(**{tenant: person.tenant_id}).exclude(**{f"{owner}__in": people})
+        counts = _naming(others, fields, names)
+        found |= {f"{model._meta.label}.{field}": count for field, count in counts.items() if count}
+    return found
 
 
-def _naming(rows: QuerySet[Any], field: str, names: list[str]) -> QuerySet[Any]:
-    """Those whose field has one of the names between two signs that are no letters or digits."""
-    words = Q(pk__in=[])
-    for name in names:
-        # Looking for the text first spares most rows the regular expression.
-        words |= Q(words__contains=name, words__regex=_word(name))
-    named: QuerySet[Any] = rows.annotate(words=Cast(field, TextField())).filter(words)
-    return named
+def _naming(rows: QuerySet[Any], fields: Sequence[str], names: Sequence[str]) -> dict[str, int]:
+    """Field → how many rows have one of the names there, between two signs that are no letters or digits."""
+    texts = {f"text_of_{field}": Cast(field, TextField()) for field in fields}
+    counted = {field: Count("pk", filter=_any(f"text_of_{field}", names)) for field in fields}
+    counts: dict[str, int] = rows.annotate(**texts).aggregate(**{f"count_{name}": one for name, one in counted.items()})
+    return {name.removeprefix("count_"): count for name, count in counts.items()}
+
+
+def _any(text: str, names: Sequence[str]) -> Q:
+    """Looking for the name first spares most rows the regular expression."""
+    words = [Q(**{f"{text}__contains": name, f"{text}__regex": _word(name)}) for name in names]
+    return reduce(or_, words)
 
 
 def _word(name: str) -> str:

@@ -80,11 +80,12 @@ class Round:
     def erase(self) -> PrivacyCase:
         given: dict[str, Any] = {"actor": COMMAND, "now": timezone.now()}
         case = cases.open_case(tenant=self.tenant, user_id=self.user_id, type="erasure", **given)
-        for verb, more in (
+        steps: list[tuple[Callable[..., PrivacyCase], dict[str, Any]]] = [
             (cases.verify_identity, {"how": "shell"}),
             (cases.scope_case, {"policy": "refuse"}),
             (cases.approve_case, {"typed_id": ""}),
-        ):
+        ]
+        for verb, more in steps:
             time.sleep(self.chance("erasure").uniform(0, LONGEST_PAUSE))
             verb(case_id=case.pk, expected_version=None, **more, **given)
         return running.carry_out(case_id=case.pk, now=timezone.now())

@@ -281,7 +281,10 @@ class Canary:
     def cases(self) -> None:
         """An access case whose export is made."""
         given: dict[str, Any] = {"actor": COMMAND, "now": timezone.now()}
-        texts = {"channel": self.mark("PrivacyCase.channel"), "reference": self.reference("PrivacyCase.reference")}
+        texts: dict[str, Any] = {
+            "channel": self.mark("PrivacyCase.channel"),
+            "reference": self.reference("PrivacyCase.reference"),
+        }
         case = cases.open_case(tenant=self.tenant, user_id=self.user_id, type="access", **texts, **given)
         cases.verify_identity(case_id=case.pk, expected_version=None, how="call_back", **given)
         cases.run_case(case_id=case.pk, expected_version=None, **given)

@@ -151,7 +151,7 @@ def test_nothing_is_left_though_all_is_at_work(canary: Canary, home: Path) -> No
     assert canary.admin.get(form).status_code == 200
     with held_extraction(canary) as (answer, extraction):
         case = open_case(canary, "refuse")
-        body = {"user_id": canary.user_id, "session_id": "second", "messages": [canary.message("user")]}
+        body: dict[str, Any] = {"user_id": canary.user_id, "session_id": "second", "messages": [canary.message("user")]}
         assert canary.client.post("/turns", body).status_code == 423
         canary.unkept |= {mark: what for mark, what in canary.marks.items() if mark == body["messages"][0]["content"]}
         assert set(canary.marks) - set(canary.unkept) == set(marks_in(canary.marks, home))
