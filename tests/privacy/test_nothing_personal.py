@@ -69,8 +69,9 @@ def logged(level: int = logging.INFO) -> Iterator[io.StringIO]:
     """What the hub would write to its log: its own handlers, formatter and levels."""
     written = io.StringIO()
     handler = logging.StreamHandler(written)
-    lines = logging.config.DictConfigurator(hub_settings.LOGGING)  # type: ignore[no-untyped-call]
-    handler.setFormatter(lines.configure_formatter(hub_settings.LOGGING["formatters"]["line"]))
+    configured: Any = hub_settings.LOGGING
+    formatter = configured["formatters"]["line"]
+    handler.setFormatter(logging.config.DictConfigurator(configured).configure_formatter(formatter))
     loggers = [logging.getLogger(), logging.getLogger("django-q")]
     before = [(one, one.level) for one in loggers]
     logging.getLogger().setLevel(level)
