@@ -5,12 +5,13 @@ CREATE FUNCTION memories_audit_refuses() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'The audit trail is append-only: % is refused', TG_OP;
 END $$;
--- What retention prunes may go, once the link that says so is in the chain: it covers sealed events alone.
+-- What retention prunes may go, once the link that says so is in the chain: it covers sealed events alone. Nothing is
+-- pruned of what has no tenant.
 CREATE OR REPLACE FUNCTION memories_audit_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'DELETE' AND current_setting('memoryhub.audit_pruning', true) = 'on' AND EXISTS (
         SELECT 1 FROM memories_auditseal s
-        WHERE s.kind = 'pruning' AND s.last_id >= OLD.id AND s.tenant_uuid IS NOT DISTINCT FROM OLD.tenant_uuid
+        WHERE s.tenant_uuid = OLD.tenant_uuid AND s.kind = 'pruning' AND s.last_id >= OLD.id
     ) THEN
         RETURN OLD;
     END IF;
@@ -64,7 +65,7 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'audit seals',
                 'ordering': ['id'],
                 'default_permissions': (),
-                'indexes': [models.Index(condition=models.Q(('kind', 'seal')), fields=['-last_id'], name='audit_sealed_idx'), models.Index(condition=models.Q(('kind', 'pruning')), fields=['tenant_uuid', '-last_id'], name='audit_pruned_idx')],
+                'indexes': [models.Index(fields=['-last_id'], name='audit_sealed_idx'), models.Index(fields=['tenant_uuid', 'kind', '-last_id'], name='audit_pruned_idx')],
                 'constraints': [models.UniqueConstraint(fields=('tenant_uuid', 'number'), name='audit_seal_once'), models.UniqueConstraint(condition=models.Q(('tenant_uuid__isnull', True)), fields=('number',), name='audit_seal_once_of_none')],
             },
         ),

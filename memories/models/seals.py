@@ -44,9 +44,9 @@ class AuditSeal(models.Model):
         ]
         indexes = [
             # Serves finding how far the trail is sealed.
-            models.Index(fields=["-last_id"], name="audit_sealed_idx", condition=Q(kind="seal")),
-            # Serves the trigger that guards the trail: what may go.
-            models.Index(fields=["tenant_uuid", "-last_id"], name="audit_pruned_idx", condition=Q(kind="pruning")),
+            models.Index(fields=["-last_id"], name="audit_sealed_idx"),
+            # Serves the trigger that guards the trail: what may go; and what of a tenant may be pruned.
+            models.Index(fields=["tenant_uuid", "kind", "-last_id"], name="audit_pruned_idx"),
         ]
 
     def __str__(self) -> str:
