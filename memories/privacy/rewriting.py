@@ -80,15 +80,23 @@ class Rewritten:
     left: dict[str, str]
 
 
-def horizon(case: PrivacyCase) -> dict[str, str]:
-    """Until when the erased texts of a completed case are in the files of its tables: `window`, the hours in UTC, and
-    `rewritten`, since when the last of them is written anew; "" for none."""
+@dataclass(frozen=True)
+class Horizon:
+    """How long deleted rows are on the disk: the hours in UTC in which tables are rewritten, "" for never; and when the
+    last table of a case was, None before."""
+
+    window: str
+    rewritten_at: datetime | None
+
+
+def horizon(case: PrivacyCase) -> Horizon:
+    """How long what a completed case erased is in the files of its tables."""
     tables = _tables_of(case.counts)
     moments = TableRewrite.objects.filter(table__in=tables).order_by("rewritten_at")
     found = list(moments.values_list("rewritten_at", flat=True))
     ended = max((moment for moment in (case.started_at, case.completed_at) if moment), default=None)
     is_over = ended and len(found) == len(tables) and found[0] > ended
-    return {"window": settings.MEMORYHUB_REWRITE_WINDOW, "rewritten": found[-1].isoformat() if is_over else ""}
+    return Horizon(settings.MEMORYHUB_REWRITE_WINDOW, found[-1] if is_over else None)
 
 
 def is_due(*, now: datetime) -> bool:

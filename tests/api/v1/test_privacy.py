@@ -5,9 +5,9 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from pytest_django import DjangoAssertNumQueries
+from pytest_django import DjangoAssertNumQueries, Settings
 
-from memories.models import AuditEvent, EndUser, IdempotencyRecord, PrivacyCase, PrivacyExport
+from memories.models import AuditEvent, EndUser, IdempotencyRecord, PrivacyCase, PrivacyExport, TableRewrite
 from memories.privacy import cases, stages
 from tests import factories
 from tests.api.conftest import Hub
@@ -15,7 +15,7 @@ from tests.factories import COMMAND, NOW
 
 FIELDS = {
     *("id", "user_id", "type", "state", "channel", "reference", "received_at", "due_at", "extended", "verified_at"),
-    *("approved_at", "completed_at", "restricted", "counts", "receipt", "export"),
+    *("approved_at", "completed_at", "restricted", "counts", "receipt", "export", "on_disk"),
 }
 
 
@@ -131,6 +131,19 @@ def test_after_an_erasure_it_names_nobody_and_has_its_receipt(hub: Hub, person: 
     told = get(hub, case.pk).json()
     assert (told["user_id"], told["restricted"], told["counts"]) == (None, False, {"memories.Turn": 3})
     assert told["receipt"] == {"case": "…", "signature": "s"}
+
+
+def test_how_long_deleted_rows_are_on_the_disk(hub: Hub, person: EndUser, settings: Settings) -> None:
+    case = factories.privacy_case(person, state="completed", counts={"memories.Turn": 3}, completed_at=NOW)
+    assert get(hub, case.pk).json()["on_disk"] == {"window": None, "rewritten_at": None}
+    settings.MEMORYHUB_REWRITE_WINDOW = "02:00-04:30"
+    for table in ("memories_turn", "memories_fact", "memories_enduser", "memories_privacycase"):
+        assert get(hub, case.pk).json()["on_disk"] == {"window": "02:00-04:30", "rewritten_at": None}
+        TableRewrite.objects.create(table=table, rewritten_at=NOW + timedelta(hours=1))
+    assert get(hub, case.pk).json()["on_disk"]["rewritten_at"] == "2026-11-03T10:12:00Z"
+    for over in ({"type": "access"}, {"state": "running"}):
+        PrivacyCase.objects.update(approved_at=NOW, approved_kind="command", **over)
+        assert get(hub, case.pk).json()["on_disk"] is None
 
 
 def test_names_whom_the_id_leads_to(hub: Hub, person: EndUser) -> None:

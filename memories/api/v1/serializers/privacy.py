@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from memories.api.v1.serializers.fields import Identifier, OneOf, OrNull, Strict, Text
 from memories.models import CaseState, CaseType, EndUser, ExportState, PrivacyCase
+from memories.privacy import rewriting
 from memories.privacy.opening import LONGEST_CHANNEL, LONGEST_REFERENCE
 
 
@@ -21,6 +22,11 @@ class CaseExportSerializer(serializers.Serializer[Any]):
     state = serializers.ChoiceField(ExportState.values)
     expires_at = serializers.DateTimeField(allow_null=True)
     size = serializers.IntegerField(help_text="Bytes.")
+
+
+class OnDiskSerializer(serializers.Serializer[Any]):
+    window = OrNull(help_text="Hours in UTC in which tables are rewritten, like 02:00-04:30; null: they are not.")
+    rewritten_at = serializers.DateTimeField(allow_null=True, help_text="When the last of them was; null before.")
 
 
 class PrivacyCaseSerializer(serializers.Serializer[PrivacyCase]):
@@ -40,6 +46,9 @@ class PrivacyCaseSerializer(serializers.Serializer[PrivacyCase]):
     counts = serializers.DictField(child=serializers.IntegerField(), help_text="Store → rows erased or exported.")
     receipt = serializers.SerializerMethodField(help_text="Null until it is completed.")
     export = serializers.SerializerMethodField()
+    on_disk = serializers.SerializerMethodField(
+        help_text="Of a completed erasure: how long deleted rows are in the files of the tables."
+    )
 
     def get_user_id(self, case: PrivacyCase) -> str | None:
         person = _person(case)
@@ -60,6 +69,12 @@ class PrivacyCaseSerializer(serializers.Serializer[PrivacyCase]):
     def get_export(self, case: PrivacyCase) -> Any:
         newest = next(iter(case.exports.all()), None)
         return CaseExportSerializer(newest).data if newest else None
+
+    @extend_schema_field(OnDiskSerializer(allow_null=True))
+    def get_on_disk(self, case: PrivacyCase) -> Any:
+        if case.type != CaseType.ERASURE or case.state != CaseState.COMPLETED:
+            return None
+        return OnDiskSerializer(rewriting.horizon(case)).data
 
 
 def _person(case: PrivacyCase) -> EndUser | None:
