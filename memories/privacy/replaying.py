@@ -42,7 +42,7 @@ class Found:
 
 @dataclass
 class Replayed:
-    """What came of it, in counts; `failed` and `unclear` are ids of cases and of people to be looked at.
+    """What came of it, in counts; `failed` and `unclear` are our ids of people to be looked at.
 
     Unclear: the erased id leads to somebody whom the ledger does not mean: they were parted before the erasure.
     """
@@ -78,11 +78,10 @@ def replay(*, entries: Iterable[Entry], actor: Actor, now: datetime) -> Replayed
     found, unclear = find(entries)
     result = Replayed(len(entries), unclear=unclear)
     for one in found:
-        case = _case_of(one, actor, now)
-        if _is_erased(case, one.entry, actor, now):
+        if _is_erased(one, actor, now):
             result.erased += 1
         else:
-            result.failed.append(case.pk)
+            result.failed.append(one.person.pk)
     result.tombstones = bury(entries)
     return result
 
@@ -147,9 +146,9 @@ def _meant(entries: Iterable[Entry]) -> Iterator[tuple[uuid.UUID, Entry]]:
 
 
 def _case_of(found: Found, actor: Actor, now: datetime) -> PrivacyCase:
-    """The case that erased them, as the backup has it, if it is open there; else another one."""
-    same = PrivacyCase.objects.open().filter(pk=found.entry.case, type=CaseType.ERASURE).first()
-    return same or cases.open_case(
+    """The case that erased them, as the backup has it, if it is open there and about them; else another one."""
+    known = cases.cases_of(found.person).open()
+    return known.filter(pk=found.entry.case, type=CaseType.ERASURE).first() or cases.open_case(
         tenant=found.person.tenant,
         user_id=found.person.external_id,
         type=CaseType.ERASURE,
@@ -160,13 +159,14 @@ def _case_of(found: Found, actor: Actor, now: datetime) -> PrivacyCase:
     )
 
 
-def _is_erased(case: PrivacyCase, entry: Entry, actor: Actor, now: datetime) -> bool:
-    """Erase whom the case is about; a failure leaves the others their turn."""
+def _is_erased(found: Found, actor: Actor, now: datetime) -> bool:
+    """Erase them; a failure leaves the others their turn."""
     try:
+        case, policy = _case_of(found, actor, now), found.entry.policy
         # What held it up then was over when they were erased.
-        done = break_glass.erase(case_id=case.pk, policy=entry.policy, actor=actor, now=now, releases=True)
+        done = break_glass.erase(case_id=case.pk, policy=policy, actor=actor, now=now, releases=True)
     except (MemoryHubError, DatabaseError, OSError) as error:
-        logger.warning("Case %s could not be carried out: %s", case.pk, type(error).__name__)
+        logger.warning("End user %s is not erased again: %s", found.person.pk, type(error).__name__)
         return False
     return done.state == CaseState.COMPLETED
 

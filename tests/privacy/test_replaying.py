@@ -150,7 +150,7 @@ class TestOnceMore:
 
         def carry_out(**given: Any) -> PrivacyCase:
             if not stuck:
-                stuck.append(given["case_id"])
+                stuck.append(PrivacyCase.objects.get(pk=given["case_id"]).end_user_id)
                 raise ledger.LedgerUnwritable
             return real(**given)
 
@@ -188,6 +188,14 @@ class TestTheCaseOfTheBackup:
         assert PrivacyCase.objects.get().pk == case.pk
         assert PrivacyCase.objects.get().state == CaseState.COMPLETED
         assert there() == set()
+
+    def test_it_is_about_one_of_two_who_were_merged_later(self, tenant: Tenant) -> None:
+        factories.end_user(tenant, external_id="ann")
+        case = factories.privacy_case(factories.end_user(tenant, external_id="anna"), state="approved")
+        factories.end_user(tenant, external_id="an")
+        assert replay(entry(tenant, "an", "ann", "anna", case=case.pk)).erased == 3
+        assert there() == set()
+        assert PrivacyCase.objects.filter(state=CaseState.COMPLETED).count() == 3
 
     def test_what_held_it_up_then_is_over(self, tenant: Tenant) -> None:
         person = factories.end_user(tenant, external_id="anna")

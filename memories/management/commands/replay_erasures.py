@@ -53,7 +53,7 @@ class Command(BaseCommand):
     def _conclude(self, found: ledger.Ledger, done: replaying.Replayed) -> None:
         """Say what is left to be looked at. Errors: CommandError when something is."""
         said = [f"Line {number} {DAMAGE[code]}." for number, code in found.damage]
-        said += [f"Case {case} could not be carried out: see its page, then run this again." for case in done.failed]
+        said += [f"End user {row} could not be erased again: see their case, and run it again." for row in done.failed]
         said += [
             f"The erased id {row} leads to somebody else in this backup: part the two people, then run this again."
             for row in done.unclear
