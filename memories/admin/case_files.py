@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from memories.admin import fresh
 from memories.admin.page import RecordPage, actor_of, url_of
 from memories.exceptions import MemoryHubError
-from memories.models import ExportState, PrivacyCase, PrivacyExport
+from memories.models import CaseType, ExportState, PrivacyCase, PrivacyExport
 from memories.privacy import exporting, receipt_page, receipts
 
 
@@ -102,7 +102,7 @@ class FileViews(RecordPage):
 
     def _with_receipt(self, request: HttpRequest, object_id: uuid.UUID) -> PrivacyCase:
         case: PrivacyCase = self.find(request, str(object_id), may_change=False)
-        if not case.receipt:
+        if not case.receipt or case.type != CaseType.ERASURE:
             raise Http404
         return case
 

@@ -1,5 +1,6 @@
 """What the page of a privacy case shows: its steps and who took them, what is kept, the files, the trail."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -97,9 +98,11 @@ def rows_of(case: PrivacyCase) -> list[Row]:
 
 
 def mentions_of(case: PrivacyCase) -> Mapping[str, int]:
-    """Store → rows of other people that name the person, as they were counted."""
-    found = case.preview.get(MENTIONS) or {}
-    return found if isinstance(found, dict) else {}
+    """Store → rows of other people that name the person, as they were counted by place (memories.Turn.content)."""
+    found: Counter[str] = Counter()
+    for place, count in (case.preview.get(MENTIONS) or {}).items():
+        found[_store_of(place)] += count
+    return found
 
 
 def why_not_approve(case: PrivacyCase, operator: Operator) -> str:
@@ -119,4 +122,9 @@ def _who(names: Mapping[str, str], signed: Signed | None) -> str:
 
 def _places(found: Mapping[str, int]) -> list[tuple[str, str, int]]:
     """Each place with the name of its store; a place is like memories.Turn.content."""
-    return [(place, store_name(".".join(place.split(".")[:2])), count) for place, count in sorted(found.items())]
+    return [(place, store_name(_store_of(place)), count) for place, count in sorted(found.items())]
+
+
+def _store_of(place: str) -> str:
+    """memories.Turn.content → memories.Turn, files:exports → files."""
+    return ".".join(place.partition(":")[0].split(".")[:2])

@@ -228,7 +228,9 @@ def test_what_failed_tells_the_places_and_is_run_again(officer: Client) -> None:
 
 
 def test_other_people_who_are_named_are_flagged(officer: Client) -> None:
-    case = case_of(factories.end_user(), "scoped", preview={"memories.Turn": 3, "mentions": {"memories.Fact": 2}})
+    case = case_of(
+        factories.end_user(), "scoped", preview={"memories.Turn": 3, "mentions": {"memories.Fact.content": 2}}
+    )
     assert "Memories of other people name this person" in text_of(officer.get(page_of(case)))
     PrivacyCase.objects.update(preview={"memories.Turn": 3})
     assert "Memories of other people name this person" not in text_of(officer.get(page_of(case)))
@@ -276,3 +278,16 @@ def test_it_keeps_to_a_budget(officer: Client) -> None:
     for _ in range(3):
         factories.privacy_export(case)
     assert queries_of(officer, page_of(case)) <= PAGE_BUDGET
+
+
+def test_the_count_is_of_all_stores_and_of_others_who_name_the_person(officer: Client) -> None:
+    person = factories.end_user(external_id="user-8812")
+    factories.session(person, [("user", "Hello")])
+    other = factories.end_user(person.tenant)
+    factories.session(other, [("user", "I am a friend of user-8812")])
+    case = case_of(person, "verified")
+    officer.post(page_of(case, "scope"), {"policy": "flag", "version": case.version})
+    page = officer.get(page_of(case))
+    rows = {row.name: (row.count, row.mentions) for row in page.context["rows"]}
+    assert rows["Turns"] == (1, 1)
+    assert "Memories of other people name this person" in text_of(page)
