@@ -11,6 +11,7 @@ from memories import curation
 from memories.audit import Actor
 from memories.models import AuditEvent, EndUser, Fact, Operator, Session, Turn
 from tests import factories
+from tests.admin.cases import case_of
 from tests.admin.conftest import signed_in
 from tests.hostile import ALL, STRINGS, pieces
 
@@ -42,7 +43,11 @@ def made(operator: Operator) -> dict[str, Any]:
     done = curation.roll_back(selector=selector, actor=factories.COMMAND, now=factories.NOW, reason=ALL)
     key, _ = factories.api_key(tenant, name=names[7])
     held = factories.decay_pass(tenant, state="held", counts={"held": 9, "memories": 10})
-    others = {"group": group, "auditevent": AuditEvent.objects.latest("id"), "operator": operator}
+    case = case_of(
+        person, "scoped", reference=names[0], channel=names[1][:40], told=ALL, extension_reason=ALL,
+        extended_at=factories.NOW, extension_notice_on=factories.NOW.date(),
+    )  # fmt: skip
+    others = {"privacycase": case, "group": group, "auditevent": AuditEvent.objects.latest("id"), "operator": operator}
     of_hub = {"tenant": tenant, "apikey": key, "decaypass": held, "change_set": done.change_set, **others}
     return {**records, "session": session, "enduser": person, "section": "work_context", **of_hub}
 
