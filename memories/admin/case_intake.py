@@ -21,7 +21,7 @@ from memories.admin.fields import DayInput, LineField
 from memories.admin.page import RecordPage, actor_of, said_of, url_of
 from memories.admin.reach import tenants_of, within
 from memories.exceptions import InvalidInput, MemoryHubError, NotFound
-from memories.models import Asker, CaseType, EndUser, PrivacyCase, Tenant
+from memories.models import Asker, CaseType, EndUser, Tenant
 from memories.privacy import cases
 
 
@@ -130,7 +130,7 @@ class IntakeViews(RecordPage):
             "opts": self.opts,
             "form": form,
             "person": person,
-            "open_cases": PrivacyCase.objects.open().filter(end_user=person) if person else [],
+            "open_cases": cases.cases_of(person).open() if person else [],
             "types": [(one.label, TYPES_SAY[one.value]) for one in CaseType],
         }
         return TemplateResponse(request, "memories/case_add.html", context, status=status)

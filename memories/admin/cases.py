@@ -37,6 +37,11 @@ class CasePage(BoardViews, IntakeViews, FileViews):
         "what, and the receipt."
     )
 
+    def get_list_display(self, request: HttpRequest) -> list[str]:
+        """Without the person for those who may see no people."""
+        may = request.user.has_perm("memories.view_enduser")
+        return [name for name in self.list_display if may or name != "person"]
+
     @column(_("Type"), ordering="type")
     def kind(self, case: PrivacyCase) -> str:
         return case.get_type_display()

@@ -128,9 +128,11 @@ def test_names_of_people_are_harmless_and_hidden_from_who_may_not_see_them(
     person = factories.end_user(external_id="secret-id", display_name=HOSTILE)
     case_of(person)
     assert shows_harmless(admin.get(board_address()))
-    page = text_of(staff_who_may("view_privacycase").get(board_address()))
-    assert "secret-id" not in page
-    assert "alert" not in page
+    reader = staff_who_may("view_privacycase")
+    for address in (board_address(), list_of(PrivacyCase)):
+        page = text_of(reader.get(address))
+        assert "secret-id" not in page
+        assert "alert" not in page
 
 
 def test_the_file_of_the_list_tells_nothing_personal(admin: Client) -> None:
@@ -161,3 +163,15 @@ def test_the_menu_counts_what_is_open_and_warns_of_what_is_overdue(
     items = [item for group in sidebar.navigation(request) for item in group["items"]]
     (entry,) = [item for item in items if item["link"] == board_address()]
     assert (entry["badge"], entry["badge_variant"]) == ("1", colour)
+
+
+def test_the_dashboard_counts_them_by_days_left(admin: Client, staff_who_may: Callable[..., Client]) -> None:
+    person = factories.end_user()
+    for days in (-1, 1, 5, 20, 21):
+        case_of(person, days=days)
+    case_of(person, "completed", days=1)
+    answer = admin.get(reverse("admin:index"))
+    counts = {name: answer.context["cases"][name] for name in ("open", "overdue", "urgent", "soon", "later")}
+    assert counts == {"open": 5, "overdue": 1, "urgent": 1, "soon": 1, "later": 2}
+    assert "Privacy cases by days left" in text_of(answer)
+    assert "Privacy cases" not in text_of(staff_who_may("view_fact").get(reverse("admin:index")))
