@@ -90,7 +90,7 @@ def _ours() -> Iterator[tuple[Message, str]]:
     for path in sorted([*ROOT.glob("memories/**/*.py"), *ROOT.glob("memoryhub/*.py")]):
         if "migrations" not in path.parts:
             yield from _placed(in_python(path.read_text(encoding="utf-8")), path)
-    for path in sorted(ROOT.glob("templates/**/*.html")):
+    for path in sorted([*ROOT.glob("templates/**/*.html"), *ROOT.glob("templates/**/*.txt")]):
         yield from _placed(in_template(path.read_text(encoding="utf-8")), path)
 
 
