@@ -12,6 +12,7 @@ from typing import IO, Any
 from uuid import uuid4
 
 import pytest
+from django.db import transaction
 from django.db.models import F
 from jsonschema import Draft202012Validator, FormatChecker  # type: ignore[import-untyped]
 from pytest_django import Settings
@@ -24,7 +25,7 @@ from memories.privacy.computed import subject_of
 from memories.privacy.disclosures import about
 from memories.privacy.headings import Heading
 from tests import factories
-from tests.database import elsewhere
+from tests.database import PATIENCE, blocked, elsewhere, held
 from tests.hostile import STRINGS
 from tests.privacy import exports, lease
 
@@ -239,6 +240,19 @@ def test_whoever_lost_the_lease_throws_it_away(meanwhile: Callable[[Act], list[s
         exporting.make(work)
     assert rows.get().state == CaseState.RUNNING
     assert not PrivacyExport.objects.exists()
+
+
+def test_an_erasure_begins_before_the_person_is_checked_or_after_the_export_is_there() -> None:
+    person = exports.somebody()
+
+    def begin() -> int:
+        return EndUser.objects.filter(pk=person.pk).update(generation=F("generation") + 1)
+
+    with held(lambda: exporting._is_still(person)) as still:
+        assert still
+        erasure = blocked(begin)
+    assert erasure.result(PATIENCE) == 1
+    assert not elsewhere(transaction.atomic(lambda: exporting._is_still(person)))
 
 
 class Killed(BaseException):
