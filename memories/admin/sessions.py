@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from django.contrib.admin import SimpleListFilter
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.db.models.functions import Left, Length
 from django.http import HttpRequest
@@ -105,7 +105,7 @@ class SessionPage(DeletablePage):
             "window": Window.of(record, record.working_memory),
             "window_state": working_memory.status_of(record.working_memory, now=timezone.now()),
             "rules": conf.rules(record.tenant),
-            "page": Paginator(_turns(record), TURNS_SHOWN).get_page(request.GET.get("page")),
+            "page": _page(record, request.GET.get("page")),
             "clip": TURN_CLIP,
             "may_delete": self.may_delete(request),
         }
@@ -114,6 +114,26 @@ class SessionPage(DeletablePage):
         if request.user.has_perm("memories.view_episode"):
             shown["episodes"] = Episode.objects.filter(session=record).order_by("-first_number")[:EPISODES_SHOWN]
         return shown
+
+
+class _ByNumber:
+    """A session's turns as a paginator takes them: each at the place of its number, also when those before are gone."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def __len__(self) -> int:
+        return self.session.turn_count
+
+    def __getitem__(self, span: slice) -> QuerySet[Turn]:
+        return _turns(self.session).filter(number__gt=span.start, number__lte=span.stop)
+
+
+def _page(session: Session, asked: str | None) -> Page[Turn]:
+    """The page that was asked for; without one that of the first turn that is kept."""
+    pages: Any = Paginator(_ByNumber(session), TURNS_SHOWN)  # type: ignore[arg-type]  # all that it calls is there
+    found: Page[Turn] = pages.get_page(asked or session.deleted_number // TURNS_SHOWN + 1)
+    return found
 
 
 def _turns(session: Session) -> QuerySet[Turn]:

@@ -165,3 +165,16 @@ def test_a_parked_working_memory_is_found_told_and_retried(admin: Client, sessio
     # Somebody else was faster.
     again = admin.post(f"{page_of(session).removesuffix('change/')}retry/")
     assert again.status_code == 409
+
+
+def test_turns_keep_their_places_when_retention_deleted_those_before(admin: Client) -> None:
+    session = factories.session(factories.end_user(), [("user", f"Says {number}") for number in range(1, 121)])
+    before = text_of(admin.get(page_of(session), {"page": 3}))
+    Turn.objects.filter(session=session, number__lte=60).delete()
+    Session.objects.filter(pk=session.pk).update(deleted_number=60)
+    pages = {asked: admin.get(page_of(session), {"page": asked} if asked else {}) for asked in ("", "1", "3")}
+    numbers = {asked: [turn.number for turn in page.context["page"]] for asked, page in pages.items()}
+    assert numbers[""] == list(range(61, 101))
+    assert (numbers["1"], numbers["3"]) == ([], list(range(101, 121)))
+    assert "Says 110" in before
+    assert "Turns up to number 60 were deleted" in text_of(pages[""])
