@@ -32,7 +32,8 @@ from memories.pipeline import (
     rearming,
     working_memory,
 )
-from memories.privacy import exporting, queue_remains, retention, running
+from memories.privacy import exporting, retention, running
+from memories.privacy.stores import queue_remains
 
 SWEEP_SECONDS = 0.5
 # While more is due than was woken, the next sweep comes sooner.

@@ -18,7 +18,8 @@ from memories.pipeline import (
     endpoint,
     upkeep,
 )
-from memories.privacy import retention, rewriting, running, sealing
+from memories.privacy import retention, rewriting, running
+from memories.privacy.trail import sealing
 
 # One worker's share of a long pass: other work comes in between, and nobody takes the cluster for a wedged one.
 SLICE_SECONDS = 4.0

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from memories.admin.reach import tenants_of
 from memories.models import AuditSeal, Operator, Tenant
-from memories.privacy import chain_check
+from memories.privacy.trail import chain_check
 
 MAY = "memories.view_auditevent"
 # What a page recomputes; the whole chain is for the command.

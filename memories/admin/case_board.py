@@ -23,7 +23,7 @@ from memories.admin.case_wording import TYPE_ICONS, DaysLeft, days_left
 from memories.admin.page import RecordPage
 from memories.admin.reach import tenants_of
 from memories.models import CLOSED, CaseState, CaseType, PrivacyCase, PrivacyCaseQuerySet
-from memories.privacy.stages import URGENT_DAYS
+from memories.privacy.casework.stages import URGENT_DAYS
 
 # Of a column as many are shown; the list has them all.
 MOST = 40

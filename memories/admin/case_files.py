@@ -16,7 +16,8 @@ from memories.admin import fresh
 from memories.admin.page import RecordPage, actor_of, url_of
 from memories.exceptions import MemoryHubError
 from memories.models import CaseType, ExportState, PrivacyCase, PrivacyExport
-from memories.privacy import exporting, receipt_page, receipts
+from memories.privacy import exporting, receipts
+from memories.privacy.receipt import receipt_page
 
 
 class FileViews(RecordPage):

@@ -10,8 +10,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memories.admin.wording import explain_failure
 from memories.models import CLOSED, CaseState, CaseType, PrivacyCase, ReturnPolicy
-from memories.privacy import stages
-from memories.privacy.stages import Level
+from memories.privacy.casework import stages
+from memories.privacy.casework.stages import Level
 
 _COLOURS = {Level.OK: "", Level.SOON: "warning", Level.URGENT: "danger", Level.OVERDUE: "danger"}
 _ICONS = {Level.OK: "event", Level.SOON: "hourglass_bottom", Level.URGENT: "alarm", Level.OVERDUE: "error"}

@@ -25,7 +25,7 @@ from memories.models import (
     Tenant,
     WorkingMemory,
 )
-from memories.privacy.stages import SOON_DAYS, URGENT_DAYS
+from memories.privacy.casework.stages import SOON_DAYS, URGENT_DAYS
 
 WEEK, DAY = timedelta(days=7), timedelta(days=1)
 DAYS_SHOWN = 30

@@ -24,7 +24,7 @@ from memories.admin.reach import tenants_of
 from memories.admin.saved_filters import narrowed
 from memories.admin.trail_filters import CaseFilter, ObjectFilter, TenantFilter, VerbFilter, WhenFilter
 from memories.models import AuditEvent, Operator, Tenant
-from memories.privacy import sealing, trail_export
+from memories.privacy.trail import sealing, trail_export
 
 LINES = "memories_auditevent_lines"
 

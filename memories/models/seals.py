@@ -9,7 +9,7 @@ class AuditSeal(models.Model):
     """A link of a tenant's chain, or of the chain of events without a tenant; never changed, never deleted.
 
     A `seal` vouches for the events from `first_id` to `last_id`; a `pruning` says that all up to `last_id` were
-    deleted, as the tenant's retention wants it. What the digest is made of: memories/privacy/chain.py.
+    deleted, as the tenant's retention wants it. What the digest is made of: memories/privacy/trail/chain.py.
     """
 
     class Kind(models.TextChoices):

@@ -4,8 +4,8 @@ Each locks the case and then the person, raises the case's version by one, leave
 `expected_version` is of the case as whoever decides saw it; None when nobody looked.
 """
 
-from memories.privacy.changing import find_case
-from memories.privacy.deciding import (
+from memories.privacy.casework.changing import find_case
+from memories.privacy.casework.deciding import (
     approve_case,
     complete_case,
     extend_case,
@@ -13,10 +13,10 @@ from memories.privacy.deciding import (
     run_case,
     tell_recipients,
 )
-from memories.privacy.holding import hold_case, release_case
-from memories.privacy.opening import open_case, scope_case, verify_identity
-from memories.privacy.restricting import cases_of, person_of
-from memories.privacy.stages import Level, Verb, days_left, level_of, verbs_of
+from memories.privacy.casework.holding import hold_case, release_case
+from memories.privacy.casework.opening import open_case, scope_case, verify_identity
+from memories.privacy.casework.restricting import cases_of, person_of
+from memories.privacy.casework.stages import Level, Verb, days_left, level_of, verbs_of
 
 __all__ = [
     "Level",

@@ -16,19 +16,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 from django.db.models import F
 
 from memories import conf
 from memories.models import CaseState, EndUser, PrivacyCase, Tombstone
-from memories.privacy import clearing, registry
-from memories.privacy.case_leases import Work, fail, finish, keep, record
-from memories.privacy.fencing import end_exports, fence, lock_cases, lock_people
-from memories.privacy.patience import patiently
-from memories.privacy.stores import STEP, Keeping, called, ids_behind, names_of
-from memories.privacy.stores_of_requests import TEXTS, empty
+from memories.privacy import ledger, receipts, registry, verification
+from memories.privacy.erasure import clearing
+from memories.privacy.erasure.case_leases import Work, fail, finish, keep, record
+from memories.privacy.erasure.fencing import end_exports, fence, lock_cases, lock_people
+from memories.privacy.erasure.patience import patiently
+from memories.privacy.searching import needles
+from memories.privacy.stores.keeping import STEP, Keeping, called, ids_behind, names_of
+from memories.privacy.stores.requests import TEXTS, empty
 
 BEGIN, NOTE, STORES, PEOPLE, VACUUM, VERIFY, DONE = "begin", "note", "stores", "people", "vacuum", "verify", "done"
 # Code of a failure: the verification found something, and its findings say where.
@@ -74,8 +75,7 @@ def _begin(work: Work) -> Iterator[str]:
 def _note(work: Work, *, now: datetime) -> Iterator[str]:
     """The ledger first: an erasure that it does not know would be undone by a restore."""
     person = person_of(work.case)
-    _of("ledger").append(work.case, digests_of(work.case, person), now=now)
-    needles = _of("needles")
+    ledger.append(work.case, digests_of(work.case, person), now=now)
     sought = needles.collect(person) if person else needles.of_nobody(work.case.tenant_id)
     patiently(partial(keep, work, step=STORES, attempts=0, needles=sought))
     yield NOTE
@@ -169,7 +169,7 @@ def _verify(work: Work, *, now: datetime) -> Iterator[str]:
     patiently(partial(keep, work, state=CaseState.VERIFYING, version=F("version") + 1))
     work.case.refresh_from_db()
     # Of somebody who was gone before it began there is nothing to look for.
-    findings = _of("verification").verify(work.case) if work.case.needles else None
+    findings = verification.verify(work.case) if work.case.needles else None
     if findings and findings.hits:
         fail(work, FOUND, findings=findings.as_json())
     else:
@@ -184,7 +184,7 @@ def _complete(work: Work, findings: dict[str, Any], now: datetime) -> None:
     # As it is by now, locked by the line above: somebody may have noted who was told.
     case.refresh_from_db()
     case.findings, case.completed_at = findings, now
-    _of("receipts").issue(case, now=now)
+    receipts.issue(case, now=now)
     emptied = dict.fromkeys(TEXTS, "")
     finish(
         work, now=now, verb="complete", step=DONE, findings=findings, receipt=case.receipt, signature=case.signature,
@@ -195,11 +195,6 @@ def _complete(work: Work, findings: dict[str, Any], now: datetime) -> None:
 def _write_files(case: PrivacyCase) -> None:
     """Beside the row, for who has no access to the admin; they can be written again from it at any time."""
     try:
-        _of("receipts").write_files(case)
+        receipts.write_files(case)
     except OSError as error:
         logger.warning("The files of receipt %s could not be written: %s", case.pk, type(error).__name__)
-
-
-def _of(name: str) -> Any:
-    """A neighbour, looked up when it is needed: tests put gates there."""
-    return import_module(f"memories.privacy.{name}")

@@ -17,10 +17,11 @@ from django.utils import timezone, translation
 
 from memories.exceptions import LeaseLost
 from memories.models import CaseState, CaseType, EndUser, ExportState, PrivacyCase, PrivacyExport
-from memories.privacy.archive import Counts, write
-from memories.privacy.computed import subject_of
-from memories.privacy.export_lease import Lease, Work, running
-from memories.privacy.export_links import (
+from memories.privacy.erasure.case_leases import Work, fail, finish, keep
+from memories.privacy.exports.archive import Counts, write
+from memories.privacy.exports.computed import subject_of
+from memories.privacy.exports.export_lease import Lease
+from memories.privacy.exports.export_links import (
     Download,
     lifetime,
     link_for,
@@ -30,7 +31,7 @@ from memories.privacy.export_links import (
     take_export,
     take_of_case,
 )
-from memories.privacy.headings import Heading
+from memories.privacy.exports.headings import Heading
 
 __all__ = ["Download", "link_for", "look", "make", "sweep_exports", "take", "take_export", "take_of_case"]
 
@@ -53,7 +54,7 @@ def make(work: Work) -> None:
             _end_empty(work)
             return
         if _is_going(person):
-            running().fail(work, "erased")
+            fail(work, "erased")
             return
         # It may have passed on with a merge.
         work.case.end_user = person
@@ -74,13 +75,13 @@ def _make(work: Work, person: EndUser) -> bool:
 
 def _end_empty(work: Work) -> None:
     with transaction.atomic():
-        running().finish(work, now=timezone.now(), verb="export")
+        finish(work, now=timezone.now(), verb="export")
 
 
 def _keep(work: Work, person: EndUser, content: bytes, counts: Counts, *, now: datetime) -> bool:
     """The export and the end of its case, in one transaction; False when the person is not who they were."""
     with transaction.atomic():
-        running().keep(work)
+        keep(work)
         if not _is_still(person):
             return False
         PrivacyExport.objects.create(
@@ -94,7 +95,7 @@ def _keep(work: Work, person: EndUser, content: bytes, counts: Counts, *, now: d
             created_at=now,
         )
         work.counts.update(counts)
-        running().finish(work, now=now, verb="export")
+        finish(work, now=now, verb="export")
     return True
 
 

@@ -18,7 +18,7 @@ from django.template.loader import render_to_string
 
 from memories import conf
 from memories.models import PrivacyCase
-from memories.privacy import receipt_contents, receipt_page
+from memories.privacy.receipt import receipt_contents, receipt_page
 
 FOLDER = "receipts"
 

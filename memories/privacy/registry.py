@@ -13,13 +13,13 @@ from pgvector.django import BitField, HalfVectorField, SparseVectorField, Vector
 from picklefield.fields import PickledObjectField
 
 from memories.models import EndUser
-from memories.privacy.stores import Keeping, Store
-from memories.privacy.stores_elsewhere import ELSEWHERE
-from memories.privacy.stores_of_memories import EPISODES, FACTS, PROFILE, QUESTIONS, VECTORS
-from memories.privacy.stores_of_readers import READERS
-from memories.privacy.stores_of_requests import REQUESTS
-from memories.privacy.stores_of_talk import MERGES, PEOPLE, TALK
-from memories.privacy.waivers import WAIVERS, Waiver
+from memories.privacy.stores.elsewhere import ELSEWHERE
+from memories.privacy.stores.keeping import Keeping, Store
+from memories.privacy.stores.memories import EPISODES, FACTS, PROFILE, QUESTIONS, VECTORS
+from memories.privacy.stores.readers import READERS
+from memories.privacy.stores.requests import REQUESTS
+from memories.privacy.stores.talk import MERGES, PEOPLE, TALK
+from memories.privacy.stores.waivers import WAIVERS, Waiver
 
 __all__ = ["ELSEWHERE", "PEOPLE", "STORES", "WAIVERS", "Store", "Waiver", "all_stores", "counts", "unaccounted"]
 

@@ -17,8 +17,8 @@ from memories.audit import Actor
 from memories.exceptions import RetentionRunning
 from memories.models import DecayPass, RetentionPass, Tenant
 from memories.pipeline.nightly import due_day
-from memories.privacy import expiring_rows, expiring_talk, pruning, retention_passes
-from memories.privacy.retention_passes import DAYS, Work
+from memories.privacy.expiry import expiring_rows, expiring_talk, pruning, retention_passes
+from memories.privacy.expiry.retention_passes import DAYS, Work
 
 TASK = "memories.tasks.retain"
 Stage = RetentionPass.Stage

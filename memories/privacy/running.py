@@ -5,15 +5,15 @@ import time
 import uuid
 from collections.abc import Iterator
 from datetime import datetime
-from importlib import import_module
 
 from django.db import DatabaseError, InterfaceError
 from django_q.tasks import async_task
 
 from memories.exceptions import LeaseLost, MemoryHubError
 from memories.models import CaseType, PrivacyCase
-from memories.privacy import case_leases, erasing
-from memories.privacy.case_leases import Work, claim, fail, finish, keep, kept, record
+from memories.privacy import erasing, exporting
+from memories.privacy.erasure import case_leases
+from memories.privacy.erasure.case_leases import Work, claim, fail, finish, keep, kept, record
 
 __all__ = ["Work", "abandoned", "carry_out", "claim", "fail", "finish", "keep", "kept", "record", "wake", "work_on"]
 
@@ -90,8 +90,7 @@ def _steps(work: Work, *, now: datetime) -> Iterator[object]:
     if work.case.type == CaseType.ERASURE:
         yield from erasing.steps(work, now=now)
     else:
-        # Looked up when it is needed: it stands above this module, whose leases it keeps.
-        yield from import_module("memories.privacy.exporting").make(work) or ()
+        exporting.make(work)
 
 
 def _code_of(error: Exception) -> str:

@@ -11,12 +11,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from memories.models import PrivacyCase
-from memories.privacy import answers, kept_files, needles, short_names, tables
-from memories.privacy.decoding import Layer, layers
-from memories.privacy.judging import Found, Judge, Kind, Verdict, Whose, all_sought, holds, verdict
-from memories.privacy.matching import Matcher
-from memories.privacy.needles import Needles
-from memories.privacy.tables import Column, Row, Table
+from memories.privacy.searching import answers, kept_files, needles, short_names, tables
+from memories.privacy.searching.decoding import Layer, layers
+from memories.privacy.searching.judging import Found, Judge, Kind, Verdict, Whose, all_sought, holds, verdict
+from memories.privacy.searching.matching import Matcher
+from memories.privacy.searching.needles import Needles
+from memories.privacy.searching.tables import Column, Row, Table
 
 STATISTICS = "pg_stats"
 # ANALYZE of a table that was emptied leaves the old samples, and nobody can take them away without locking it.

@@ -15,7 +15,7 @@ from memories import audit, curation
 from memories.audit import Actor
 from memories.models import AuditEvent, Operator, Tenant
 from memories.models.ids import new_id
-from memories.privacy import sealing
+from memories.privacy.trail import sealing
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import LIST_BUDGET, list_of, page_of, queries_of, text_of

@@ -11,14 +11,13 @@ from memories.models import ActorKind
 from memories.privacy import exporting
 from tests import factories
 from tests.browser.conftest import PHONE, Open
-from tests.privacy import exports, lease
+from tests.privacy import exports
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
 def link(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> str:
-    lease.stand_in(monkeypatch)
     person = exports.somebody(display_name="王小明", language="zh-CN")
     factories.fact(person, "对花生过敏 " + "长" * 300)
     token = exporting.link_for(exports.made(person), Actor(kind=ActorKind.OPERATOR, id="1"), timezone.now())

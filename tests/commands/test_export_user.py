@@ -1,56 +1,25 @@
-"""manage.py export_user, on cases and runs as they are; where these are missing, on stand-ins."""
+"""manage.py export_user, on cases and runs as they are."""
 
 import json
 import stat
-import sys
 import zipfile
-from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from memories.models import AuditEvent, CaseState, EndUser, PrivacyCase
-from memories.privacy import exporting
+from memories.models import AuditEvent, EndUser, PrivacyCase
 from tests import factories
-from tests.privacy import exports, lease
+from tests.privacy import exports
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def open_case(*, tenant: Any, user_id: str, channel: str, **more: Any) -> PrivacyCase:
-    person = EndUser.objects.get(tenant=tenant, external_id=user_id)
-    return factories.privacy_case(person, type=more["type"], channel=channel, opened_kind="command")
-
-
-def verify_identity(*, case_id: Any, how: str, **_: Any) -> None:
-    given = {"verified_at": factories.NOW, "verified_how": how, "verified_kind": "command"}
-    PrivacyCase.objects.filter(pk=case_id).update(state=CaseState.VERIFIED, **given)
-
-
-def run_case(*, case_id: Any, **_: Any) -> None:
-    PrivacyCase.objects.filter(pk=case_id).update(state=CaseState.RUNNING)
-
-
-def carry_out(*, case_id: Any, **_: Any) -> PrivacyCase:
-    exporting.make(lease.claim(case_id))
-    return PrivacyCase.objects.get(pk=case_id)
-
-
 @pytest.fixture(autouse=True)
-def hub(monkeypatch: pytest.MonkeyPatch, settings: Settings, tmp_path: Path) -> Path:
+def hub(settings: Settings, tmp_path: Path) -> Path:
     settings.HOME = tmp_path
-    lease.stand_in(monkeypatch)
-    if find_spec("memories.privacy.cases") is None:
-        cases = ModuleType("memories.privacy.cases")
-        for verb in (open_case, verify_identity, run_case):
-            setattr(cases, verb.__name__, verb)
-        monkeypatch.setitem(sys.modules, cases.__name__, cases)
-        monkeypatch.setattr(sys.modules["memories.privacy.running"], "carry_out", carry_out, raising=False)
     return tmp_path
 
 

@@ -7,7 +7,8 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from memories.models import EndUser, Episode, RetentionPass, Tenant
-from memories.privacy import retention, retention_passes
+from memories.privacy import retention
+from memories.privacy.expiry import retention_passes
 from tests import factories
 from tests.factories import COMMAND
 from tests.privacy.retained import DAY

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from memories import audit
 from memories.models import AuditEvent, Tenant
-from memories.privacy import heads, sealing
+from memories.privacy.trail import heads, sealing
 from tests import factories
 from tests.factories import COMMAND, NOW
 

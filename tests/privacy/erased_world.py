@@ -1,7 +1,6 @@
 """Somebody of whom every store holds something, what others remember beside them, and stand-ins for what an erasure
 asks of its neighbours."""
 
-import sys
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -39,6 +38,7 @@ from memories.models import (
 )
 from memories.models.ids import new_id
 from memories.pipeline import vectors
+from memories.privacy import erasing
 from tests import factories
 from tests.factories import NOW
 
@@ -91,7 +91,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> Neighbours:
     """Take the neighbours' places for one test."""
     neighbours = Neighbours()
     for name in ("ledger", "needles", "verification", "receipts"):
-        monkeypatch.setitem(sys.modules, f"memories.privacy.{name}", neighbours)
+        monkeypatch.setattr(erasing, name, neighbours)
     return neighbours
 
 

@@ -11,7 +11,8 @@ from memories import conf, curation
 from memories.audit import Actor
 from memories.exceptions import InvalidInput, NotFound, PersonRestricted, PreconditionFailed
 from memories.models import ActorKind, AuditEvent, CaseType, EndUser, PersonMerge, PrivacyCase
-from memories.privacy import cases, errors
+from memories.privacy import cases
+from memories.privacy.casework import errors
 from tests import factories
 from tests.factories import COMMAND, NOW
 

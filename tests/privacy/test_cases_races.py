@@ -12,7 +12,8 @@ from memories import curation
 from memories.audit import Actor
 from memories.exceptions import NotFound, PersonRestricted, PreconditionFailed
 from memories.models import ActorKind, AuditEvent, EndUser, PrivacyCase
-from memories.privacy import cases, errors
+from memories.privacy import cases
+from memories.privacy.casework import errors
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, held
 from tests.factories import NOW

@@ -20,8 +20,9 @@ from memories.models import (
     Tombstone,
 )
 from memories.pipeline import invariants
-from memories.privacy import case_leases, erasing, registry, running
-from memories.privacy.stores_of_readers import NOBODY
+from memories.privacy import erasing, registry, running
+from memories.privacy.erasure import case_leases
+from memories.privacy.stores.readers import NOBODY
 from tests import factories
 from tests.factories import NOW
 from tests.privacy.erased_world import Neighbours, digest_of, erasure, known, rows_beside, somebody, stand_in

@@ -20,10 +20,11 @@ from pytest_django import Settings
 from memories import conf
 from memories.exceptions import LeaseLost
 from memories.models import CaseState, CaseType, EndUser, Fact, PrivacyCase, PrivacyExport
-from memories.privacy import archive, export_lease, export_links, export_schema, exporting
-from memories.privacy.computed import subject_of
-from memories.privacy.disclosures import about
-from memories.privacy.headings import Heading
+from memories.privacy import exporting
+from memories.privacy.exports import archive, export_lease, export_links, export_schema
+from memories.privacy.exports.computed import subject_of
+from memories.privacy.exports.disclosures import about
+from memories.privacy.exports.headings import Heading
 from tests import factories
 from tests.database import PATIENCE, blocked, elsewhere, held
 from tests.hostile import STRINGS
@@ -33,11 +34,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 ACCESS, PORTABILITY = CaseType.ACCESS, CaseType.PORTABILITY
 COPY = Path(__file__).resolve().parent.parent.parent / "docs/export-schema.json"
 Act = Callable[[], Any]
-
-
-@pytest.fixture(autouse=True)
-def neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
-    lease.stand_in(monkeypatch)
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ from pytest_django import Settings
 from memories.audit import Actor
 from memories.exceptions import LeaseLost, NotFound
 from memories.models import ActorKind, CaseState, EndUser, PrivacyCase, PrivacyExport
-from memories.privacy import archive, exporting
-from memories.privacy.headings import Heading
+from memories.privacy import exporting
+from memories.privacy.exports import archive
+from memories.privacy.exports.headings import Heading
 from tests import factories
 from tests.database import elsewhere
 from tests.privacy import exports, lease

@@ -3,7 +3,7 @@
 import pytest
 
 from memories.models import EndUser
-from memories.privacy.mentions import mentions_of
+from memories.privacy.searching.mentions import mentions_of
 from tests import factories
 
 pytestmark = pytest.mark.django_db

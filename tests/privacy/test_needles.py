@@ -5,8 +5,8 @@ import uuid
 import pytest
 
 from memories.models import EndUser
-from memories.privacy import needles, windows
-from memories.privacy.needles import Needles
+from memories.privacy.searching import needles, windows
+from memories.privacy.searching.needles import Needles
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -7,10 +7,11 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from memories.models import CaseType
-from memories.privacy import left_out, profiles, registry
-from memories.privacy.computed import COMPUTED, subject_of
-from memories.privacy.profiles import SECTIONS, Section
-from memories.privacy.told import rows
+from memories.privacy import registry
+from memories.privacy.exports import left_out, profiles
+from memories.privacy.exports.computed import COMPUTED, subject_of
+from memories.privacy.exports.profiles import SECTIONS, Section
+from memories.privacy.exports.told import rows
 from tests import factories
 from tests.privacy import exports
 

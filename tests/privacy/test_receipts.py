@@ -14,7 +14,8 @@ from django.utils.translation import override
 from memories import conf
 from memories.models import CaseState, EndUser, PrivacyCase, Tombstone
 from memories.pipeline import lone_units, stores
-from memories.privacy import receipt_contents, receipt_page, receipts
+from memories.privacy import receipts
+from memories.privacy.receipt import receipt_contents, receipt_page
 from tests import factories, hostile
 from tests.factories import NOW
 

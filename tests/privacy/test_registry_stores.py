@@ -9,9 +9,11 @@ from django.db import connection, transaction
 from django.db.models import Model
 
 from memories.models import EndUser, PrivacyCase, Tenant
-from memories.privacy import clearing, registry, stores_of_readers
-from memories.privacy.stores import Keeping
-from memories.privacy.traces import Traces
+from memories.privacy import registry
+from memories.privacy.erasure import clearing
+from memories.privacy.stores import readers as stores_of_readers
+from memories.privacy.stores.keeping import Keeping
+from memories.privacy.stores.traces import Traces
 from tests import factories
 from tests.privacy.erased_world import known, somebody
 

@@ -28,7 +28,9 @@ from memories.models import (
     WorkingMemory,
 )
 from memories.pipeline import context, invariants, vectors
-from memories.privacy import chain_check, expiring_talk, pruning, retention, sealing
+from memories.privacy import retention
+from memories.privacy.expiry import expiring_talk, pruning
+from memories.privacy.trail import chain_check, sealing
 from tests import factories
 from tests.factories import COMMAND
 from tests.pipeline.model import Model

@@ -27,7 +27,8 @@ from memories.models import (
     Turn,
 )
 from memories.pipeline import consolidation
-from memories.privacy import expiring_talk, retention, retention_passes, spared
+from memories.privacy import retention
+from memories.privacy.expiry import expiring_talk, retention_passes, spared
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, elsewhere, held
 from tests.factories import COMMAND

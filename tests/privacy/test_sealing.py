@@ -13,8 +13,8 @@ from django.db import DatabaseError, connection, transaction
 
 from memories import audit, tasks
 from memories.models import AuditEvent, AuditSeal, Tenant
-from memories.privacy import chain, chain_check, heads, horizon, sealing
-from memories.privacy.chain_check import Flaw
+from memories.privacy.trail import chain, chain_check, heads, horizon, sealing
+from memories.privacy.trail.chain_check import Flaw
 from tests import factories
 from tests.database import PATIENCE, at_once, elsewhere, held
 from tests.factories import COMMAND, NOW

@@ -5,8 +5,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from memories.models import CaseState, CaseType, PrivacyCase
-from memories.privacy import stages
-from memories.privacy.stages import Level, Verb
+from memories.privacy.casework import stages
+from memories.privacy.casework.stages import Level, Verb
 
 STATES = (
     "received",

@@ -17,7 +17,8 @@ from django.conf import LazySettings
 from django.db import connection
 
 from memories.models import EndUser, PrivacyCase
-from memories.privacy import needles, verification
+from memories.privacy import verification
+from memories.privacy.searching import needles
 from memories.privacy.verification import Findings
 from tests import factories
 

@@ -15,7 +15,8 @@ from django_q.signing import SignedPackage
 from memories import conf
 from memories.audit import record
 from memories.models import EndpointState, EndUser, Fact, PrivacyCase, Turn
-from memories.privacy import judging, needles, verification
+from memories.privacy import verification
+from memories.privacy.searching import judging, needles
 from tests import factories
 from tests.database import elsewhere
 from tests.factories import COMMAND, NOW
@@ -192,7 +193,7 @@ def test_the_ledger_is_read_wherever_it_lies(person: EndUser, home: Path, settin
 
 def test_a_large_file_is_read_across_the_borders(person: EndUser, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case = erased(person)
-    monkeypatch.setattr("memories.privacy.kept_files.CHUNK_BYTES", 10_000)
+    monkeypatch.setattr("memories.privacy.searching.kept_files.CHUNK_BYTES", 10_000)
     (home / "big.log").write_text("x " * 4_990 + SAID + " y" * 9_000)
     assert hits(case) == {"files:big.log": 1}
 
@@ -333,8 +334,8 @@ def test_ids_are_words_of_their_own(person: EndUser) -> None:
 
 
 def test_tables_are_read_in_slices_and_rows_are_not_lost(person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memories.privacy.tables.SLICE_PAGES", 1)
-    monkeypatch.setattr("memories.privacy.tables.BLOCK_BYTES", 1000)
+    monkeypatch.setattr("memories.privacy.searching.tables.SLICE_PAGES", 1)
+    monkeypatch.setattr("memories.privacy.searching.tables.BLOCK_BYTES", 1000)
     case = erased(person)
     before = verification.verify(case).rows
     run("CREATE TABLE planted AS SELECT repeat('x', 900) || CASE WHEN n %% 50 = 7 THEN %s ELSE '' END AS held "

@@ -10,7 +10,7 @@ from memories import curation
 from memories.audit import Actor
 from memories.management.arguments import moment, tenant_of
 from memories.models import ActorKind, AuditEvent
-from memories.privacy import chain, trail_export
+from memories.privacy.trail import chain, trail_export
 
 
 class Command(BaseCommand):

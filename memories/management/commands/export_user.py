@@ -2,7 +2,6 @@
 
 import os
 from argparse import ArgumentParser
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from memories.audit import Actor
 from memories.exceptions import MemoryHubError
 from memories.management.arguments import tenant_of
 from memories.models import EXPORTING, ActorKind, CaseState, CaseType, IdentityCheck, PrivacyCase, Tenant
-from memories.privacy import exporting
+from memories.privacy import cases, exporting, running
 
 COMMAND = Actor(kind=ActorKind.COMMAND)
 
@@ -46,13 +45,12 @@ class Command(BaseCommand):
 
 def _made(tenant: Tenant, user_id: str, profile: str) -> PrivacyCase:
     """A completed case of this person. Errors: those of its steps; CommandError when it could not be completed."""
-    cases, running = (import_module(f"memories.privacy.{name}") for name in ("cases", "running"))
-    at, by = {"now": timezone.now()}, {"actor": COMMAND}
-    opened = cases.open_case(tenant=tenant, user_id=user_id, type=profile, channel="command", **at, **by)
-    case = {"case_id": opened.pk}
-    cases.verify_identity(expected_version=None, how=IdentityCheck.SHELL, **case, **at, **by)
-    cases.run_case(expected_version=None, **case, **at, **by)
-    done: PrivacyCase = running.carry_out(**case, **at)
+    given: dict[str, Any] = {"actor": COMMAND, "now": timezone.now()}
+    opened = cases.open_case(tenant=tenant, user_id=user_id, type=CaseType(profile), channel="command", **given)
+    case: dict[str, Any] = {"case_id": opened.pk, "expected_version": None, **given}
+    cases.verify_identity(how=IdentityCheck.SHELL, **case)
+    cases.run_case(**case)
+    done = running.carry_out(case_id=opened.pk, now=given["now"])
     if done.state != CaseState.COMPLETED:
         raise CommandError(f"The export could not be made: case {done.pk} is {done.state} {done.failure}".rstrip())
     return done

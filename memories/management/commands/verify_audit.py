@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from memories.management.arguments import tenant_of
 from memories.models import Tenant
-from memories.privacy import chain_check
+from memories.privacy.trail import chain_check
 
 
 class Command(BaseCommand):

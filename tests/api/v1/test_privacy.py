@@ -8,7 +8,8 @@ import pytest
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from memories.models import AuditEvent, EndUser, IdempotencyRecord, PrivacyCase, PrivacyExport, TableRewrite
-from memories.privacy import cases, stages
+from memories.privacy import cases
+from memories.privacy.casework import stages
 from tests import factories
 from tests.api.conftest import Hub
 from tests.factories import COMMAND, NOW

@@ -8,7 +8,7 @@ from rest_framework import serializers
 from memories.api.v1.serializers.fields import Identifier, OneOf, OrNull, Strict, Text
 from memories.models import CaseState, CaseType, EndUser, ExportState, PrivacyCase
 from memories.privacy import rewriting
-from memories.privacy.opening import LONGEST_CHANNEL, LONGEST_REFERENCE
+from memories.privacy.casework.opening import LONGEST_CHANNEL, LONGEST_REFERENCE
 
 
 class PrivacyRequestSerializer(Strict):

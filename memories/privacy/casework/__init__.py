@@ -1,0 +1,1 @@
+"""The steps of a privacy case, and the table of which comes after which."""

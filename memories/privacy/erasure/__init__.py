@@ -1,0 +1,1 @@
+"""What an erasure stands on: leases, the fence, patience with locks, what dead rows leave."""

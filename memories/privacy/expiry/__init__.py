@@ -1,0 +1,1 @@
+"""What is over by its age, and the passes that take it."""

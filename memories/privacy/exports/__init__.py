@@ -1,0 +1,1 @@
+"""What an export is made of: profiles, headings, files, links."""

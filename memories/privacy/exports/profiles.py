@@ -1,0 +1,186 @@
+"""What an export tells: for each store of the registry the fields that go into it, and those left out with the reason.
+
+Two profiles. Access (GDPR Art. 15) tells all of it. Portability (Art. 20) tells what the person provided, knowingly or
+by using the service (Article 29 Working Party, WP 242 rev.01, endorsed by the EDPB), and nothing that was inferred: no
+replies of the assistant, no scores, no summaries. tests/privacy/test_profiles.py fails when a store or a field is
+neither here nor in memories/privacy/exports/left_out.py.
+"""
+
+from dataclasses import dataclass, field
+
+from django.apps import apps
+from django.db import models
+from django.db.models import Q
+
+from memories.models import CaseType, Role, Source, Status, Trust
+
+# What the person said themselves, and nobody has refused as misheard.
+STATED = Q(trust=Trust.USER, source__in=[Source.EXPLICIT, Source.CORRECTED]) & ~Q(status=Status.REJECTED)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A list in the export: the rows of one store, or of one on which another's rows hang (`inside`).
+
+    `fields` are told under access and `provided` under portability, of the rows that `only` leaves; an empty `provided`
+    leaves out the section. Those of `computed` (memories/privacy/exports/computed.py) are told under access alone.
+    `order` is that of the rows, `with_rows` what is read along with each.
+    """
+
+    name: str
+    store: str
+    fields: tuple[str, ...]
+    order: tuple[str, ...] = ("created_at", "pk")
+    computed: tuple[str, ...] = ()
+    provided: tuple[str, ...] = ()
+    only: Q = field(default_factory=Q)
+    with_rows: tuple[str, ...] = ()
+    inside: tuple["Section", ...] = ()
+
+    @property
+    def model(self) -> type[models.Model]:
+        return apps.get_model(self.store)
+
+
+_QUEUE = Section(
+    "queue",
+    "memories.SessionQueue",
+    ("due_at", "first_pending_at", "signals", "extracted_number", "attempts", "parked_at", "failure"),
+)
+_WORKING_MEMORY = Section(
+    "working_memory",
+    "memories.WorkingMemory",
+    ("summary", "extractor", "prompt_version", "left_number", "parked_at", "failure", "updated_at"),
+)
+_EVIDENCE = Section(
+    "evidence",
+    "memories.FactEvidence",
+    ("turn", "session", "turn_number", "quote", "created_at"),
+    computed=("said_by",),
+    provided=("turn", "session", "turn_number", "quote"),
+    only=Q(turn__role=Role.USER),
+    with_rows=("turn",),
+)
+_REVISIONS = Section(
+    "revisions",
+    "memories.FactRevision",
+    ("version", "verb", "actor_kind", "reason", "change_set", "created_at"),
+    order=("version",),
+    computed=("run", "before", "after"),
+)
+_RELATIONS = Section("relations", "memories.FactRelation", ("target", "type", "created_at"), order=("created_at", "pk"))
+
+SECTIONS = (
+    Section(
+        "people",
+        "memories.EndUser",
+        ("id", "external_id", "display_name", "time_zone", "language", "metadata", "capture", "serve", "restricted_at",
+         "erased_before", "merged_into", "created_at", "last_seen_at"),
+        provided=("id", "external_id", "display_name", "time_zone", "language", "metadata", "merged_into"),
+    ),
+    Section(
+        "sessions",
+        "memories.Session",
+        ("id", "agent_id", "external_id", "turn_count", "token_count", "round_count", "created_at", "last_turn_at",
+         "ended_at"),
+        provided=("id", "agent_id", "external_id", "created_at", "last_turn_at", "ended_at"),
+        with_rows=("queue", "working_memory"),
+        inside=(_QUEUE, _WORKING_MEMORY),
+    ),
+    Section(
+        "turns",
+        "memories.Turn",
+        ("id", "session", "number", "role", "content", "parts", "name", "tool_calls", "tool_call_id", "metadata",
+         "external_id", "token_count", "timestamp", "created_at"),
+        order=("session__created_at", "session", "number"),
+        provided=("id", "session", "number", "role", "content", "parts", "name", "metadata", "external_id", "timestamp",
+                  "created_at"),
+        only=Q(role=Role.USER),
+    ),
+    Section(
+        "facts",
+        "memories.Fact",
+        ("id", "agent_id", "category", "content", "raw", "structured", "key", "value", "confidence",
+         "stated_confidence", "importance", "tags", "source", "source_error", "trust", "extractor", "prompt_version",
+         "extraction", "flags", "status", "pinned", "locked", "binding", "mentions", "version", "scope",
+         "allowed_roles", "created_at", "updated_at", "first_observed_at", "last_confirmed_at", "last_recalled_at",
+         "valid_from", "valid_to", "superseded_by", "expires_at", "trashed_at", "decay_score", "forget_at"),
+        computed=("inferred", "allowed_users", "allowed_others"),
+        provided=("id", "agent_id", "content", "raw", "key", "value", "first_observed_at", "last_confirmed_at",
+                  "valid_from", "valid_to"),
+        only=STATED,
+        inside=(_EVIDENCE, _REVISIONS, _RELATIONS),
+    ),
+    Section(
+        "profile_sections",
+        "memories.ProfileSection",
+        ("id", "section", "summary", "binding", "actor_kind", "extraction", "prompt_version", "version", "updated_at"),
+        order=("section", "pk"),
+    ),
+    Section(
+        "profile_history",
+        "memories.ProfileRevision",
+        ("id", "section", "version", "verb", "actor_kind", "before", "after", "binding_before", "extraction", "reason",
+         "change_set", "created_at"),
+        computed=("run",),
+    ),
+    Section(
+        "episodes",
+        "memories.Episode",
+        ("id", "session", "first_number", "last_number", "fed_turns", "summary", "key_topics", "actions_taken",
+         "outcomes", "importance", "quality", "flaws", "extractor", "prompt_version", "status", "pinned", "binding",
+         "version", "started_at", "ended_at", "created_at", "updated_at", "last_recalled_at", "expires_at",
+         "trashed_at", "decay_score", "forget_at"),
+    ),
+    Section(
+        "review_items",
+        "memories.ReviewItem",
+        ("id", "kind", "reason", "fact", "known", "proposed_section", "episode", "extraction", "state", "version",
+         "change_set", "traces", "note", "created_at", "decided_at"),
+    ),
+    Section(
+        "runs",
+        "memories.ExtractionRun",
+        ("id", "session", "first_number", "last_number", "fed_turns", "status", "attempt", "extractor",
+         "prompt_version", "calls", "prompt_tokens", "completion_tokens", "cost", "outcome", "refusals", "failure",
+         "started_at", "finished_at"),
+        order=("started_at", "pk"),
+    ),
+    Section("refusals", "memories.FactRefusal", ("kind", "fact", "created_at")),
+    Section("fact_merges", "memories.FactMerge", ("id", "survivor", "change_set", "created_at", "undone_at")),
+    Section("merges", "memories.PersonMerge", ("id", "counts", "taken", "created_at", "undone_at")),
+    Section(
+        "turn_vectors", "memories.TurnVector", ("turn", "session", "language"), order=("pk",),
+        computed=("model",), with_rows=("space",),
+    ),
+    Section(
+        "fact_vectors", "memories.FactVector", ("fact", "language"), order=("pk",),
+        computed=("model",), with_rows=("space",),
+    ),
+    Section(
+        "episode_vectors", "memories.EpisodeVector", ("episode", "language"), order=("pk",),
+        computed=("model",), with_rows=("space",),
+    ),
+    Section(
+        "kept_answers", "memories.IdempotencyRecord", ("endpoint", "status", "fact", "created_at")
+    ),
+    Section(
+        "cases",
+        "memories.PrivacyCase",
+        ("id", "type", "state", "asked_by", "channel", "reference", "received_at", "due_at", "opened_kind",
+         "verified_at", "verified_how", "verified_kind", "scoped_at", "preview", "policy", "approved_at",
+         "approved_kind", "extended_at", "extension_reason", "extension_notice_on", "refusal", "refusal_reason",
+         "held_from", "held_at", "hold_reason", "hold_review_on", "counts", "findings", "failure", "started_at",
+         "told", "outcome", "receipt", "completed_at", "created_at"),
+    ),
+    Section(
+        "exports",
+        "memories.PrivacyExport",
+        ("id", "case", "profile", "state", "size", "made_at", "expires_at", "taken_at", "created_at"),
+    ),
+)  # fmt: skip
+
+
+def sections_of(profile: str) -> tuple[Section, ...]:
+    """The lists that an export of this profile holds, in their order in the file."""
+    return SECTIONS if profile == CaseType.ACCESS else tuple(section for section in SECTIONS if section.provided)

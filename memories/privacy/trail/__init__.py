@@ -1,0 +1,1 @@
+"""The audit trail sealed in chains, checked, written out and shortened."""
