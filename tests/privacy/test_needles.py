@@ -42,6 +42,13 @@ def test_all_that_names_the_person_is_taken(person: EndUser) -> None:
         assert any(window in text for window in found.texts), text
 
 
+def test_ordinary_words_are_no_needles(person: EndUser) -> None:
+    metadata = {"plan": "knowledge", "zone": "Europe/Amsterdam", "seat": "34-B", "家": "杭州市区"}
+    EndUser.objects.filter(pk=person.pk).update(metadata=metadata)
+    factories.fact(person, tags=["knowledge", "harbour pilot"])
+    assert set(taken(person).words) == {"Anna Berg", "34-B", "杭州市区", "harbour pilot"}
+
+
 def test_nobody_elses(person: EndUser) -> None:
     other = factories.end_user(person.tenant)
     for someone in (person, other):

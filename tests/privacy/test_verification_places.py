@@ -306,7 +306,7 @@ def test_kept_answers_belong_to_whom_they_tell_of(person: EndUser) -> None:
     assert (found.hits, found.mentions) == ({}, {"memories.IdempotencyRecord.body": 1})
 
 
-@pytest.mark.parametrize("name", ["1", "u1", "小明"])
+@pytest.mark.parametrize("name", ["1", "u1", "小明", "assistant"])
 def test_an_id_of_few_letters_counts_as_a_whole_value_where_people_are_named(person: EndUser, name: str) -> None:
     EndUser.objects.filter(pk=person.pk).update(external_id=name)
     person.refresh_from_db()

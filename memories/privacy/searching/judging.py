@@ -69,7 +69,7 @@ _LONG = 48
 
 
 def all_sought(needles: Needles) -> Iterator[Sought]:
-    """Everything that a matcher can look for; names shorter than its anchor are left to short_names."""
+    """Everything that a matcher can look for; plain names are left to short_names."""
     for text in needles.ids:
         one = uuid.UUID(text)
         # As text, as bytes, and as the number that a pickle writes.
@@ -78,7 +78,14 @@ def all_sought(needles: Needles) -> Iterator[Sought]:
     kinds = {Kind.NAME: needles.names, Kind.WORD: needles.words, Kind.TEXT: (*needles.texts, *needles.vectors)}
     for kind, values in kinds.items():
         for value in dict.fromkeys(values):
+            if kind is Kind.NAME and is_plain(value):
+                continue
             yield from (Sought(kind, value, form) for form in _written(value) if len(form) >= ANCHOR)
+
+
+def is_plain(name: str) -> bool:
+    """A few letters, or one word of a language ("assistant"): where it stands it need not mean the person."""
+    return len(name.encode()) < ANCHOR or (name.isascii() and name.isalpha())
 
 
 def _written(value: str) -> set[bytes]:

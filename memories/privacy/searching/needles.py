@@ -127,7 +127,7 @@ def _sample(table: tables.Table, value: str, condition: str, people: list[uuid.U
 def _words(people: QuerySet[EndUser]) -> Iterator[str]:
     """The application's ids and values, without those that other people have as well."""
     for person in people:
-        yield from (word for word in (person.display_name, *_leaves(person.metadata)) if word)
+        yield from filter(is_telling, (person.display_name, *_leaves(person.metadata)))
     sessions = Session.objects.filter(end_user__in=people).values_list("external_id", flat=True)
     turns = Turn.objects.filter(end_user__in=people, external_id__isnull=False).values_list("external_id", flat=True)
     yield from _own(Session.objects.exclude(end_user__in=people), _some(sessions, WORDS))
@@ -135,10 +135,19 @@ def _words(people: QuerySet[EndUser]) -> Iterator[str]:
     yield from _own_tags(people)
 
 
+def is_telling(word: str) -> bool:
+    """Whether it is somebody's own: "premium" and "Europe/Amsterdam" stand in settings and in our own codes, too."""
+    return any(letter.isdigit() or letter.isspace() or letter == "@" or not letter.isascii() for letter in word)
+
+
 def _own_tags(people: QuerySet[EndUser]) -> list[str]:
     rows = Fact.objects.values_list("tags", flat=True)
     tags = {tag for row in _some(rows.filter(end_user__in=people)) for tag in row}
-    return sorted(tags.difference(*rows.exclude(end_user__in=people).filter(tags__overlap=sorted(tags))))
+    return sorted(
+        tag
+        for tag in tags.difference(*rows.exclude(end_user__in=people).filter(tags__overlap=sorted(tags)))
+        if is_telling(tag)
+    )
 
 
 def _own(others: QuerySet[Any], words: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Ids of a few letters, like "u1": too common to look for in texts, so only where a column or a JSON key says whose."""
+"""Ids of a few letters ("u1") or of one plain word: looked for only where a column or a JSON key says whose it is."""
 
 import re
 from collections.abc import Iterator
@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from django.db import connection
 
-from memories.privacy.searching.judging import Kind, Sought, holds
-from memories.privacy.searching.matching import ANCHOR
+from memories.privacy.searching.judging import Kind, Sought, holds, is_plain
 from memories.privacy.searching.needles import Needles
 from memories.privacy.searching.tables import Column, Row, Table
 
@@ -26,7 +25,7 @@ class Naming(NamedTuple):
 
 def rows_naming(table: Table, needles: Needles) -> Iterator[Naming]:
     """The rows of the table that name somebody of these ids as a whole value."""
-    names = [name for name in needles.names if len(name.encode()) < ANCHOR]
+    names = [name for name in needles.names if is_plain(name)]
     asked = [(said, values) for column in table.columns for said, values in _questions(column, names)]
     if not (names and asked) or table.query:
         return
