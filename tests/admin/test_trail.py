@@ -21,6 +21,12 @@ from tests.admin.conftest import signed_in
 from tests.admin.pages import LIST_BUDGET, list_of, page_of, queries_of, text_of
 
 
+@pytest.fixture(autouse=True)
+def apart(settings: Any, tmp_path: Any) -> None:
+    """What is noted of the seals is this test's own."""
+    settings.MEMORYHUB_ERASURE_LEDGER = str(tmp_path / "erasures.jsonl")
+
+
 def test_it_says_who_did_what_to_which_object(admin: Client, administrator: Operator) -> None:
     fact = factories.fact(factories.end_user(factories.tenant(slug="acme-prod")), "Allergic to penicillin")
     actor = Actor.operator(administrator, request_id="req-7")
@@ -186,10 +192,6 @@ class TestLines:
 
 
 class TestChains:
-    @pytest.fixture(autouse=True)
-    def apart(self, settings: Any, tmp_path: Any) -> None:
-        settings.MEMORYHUB_ERASURE_LEDGER = str(tmp_path / "erasures.jsonl")
-
     @pytest.fixture
     def tenant(self, db: None) -> Tenant:
         tenant = factories.tenant(slug="acme")
