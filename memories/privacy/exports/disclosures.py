@@ -83,14 +83,13 @@ def _sources() -> list[str]:
 
 
 def _retention(rules: conf.Rules) -> list[str]:
-    kept = {
-        "keep_turns_days": _("Turns are deleted after %(days)s days."),
-        "keep_episodes_days": _("Episodes are deleted after %(days)s days."),
-        "keep_runs_days": _("Records of the model's runs are deleted after %(days)s days."),
-    }
-    days = {name: getattr(rules, name, 0) for name in kept}
+    kept = (
+        (rules.keep_turns_days, _("Turns are deleted after %(days)s days.")),
+        (rules.keep_episodes_days, _("Episodes are deleted after %(days)s days.")),
+        (rules.keep_runs_days, _("Records of the model's runs are deleted after %(days)s days.")),
+    )
     return [
-        *(kept[name] % {"days": days[name]} for name in kept if days[name]),
+        *(says % {"days": days} for days, says in kept if days),
         _("Statements and episodes fade when nothing renews them: `forget_at` says when each is due, if it is."),
         _("What was forgotten stays in the trash for %(days)s days, and is deleted then.") % {"days": rules.trash_days},
         _("All else is kept until the application deletes it or you ask for it."),

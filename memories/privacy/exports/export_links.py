@@ -34,8 +34,8 @@ class Download:
 
 
 def lifetime(tenant: Tenant) -> timedelta:
-    """How long an export waits to be taken: the tenant's own number, where there is one."""
-    return timedelta(days=getattr(conf.rules(tenant), "keep_exports_days", LIFETIME_DAYS))
+    """How long an export waits to be taken: the tenant's own number."""
+    return timedelta(days=conf.rules(tenant).keep_exports_days)
 
 
 def link_for(export: PrivacyExport, actor: Actor, now: datetime) -> str:

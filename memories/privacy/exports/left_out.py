@@ -1,6 +1,6 @@
 """What no export tells, each with its reason; and whether anything was forgotten here and in profiles.py."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -63,7 +63,11 @@ LEFT_OUT = (
         )
     ),
     LeftOut("memories.EndUser", _MACHINE, ("generation", "upkeep_tried_at", "upkept_at")),
-    LeftOut("memories.Session", _MACHINE, ("embedded_number",)),
+    LeftOut(
+        "memories.Session",
+        _MACHINE,
+        ("embedded_number", "deleted_number", "deleted_tokens", "deleted_rounds", "deleted_runs_number"),
+    ),
     LeftOut(
         "memories.SessionQueue",
         _MACHINE,
@@ -128,8 +132,7 @@ LEFT_OUT = (
 
 def stores() -> Iterable[Named]:
     """All that the registry knows, those that no model has among them."""
-    every: Callable[[], Iterable[Named]] | None = getattr(registry, "all_stores", None)
-    return every() if every else registry.STORES
+    return registry.all_stores()
 
 
 def undecided() -> list[str]:
