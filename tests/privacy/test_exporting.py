@@ -7,7 +7,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
 from typing import IO, Any
 from uuid import uuid4
 
@@ -17,7 +16,6 @@ from django.db.models import F
 from jsonschema import Draft202012Validator, FormatChecker  # type: ignore[import-untyped]
 from pytest_django import Settings
 
-from memories import conf
 from memories.exceptions import LeaseLost
 from memories.models import CaseState, CaseType, EndUser, Fact, PrivacyCase, PrivacyExport
 from memories.privacy import exporting
@@ -130,11 +128,11 @@ def test_no_secret_of_the_hub_is_in_it(settings: Settings) -> None:
     ]  # fmt: skip
 
 
-def test_how_long_the_tenant_keeps_things_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_long_the_tenant_keeps_things_is_told() -> None:
     person = factories.end_user()
     plain = about(subject_of(person, ACCESS))
-    own = SimpleNamespace(trash_days=9, keep_turns_days=90, keep_runs_days=0, keep_exports_days=3)
-    monkeypatch.setattr(conf, "rules", lambda tenant: own)
+    factories.set_numbers(person.tenant, trash_days=9, keep_turns_days=90, keep_runs_days=0, keep_exports_days=3)
+    person.refresh_from_db()
     told = about(subject_of(person, ACCESS))
     new = {one for chapter in told["chapters"] for one in chapter["says"]} - {
         one for chapter in plain["chapters"] for one in chapter["says"]

@@ -18,7 +18,6 @@ from memories.audit import Actor
 from memories.exceptions import Conflict, ExportGone, ExportNotReady, NotFound
 from memories.models import EXPORTING, ActorKind, CaseState, ExportState, PrivacyCase, PrivacyExport, Tenant
 
-LIFETIME_DAYS = 7
 # Each may be large: as many as leave the lock soon.
 SWEPT_AT_ONCE = 50
 TOKEN_BYTES = 32
