@@ -52,7 +52,7 @@ def shown_of(case: PrivacyCase, operator: Operator, *, now: datetime) -> dict[st
     names = names_of([*events, *(step.signature for step in steps if step.signature)])
     return {
         **progress_of(case, steps, now=now),
-        "person": cases.person_of(case),
+        "person": case.find_person(),
         "type_icon": TYPE_ICONS[case.type],
         "type_says": TYPES_SAY[case.type],
         "signed": [(step, _who(names, step.signature)) for step in steps],

@@ -3,7 +3,8 @@
 from typing import Self
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Subquery
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
@@ -208,3 +209,9 @@ class PrivacyCase(models.Model):
 
     def __str__(self) -> str:
         return f"Privacy case {self.id}"
+
+    def find_person(self) -> EndUser | None:
+        """Whom it is about by now, or whom they were merged into since; None once they are erased. One statement."""
+        named = EndUser.objects.filter(privacy_cases=self)
+        people = EndUser.objects.select_related("tenant")
+        return people.filter(pk=Subquery(named.values_list(Coalesce("merged_into", "pk")))).first()

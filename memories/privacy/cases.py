@@ -15,7 +15,7 @@ from memories.privacy.casework.deciding import (
 )
 from memories.privacy.casework.holding import hold_case, release_case
 from memories.privacy.casework.opening import open_case, scope_case, verify_identity
-from memories.privacy.casework.restricting import cases_of, person_of
+from memories.privacy.casework.restricting import cases_of
 from memories.privacy.casework.stages import Level, Verb, days_left, level_of, verbs_of
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "hold_case",
     "level_of",
     "open_case",
-    "person_of",
     "refuse_case",
     "release_case",
     "run_case",

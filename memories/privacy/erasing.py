@@ -57,14 +57,8 @@ def steps(work: Work, *, now: datetime) -> Iterator[str]:
         yield from acts[name]()
 
 
-def person_of(case: PrivacyCase) -> EndUser | None:
-    """Whom the case is about; None when they are gone already. A name that leads to somebody stands for them."""
-    named = EndUser.objects.select_related("merged_into").filter(privacy_cases=case).first()
-    return (named.merged_into or named) if named else None
-
-
 def _begin(work: Work) -> Iterator[str]:
-    person = person_of(work.case)
+    person = work.case.find_person()
 
     def act() -> None:
         keep(work, step=NOTE, attempts=0)
@@ -77,7 +71,7 @@ def _begin(work: Work) -> Iterator[str]:
 
 def _note(work: Work, *, now: datetime) -> Iterator[str]:
     """The ledger first: an erasure that it does not know would be undone by a restore."""
-    person = person_of(work.case)
+    person = work.case.find_person()
     ledger.append(work.case, digests_of(work.case, person), now=now)
     sought = needles.collect(person) if person else needles.of_nobody(work.case.tenant_id)
     patiently(partial(keep, work, step=STORES, attempts=0, needles=sought))
@@ -85,7 +79,7 @@ def _note(work: Work, *, now: datetime) -> Iterator[str]:
 
 
 def _stores(work: Work) -> Iterator[str]:
-    yield from _empty_all(work, person_of(work.case))
+    yield from _empty_all(work, work.case.find_person())
     patiently(partial(keep, work, step=PEOPLE, attempts=0))
     yield STORES
 
@@ -111,7 +105,7 @@ def _erase_some(work: Work, store: Keeping, person: EndUser) -> int:
 
 
 def _people(work: Work, *, now: datetime) -> Iterator[str]:
-    person = person_of(work.case)
+    person = work.case.find_person()
     for tried in range(TRIES):
         try:
             work.counts = patiently(partial(_end, work, person, now))

@@ -136,7 +136,7 @@ def _check_second(case: PrivacyCase, actor: Actor) -> None:
 
 def _check_typed(case: PrivacyCase, typed_id: str) -> None:
     """The id that the person has now or, when they are gone, the one that was asked for."""
-    person = restricting.person_of(case)
+    person = case.find_person()
     same = typed_id == person.external_id if person else _is_subject(case, typed_id)
     if not same:
         raise InvalidInput.at("typed_id", _("This is not the id of the person: type it as it is shown."))

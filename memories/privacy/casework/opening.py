@@ -95,7 +95,7 @@ def scope_case(
 
 def preview_of(case: PrivacyCase) -> dict[str, Any]:
     """Store → rows of the person now; zeros when they are gone."""
-    person = restricting.person_of(case)
+    person = case.find_person()
     if person is None:
         return {**{store.model: 0 for store in registry.all_stores()}, MENTIONS: {}}
     return {**registry.counts(person), MENTIONS: mentions.mentions_of(person)}

@@ -3,31 +3,19 @@ no case erases what another one holds."""
 
 from datetime import datetime
 
-from django.db.models import Subquery
-from django.db.models.functions import Coalesce
-
 from memories.models import CLOSED, RESTRICTING, CaseState, CaseType, EndUser, PrivacyCase, PrivacyCaseQuerySet
 from memories.privacy.casework.errors import CaseElsewhereErased, CaseElsewhereHeld
 
 _AT_WORK = (CaseState.APPROVED, CaseState.RUNNING, CaseState.VERIFYING)
 
 
-def person_of(case: PrivacyCase) -> EndUser | None:
-    """The person, or whom they were merged into since; None once they are erased."""
-    if case.end_user_id is None:
-        return None
-    named = EndUser.objects.filter(pk=case.end_user_id)
-    people = EndUser.objects.select_related("tenant")
-    return people.filter(pk=Subquery(named.values_list(Coalesce("merged_into", "pk")))).first()
-
-
 def locked_person_of(case: PrivacyCase) -> EndUser | None:
-    """The same, locked after the case: nobody merges, parts or erases them before the transaction ends."""
-    while found := person_of(case):
+    """Whom the case is about, locked after it: nobody merges, parts or erases them before the transaction ends."""
+    while found := case.find_person():
         rows = EndUser.objects.select_for_update(of=("self",), no_key=True).select_related("tenant")
         locked = rows.filter(pk=found.pk).first()
         # Merged, parted or erased while we waited.
-        if locked and locked == person_of(case):
+        if locked and locked == case.find_person():
             return locked
     return None
 

@@ -32,8 +32,8 @@ REMAINS = {
     "figures": "Sums and counts of an application's day, which are about nobody.",
 }
 MENTIONS = (
-    "Memories of other people in which an erased id stands, as they or an assistant wrote it. They are about those "
-    "people and stay; the controller may look at them."
+    "Memories of other people in which an erased id stands, or the very words that the person used. They are about "
+    "those people and stay; the controller may look at them."
 )
 
 

@@ -146,7 +146,8 @@ def verdict(sought: Sought, whose: Whose, *, refers: bool) -> Verdict:
     if sought.kind is Kind.ID or whose is Whose.NOBODYS:
         return Verdict.HIT
     if sought.kind is Kind.TEXT:
-        return Verdict.MENTION
+        # What people of another tenant say is not this one's to be told.
+        return Verdict.NOTHING if whose is Whose.ELSEWHERE else Verdict.MENTION
     if sought.kind is Kind.NAME and whose is Whose.OTHERS:
         return Verdict.HIT if refers else Verdict.MENTION
     return Verdict.NOTHING
