@@ -17,6 +17,7 @@ ACTIONS = {
     "add": gettext_lazy("Add"),
     "change": gettext_lazy("Change"),
     "delete": gettext_lazy("Delete"),
+    "approve": gettext_lazy("Approve"),
     "export": gettext_lazy("Export lists"),
 }
 

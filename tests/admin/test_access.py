@@ -21,15 +21,18 @@ from memories.models import (
     ExtractionRun,
     Fact,
     Operator,
+    PrivacyCase,
     ReviewItem,
     Session,
     Tenant,
 )
 from tests import factories
+from tests.admin.cases import case_of
 from tests.admin.pages import list_of, page_of, text_of
 
 MODELS = [
     ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, DecayPass, APIKey, Tenant, AuditEvent, Operator, Group,
+    PrivacyCase,
 ]  # fmt: skip
 
 
@@ -41,7 +44,8 @@ def records(db: None) -> list[object]:
     key, _ = factories.api_key(person.tenant)
     item = factories.review_item(factories.fact(person, "Likes tea", status="pending"))
     run, decay_pass, episode = factories.run(session), factories.decay_pass(person.tenant), factories.episode(session)
-    return [person, session, key, factories.fact(person), episode, item, run, decay_pass, person.tenant]
+    case = case_of(person)
+    return [person, session, key, factories.fact(person), episode, item, run, decay_pass, person.tenant, case]
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -5,13 +5,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import Group
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from memories.admin.case_steps import steps_of
-from memories.models import AuditEvent, Operator, PrivacyCase
+from memories.models import AuditEvent, Operator, PrivacyCase, roles
 from tests import factories
 from tests.admin.cases import case_of, with_receipt
 from tests.admin.conftest import signed_in
@@ -27,8 +28,14 @@ def officer(db: None) -> Client:
 
 
 def an_officer() -> Operator:
+    return member_of("dpo")
+
+
+def member_of(role: str) -> Operator:
+    # Tests with transactions of their own leave no groups behind.
+    roles.grant(apps)
     operator = factories.operator(is_superuser=False)
-    operator.groups.set(Group.objects.filter(name="dpo"))
+    operator.groups.set([Group.objects.get(name=role)])
     return operator
 
 
@@ -96,9 +103,7 @@ def test_who_may_only_see_gets_no_form(staff_who_may: Callable[..., Client]) -> 
 
 @pytest.mark.parametrize("role", ["reviewer", "operator", "auditor", "administrator"])
 def test_other_roles_see_nothing(role: str) -> None:
-    operator = factories.operator(is_superuser=False)
-    operator.groups.set(Group.objects.filter(name=role))
-    client, case = signed_in(operator), case_of(factories.end_user())
+    client, case = signed_in(member_of(role)), case_of(factories.end_user())
     assert client.get(page_of(case)).status_code == 403
     assert client.get(reverse("admin:memories_privacycase_board")).status_code == 403
 

@@ -28,6 +28,7 @@ from memories.models import (
     Tenant,
 )
 from tests import factories
+from tests.admin.cases import case_of
 from tests.admin.conftest import signed_in
 from tests.admin.pages import list_of, page_of, text_of
 
@@ -49,7 +50,7 @@ def records() -> list[Any]:
     key, _ = factories.api_key(person.tenant)
     fact = factories.fact(person, "Likes tea", status="pending")
     made: list[Model] = [factories.run(session), factories.decay_pass(person.tenant), factories.episode(session)]
-    return [person, session, key, fact, factories.review_item(fact), *made, person.tenant]
+    return [person, session, key, fact, factories.review_item(fact), *made, case_of(person), person.tenant]
 
 
 def test_pages_of_other_tenants_are_not_there() -> None:
