@@ -58,13 +58,15 @@ class TestEveryStore:
         assert store.count(person) == 0 or label in EMPTIED
         assert set(before.values()) <= {0, 1}
 
-    def test_takes_no_more_than_it_is_told_to(self, person: EndUser, label: str) -> None:
-        # The person and the names that lead to them go together.
-        least = EndUser.objects.behind(person).count() if label == "memories.EndUser" else 1
-        for store in _before(label):
-            _erase_all(store, person)
-        # The connection checks its foreign keys at the end alone.
-        assert BY_LABEL[label].erase(person, 1) == least
+
+# The person and the names that lead to them go together.
+@pytest.mark.django_db
+@pytest.mark.parametrize("label", sorted(BY_LABEL.keys() - {"memories.EndUser"}))
+def test_no_store_takes_more_than_it_is_told_to(person: EndUser, label: str) -> None:
+    for store in _before(label):
+        _erase_all(store, person)
+    # The connection checks its foreign keys at the end alone.
+    assert BY_LABEL[label].erase(person, 1) == 1
 
 
 @pytest.mark.django_db
