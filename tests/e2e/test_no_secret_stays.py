@@ -25,10 +25,10 @@ SAYING_IT = {
 # The caller's own names for things are compared as they stand, and so are kept as they stand.
 NAMES = {"user_id", "session_id", "agent_id", "external_id", "allowed_users", "allowed_roles"}
 # Words of a fixed form.
-FORMS = {"time_zone": "Europe/Amsterdam", "language": "nl", "if_revision": "r", "roles": ["r"]}
+FORMS = {"time_zone": "Europe/Amsterdam", "language": "nl", "if_revision": "r", "roles": ["r"], "channel": "email"}
 WRITERS = (
     "postTurns", "postTurnsBulk", "addFact", "changeFact", "writeProfileSection", "changeUser", "changeEpisode",
-    "putMemory",
+    "putMemory", "createPrivacyRequest",
 )  # fmt: skip
 # They take no text, or keep none of it.
 OTHERS = {"getContext", "search", "flushSession", "endSession", "restoreFact", "giveFactFeedback"}

@@ -14,6 +14,7 @@ from memories import audit
 from memories.audit import Actor
 from memories.exceptions import InvalidInput, NotFound, PreconditionFailed
 from memories.models import ActorKind, PrivacyCase, Tenant
+from memories.pipeline.redaction import redact_text
 from memories.privacy.casework import stages
 from memories.privacy.casework.errors import CaseNeedsOperator
 from memories.privacy.casework.stages import Verb
@@ -82,10 +83,12 @@ def said(pointer: str, text: str, *, longest: int = LONGEST_TEXT) -> str:
 
 
 def short(pointer: str, text: str, *, longest: int = LONGEST_TEXT) -> str:
-    """A text that may be empty. Errors: InvalidInput when it is too long for its column, or holds a NUL."""
+    """A text that may be empty, without secrets. Errors: InvalidInput when it is too long for its column, or holds a
+    NUL."""
     if len(text) > longest or "\0" in text:
         raise InvalidInput.at(pointer, _("This may have at most %(count)s characters.") % {"count": longest})
-    return text
+    # A mark may be longer than the secret in whose place it stands.
+    return redact_text(text)[0][:longest]
 
 
 def _locked(case_id: uuid.UUID) -> PrivacyCase:
