@@ -151,4 +151,5 @@ KEPT = {
     "changeUser": {"memories_enduser.display_name", "memories_enduser.metadata"},
     "changeEpisode": {f"memories_episode.{name}" for name in ("summary", "key_topics", "actions_taken", "outcomes")},
     "putMemory": {f"memories_fact.{name}" for name in ("content", "structured", "source_error")} | REVISIONS,
+    "createPrivacyRequest": {"memories_privacycase.reference"},
 }
