@@ -72,21 +72,21 @@ class Written(NamedTuple):
 
 
 class Served(NamedTuple):
-    """As much of a fact as puts it in its place without a question; `written` where they are FEW."""
+    """As much of a fact as puts it in its place without a question; `row` where they are FEW, for written_of()."""
 
     created_at: datetime
     id: uuid.UUID
     category: str
     trust: str
     confidence: float
-    written: Written | None
+    row: Sequence[Any] | None
 
 
 def served(person: EndUser, asker: Asker, *, rules: conf.Rules, now: datetime) -> list[Served]:
     """All facts that may be served, newest first: the person's own, and public ones of the tenant."""
     found = _read(_WITH_WORDS, person, asker, rules=rules, now=now)
     few = len(found) <= FEW
-    return [Served._make((*_place_of(row), _written(row) if few else None)) for row in found]
+    return [Served._make((*_place_of(row), row if few else None)) for row in found]
 
 
 def measured(person: EndUser, asker: Asker, *, rules: conf.Rules, now: datetime) -> list[Measured]:
@@ -97,7 +97,7 @@ def measured(person: EndUser, asker: Asker, *, rules: conf.Rules, now: datetime)
 def written(person: EndUser, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Written]:
     """These facts that were served as they are stored now; one that was deleted meanwhile is not there."""
     named = {"tenant": person.tenant_id, "person": person.pk, "ids": list(ids)}
-    facts = [_written(row) for row in rows.fetched(_TEXTS, named)] if ids else []
+    facts = [written_of(row) for row in rows.fetched(_TEXTS, named)] if ids else []
     return {one.fact.id: one for one in facts}
 
 
@@ -115,5 +115,6 @@ def _read(statement: str, person: EndUser, asker: Asker, *, rules: conf.Rules, n
     return rows.fetched(statement, given)
 
 
-def _written(row: Sequence[Any]) -> Written:
+def written_of(row: Sequence[Any]) -> Written:
+    """The fact of a row: most of those that are read are not told."""
     return Written(Measured._make((*row[: len(_WEIGHED)], None)), FactText._make(_text_of(row)))

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memories import conf
 from memories.llm.reranking import Candidate
@@ -16,7 +16,7 @@ from memories.pipeline.findings import FACT
 from memories.pipeline.found_facts import Ranked
 from memories.pipeline.lines import Line, fact_line
 from memories.pipeline.lone_units import today
-from memories.pipeline.served_facts import Asker, Served, Written
+from memories.pipeline.served_facts import Asker, Served, Written, written_of
 
 STANDING = (Category.PREFERENCE, Category.CONSTRAINT)
 # Whatever others said stands behind it, however much that is.
@@ -35,12 +35,12 @@ class Told:
 
 class _Answer(NamedTuple):
     """All facts by id in their order, with what the question gave them; those that stand; those that merely the
-    assistant or a tool said; the words of all, or of none yet."""
+    assistant or a tool said; the rows of all with their words, or of none yet."""
 
     ordered: dict[uuid.UUID, Ranked | None]
     standing: list[uuid.UUID]
     doubted: set[uuid.UUID]
-    written: dict[uuid.UUID, Written]
+    rows: dict[uuid.UUID, Sequence[Any]]
 
 
 def tell(
@@ -58,7 +58,7 @@ def tell(
         others = _reranked(person, question.text, ordered, others)
     others.sort(key=lambda fact: fact in doubted)
     chosen = sorted([*standing, *others[:limit]], key=lambda fact: fact in doubted)
-    written = known or served_facts.written(person, chosen)
+    written = {fact: written_of(known[fact]) for fact in chosen} if known else served_facts.written(person, chosen)
     scored = [(written[fact], ordered[fact]) for fact in chosen if fact in written]
     day = today(now)
     lines = [_line(one, ranked, place, rules=rules, day=day) for place, (one, ranked) in enumerate(scored)]
@@ -72,17 +72,17 @@ def _answering(
 ) -> _Answer:
     facts: Sequence[Served | Measured]
     ordered: dict[uuid.UUID, Ranked | None]
-    written: dict[uuid.UUID, Written] = {}
+    rows: dict[uuid.UUID, Sequence[Any]] = {}
     if question is None:
         facts = found = served_facts.served(person, asker, rules=rules, now=now)
         # Ties keep their order: newest first, then the higher id.
         ordered = dict.fromkeys(fact.id for fact in sorted(facts, key=lambda fact: -fact.confidence))
-        written = {fact.id: fact.written for fact in found if fact.written}
+        rows = {fact.id: fact.row for fact in found if fact.row}
     else:
         facts = measured = served_facts.measured(person, asker, rules=rules, now=now)
         ordered = {one.fact.id: one for one in found_facts.rank(person, measured, question, now=now)}
     doubted = {fact.id for fact in facts if fact.trust not in TRUSTED}
-    return _Answer(ordered, _standing(facts, rules), doubted, written)
+    return _Answer(ordered, _standing(facts, rules), doubted, rows)
 
 
 def _standing(facts: Sequence[Served | Measured], rules: conf.Rules) -> list[uuid.UUID]:

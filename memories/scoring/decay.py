@@ -45,11 +45,9 @@ def decay_score(memory: Remembered, numbers: Numbers, *, now: datetime) -> float
 
     Days count from the last reinforcement; a moment in the future counts as now.
     """
-    halving = half_life(memory, numbers)
-    if halving is None:
-        return memory.importance
-    days = max(0.0, (now - memory.last_reinforced).total_seconds() / _DAY)
-    return memory.importance * 2 ** (-max(0.0, days - numbers.grace_days) / halving)
+    fading = (now - memory.last_reinforced).total_seconds() / _DAY - numbers.grace_days
+    halving = half_life(memory, numbers) if fading > 0 else None
+    return memory.importance if halving is None else memory.importance * 2 ** (-fading / halving)
 
 
 def forget_at(memory: Remembered, numbers: Numbers, *, below: float) -> datetime | None:

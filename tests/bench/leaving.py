@@ -35,7 +35,7 @@ def erasure(stage: Stage) -> Iterator[Figure]:
     populate(person, turns, facts)
     took = erase(person)
     what = f"erasure of {turns:,} turns and {facts:,} facts with their vectors"
-    yield Figure(f"{what}: the deletion", took.deletion, "s", at_most(3, 2))
+    yield Figure(f"{what}: the deletion", took.deletion, "s", at_most(10, 3))
     yield Figure(f"{what}: VACUUM and ANALYZE afterwards", took.clearing, "s")
     yield Figure("the longest post for another person meanwhile", took.beside, "ms", at_most(200, 100))
     yield Figure("the longest refusal of a post for the person meanwhile", took.refused, "ms", at_most(200, 100))
