@@ -17,7 +17,18 @@ from django.utils.translation import gettext as _
 from memories.admin import sidebar
 from memories.admin.page import Page, url_of
 from memories.admin.reach import within
-from memories.models import APIKey, DecayPass, EndUser, Episode, ExtractionRun, Fact, ReviewItem, Session, Tenant
+from memories.models import (
+    APIKey,
+    DecayPass,
+    EndUser,
+    Episode,
+    ExtractionRun,
+    Fact,
+    PrivacyCase,
+    ReviewItem,
+    Session,
+    Tenant,
+)
 
 SHOWN = 8
 LONGEST = 255
@@ -32,6 +43,7 @@ RECORDS: dict[type[Model], str] = {
     ReviewItem: "rule",
     ExtractionRun: "neurology",
     DecayPass: "auto_delete",
+    PrivacyCase: "shield_person",
     APIKey: "key",
     Tenant: "apps",
 }

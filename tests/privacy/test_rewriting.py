@@ -65,12 +65,14 @@ def marked() -> EndUser:
 
 def erased(person: EndUser, **over: Any) -> PrivacyCase:
     """As after an erasure: the rows are gone, and the case counts them; by the database's clock."""
+    case = factories.privacy_case(person, state=CaseState.COMPLETED, counts={"memories.Turn": 50, "files": 1})
+    person.delete()
+    # Not before: whoever began meanwhile may still see the rows.
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         [now] = cursor.fetchone()
-    given = {"started_at": now, "completed_at": now, "counts": {"memories.Turn": 50, "files": 1}, **over}
-    case = factories.privacy_case(person, **{"state": CaseState.COMPLETED, **given})
-    person.delete()
+    PrivacyCase.objects.filter(pk=case.pk).update(**{"started_at": now, "completed_at": now, **over})
+    case.refresh_from_db()
     return case
 
 
