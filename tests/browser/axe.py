@@ -11,12 +11,21 @@ NOT_OURS = (
 )
 
 
+# A colour on its way from one to the other has the contrast of neither.
+SETTLED = """
+    () => Promise.all(document.getAnimations()
+        .filter(one => one.effect.getComputedTiming().iterations !== Infinity)
+        .map(one => one.finished.catch(() => null))).then(() => null)
+"""
+
+
 def faults(page: Page, *, within: str = "") -> list[str]:
     """The page's serious and critical violations, a line each: rule, where, what. Empty: none.
 
     `within`: a CSS selector of the part to look at; the whole page by default.
     """
     context = {"include": [within] if within else ["html"], "exclude": list(NOT_OURS)}
+    page.evaluate(SETTLED)
     found = Axe().run(page, context=context, options={"resultTypes": ["violations"]})
     return [
         f"{violation['id']}: {' '.join(map(str, node['target']))}: {violation['help']}"
