@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.ids import new_id
+from memories.models.leases import unleased
 from memories.models.people import EndUser
 from memories.models.tenants import Tenant
 
@@ -84,7 +85,7 @@ class Session(models.Model):
 class SessionQueueQuerySet(models.QuerySet["SessionQueue"]):
     def unclaimed(self) -> Self:
         """Rows that no live lease holds, by the database's clock."""
-        return self.filter(Q(lease_until=None) | Q(lease_until__lte=Now()), parked_at=None)
+        return self.filter(unleased(), parked_at=None)
 
     def due(self) -> Self:
         """Rows whose time has come; those of people under restriction wait until it is lifted."""

@@ -4,10 +4,10 @@ from typing import Self
 
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.ids import new_id
+from memories.models.leases import unleased
 from memories.models.tenants import Tenant
 
 
@@ -18,7 +18,7 @@ class DecayPassQuerySet(models.QuerySet["DecayPass"]):
 
     def unleased(self) -> Self:
         """Passes that nobody works on: none has begun, or whoever did has stopped or died."""
-        return self.filter(Q(lease_until=None) | Q(lease_until__lte=Now()))
+        return self.filter(unleased())
 
     def free(self) -> Self:
         """Those that are not done, and that nobody works on."""

@@ -4,11 +4,11 @@ from typing import Self
 
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.forgetting import DecayPass
 from memories.models.ids import new_id
+from memories.models.leases import unleased
 from memories.models.tenants import Tenant
 
 
@@ -19,7 +19,7 @@ class RetentionPassQuerySet(models.QuerySet["RetentionPass"]):
 
     def free(self) -> Self:
         """Those that nobody works on: none has begun, or whoever did has stopped or died."""
-        return self.open().filter(Q(lease_until=None) | Q(lease_until__lte=Now()))
+        return self.open().filter(unleased())
 
 
 class RetentionPass(models.Model):

@@ -8,12 +8,13 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from memories.models.conversations import Session
+from memories.models.leases import unleased
 
 
 class WorkingMemoryQuerySet(models.QuerySet["WorkingMemory"]):
     def unclaimed(self) -> Self:
         """Rows that no live lease holds, by the database's clock."""
-        return self.filter(Q(lease_until=None) | Q(lease_until__lte=Now()), parked_at=None)
+        return self.filter(unleased(), parked_at=None)
 
     def due(self) -> Self:
         """Rows whose time has come and that no live lease holds; those of people under restriction wait."""

@@ -9,8 +9,6 @@ from datetime import datetime
 from functools import partial
 
 from django.db import transaction
-from django.db.models import Q
-from django.db.models.functions import Now
 
 from memories import conf
 from memories.exceptions import LeaseLost, ModelError, PersonRestricted
@@ -19,6 +17,7 @@ from memories.llm.prices import cost_of
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.memory_update import MemoryUpdate
 from memories.models import ExtractionRun, SessionQueue
+from memories.models.leases import unleased
 from memories.pipeline import (
     debounce,
     endpoint,
@@ -168,7 +167,7 @@ def _end_lost_runs(session_id: uuid.UUID, *, is_ours: bool, now: datetime) -> No
     runs = ExtractionRun.objects.filter(session=session_id, status=RunStatus.RUNNING)
     queues = SessionQueue.objects.filter(pk=session_id)
     if not is_ours:
-        queues = queues.filter(Q(lease_until=None) | Q(lease_until__lte=Now()))
+        queues = queues.filter(unleased())
     parked = queues.filter(parked_at__isnull=False).exists()
     status = RunStatus.PARKED if parked else RunStatus.FAILED
     runs.filter(session__queue__in=queues).update(status=status, failure="worker_lost", finished_at=now)

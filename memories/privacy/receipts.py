@@ -5,7 +5,6 @@ the same pepper can check it, and everybody else with the public key.
 """
 
 import json
-import os
 from base64 import b64decode, b64encode
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from django.conf import settings
 from django.template.loader import render_to_string
 
-from memories import conf
+from memories import conf, private_files
 from memories.models import PrivacyCase
 from memories.privacy.receipt import receipt_contents, receipt_page
 
@@ -68,20 +67,11 @@ def write_files(case: PrivacyCase) -> Path:
     """Write both into the folder of receipts, readable by the owner alone; the path of the JSON file."""
     folder = Path(settings.HOME) / FOLDER
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _write(folder / f"{case.pk}.html", page(case).encode())
+    private_files.write(folder / f"{case.pk}.html", page(case).encode())
     path = folder / f"{case.pk}.json"
-    _write(path, document(case))
+    private_files.write(path, document(case))
     return path
 
 
 def _private_key() -> Ed25519PrivateKey:
     return Ed25519PrivateKey.from_private_bytes(conf.digest("receipt"))
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Complete or not at all."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-    draft.replace(path)

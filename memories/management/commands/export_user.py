@@ -1,6 +1,5 @@
 """`manage.py export_user`: what is kept about a person, or what they provided, as a ZIP file; prints its path alone."""
 
-import os
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 from django.utils import timezone
 
+from memories import private_files
 from memories.audit import Actor
 from memories.exceptions import MemoryHubError
 from memories.management.arguments import tenant_of
@@ -60,19 +60,6 @@ def _move(case: PrivacyCase, path: Path) -> None:
     """From the database to the file: the copy there goes once the file is whole."""
     with transaction.atomic():
         content = exporting.take_export(case.exports.get(), COMMAND, timezone.now())
-        _write(path, content)
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Complete or not at all, mode 0600."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Named after the case as well, so that an erasure finds what a killed process left.
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Its drafts are named after the case as well, so that an erasure finds what a killed process left.
+        private_files.write(path, content)

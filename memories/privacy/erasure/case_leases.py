@@ -22,6 +22,7 @@ from memories import audit
 from memories.audit import Actor
 from memories.exceptions import LeaseLost
 from memories.models import EXPORTING, ActorKind, CaseState, CaseType, PrivacyCase
+from memories.models.leases import unleased
 
 # Much longer than a process needs to renew it.
 LEASE = timedelta(seconds=60)
@@ -57,7 +58,7 @@ def runnable() -> QuerySet[PrivacyCase]:
 
 def free() -> QuerySet[PrivacyCase]:
     """Those of them that nobody works on: none has begun, or whoever did has stopped, failed or died."""
-    return runnable().filter(Q(lease_until=None) | Q(lease_until__lte=Now()))
+    return runnable().filter(unleased())
 
 
 def claim(case_id: uuid.UUID) -> Work | None:

@@ -6,13 +6,13 @@ database contradicts is never written over, so the contradiction stays to be see
 
 import json
 import logging
-import os
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
 
+from memories import private_files
 from memories.models import AuditSeal
 from memories.privacy.trail import chain
 
@@ -68,10 +68,5 @@ def note(seals: list[AuditSeal]) -> None:
 
 
 def _write(heads: dict[str, Head]) -> None:
-    draft = place().with_name(f"audit-heads.{uuid.uuid4().hex}")
     text = json.dumps({key: [head.number, head.digest] for key, head in sorted(heads.items())}, indent=1)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(place())
+    private_files.write(place(), text.encode())

@@ -1,0 +1,21 @@
+"""Small files beside the database, for their owner alone."""
+
+import os
+import uuid
+from pathlib import Path
+
+
+def write(path: Path, content: bytes) -> None:
+    """Put the file there or replace it: complete or not at all, mode 0600, on the disk when this returns.
+
+    Errors: OSError. What a killed process leaves begins with the file's own name.
+    """
+    draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
