@@ -179,7 +179,8 @@ def test_connections_cut(workers: list[Worker], endpoint: Endpoint) -> None:
         (cut,) = cursor.fetchone()
     assert cut >= len(workers)
     second = factories.session(person, (("user", "I live in Leiden"), ("assistant", "Noted")), flush=True)
-    assert wait_until(lambda: is_extracted(second)) < 5
+    # A process of django-q's that was cut amid a statement ends, and its guard makes another.
+    assert wait_until(lambda: is_extracted(second)) < 15
     assert contents(person) == [("Lives in Leiden", 2), ("喜欢喝龙井茶", 2)]
 
 
@@ -202,4 +203,4 @@ def test_due_work_starts_in_time(workers: list[Worker], endpoint: Endpoint) -> N
         # Out of step with the sweep.
         time.sleep(0.07 * count)
     print("seconds from due to asked:", [round(wait, 2) for wait in waits])  # noqa: T201
-    assert statistics.median(waits[3:]) < 1.5
+    assert statistics.median(waits[3:]) < 2
