@@ -42,9 +42,9 @@ def test_a_diff_loses_nothing(old: str, new: str) -> None:
     "texts", [("a" * 2000, "a" * 1999 + "b"), ("ab " * 666, "ba " * 666), ("字" * 2000, "中" * 2000)]
 )
 def test_a_diff_of_the_longest_texts_is_quick(texts: tuple[str, str]) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     diff(*texts)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize(
