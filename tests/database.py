@@ -33,6 +33,17 @@ def at_once(count: int, work: Callable[[int], T]) -> list[T | Exception]:
         return list(pool.map(run, range(count)))
 
 
+@contextmanager
+def reading_only() -> Iterator[None]:
+    """Whatever writes in this block fails: PostgreSQL sees to it."""
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL transaction_read_only = on")
+        yield
+        # Or what comes after it in the test's transaction could not write either.
+        transaction.set_rollback(True)
+
+
 def elsewhere(work: Callable[[], T]) -> T:
     """What `work()` returns or raises on another connection."""
     [outcome] = at_once(1, lambda _: work())

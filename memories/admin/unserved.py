@@ -9,9 +9,10 @@ from memories.admin.page import url_of
 from memories.admin.seen import Look
 from memories.admin.told import Memory
 from memories.models import EndUser, Fact, MemoryScope, Status
-from memories.pipeline import found_facts
+from memories.pipeline import fact_units, found_facts
 from memories.pipeline.asking import Question
 from memories.pipeline.context import ContextRequest
+from memories.pipeline.lone_units import today
 from memories.scoring.ranking import Query, query_texts
 
 MOST = 8
@@ -23,12 +24,14 @@ def unserved(person: EndUser, asked: ContextRequest, look: Look, *, now: datetim
         return []
     served = [one["id"] for one in (*look.context.items, *look.context.dropped) if one["kind"] == "fact"]
     others = found_facts.measured(Fact.objects.of(person.tenant, person).exclude(pk__in=served))
+    rules = conf.rules(person.tenant)
     # Without the space: what agents are served from stays in memory as it is.
     question = Question(asked.query, [Query.of(text) for text in query_texts(asked.query)], None)
-    near = [one for one in found_facts.rank(person, others, question, now=now) if one.parts["lexical"] > 0][:MOST]
-    rows = Fact.objects.in_bulk([one.fact.id for one in near])
-    rules = conf.rules(person.tenant)
-    return [_memory(rows[one.fact.id], asked, rules, now=now) for one in near if one.fact.id in rows]
+    store = fact_units.store(person, others, None, stamp=None, rules=rules, day=today(now))
+    ranked = found_facts.rank(store, question)
+    near = [others[place].id for place in ranked.best() if ranked.ranking.scores.lexical[place] > 0][:MOST]
+    rows = Fact.objects.in_bulk(near)
+    return [_memory(rows[pk], asked, rules, now=now) for pk in near if pk in rows]
 
 
 def why_not(fact: Fact, asked: ContextRequest, rules: conf.Rules, *, now: datetime) -> str:

@@ -89,7 +89,7 @@ class _Sequence(NamedTuple):
     episodes that the question, if there is one, ranked among them."""
 
     lines: list[Line]
-    beyond: list[tuple[str, uuid.UUID]]
+    beyond: list[tuple[str, str]]
     ranked: set[uuid.UUID]
 
 
@@ -184,7 +184,7 @@ def _unextracted(person: EndUser, window: Window) -> list[Line]:
     return [turn_line(turn) for turn in newest]
 
 
-def _fill(lines: Sequence[Line], beyond: Sequence[tuple[str, uuid.UUID]], request: ContextRequest) -> Context:
+def _fill(lines: Sequence[Line], beyond: Sequence[tuple[str, str]], request: ContextRequest) -> Context:
     """The longest prefix whose rendered text fits; the first line that does not fit ends it."""
     costs, spent = _affordable(lines, request)
     fitting, left_out = lines[: len(costs)], lines[len(costs) :]
@@ -194,7 +194,7 @@ def _fill(lines: Sequence[Line], beyond: Sequence[tuple[str, uuid.UUID]], reques
         max_tokens=request.max_tokens,
         tokenizer=request.tokenizer,
         items=[_item(line, cost) for line, cost in zip(fitting, costs, strict=True)],
-        dropped=[_dropped(line.kind, line.id, "budget") for line in left_out]
+        dropped=[_dropped(line.kind, str(line.id), "budget") for line in left_out]
         + [_dropped(kind, row_id, "limit") for kind, row_id in beyond],
     )
 
@@ -231,5 +231,5 @@ def _item(line: Line, count: int) -> dict[str, Any]:
     }
 
 
-def _dropped(kind: str, row_id: uuid.UUID, reason: str) -> dict[str, Any]:
-    return {"kind": kind, "id": str(row_id), "reason": reason}
+def _dropped(kind: str, row_id: str, reason: str) -> dict[str, Any]:
+    return {"kind": kind, "id": row_id, "reason": reason}

@@ -1,55 +1,57 @@
-"""Episodes in the order in which they answer a question: by relevance, gently weighted as facts are.
-
-In the place of confidence stands quality; an episode is as old as its last turn.
-"""
+"""Episodes in the order in which they answer a question: by relevance, gently weighted as facts are."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from memories.models import EndUser
-from memories.pipeline import served_episodes
+from memories.pipeline import lone_units, served_episodes
 from memories.pipeline.asking import Question
 from memories.pipeline.findings import EPISODE, Evidence, Finding
-from memories.pipeline.lone_units import DAY, Place, best_first, today
+from memories.pipeline.lone_units import Ranking
 from memories.pipeline.served_episodes import Served
 
 
 class Ranked(NamedTuple):
-    """One episode with its score, and what that consists of."""
+    """One episode with where it came."""
 
     episode: Served
-    place: Place
+    place: int
+    ranking: Ranking
+
+    @property
+    def score(self) -> float:
+        return self.ranking.score(self.place)
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """Written out for the few that are shown."""
+        return self.ranking.parts(self.place)
 
 
 def rank(person: EndUser, episodes: list[Served], question: Question, *, now: datetime) -> list[Ranked]:
     """The person's `episodes`, best first; of equals the one that was given first."""
     if not episodes:
         return []
-    day = today(now)
-    places = best_first(
-        served_episodes.units(person, episodes, question.space),
-        question.queries,
-        confidence=[one.quality for one in episodes],
-        decay=[one.left for one in episodes],
-        age_days=[(day - one.ended_at) // DAY for one in episodes],
-    )
-    return [Ranked(episodes[place.at], place) for place in places]
+    units = served_episodes.units(person, episodes, question.space)
+    ranking = lone_units.rank(units, served_episodes.weights(episodes, now=now), question.queries)
+    return [Ranked(episodes[place], place, ranking) for place in ranking.best()]
 
 
 def shown(ranked: Sequence[Ranked]) -> list[Finding]:
     """As a search tells them, in the given order; the range is told by its first and its last turn."""
-    return [_finding(one.episode, one.place) for one in ranked]
+    return [_finding(one) for one in ranked]
 
 
-def _finding(episode: Served, place: Place) -> Finding:
+def _finding(ranked: Ranked) -> Finding:
+    episode = ranked.episode
     ends = [episode.first_number, episode.last_number]
     return Finding(
         kind=EPISODE,
         id=episode.id,
         text=episode.summary,
-        score=place.score,
-        score_parts=place.parts,
+        score=ranked.score,
+        score_parts=ranked.parts,
         created_at=episode.ended_at,
         session_id=episode.session_id,
         agent_id=episode.agent_id or None,

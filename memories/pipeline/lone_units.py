@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from memories.pipeline import rows
 from memories.pipeline.shelf import Shelf
 from memories.scoring import dense, ranking, weighting
 from memories.scoring.ranking import Query, Scores, Units
-from memories.scoring.weighting import Weighed
+from memories.scoring.weighting import Weighed, Weights
 
 # Per process, as many memories of all people; 5,000 take about 25 MB.
 CAPACITY = 25_000
@@ -38,26 +38,32 @@ class Text(Protocol):
     def terms(self) -> bytes | None: ...
 
 
-class Place(NamedTuple):
-    """Where one memory came for a question."""
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Memories with their scores for a question; a place is where a memory stood when they were given."""
 
-    at: int
     scores: Scores
     weighed: Weighed
 
-    @property
-    def score(self) -> float:
-        return round(float(self.weighed.total[self.at]), 6)
+    def best(self, limit: int | None = None, *, allowed: NDArray[np.bool_] | None = None) -> list[int]:
+        """Places of the best, best first, of equals the one that was given first; `allowed`: of those alone."""
+        total, count = self.weighed.total, len(self.weighed.total)
+        if allowed is not None:
+            total, count = np.where(allowed, total, np.float32(-np.inf)), int(allowed.sum())
+        places: list[int] = ranking.best_first(total, count if limit is None else min(limit, count)).tolist()
+        return places
 
-    @property
-    def parts(self) -> dict[str, float]:
-        """Written out for the few that are shown."""
+    def score(self, place: int) -> float:
+        return round(float(self.weighed.total[place]), 6)
+
+    def parts(self, place: int) -> dict[str, float]:
+        """What its score consists of."""
         parts = {
-            "vector": self.scores.vector[self.at],
-            "lexical": self.scores.lexical[self.at],
-            "confidence": self.weighed.confidence[self.at],
-            "decay": self.weighed.decay[self.at],
-            "recency": self.weighed.recency[self.at],
+            "vector": self.scores.vector[place],
+            "lexical": self.scores.lexical[place],
+            "confidence": self.weighed.confidence[place],
+            "decay": self.weighed.decay[place],
+            "recency": self.weighed.recency[place],
         }
         return {name: round(float(value), 6) for name, value in parts.items()}
 
@@ -96,24 +102,10 @@ def units(
     return made.units
 
 
-def best_first(
-    units: Units,
-    queries: Sequence[Query],
-    *,
-    confidence: Sequence[float],
-    decay: Sequence[float],
-    age_days: Sequence[int],
-) -> list[Place]:
-    """All of them, best first; of equals the one that was given first. What else they are weighed by is given for each
-    unit, as weighting.weigh() takes it."""
+def rank(units: Units, weights: Weights, queries: Sequence[Query]) -> Ranking:
+    """The scores of all of them against what is asked."""
     scores = ranking.score(units, queries)
-    weighed = weighting.weigh(
-        scores.total,
-        confidence=np.array(confidence, np.float32),
-        decay=np.array(decay, np.float32),
-        age_days=np.array(age_days, np.float32),
-    )
-    return [Place(int(at), scores, weighed) for at in ranking.best_first(weighed.total, len(units))]
+    return Ranking(scores, weighting.weigh(scores.total, weights))
 
 
 def today(now: datetime) -> datetime:

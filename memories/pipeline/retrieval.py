@@ -7,7 +7,7 @@ from itertools import chain, zip_longest
 
 from memories import conf
 from memories.llm.reranking import Candidate
-from memories.models import EndUser, Fact, Tenant
+from memories.models import EndUser, Tenant
 from memories.pipeline import (
     found_episodes,
     found_facts,
@@ -18,8 +18,8 @@ from memories.pipeline import (
     served_facts,
 )
 from memories.pipeline.asking import Question, ask
-from memories.pipeline.fact_units import Measured
 from memories.pipeline.findings import EPISODE, FACT, KINDS, SESSION, TURN, Filters, Finding
+from memories.pipeline.found_facts import Ranked
 from memories.pipeline.served_episodes import Served
 from memories.pipeline.served_facts import Asker
 from memories.pipeline.serving import Audience, audience
@@ -80,7 +80,7 @@ class Found:
 def search(*, tenant: Tenant, search: Search, now: datetime, noted: bool = True) -> Found:
     """The person's memories that answer the query best; nothing of unknown, restricted and switched-off people.
 
-    Reads only: about nine statements, whatever is stored; which facts and episodes it recalled is written later. Works
+    Reads only: about eight statements, whatever is stored; which facts and episodes it recalled is written later. Works
     without vectors, by words alone. `noted`: what it recalls fades later; not when somebody merely looks.
     """
     meant = audience(tenant=tenant, user_id=search.user_id)
@@ -114,8 +114,8 @@ def _memories(meant: Audience, person: EndUser, question: Question, search: Sear
     found: dict[str, list[Finding]] = {}
     searched: dict[str, int] = {}
     if FACT in search.kinds:
-        facts = found_facts.rank(person, _facts(person, search, now=now), question, now=now)
-        found[FACT], searched[FACT] = found_facts.shown(person, facts[: search.limit]), len(facts)
+        facts = _facts(person, question, search, now=now)
+        found[FACT], searched[FACT] = found_facts.shown(person, facts, facts.best(search.limit)), len(facts)
     if EPISODE in search.kinds:
         episodes = found_episodes.rank(person, _episodes(meant, person, question, search, now=now), question, now=now)
         found[EPISODE], searched[EPISODE] = found_episodes.shown(episodes[: search.limit]), len(episodes)
@@ -145,20 +145,12 @@ def _episodes(meant: Audience, person: EndUser, question: Question, search: Sear
     return [one for one in served if one.fits(search.filters)]
 
 
-def _facts(person: EndUser, search: Search, *, now: datetime) -> list[Measured]:
+def _facts(person: EndUser, question: Question, search: Search, *, now: datetime) -> Ranked:
     """Facts that may be served to who asks (rules.md, 8.2), as far as the filters leave them."""
-    rules = conf.rules(person.tenant)
     asker = Asker(search.user_id, search.filters.agent_id or "", search.roles)
-    if not search.filters.narrows_facts:
-        return served_facts.measured(person, asker, rules=rules, now=now)
-    facts = Fact.objects.active(now=now).filter(confidence__gte=rules.served_confidence)
-    visible = facts.visible_to(user_id=asker.user_id, agent_id=asker.agent_id, roles=list(asker.roles), person=person)
-    narrowed = found_facts.narrowed(visible, search.filters)
-    own = narrowed.of(person.tenant, person)
-    # Sessions are named by each person's application: those of others are not meant.
-    if search.filters.session_id is not None:
-        return found_facts.measured(own)
-    return found_facts.measured(own, narrowed.public_beside(person.tenant, person))
+    store = served_facts.open_store(person, asker, question.space, rules=conf.rules(person.tenant), now=now)
+    ranked = found_facts.rank(store, question)
+    return found_facts.narrowed(person, ranked, search.filters) if search.filters.narrows_facts else ranked
 
 
 def _reranked(query: str, found: Sequence[Finding]) -> list[Finding]:

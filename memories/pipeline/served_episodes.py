@@ -8,9 +8,10 @@ from memories import conf
 from memories.models import EmbeddingSpace, EndUser
 from memories.pipeline import lone_units, rows
 from memories.pipeline.findings import Filters
-from memories.pipeline.lone_units import Seen, today
+from memories.pipeline.lone_units import DAY, Seen, today
 from memories.scoring.decay import Remembered, decay_score
 from memories.scoring.ranking import Units
+from memories.scoring.weighting import Weights
 
 # EpisodeQuerySet's active(); what importance left from the start is below the gate for ever.
 _SERVED = """
@@ -85,6 +86,12 @@ def units(person: EndUser, episodes: list[Served], space: EmbeddingSpace | None)
 
     stamp = [one.stamp for one in episodes]
     return lone_units.units(("episode", person.pk), episodes, space, stamp=stamp, seen=seen)
+
+
+def weights(episodes: list[Served], *, now: datetime) -> Weights:
+    """In the place of confidence stands quality; an episode is as old as its last turn."""
+    day = today(now)
+    return Weights.of((one.quality, one.left, float((day - one.ended_at) // DAY)) for one in episodes)
 
 
 def _decayed(episode: Served, rules: conf.Rules, day: datetime) -> Served:

@@ -10,10 +10,12 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from memories import conf
-from memories.models import EndUser
-from memories.pipeline import rows
-from memories.pipeline.fact_units import Measured
+from memories.models import EmbeddingSpace, EndUser
+from memories.pipeline import fact_units, rows
+from memories.pipeline.fact_units import FactStore, Measured
 from memories.pipeline.lines import FactText
+from memories.pipeline.lone_units import CAPACITY, IDLE_SECONDS, today
+from memories.pipeline.shelf import Shelf
 
 # The words of so many facts come with them; of more, those of the few that are told are read by a second statement.
 FEW = 100
@@ -41,6 +43,18 @@ _SERVED = f"""
 """  # noqa: S608  (columns of our own models)
 _NEWEST_FIRST = "ORDER BY created_at DESC, id DESC"
 _MEASURED = _SERVED.replace("NAMES", ", ".join(Measured._fields)) + _NEWEST_FIRST
+# A row that is written anew is another version in another place.
+_VERSIONS = "bit_xor(hashtidextended(ctid, xmin::text::bigint))"
+_STAMP = f"""
+    WITH served AS MATERIALIZED ({_SERVED.replace("NAMES", "id, end_user_id, ctid, xmin")})
+    SELECT (SELECT count(*) FROM served), (SELECT {_VERSIONS} FROM served), (
+        SELECT {_VERSIONS} FROM memories_factvector
+        WHERE tenant_id = %(tenant)s AND space_id = %(space)s AND end_user_id = %(person)s
+    ), (
+        SELECT {_VERSIONS} FROM memories_factvector
+        WHERE space_id = %(space)s AND fact_id IN (SELECT id FROM served WHERE end_user_id <> %(person)s)
+    )
+"""  # noqa: S608  (columns of our own models)
 _PLACED = ("created_at", "id", "category", "trust", "confidence")
 _place_of = itemgetter(*(_WRITTEN.index(name) for name in _PLACED))
 _WITH_WORDS = f"""
@@ -82,6 +96,18 @@ class Served(NamedTuple):
     row: Sequence[Any] | None
 
 
+class _Kept(NamedTuple):
+    """A store with what it was made of."""
+
+    seen: tuple[Any, ...]
+    rules: conf.Rules
+    day: datetime
+    store: FactStore
+
+
+_shelf: Shelf[_Kept] = Shelf(capacity=CAPACITY, idle_seconds=IDLE_SECONDS, weigh=lambda kept: 1 + len(kept.store))
+
+
 def served(person: EndUser, asker: Asker, *, rules: conf.Rules, now: datetime) -> list[Served]:
     """All facts that may be served, newest first: the person's own, and public ones of the tenant."""
     found = _read(_WITH_WORDS, person, asker, rules=rules, now=now)
@@ -89,8 +115,26 @@ def served(person: EndUser, asker: Asker, *, rules: conf.Rules, now: datetime) -
     return [Served._make((*_place_of(row), row if few else None)) for row in found]
 
 
+def open_store(
+    person: EndUser, asker: Asker, space: EmbeddingSpace | None, *, rules: conf.Rules, now: datetime
+) -> FactStore:
+    """The same with all that a question ranks them by; kept in memory while none of them and no vector changed."""
+    key = (person.pk, *asker._replace(roles=tuple(asker.roles)), space.pk if space else None)
+    day = today(now)
+    # Before the facts: what changes in between shows at the next look.
+    [seen] = _read(_STAMP, person, asker, rules=rules, now=now, space=space.pk if space else None)
+    kept = _shelf.get(key)
+    if kept and (kept.seen, kept.rules, kept.day) == (seen, rules, day):
+        return kept.store
+    store = fact_units.store(
+        person, measured(person, asker, rules=rules, now=now), space, stamp=seen[2:], rules=rules, day=day
+    )
+    _shelf.put(key, _Kept(seen, rules, day, store))
+    return store
+
+
 def measured(person: EndUser, asker: Asker, *, rules: conf.Rules, now: datetime) -> list[Measured]:
-    """The same with all that a question ranks them by."""
+    """As they are stored."""
     return [Measured(*row) for row in _read(_MEASURED, person, asker, rules=rules, now=now)]
 
 
@@ -101,7 +145,9 @@ def written(person: EndUser, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, Writte
     return {one.fact.id: one for one in facts}
 
 
-def _read(statement: str, person: EndUser, asker: Asker, *, rules: conf.Rules, now: datetime) -> list[tuple[Any, ...]]:
+def _read(
+    statement: str, person: EndUser, asker: Asker, *, rules: conf.Rules, now: datetime, **more: Any
+) -> list[tuple[Any, ...]]:
     given = {
         "tenant": person.tenant_id,
         "person": person.pk,
@@ -111,6 +157,7 @@ def _read(statement: str, person: EndUser, asker: Asker, *, rules: conf.Rules, n
         "user": asker.user_id,
         "roles": list(asker.roles),
         "few": FEW,
+        **more,
     }
     return rows.fetched(statement, given)
 

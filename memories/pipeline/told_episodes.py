@@ -1,6 +1,5 @@
 """The episodes of a context: the newest, or those that answer the question best, told by their dates."""
 
-import uuid
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -8,8 +7,8 @@ from memories import conf
 from memories.models import EndUser
 from memories.pipeline import found_episodes, served_episodes
 from memories.pipeline.asking import Question
+from memories.pipeline.found_episodes import Ranked
 from memories.pipeline.lines import Line, episode_line
-from memories.pipeline.lone_units import Place
 from memories.pipeline.open_window import Window
 from memories.pipeline.served_episodes import Served
 
@@ -19,7 +18,7 @@ class Told:
     """Lines in the order in which they claim room; ids of those beyond the limit; the texts of the lines."""
 
     lines: list[Line] = field(default_factory=list)
-    beyond: list[uuid.UUID] = field(default_factory=list)
+    beyond: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
 
 
@@ -32,8 +31,8 @@ def tell(
     placed = _ranked(person, unshown, question, now=now) if question else [(one, None) for one in unshown]
     chosen, beyond = placed[:limit], placed[limit:]
     return Told(
-        [_line(episode, place) for episode, place in chosen],
-        [episode.id for episode, _ in beyond],
+        [_line(episode, ranked) for episode, ranked in chosen],
+        [str(episode.id) for episode, _ in beyond],
         [episode.summary for episode, _ in chosen],
     )
 
@@ -44,17 +43,17 @@ def _is_shown(episode: Served, window: Window) -> bool:
 
 def _ranked(
     person: EndUser, episodes: list[Served], question: Question, *, now: datetime
-) -> list[tuple[Served, Place | None]]:
-    return [(one.episode, one.place) for one in found_episodes.rank(person, episodes, question, now=now)]
+) -> list[tuple[Served, Ranked | None]]:
+    return [(one.episode, one) for one in found_episodes.rank(person, episodes, question, now=now)]
 
 
-def _line(episode: Served, place: Place | None) -> Line:
+def _line(episode: Served, ranked: Ranked | None) -> Line:
     """Without a question it has no score: the newest come first."""
-    parts = place.parts if place else {"confidence": episode.quality, "decay": episode.left}
+    parts = ranked.parts if ranked else {"confidence": episode.quality, "decay": episode.left}
     return episode_line(
         row_id=episode.id,
         summary=episode.summary,
         ended_at=episode.ended_at,
-        score=place.score if place else None,
+        score=ranked.score if ranked else None,
         score_parts=parts,
     )

@@ -1,17 +1,16 @@
 """The facts of a context: those that are always served, then the others as the question, or confidence, ranks them."""
 
-import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from memories import conf
 from memories.llm.reranking import Candidate
 from memories.models import Category, EndUser, Trust
 from memories.pipeline import found_facts, reranking, served_facts
 from memories.pipeline.asking import Question
-from memories.pipeline.fact_units import Measured
+from memories.pipeline.fact_units import Measured, decayed
 from memories.pipeline.findings import FACT
 from memories.pipeline.found_facts import Ranked
 from memories.pipeline.lines import Line, fact_line
@@ -29,18 +28,18 @@ class Told:
 
     standing: list[Line] = field(default_factory=list)
     ranked: list[Line] = field(default_factory=list)
-    beyond: list[uuid.UUID] = field(default_factory=list)
+    beyond: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
 
 
 class _Answer(NamedTuple):
-    """All facts by id in their order, with what the question gave them; those that stand; those that merely the
-    assistant or a tool said; the rows of all with their words, or of none yet."""
+    """Facts, newest first; their places in the order of the answer; their ids as text where that is at hand; what the
+    question gave them, if there was one."""
 
-    ordered: dict[uuid.UUID, Ranked | None]
-    standing: list[uuid.UUID]
-    doubted: set[uuid.UUID]
-    rows: dict[uuid.UUID, Sequence[Any]]
+    facts: Sequence[Served | Measured]
+    order: list[int]
+    ids: Sequence[str] = ()
+    ranked: Ranked | None = None
 
 
 def tell(
@@ -51,76 +50,102 @@ def tell(
     What operators and the person said comes first, so that nobody else can crowd it out; standing facts of others are
     told behind it, beyond the limit.
     """
-    ordered, standing, doubted, known = _answering(person, asker, question, rules=rules, now=now)
-    stands = set(standing)
-    others = [fact for fact in ordered if fact not in stands]
-    if question:
-        others = _reranked(person, question.text, ordered, others)
-    others.sort(key=lambda fact: fact in doubted)
-    chosen = sorted([*standing, *others[:limit]], key=lambda fact: fact in doubted)
-    written = {fact: written_of(known[fact]) for fact in chosen} if known else served_facts.written(person, chosen)
-    scored = [(written[fact], ordered[fact]) for fact in chosen if fact in written]
-    day = today(now)
-    lines = [_line(one, ranked, place, rules=rules, day=day) for place, (one, ranked) in enumerate(scored)]
-    first = stands - doubted
-    number = sum(line.id in first for line in lines)
-    return Told(lines[:number], lines[number:], others[limit:], [one.text.content for one, _ in scored])
+    answer = _answering(person, asker, question, rules=rules, now=now)
+    standing = _standing(answer.facts, rules)
+    others, parts = _others(person, question, answer, set(standing))
+    chosen = _trusted_first(answer.facts, [*standing, *others[:limit]])
+    written = _written(person, answer.facts, chosen)
+    told = [place for place in chosen if place in written]
+    lines = [
+        _line(answer.ranked, at, written[at], parts.get(at, {}), place=place, rules=rules, day=today(now))
+        for place, at in enumerate(told)
+    ]
+    first = sum(at in standing and answer.facts[at].trust in TRUSTED for at in told)
+    return Told(lines[:first], lines[first:], _ids(answer, others[limit:]), [written[at].text.content for at in told])
 
 
 def _answering(
     person: EndUser, asker: Asker, question: Question | None, *, rules: conf.Rules, now: datetime
 ) -> _Answer:
-    facts: Sequence[Served | Measured]
-    ordered: dict[uuid.UUID, Ranked | None]
-    rows: dict[uuid.UUID, Sequence[Any]] = {}
     if question is None:
-        facts = found = served_facts.served(person, asker, rules=rules, now=now)
+        facts = served_facts.served(person, asker, rules=rules, now=now)
         # Ties keep their order: newest first, then the higher id.
-        ordered = dict.fromkeys(fact.id for fact in sorted(facts, key=lambda fact: -fact.confidence))
-        rows = {fact.id: fact.row for fact in found if fact.row}
-    else:
-        facts = measured = served_facts.measured(person, asker, rules=rules, now=now)
-        ordered = {one.fact.id: one for one in found_facts.rank(person, measured, question, now=now)}
-    doubted = {fact.id for fact in facts if fact.trust not in TRUSTED}
-    return _Answer(ordered, _standing(facts, rules), doubted, rows)
+        return _Answer(facts, sorted(range(len(facts)), key=lambda place: -facts[place].confidence))
+    store = served_facts.open_store(person, asker, question.space, rules=rules, now=now)
+    ranked = found_facts.rank(store, question)
+    return _Answer(store.facts, ranked.best(), store.ids, ranked)
 
 
-def _standing(facts: Sequence[Served | Measured], rules: conf.Rules) -> list[uuid.UUID]:
-    """The newest corrections, then the surest preferences and constraints; `facts` are given newest first.
+def _others(
+    person: EndUser, question: Question | None, answer: _Answer, standing: set[int]
+) -> tuple[list[int], Mapping[int, Mapping[str, float]]]:
+    """Places of all but the standing facts in their order, and what the reranker, if there is one, gave them."""
+    others = [place for place in answer.order if place not in standing]
+    parts: Mapping[int, Mapping[str, float]] = {}
+    if question:
+        others, parts = _reranked(person, question.text, answer, others)
+    return _trusted_first(answer.facts, others), parts
+
+
+def _trusted_first(facts: Sequence[Served | Measured], places: Sequence[int]) -> list[int]:
+    return sorted(places, key=lambda place: facts[place].trust not in TRUSTED)
+
+
+def _ids(answer: _Answer, places: Sequence[int]) -> list[str]:
+    return [answer.ids[place] if answer.ids else str(answer.facts[place].id) for place in places]
+
+
+def _written(person: EndUser, facts: Sequence[Served | Measured], places: Sequence[int]) -> dict[int, Written]:
+    """Place → the fact with its words; one that was deleted meanwhile is not there."""
+    at_hand = {place: written_of(fact.row) for place in places if isinstance(fact := facts[place], Served) and fact.row}
+    left = {facts[place].id: place for place in places if place not in at_hand}
+    read = served_facts.written(person, list(left))
+    return at_hand | {left[pk]: one for pk, one in read.items()}
+
+
+def _standing(facts: Sequence[Served | Measured], rules: conf.Rules) -> list[int]:
+    """Places of the newest corrections, then of the surest preferences and constraints; `facts` are newest first.
 
     Those of less trust have a place only where the others leave one.
     """
-    facts = sorted(facts, key=lambda fact: fact.trust not in TRUSTED)
-    corrections = [fact for fact in facts if fact.category == Category.CORRECTION]
-    instructions = [fact for fact in facts if fact.category in STANDING]
-    instructions.sort(key=lambda fact: (fact.trust not in TRUSTED, -fact.confidence))
-    first = corrections[: rules.context_corrections] + instructions[: rules.context_standing]
-    return [fact.id for fact in first]
+    corrections = [place for place, fact in enumerate(facts) if fact.category == Category.CORRECTION]
+    instructions = [place for place, fact in enumerate(facts) if fact.category in STANDING]
+    instructions.sort(key=lambda place: -facts[place].confidence)
+    first = _trusted_first(facts, corrections)[: rules.context_corrections]
+    return first + _trusted_first(facts, instructions)[: rules.context_standing]
 
 
-def _line(written: Written, ranked: Ranked | None, place: int, *, rules: conf.Rules, day: datetime) -> Line:
+def _line(
+    ranked: Ranked | None,
+    at: int,
+    written: Written,
+    reranked: Mapping[str, float],
+    *,
+    place: int,
+    rules: conf.Rules,
+    day: datetime,
+) -> Line:
     """Without a question a fact is as good as it is sure."""
     if ranked:
-        return fact_line(written.text, place=place, score=ranked.score, score_parts=ranked.parts)
+        parts = ranked.ranking.parts(at) | dict(reranked)
+        return fact_line(written.text, place=place, score=ranked.ranking.score(at), score_parts=parts)
     sure = written.fact.confidence
-    parts = {"confidence": sure, "decay": found_facts.decayed(written.fact, rules, day)}
+    parts = {"confidence": sure, "decay": decayed(written.fact, rules, day)}
     return fact_line(written.text, place=place, score=sure, score_parts=parts)
 
 
 def _reranked(
-    person: EndUser, query: str, ordered: dict[uuid.UUID, Ranked | None], others: list[uuid.UUID]
-) -> list[uuid.UUID]:
-    """The best of `others` in the order of the reranker, if there is one: only then their texts are read.
-
-    What it gave them is added to their parts in `ordered`.
-    """
+    person: EndUser, query: str, answer: _Answer, others: list[int]
+) -> tuple[list[int], Mapping[int, Mapping[str, float]]]:
+    """The best of `others` in the order of the reranker, if there is one: only then their texts are read."""
     best = others[: reranking.reach(0)]
-    texts = served_facts.written(person, best)
-    found = [ranked for fact in best if fact in texts and (ranked := ordered[fact])]
-    candidates = [Candidate(FACT, str(one.fact.id), texts[one.fact.id].text.content, one.score) for one in found]
-    placed: list[uuid.UUID] = []
-    for place, part in reranking.order(query, candidates):
-        one = found[place]
-        ordered[one.fact.id] = one._replace(reranked=part)
-        placed.append(one.fact.id)
-    return [*placed, *others[len(best) :]]
+    texts = _written(person, answer.facts, best)
+    found = [place for place in best if place in texts]
+    candidates = [_candidate(answer, place, texts[place]) for place in found]
+    placed = {found[at]: part for at, part in reranking.order(query, candidates)}
+    return [*placed, *others[len(best) :]], placed
+
+
+def _candidate(answer: _Answer, place: int, written: Written) -> Candidate:
+    score = answer.ranked.ranking.score(place) if answer.ranked else 0.0
+    return Candidate(FACT, str(written.fact.id), written.text.content, score)

@@ -4,7 +4,9 @@ Each part lies in 0..1 and is added with a small weight. Two memories change pla
 less than the weights: a memory that covers the question is never overtaken by one that is merely fresh.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,23 @@ from numpy.typing import NDArray
 from memories.scoring.constants import DEFAULT, Constants
 
 Floats = NDArray[np.float32]
+
+
+class Weights(NamedTuple):
+    """What memories are weighed by, whatever is asked; float32[n] each.
+
+    `confidence`: of a fact; the quality of an episode. `decay`: what decay.decay_score gives now. `age_days`: since it
+    was last confirmed or took place.
+    """
+
+    confidence: Floats
+    decay: Floats
+    age_days: Floats
+
+    @classmethod
+    def of(cls, each: Iterable[tuple[float, float, float]]) -> "Weights":
+        """From the three of each memory."""
+        return cls(*np.array(list(each), np.float32).reshape(-1, 3).T)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,13 +43,12 @@ class Weighed:
     recency: Floats
 
 
-def weigh(relevance: Floats, *, confidence: Floats, decay: Floats, age_days: Floats, c: Constants = DEFAULT) -> Weighed:
+def weigh(relevance: Floats, weights: Weights, c: Constants = DEFAULT) -> Weighed:
     """relevance + Σ weight · part, with recency = 2^(−age / half-life); an age below zero counts as none.
 
-    `relevance`: the total of ranking.score. `confidence`: of a fact; the quality of an episode. `decay`: what
-    decay.decay_score gives now. `age_days`: since it was last confirmed or took place.
+    `relevance`: the total of ranking.score.
     """
-    sure, fresh = np.clip(confidence, 0, 1), np.clip(decay, 0, 1)
-    recent = np.exp2(-np.maximum(age_days, 0) / c.recency_half_life_days).astype(np.float32)
+    sure, fresh = np.clip(weights.confidence, 0, 1), np.clip(weights.decay, 0, 1)
+    recent = np.exp2(-np.maximum(weights.age_days, 0) / c.recency_half_life_days).astype(np.float32)
     total = relevance + c.confidence * sure + c.decay * fresh + c.recency * recent
     return Weighed(total.astype(np.float32), sure, fresh, recent)

@@ -6,7 +6,6 @@ be missing, whatever plan PostgreSQL chose and whatever the hub keeps in memory.
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -125,13 +124,12 @@ def _best_facts(person: "EndUser", questions: "list[Question]") -> list[list[str
     left = [
         one[6] if one[9] else decay_score(Remembered(one[6], one[8], one[7], one[10]), rules, now=now) for one in found
     ]
-    weigh = partial(
-        weighting.weigh,
+    weights = weighting.Weights(
         confidence=np.array([one[5] for one in found], np.float32),
         decay=np.array(left, np.float32),
         age_days=np.array([(now - one[8]) // timedelta(days=1) for one in found], np.float32),
     )
-    return _best(found, questions, lambda relevance: weigh(relevance).total, alone=True)
+    return _best(found, questions, lambda relevance: weighting.weigh(relevance, weights).total, alone=True)
 
 
 def _read(statement: str, person: "EndUser") -> list[tuple[Any, ...]]:

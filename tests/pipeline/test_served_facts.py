@@ -1,17 +1,20 @@
 """The statement written by hand serves the facts that FactQuerySet serves, in the same order."""
 
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from itertools import product
 from typing import Any
 
 import pytest
 
 from memories import conf
-from memories.models import EndUser, Fact, Tenant
+from memories.models import EndUser, Fact, FactVector, Tenant
 from memories.pipeline import served_facts
+from memories.pipeline.fact_units import FactStore
 from memories.pipeline.served_facts import Asker
 from tests import factories
 from tests.factories import NOW
+from tests.vectors import embed_all
 
 pytestmark = pytest.mark.django_db
 WAYS: dict[str, tuple[Any, ...]] = {
@@ -88,3 +91,64 @@ def test_a_fact_is_written_with_what_it_is_weighed_by(person: EndUser) -> None:
     assert written[fact.pk].text == (fact.pk, "correction", fact.confidence, "Ships with DHL", "UPS")
     for name in ("created_at", "importance", "mentions", "last_confirmed_at", "last_recalled_at", "forget_at"):
         assert getattr(written[fact.pk].fact, name) == getattr(fact, name)
+
+
+def edited(fact: Fact) -> None:
+    fact.say("Ships with UPS")
+    fact.save()
+
+
+def embedded_anew(fact: Fact) -> None:
+    FactVector.objects.filter(fact=fact).update(vector=[-number for number in FactVector.objects.get(fact=fact).vector])
+
+
+def published_next_door(fact: Fact) -> None:
+    factories.fact(factories.end_user(fact.tenant), "Closed on Mondays", scope="public")
+
+
+def a_day_later(fact: Fact) -> datetime:
+    return NOW + timedelta(days=1)
+
+
+CHANGES: list[Callable[[Fact], Any]] = [
+    edited,
+    embedded_anew,
+    published_next_door,
+    a_day_later,
+    lambda fact: fact.delete(),
+    lambda fact: Fact.objects.filter(pk=fact.pk).update(status="archived"),
+    lambda fact: Fact.objects.filter(pk=fact.pk).update(last_recalled_at=NOW),
+    lambda fact: factories.fact(fact.end_user, "Likes tea"),
+    lambda fact: FactVector.objects.filter(fact=fact).delete(),
+    lambda fact: Tenant.objects.filter(pk=fact.tenant_id).update(numbers={"half_life_days": 5}),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_store_is_kept_until_something_changes(change: Callable[[Fact], Any]) -> None:
+    person = factories.end_user(external_id="u1")
+    fact = factories.fact(person, "Ships with DHL")
+    factories.fact(person, "Lives in Leiden")
+    space = embed_all(person)
+
+    def opened(now: datetime) -> FactStore:
+        rules = conf.rules(Tenant.objects.get(pk=person.tenant_id))
+        return served_facts.open_store(person, Asker("u1"), space, rules=rules, now=now)
+
+    first = opened(NOW)
+    assert first.units.vectors is not None
+    assert opened(NOW) is first
+    changed = change(fact)
+    now = changed if isinstance(changed, datetime) else NOW
+    second = opened(now)
+    assert second is not first
+    assert opened(now) is second
+
+
+def test_who_asks_differently_has_another_store(person: EndUser) -> None:
+    rules = conf.rules(person.tenant)
+    stores = {asker: served_facts.open_store(person, asker, None, rules=rules, now=NOW) for asker in ASKERS}
+    assert len({id(store) for store in stores.values()}) == len(ASKERS)
+    for asker, store in stores.items():
+        assert store.facts == served_facts.measured(person, asker, rules=rules, now=NOW)
+        assert served_facts.open_store(person, asker, None, rules=rules, now=NOW) is store

@@ -2,18 +2,13 @@
 
 import pytest
 
-from memories.scoring.weighting import Weighed, weigh
+from memories.scoring.weighting import Weighed, Weights, weigh
 from tests.scoring.stores import floats
 
 
 def weighed(relevance: list[float], **parts: list[float]) -> Weighed:
     same = {name: [1.0] * len(relevance) for name in ("confidence", "decay", "age_days")} | parts
-    return weigh(
-        floats(relevance),
-        confidence=floats(same["confidence"]),
-        decay=floats(same["decay"]),
-        age_days=floats(same["age_days"]),
-    )
+    return weigh(floats(relevance), Weights.of(zip(same["confidence"], same["decay"], same["age_days"], strict=True)))
 
 
 def test_the_sum_by_hand() -> None:

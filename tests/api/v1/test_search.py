@@ -171,9 +171,9 @@ def test_any_text_is_a_query(hub: Hub, query: str) -> None:
     assert len(results(hub, query, kinds=["turn"])) == 3
 
 
-def test_costs_nine_queries(hub: Hub, person: EndUser, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+def test_costs_eight_queries(hub: Hub, person: EndUser, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     embed_all(person)
     results(hub, "quokka")
-    # Key, person, space; which facts, their vectors, texts and evidence; how far the sessions are, the turns' texts.
-    with django_assert_num_queries(9):
+    # Key, person, space; whether facts changed, texts and evidence; how far the sessions are, the turns' texts.
+    with django_assert_num_queries(8):
         results(hub, "cats")
