@@ -16,6 +16,10 @@ class DecayPassQuerySet(models.QuerySet["DecayPass"]):
         """Passes that are not done, whether somebody works on them or not."""
         return self.filter(state=DecayPass.State.RUNNING)
 
+    def in_upkeep(self) -> Self:
+        """Those whose upkeep is not over."""
+        return self.filter(upkeep_open=True)
+
     def unleased(self) -> Self:
         """Passes that nobody works on: none has begun, or whoever did has stopped or died."""
         return self.filter(unleased())

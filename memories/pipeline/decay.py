@@ -17,7 +17,7 @@ from django_q.tasks import async_task
 from memories import conf
 from memories.exceptions import DecayRunning
 from memories.models import DecayPass, Episode, EpisodeStatus, Fact, Status, Tenant
-from memories.pipeline import decay_passes, fading, forgetting, upkeep_passes
+from memories.pipeline import decay_passes, fading, forgetting, pass_leases, upkeep_passes
 from memories.pipeline.decay_passes import State, Work
 from memories.pipeline.forgetting import EXPIRED, FADED, PURGED
 from memories.pipeline.nightly import due_day
@@ -150,7 +150,7 @@ def _work(work: Work, *, now: datetime, until: float | None = None) -> bool:
                 upkeep_passes.follow(work, end.value)
             return True
         if until is not None and time.monotonic() > until:
-            decay_passes.release(work)
+            pass_leases.release(work)
             return False
 
 
@@ -172,7 +172,7 @@ def _refresh(work: Work) -> Iterator[None]:
     while people := fading.people_after(work.row.tenant, work.reached):
         work.counts["refreshed"] += fading.refresh(people, rules=work.rules, now=work.row.as_of)
         work.reached = people[-1]
-        decay_passes.keep(work)
+        pass_leases.keep(work)
         yield
 
 

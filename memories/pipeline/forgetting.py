@@ -14,7 +14,7 @@ from django.db.models import F, QuerySet
 
 from memories.audit import REVISED_FIELDS, REVISED_MOMENTS
 from memories.models import ActorKind, EndUser, Episode, Fact, Status, Tenant
-from memories.pipeline import decay_passes, review_items
+from memories.pipeline import pass_leases, review_items
 from memories.pipeline.decay_passes import Work
 
 STEP = 500
@@ -132,4 +132,4 @@ def _trash_episodes(ids: Sequence[uuid.UUID], *, now: datetime) -> None:
 
 def _count(work: Work, lot: Lot, number: int) -> None:
     work.counts[lot.counted] += number
-    decay_passes.keep(work)
+    pass_leases.keep(work)

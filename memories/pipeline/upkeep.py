@@ -18,7 +18,15 @@ from memories.llm.calls import Completion
 from memories.llm.prompts import fact_upkeep
 from memories.llm.prompts.fact_upkeep import FactUpkeep
 from memories.models import DecayPass, EndUser, ModelUse
-from memories.pipeline import endpoint, spending, upkeep_answers, upkeep_candidates, upkeep_passes, upkeep_rows
+from memories.pipeline import (
+    endpoint,
+    pass_leases,
+    spending,
+    upkeep_answers,
+    upkeep_candidates,
+    upkeep_passes,
+    upkeep_rows,
+)
 from memories.pipeline.decay_passes import Work
 from memories.pipeline.spending import Spent
 from memories.pipeline.upkeep_candidates import Sheet
@@ -71,10 +79,10 @@ def _work(work: Work, *, now: datetime, until: float | None = None) -> bool:
     while people := _next_people(work, now=now):
         for person in people:
             if not _look_at(work, person, now=now):
-                upkeep_passes.release(work)
+                pass_leases.release(work)
                 return True
             if until is not None and time.monotonic() > until:
-                upkeep_passes.release(work)
+                pass_leases.release(work)
                 return False
     with transaction.atomic():
         upkeep_passes.finish(work, now=now)
@@ -125,7 +133,7 @@ def _may_ask(work: Work) -> bool:
 
 def _renew(work: Work, person: EndUser) -> None:
     """Before each HTTP call. Errors: LeaseLost; PersonRestricted, also when they were erased."""
-    upkeep_passes.keep(work)
+    pass_leases.keep(work)
     present = EndUser.objects.filter(pk=person.pk, generation=person.generation, restricted_at=None)
     if not present.exists():
         raise PersonRestricted
@@ -134,7 +142,7 @@ def _renew(work: Work, person: EndUser) -> None:
 def _note_failure(work: Work, person: EndUser, error: ModelError) -> None:
     """The person's turn comes another night; failures of different people in a row are the endpoint's."""
     work.counts["upkeep_failures"] += 1
-    upkeep_passes.keep(work)
+    pass_leases.keep(work)
     if error.endpoint_wide:
         endpoint.failed(person.pk, retry_after=error.retry_after)
     else:
@@ -150,7 +158,7 @@ def _commit(work: Work, person: EndUser, sheet: Sheet, completion: Completion[Fa
             keeper.apply(judged)
             _note(person, upkept_at=now)
             work.counts.update(keeper.done)
-            upkeep_passes.keep(work)
+            pass_leases.keep(work)
         spending.note(work.row.tenant, ModelUse.Purpose.UPKEEP, calls=completion.calls, spent=spent, now=now)
 
 

@@ -1,17 +1,15 @@
 """The upkeep that follows a pass, in the same row: worked on under a lease, one at a time per tenant, going on where
 another died."""
 
-import uuid
 from collections import Counter
 from datetime import datetime, timedelta
 
-from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from memories import audit, conf
-from memories.exceptions import LeaseLost
 from memories.llm import client
 from memories.models import DecayPass
+from memories.pipeline import pass_leases
 from memories.pipeline.decay_passes import Work
 
 # People that a model was asked about, facts removed, facts made of others, failed calls, what of answers was not done.
@@ -41,38 +39,22 @@ def begin(row: DecayPass) -> None:
 
 def unfinished() -> list[DecayPass]:
     """Upkeeps that wait for somebody, the oldest first."""
-    return list(DecayPass.objects.unleased().filter(upkeep_open=True).order_by("started_at"))
+    return list(DecayPass.objects.in_upkeep().unleased().order_by("started_at"))
 
 
 def claim(row: DecayPass) -> Work | None:
-    """Take the upkeep for as long as a lease; None when it is over, or somebody else works on it."""
-    rules, token = conf.rules(row.tenant), uuid.uuid4()
-    free = DecayPass.objects.unleased().filter(pk=row.pk, upkeep_open=True)
-    if not free.update(lease_token=token, lease_until=Now() + timedelta(seconds=rules.lease_seconds)):
-        return None
-    row = DecayPass.objects.select_related("tenant").get(pk=row.pk)
-    return Work(row, token, rules, Counter(dict.fromkeys(COUNTED, 0) | row.counts))
-
-
-def keep(work: Work) -> None:
-    """Note what was done and prolong the lease, which outlasts a model's call. Errors: LeaseLost."""
-    _write(work, lease_until=Now() + timedelta(seconds=work.rules.lease_seconds))
-
-
-def release(work: Work) -> None:
-    """Let somebody else go on. Errors: LeaseLost."""
-    _write(work, lease_until=None)
+    """Take the upkeep for as long as a lease, which outlasts a model's call; None when it is over, or somebody else
+    works on it."""
+    lease = timedelta(seconds=conf.rules(row.tenant).lease_seconds)
+    work = pass_leases.claim(DecayPass.objects.in_upkeep(), row, lease=lease)
+    if work:
+        work.counts = Counter(dict.fromkeys(COUNTED, 0) | work.row.counts)
+    return work
 
 
 def finish(work: Work, *, now: datetime) -> None:
     """All were looked at that may be tonight; in the trail as counts. Errors: LeaseLost."""
-    _write(work, lease_until=None, lease_token=None, upkeep_open=False)
+    pass_leases.end(work, upkeep_open=False)
     told = {name: work.counts[name] for name in COUNTED}
     row = work.row
     audit.record(actor=work.actor, verb="upkeep", target=row, object_id=row.pk, tenant=row.tenant, now=now, counts=told)
-
-
-def _write(work: Work, **changes: object) -> None:
-    ours = DecayPass.objects.filter(pk=work.row.pk, upkeep_open=True, lease_token=work.token)
-    if not ours.update(counts=dict(work.counts), **changes):
-        raise LeaseLost

@@ -16,6 +16,7 @@ from memories import audit, conf
 from memories.audit import Actor
 from memories.exceptions import RetentionRunning
 from memories.models import DecayPass, RetentionPass, Tenant
+from memories.pipeline import pass_leases
 from memories.pipeline.nightly import due_day
 from memories.privacy.expiry import expiring_rows, expiring_talk, pruning, retention_passes
 from memories.privacy.expiry.retention_passes import DAYS, Work
@@ -127,7 +128,7 @@ def _work(work: Work, *, now: datetime, until: float | None = None) -> bool:
     """True when the pass is over; False when the time was, and the rest is left to whoever claims it."""
     for _ in _steps(work, now=now):
         if until is not None and time.monotonic() > until:
-            retention_passes.release(work)
+            pass_leases.release(work)
             return False
     retention_passes.finish(work, now=now)
     return True
@@ -136,11 +137,10 @@ def _work(work: Work, *, now: datetime, until: float | None = None) -> bool:
 def _steps(work: Work, *, now: datetime) -> Iterator[None]:
     """What is left of the pass, a short transaction a step."""
     stages = list(Stage)
-    for stage in stages[stages.index(Stage(work.stage)) :]:
-        if stage != work.stage:
-            work.stage, work.reached = stage, None
-            retention_passes.keep(work)
-        cutoff = work.cutoff(stage)
+    for stage in stages[stages.index(Stage(work.row.stage)) :]:
+        if stage != work.row.stage:
+            retention_passes.reach_stage(work, stage)
+        cutoff = retention_passes.cutoff(work.rules, stage, as_of=work.row.as_of)
         if cutoff is not None:
             yield from _stage(work, stage, cutoff, now)
 

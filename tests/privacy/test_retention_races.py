@@ -124,7 +124,7 @@ def test_a_post_waits_for_the_step_and_goes_on_counting(session: Session) -> Non
     row = retention_passes.begin(tenant=session.tenant, trigger=DecayPass.Trigger.COMMAND, as_of=now, now=now)
     work = retention_passes.claim(row)
     assert work
-    cutoff = work.cutoff("turns")
+    cutoff = retention_passes.cutoff(work.rules, "turns", as_of=now)
     assert cutoff
     with held(lambda: list(expiring_talk.delete(work, cutoff))):
         waiting = blocked(lambda: post(session, "back again"))

@@ -10,7 +10,8 @@ from django.db.models import Max, Q, QuerySet
 from django.db.models.functions import Greatest
 
 from memories.models import Episode, ExportState, ExtractionRun, Fact, PrivacyExport, Session, Tenant
-from memories.privacy.expiry import retention_passes, spared
+from memories.pipeline import pass_leases
+from memories.privacy.expiry import spared
 from memories.privacy.expiry.retention_passes import Work
 
 STEP = 500
@@ -63,7 +64,7 @@ def expire_exports(work: Work, cutoff: datetime) -> Iterator[None]:
         gone = PrivacyExport.objects.filter(pk__in=due.values("pk"), state=ExportState.READY)
         count = gone.update(state=ExportState.EXPIRED, content=b"", token_digest=None)
         work.counts["exports"] += count
-        retention_passes.keep(work)
+        pass_leases.keep(work)
     if count:
         yield
 
@@ -99,4 +100,4 @@ def _forget_runs(ids: Sequence[uuid.UUID]) -> None:
 def _count(work: Work, name: str, found: Sequence[tuple[uuid.UUID, uuid.UUID]], number: int) -> None:
     work.counts[name] += number
     work.reached = found[-1][0]
-    retention_passes.keep(work)
+    pass_leases.keep(work)

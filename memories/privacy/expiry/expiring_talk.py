@@ -24,7 +24,8 @@ from memories.models import (
     Turn,
     WorkingMemory,
 )
-from memories.privacy.expiry import retention_passes, spared
+from memories.pipeline import pass_leases
+from memories.privacy.expiry import spared
 from memories.privacy.expiry.retention_passes import Work
 
 SESSIONS = 100
@@ -88,7 +89,7 @@ def delete(work: Work, cutoff: datetime) -> Iterator[None]:
             while _trim(work, session_id, cutoff):
                 yield
             work.reached = session_id
-            retention_passes.keep(work)
+            pass_leases.keep(work)
             yield
 
 
@@ -114,7 +115,7 @@ def _trim(work: Work, session_id: uuid.UUID, cutoff: datetime) -> bool:
         if empty(work.row.tenant, cutoff).filter(pk=session_id).exists():
             session.delete()
             work.counts["sessions"] += 1
-        retention_passes.keep(work)
+        pass_leases.keep(work)
         return gone == STEP
 
 

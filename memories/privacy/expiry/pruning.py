@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from django.db.models import Max
 
 from memories.models import AuditEvent, AuditSeal
-from memories.privacy.expiry import retention_passes
+from memories.pipeline import pass_leases
 from memories.privacy.expiry.retention_passes import Work
 from memories.privacy.trail import chain, sealing
 
@@ -53,7 +53,7 @@ def _prune(work: Work, cutoff: datetime, now: datetime) -> bool:
             cursor.execute("SET LOCAL memoryhub.audit_pruning = 'on'")
             work.counts["audit"] += events.delete()[0]
             cursor.execute("SET LOCAL memoryhub.audit_pruning = 'off'")
-        retention_passes.keep(work)
+        pass_leases.keep(work)
         return True
 
 
