@@ -52,6 +52,31 @@ def elsewhere(work: Callable[[], T]) -> T:
     return outcome
 
 
+class Gate:
+    """Stops work on another connection where it calls `stop`, until somebody else has done something."""
+
+    def __init__(self) -> None:
+        self._reached, self._opened = threading.Event(), threading.Event()
+
+    def stop(self) -> None:
+        self._reached.set()
+        assert self._opened.wait(PATIENCE), "nobody opened the gate"
+
+    def meanwhile(self, work: Callable[[], T], act: Callable[[], Any]) -> T:
+        """What `work()` returns or raises, with `act()` done here while it stands at the gate."""
+        with ThreadPoolExecutor(1) as pool:
+            future = pool.submit(elsewhere, work)
+            # Ended already, it never comes to the gate: no use waiting for it.
+            future.add_done_callback(lambda _: self._reached.set())
+            try:
+                assert self._reached.wait(PATIENCE)
+                assert not future.done(), future.exception() or "it did not come to the gate"
+                act()
+            finally:
+                self._opened.set()
+            return future.result(PATIENCE)
+
+
 @contextmanager
 def held(work: Callable[[], T]) -> Iterator[T]:
     """Run `work()` on another connection and keep its transaction open for as long as the block lasts."""

@@ -1,12 +1,8 @@
 """Deleting a session: what rests on it alone goes with it, and nobody who works on it meanwhile brings it back."""
 
-import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from django.db import connections
 
 from memories import curation
 from memories.audit import Actor
@@ -26,7 +22,7 @@ from memories.models import (
 )
 from memories.pipeline import consolidation, debounce
 from tests import factories
-from tests.database import PATIENCE, blocked, held, impatient
+from tests.database import PATIENCE, Gate, blocked, held, impatient
 from tests.factories import COMMAND, NOW
 from tests.pipeline.model import Model, candidate, install
 
@@ -164,36 +160,21 @@ class TestRaces:
     def person(self, transactional_db: None) -> EndUser:
         return factories.end_user()
 
-    @pytest.fixture
-    def pool(self) -> Iterator[ThreadPoolExecutor]:
-        with ThreadPoolExecutor(1) as pool:
-            yield pool
-
     @pytest.mark.parametrize("deleted", [True, False])
-    def test_an_extraction_in_flight_writes_nothing(
-        self, person: EndUser, model: Model, pool: ThreadPoolExecutor, deleted: bool
-    ) -> None:
+    def test_an_extraction_in_flight_writes_nothing(self, person: EndUser, model: Model, deleted: bool) -> None:
         session = factories.session(person, SAID, flush=True)
-        reached, opened = threading.Event(), threading.Event()
+        gate = Gate()
 
         def answer() -> dict[str, Any]:
-            reached.set()
-            assert opened.wait(PATIENCE)
+            gate.stop()
             return {"new_facts": [candidate()]}
 
-        def work() -> ExtractionRun | None:
-            try:
-                return consolidation.consolidate(session_id=session.pk, now=NOW)
-            finally:
-                connections.close_all()
+        def act() -> None:
+            if deleted:
+                delete(session)
 
         model.answers.append(answer)
-        worker = pool.submit(work)
-        assert reached.wait(PATIENCE)
-        if deleted:
-            delete(session)
-        opened.set()
-        run = worker.result(PATIENCE)
+        run = gate.meanwhile(lambda: consolidation.consolidate(session_id=session.pk, now=NOW), act)
         assert run
         # The positive control: of a session that is still there it would have been a fact.
         assert (run.status, contents()) == (("discarded", []) if deleted else ("committed", ["Lives in Leiden"]))

@@ -1,6 +1,5 @@
 """Passes of forgetting beside edits, mentions, recalls and each other: on connections of their own."""
 
-import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -13,7 +12,7 @@ from memories.exceptions import Conflict, DecayRunning
 from memories.models import DecayPass, EndUser, Fact, FactRevision, Status, Tenant
 from memories.pipeline import decay, decay_passes, forgetting, recalls
 from tests import factories
-from tests.database import PATIENCE, at_once, blocked, elsewhere, held
+from tests.database import PATIENCE, Gate, at_once, blocked, elsewhere, held
 from tests.factories import COMMAND, NOW
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -65,72 +64,56 @@ KEEPING: dict[str, Act] = {
 }
 
 
-class Gate:
-    """Stops a pass after it has found what is due, and before it locks any of it."""
+Meanwhile = Callable[[Tenant, Callable[[], Any]], DecayPass]
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.found, self.go = threading.Event(), threading.Event()
-        steps = forgetting._steps
 
-        def gated(*args: Any, **named: Any) -> Iterator[Any]:
-            for step in steps(*args, **named):
-                self.found.set()
-                assert self.go.wait(PATIENCE)
-                yield step
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
+    """A pass, with something done after it has found what is due, and before it locks any of it."""
+    gate, steps = Gate(), forgetting._steps
 
-        monkeypatch.setattr(forgetting, "_steps", gated)
+    def gated(*args: Any, **named: Any) -> Iterator[Any]:
+        for step in steps(*args, **named):
+            gate.stop()
+            yield step
 
-    def meanwhile(self, tenant: Tenant, act: Callable[[], Any]) -> DecayPass:
-        """The pass, with `act` done between its finding and its taking."""
-        done: list[Any] = []
-        thread = threading.Thread(target=lambda: done.extend(at_once(1, lambda _: forget(tenant))))
-        thread.start()
-        try:
-            assert self.found.wait(PATIENCE)
-            act()
-        finally:
-            self.go.set()
-            thread.join(PATIENCE)
-        assert isinstance(done[0], DecayPass), done
-        return done[0]
+    monkeypatch.setattr(forgetting, "_steps", gated)
+    return lambda tenant, act: gate.meanwhile(lambda: forget(tenant), act)
 
 
 @pytest.mark.parametrize("act", KEEPING.values(), ids=KEEPING.keys())
-def test_what_is_kept_between_finding_and_taking_stays(fact: Fact, monkeypatch: pytest.MonkeyPatch, act: Act) -> None:
+def test_what_is_kept_between_finding_and_taking_stays(fact: Fact, meanwhile: Meanwhile, act: Act) -> None:
     other = factories.fact(fact.end_user, "Nobody cares", now=LONG_AGO)
-    done = Gate(monkeypatch).meanwhile(fact.tenant, lambda: act(fact))
+    done = meanwhile(fact.tenant, lambda: act(fact))
     assert done.counts["facts"] == 1
     assert [Fact.objects.get(pk=one.pk).status for one in (fact, other)] == ["active", "trashed"]
 
 
-def test_without_any_of_it_it_goes(fact: Fact, monkeypatch: pytest.MonkeyPatch) -> None:
-    done = Gate(monkeypatch).meanwhile(fact.tenant, lambda: None)
+def test_without_any_of_it_it_goes(fact: Fact, meanwhile: Meanwhile) -> None:
+    done = meanwhile(fact.tenant, lambda: None)
     assert (done.counts["facts"], Fact.objects.get().status) == (1, "trashed")
 
 
-def test_a_fact_that_was_restored_is_not_deleted(person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fact_that_was_restored_is_not_deleted(person: EndUser, meanwhile: Meanwhile) -> None:
     old, other = (
         factories.fact(person, text, status=Status.TRASHED, trashed_at=LONG_AGO) for text in ("Likes tea", "Likes jazz")
     )
-    gate = Gate(monkeypatch)
-    done = gate.meanwhile(
-        person.tenant, lambda: curation.restore_fact(fact_id=old.pk, tenant=None, actor=COMMAND, now=NOW)
-    )
+    done = meanwhile(person.tenant, lambda: curation.restore_fact(fact_id=old.pk, tenant=None, actor=COMMAND, now=NOW))
     assert done.counts["purged"] == 1
     assert list(Fact.objects.values_list("pk", "status")) == [(old.pk, "active")]
     assert not Fact.objects.filter(pk=other.pk).exists()
 
 
-def test_a_person_restricted_meanwhile_is_left_alone(fact: Fact, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_person_restricted_meanwhile_is_left_alone(fact: Fact, meanwhile: Meanwhile) -> None:
     def restrict() -> None:
         EndUser.objects.update(restricted_at=NOW)
 
-    done = Gate(monkeypatch).meanwhile(fact.tenant, restrict)
+    done = meanwhile(fact.tenant, restrict)
     assert (done.counts["facts"], Fact.objects.get().status) == (0, "active")
 
 
-def test_a_person_erased_meanwhile_is_no_trouble(fact: Fact, monkeypatch: pytest.MonkeyPatch) -> None:
-    done = Gate(monkeypatch).meanwhile(fact.tenant, lambda: EndUser.objects.all().delete())
+def test_a_person_erased_meanwhile_is_no_trouble(fact: Fact, meanwhile: Meanwhile) -> None:
+    done = meanwhile(fact.tenant, lambda: EndUser.objects.all().delete())
     assert (done.state, done.counts["facts"]) == ("done", 0)
 
 
@@ -159,14 +142,12 @@ def test_an_edit_waits_for_the_step_and_then_finds_the_trash(fact: Fact) -> None
     assert (fact.status, fact.pinned, fact.version) == ("trashed", False, 2)
 
 
-def test_of_passes_at_once_one_runs_and_the_others_say_so(fact: Fact, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = Gate(monkeypatch)
-
+def test_of_passes_at_once_one_runs_and_the_others_say_so(fact: Fact, meanwhile: Meanwhile) -> None:
     def second() -> None:
         with pytest.raises(DecayRunning):
             forget(fact.tenant)
 
-    assert gate.meanwhile(fact.tenant, second).counts["facts"] == 1
+    assert meanwhile(fact.tenant, second).counts["facts"] == 1
     assert (DecayPass.objects.count(), FactRevision.objects.count()) == (1, 1)
 
 

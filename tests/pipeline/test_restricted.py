@@ -1,20 +1,17 @@
 """Nothing is extracted for a person under restriction; once it is lifted extraction goes on by itself."""
 
-import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connections, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 
 from memories.exceptions import PersonRestricted
 from memories.models import EndUser, ExtractionRun, Fact, Session, SessionQueue
 from memories.pipeline import backlog, consolidation, debounce, endpoint, extraction, rearming
 from tests import factories
-from tests.database import PATIENCE, blocked, held, impatient
+from tests.database import PATIENCE, Gate, blocked, held, impatient
 from tests.factories import NOW
 from tests.pipeline.model import Model, candidate
 
@@ -133,36 +130,23 @@ class TestRaces:
     def person(self, transactional_db: None) -> EndUser:
         return factories.end_user()
 
-    @pytest.fixture
-    def pool(self) -> Iterator[ThreadPoolExecutor]:
-        with ThreadPoolExecutor(1) as pool:
-            yield pool
-
     @pytest.mark.parametrize("restricted", [True, False])
     def test_restricted_while_the_model_is_asked_nothing_is_written(
-        self, person: EndUser, model: Model, pool: ThreadPoolExecutor, restricted: bool
+        self, person: EndUser, model: Model, restricted: bool
     ) -> None:
         session = due(person)
-        reached, opened = threading.Event(), threading.Event()
+        gate = Gate()
 
         def answer() -> dict[str, Any]:
-            reached.set()
-            assert opened.wait(PATIENCE)
+            gate.stop()
             return {"new_facts": [candidate()]}
 
-        def work() -> ExtractionRun | None:
-            try:
-                return consolidate(session)
-            finally:
-                connections.close_all()
+        def act() -> None:
+            if restricted:
+                restrict(person)
 
         model.answers.append(answer)
-        worker = pool.submit(work)
-        assert reached.wait(PATIENCE)
-        if restricted:
-            restrict(person)
-        opened.set()
-        run = worker.result(PATIENCE)
+        run = gate.meanwhile(lambda: consolidate(session), act)
         assert run
         queue = SessionQueue.objects.get()
         if not restricted:

@@ -1,7 +1,6 @@
 """Retention beside posts, extractions in flight, restriction, legal holds, erasure and itself: on connections of their
 own."""
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -30,7 +29,7 @@ from memories.pipeline import consolidation
 from memories.privacy import retention
 from memories.privacy.expiry import expiring_talk, retention_passes, spared
 from tests import factories
-from tests.database import PATIENCE, at_once, blocked, elsewhere, held
+from tests.database import PATIENCE, Gate, at_once, blocked, elsewhere, held
 from tests.factories import COMMAND
 from tests.pipeline.model import Model, candidate
 from tests.privacy.retained import age, numbers_of, passes, post, retain, sound, talk
@@ -50,34 +49,21 @@ def session(model: Model, person: EndUser) -> Session:
     return session
 
 
-class Gate:
-    """Stops a pass after it has found a session, and before it locks any of it."""
+Meanwhile = Callable[[Tenant, Callable[[], Any]], dict[str, int]]
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.found, self.go = threading.Event(), threading.Event()
-        plain = expiring_talk._after
 
-        def gated(*args: Any) -> list[Any]:
-            ids = plain(*args)
-            self.found.set()
-            assert self.go.wait(PATIENCE)
-            return ids
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
+    """What a pass did, with something done after it has found a session, and before it locks any of it."""
+    gate, plain = Gate(), expiring_talk._after
 
-        monkeypatch.setattr(expiring_talk, "_after", gated)
+    def gated(*args: Any) -> list[Any]:
+        ids = plain(*args)
+        gate.stop()
+        return ids
 
-    def meanwhile(self, tenant: Tenant, act: Callable[[], Any]) -> dict[str, int]:
-        """What the pass did, with `act` done between its finding and its taking."""
-        done: list[Any] = []
-        thread = threading.Thread(target=lambda: done.extend(at_once(1, lambda _: retain(tenant))))
-        thread.start()
-        try:
-            assert self.found.wait(PATIENCE)
-            act()
-        finally:
-            self.go.set()
-            thread.join(PATIENCE)
-        assert isinstance(done[0], dict), done
-        return done[0]
+    monkeypatch.setattr(expiring_talk, "_after", gated)
+    return lambda tenant, act: gate.meanwhile(lambda: retain(tenant), act)
 
 
 def restrict(person: EndUser) -> None:
@@ -95,25 +81,23 @@ def erase(person: EndUser) -> None:
 
 @pytest.mark.parametrize("act", [restrict, put_on_hold])
 def test_who_is_spared_meanwhile_loses_nothing(
-    session: Session, monkeypatch: pytest.MonkeyPatch, act: Callable[[EndUser], None]
+    session: Session, meanwhile: Meanwhile, act: Callable[[EndUser], None]
 ) -> None:
-    assert Gate(monkeypatch).meanwhile(session.tenant, lambda: act(session.end_user)) == {}
+    assert meanwhile(session.tenant, lambda: act(session.end_user)) == {}
     assert len(numbers_of(session)) == 8
     assert Episode.objects.exists()
 
 
-def test_without_any_of_it_it_goes(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Gate(monkeypatch).meanwhile(session.tenant, lambda: None) == {"turns": 8, "episodes": 1}
+def test_without_any_of_it_it_goes(session: Session, meanwhile: Meanwhile) -> None:
+    assert meanwhile(session.tenant, lambda: None) == {"turns": 8, "episodes": 1}
 
 
-def test_somebody_erased_meanwhile_is_no_trouble(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Gate(monkeypatch).meanwhile(session.tenant, lambda: erase(session.end_user)) == {}
+def test_somebody_erased_meanwhile_is_no_trouble(session: Session, meanwhile: Meanwhile) -> None:
+    assert meanwhile(session.tenant, lambda: erase(session.end_user)) == {}
 
 
-def test_a_session_that_goes_on_meanwhile_keeps_what_its_window_shows(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done = Gate(monkeypatch).meanwhile(session.tenant, lambda: post(session, "back again"))
+def test_a_session_that_goes_on_meanwhile_keeps_what_its_window_shows(session: Session, meanwhile: Meanwhile) -> None:
+    done = meanwhile(session.tenant, lambda: post(session, "back again"))
     assert done == {"episodes": 1}
     assert numbers_of(session) == list(range(1, 10))
     sound()
@@ -153,30 +137,23 @@ def test_what_somebody_holds_is_left_to_the_next_pass(session: Session, table: A
     assert retain(session.tenant)["turns"] == 8
 
 
-def test_an_extraction_in_flight_commits_what_it_read(
-    model: Model, session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_extraction_in_flight_commits_what_it_read(model: Model, session: Session) -> None:
     """Its turns are younger than the watermark, so none of them is deleted below it."""
     post(session, "I moved to Delft")
     age(session, 40)
     SessionQueue.objects.filter(pk=session.pk).update(due_at=Now())
-    asked, answer = threading.Event(), threading.Event()
+    gate = Gate()
 
     def think() -> dict[str, Any]:
-        asked.set()
-        assert answer.wait(PATIENCE)
+        gate.stop()
         return {"new_facts": [candidate("Lives in Delft", evidence=[9], quote="I moved to Delft")]}
 
+    def delete() -> None:
+        retain(session.tenant)
+        assert 9 in numbers_of(session)
+
     model.answers.append(think)
-    thread = threading.Thread(
-        target=lambda: at_once(1, lambda _: consolidation.consolidate(session_id=session.pk, now=timezone.now()))
-    )
-    thread.start()
-    assert asked.wait(PATIENCE)
-    retain(session.tenant)
-    assert 9 in numbers_of(session)
-    answer.set()
-    thread.join(PATIENCE)
+    gate.meanwhile(lambda: consolidation.consolidate(session_id=session.pk, now=timezone.now()), delete)
     assert FactEvidence.objects.filter(turn__number=9, quote="I moved to Delft").exists()
     sound()
 
