@@ -5,15 +5,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError
 from django.db.models import F
 from django.db.models.functions import Greatest
 from django.utils.translation import gettext as _
-from psycopg.errors import DeadlockDetected, LockNotAvailable
 
 from memories.curation.people_errors import PeopleBusy, PersonMerged
 from memories.exceptions import Conflict, NotFound, PersonRestricted
 from memories.models import EndUser, SessionQueue, WorkingMemory
+from memories.pipeline.giving_way import give_way, is_held
 
 T = TypeVar("T")
 TRIES = 5
@@ -34,17 +34,13 @@ class Pair:
 
 
 def patiently(act: Callable[[], T]) -> T:
-    """What `act()` returns, in a transaction of its own that waits for no lock for long. Errors: PeopleBusy."""
-    for _try in range(TRIES):
-        try:
-            with transaction.atomic():
-                with connection.cursor() as cursor:
-                    cursor.execute(f"SET LOCAL lock_timeout = '{PATIENCE}'")
-                return act()
-        except OperationalError as error:
-            if not isinstance(error.__cause__, LockNotAvailable | DeadlockDetected):
-                raise
-    raise PeopleBusy
+    """What `act()` returns, as by give_way(). Errors: PeopleBusy."""
+    try:
+        return give_way(act, lock_timeout=PATIENCE, pauses=[0.0] * (TRIES - 1))
+    except OperationalError as error:
+        if not is_held(error):
+            raise
+        raise PeopleBusy from error
 
 
 def lock(survivor: uuid.UUID, merged: uuid.UUID) -> Pair:
