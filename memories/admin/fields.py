@@ -1,7 +1,6 @@
 """Form fields shared by the pages: time zones, languages, and text in Unfold's clothes."""
 
 import re
-import zoneinfo
 from typing import Any
 
 from django import forms
@@ -11,17 +10,13 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from memories.pipeline import signal_phrases
+from memories.pipeline.zones import is_zone
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 
 
-def zone_or_utc(name: str) -> zoneinfo.ZoneInfo:
-    """The zone of this name, UTC when there is none such."""
-    return zoneinfo.ZoneInfo(name if name in zoneinfo.available_timezones() else "UTC")
-
-
 def check_zone(name: str) -> None:
-    if name not in zoneinfo.available_timezones():
+    if not is_zone(name):
         raise ValidationError(_("This is not a time zone: write it like Asia/Shanghai, or UTC."), code="zone")
 
 

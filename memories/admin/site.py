@@ -31,10 +31,10 @@ from memories.admin import (
     recalled,
     rollback,
 )
-from memories.admin.fields import zone_or_utc
 from memories.admin.own_password import OwnPasswordForm
 from memories.admin.page import Page
 from memories.admin.sign_in import SignInView
+from memories.pipeline.zones import zone_or_utc
 
 View = Callable[..., HttpResponseBase]
 # Pages beside those of the models.

@@ -2,19 +2,19 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.db.models import Max, QuerySet
 
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.framing import Message
 from memories.llm.prompts.memory_update import KnownFact, TurnInput
-from memories.models import EndUser, Fact, ProfileSection, Role, Turn
+from memories.models import Fact, ProfileSection, Role, Turn
 from memories.pipeline import signal_phrases
 from memories.pipeline.batches import Batch, ShownFact, bounded
 from memories.pipeline.debounce import Claim
 from memories.pipeline.feed import FedTurn
 from memories.pipeline.reading import fed_turns
+from memories.pipeline.zones import zone_or_utc
 
 
 def gather(*, claim: Claim, now: datetime) -> Batch:
@@ -69,7 +69,7 @@ def _messages(
     now: datetime,
 ) -> list[Message]:
     tenant, person = claim.session.tenant, claim.session.end_user
-    zone = _zone(person)
+    zone = zone_or_utc(person.zone)
     return memory_update.build(
         turns=[TurnInput(number=turn.number, role=turn.turn.role, text=turn.text, at=turn.at) for turn in turns],
         known_facts=[
@@ -82,11 +82,3 @@ def _messages(
         signals=claim.signals,
         guidance=tenant.extraction_guidance,
     )
-
-
-def _zone(person: EndUser) -> ZoneInfo:
-    """The person's time zone; a name that this host does not know counts as UTC."""
-    try:
-        return ZoneInfo(person.zone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return ZoneInfo("UTC")

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from tempfile import SpooledTemporaryFile
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -17,6 +16,7 @@ from django.utils import timezone, translation
 
 from memories.exceptions import LeaseLost
 from memories.models import CaseState, CaseType, EndUser, ExportState, PrivacyCase, PrivacyExport
+from memories.pipeline.zones import zone_or_utc
 from memories.privacy.erasure.case_leases import Work, fail, finish, keep
 from memories.privacy.exports.archive import Counts, write
 from memories.privacy.exports.computed import subject_of
@@ -123,7 +123,7 @@ def _snapshot() -> Iterator[datetime]:
 @contextmanager
 def _in_words_of(person: EndUser) -> Iterator[None]:
     """The person's language, if it is one of ours, and zone."""
-    with translation.override(_language(person.language)), timezone.override(_zone(person.zone)):
+    with translation.override(_language(person.language)), timezone.override(zone_or_utc(person.zone)):
         yield
 
 
@@ -131,10 +131,3 @@ def _language(tag: str) -> str:
     """Of BCP 47, like zh-TW: the language of the settings that a reader of it understands; else English."""
     spoken = tag.lower().replace("_", "-").partition("-")[0]
     return next((code for code, _ in settings.LANGUAGES if code.partition("-")[0] == spoken), "en")
-
-
-def _zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return ZoneInfo("UTC")

@@ -2,13 +2,13 @@
 
 import re
 from typing import Any
-from zoneinfo import available_timezones
 
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from memories.api.v1.serializers.fields import Changes, Flag, JSONObject, OrNull, PageQuery, Text
 from memories.models import EndUser
+from memories.pipeline.zones import is_zone
 
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 
@@ -26,7 +26,7 @@ class PersonChangesSerializer(Changes):
     serve = Flag(required=False, help_text="false: contexts are empty.")
 
     def validate_time_zone(self, value: str) -> str:
-        if value and value not in available_timezones():
+        if value and not is_zone(value):
             raise ValidationError("Give an IANA time zone, e.g. Asia/Shanghai.")
         return value
 
