@@ -4,14 +4,13 @@ import uuid
 from typing import Any
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Max, Q, Sum
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 
+from memories.admin import room
 from memories.admin.reach import tenants_of
 from memories.models import AuditSeal, Operator, Tenant
 from memories.privacy.trail import chain_check
@@ -33,23 +32,23 @@ def urls() -> list[URLPattern]:
 
 def chains(request: HttpRequest) -> HttpResponse:
     """Every chain within reach, in figures of its seals."""
-    _check(request)
+    room.check(request, MAY)
     slugs = {tenant.pk: tenant.slug for tenant in tenants_of(request.user)}
     rows = [row for row in _figures() if row["tenant_uuid"] in slugs or _sees_all(request)]
     for row in rows:
         row["slug"] = slugs.get(row["tenant_uuid"], row["tenant_uuid"])
-    return _page(request, "memories/audit_chains.html", title=_("Seals of the audit trail"), chains=rows)
+    return room.draw(request, "memories/audit_chains.html", title=_("Seals of the audit trail"), chains=rows)
 
 
 def chain_of(request: HttpRequest, tenant_id: uuid.UUID) -> HttpResponse:
     """One tenant's chain, its newest seals recomputed."""
-    _check(request)
+    room.check(request, MAY)
     return _chain(request, get_object_or_404(tenants_of(request.user), pk=tenant_id))
 
 
 def chain_of_none(request: HttpRequest) -> HttpResponse:
     """The chain of what belongs to no tenant: for who sees all of them."""
-    _check(request)
+    room.check(request, MAY)
     if not _sees_all(request):
         raise Http404
     return _chain(request, None)
@@ -62,7 +61,7 @@ def _chain(request: HttpRequest, tenant: Tenant | None) -> HttpResponse:
         # A file of notes that is none of ours: the page says what the chain's own seals say.
         report = None
     given: dict[str, Any] = {"tenant": tenant, "report": report, "newest": NEWEST}
-    return _page(request, "memories/audit_chain.html", title=_("Seals of the audit trail"), **given)
+    return room.draw(request, "memories/audit_chain.html", title=_("Seals of the audit trail"), **given)
 
 
 def _figures() -> list[dict[str, Any]]:
@@ -71,14 +70,5 @@ def _figures() -> list[dict[str, Any]]:
     return [dict(row) for row in rows.annotate(**sums, newest_seal=Max("sealed_at"))]
 
 
-def _check(request: HttpRequest) -> None:
-    if not request.user.has_perm(MAY):
-        raise PermissionDenied
-
-
 def _sees_all(request: HttpRequest) -> bool:
     return isinstance(request.user, Operator) and request.user.all_tenants
-
-
-def _page(request: HttpRequest, template: str, **shown: Any) -> HttpResponse:
-    return TemplateResponse(request, template, {**admin.site.each_context(request), **shown})

@@ -6,10 +6,8 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.safestring import SafeString
@@ -17,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memories import conf, curation
-from memories.admin import cells
+from memories.admin import cells, room
 from memories.admin.columns import column
 from memories.admin.fields import LineField
 from memories.admin.page import RecordPage, VerbForm, actor_of, url_of
@@ -114,22 +112,20 @@ def urls() -> list[URLPattern]:
 
 def tenants(request: HttpRequest) -> HttpResponse:
     """Whose next pass is to be looked at."""
-    _check(request, VIEW)
-    context = {**admin.site.each_context(request), "title": _("Forgetting"), "tenants": tenants_of(request.user)}
-    return TemplateResponse(request, "memories/forgetting.html", context)
+    room.check(request, VIEW)
+    shown: dict[str, Any] = {"tenants": tenants_of(request.user), "next_page": "admin:next_decay_pass"}
+    return room.draw(request, "memories/forgetting.html", title=_("Forgetting"), **shown)
 
 
 def next_pass(request: HttpRequest, tenant_id: uuid.UUID) -> HttpResponse:
     """What the next pass takes of the tenant, as it is now; posted, one is run."""
-    _check(request, VIEW)
+    room.check(request, VIEW)
     tenant = get_object_or_404(tenants_of(request.user), pk=tenant_id)
     if request.method == "POST":
-        _check(request, CHANGE)
+        room.check(request, CHANGE)
         return _run(request, tenant)
     told = decay.preview(tenant, timezone.now())
-    context: dict[str, Any] = {
-        **admin.site.each_context(request),
-        "title": _("What the next pass takes"),
+    shown: dict[str, Any] = {
         "tenant": tenant,
         "preview": told,
         "rules": conf.rules(tenant),
@@ -138,9 +134,9 @@ def next_pass(request: HttpRequest, tenant_id: uuid.UUID) -> HttpResponse:
         "may_run": request.user.has_perm(CHANGE),
     }
     if request.user.has_perm("memories.view_fact"):
-        context["facts"] = Fact.objects.filter(pk__in=told.facts).order_by("forget_at", "pk")
-        context["episodes"] = Episode.objects.filter(pk__in=told.episodes).order_by("forget_at", "pk")
-    return TemplateResponse(request, "memories/next_decay_pass.html", context)
+        shown["facts"] = Fact.objects.filter(pk__in=told.facts).order_by("forget_at", "pk")
+        shown["episodes"] = Episode.objects.filter(pk__in=told.episodes).order_by("forget_at", "pk")
+    return room.draw(request, "memories/next_decay_pass.html", title=_("What the next pass takes"), **shown)
 
 
 def _run(request: HttpRequest, tenant: Tenant) -> HttpResponse:
@@ -151,11 +147,6 @@ def _run(request: HttpRequest, tenant: Tenant) -> HttpResponse:
         return HttpResponseRedirect(request.path)
     messages.success(request, _("%(pass)s has begun: a worker carries it out.") % {"pass": row})
     return HttpResponseRedirect(url_of(row))
-
-
-def _check(request: HttpRequest, permission: str) -> None:
-    if not request.user.has_perm(permission):
-        raise PermissionDenied
 
 
 def _operator(actor_id: str) -> Operator | None:

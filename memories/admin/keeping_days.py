@@ -4,17 +4,15 @@ import uuid
 from typing import Any
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memories import conf
-from memories.admin import fresh
+from memories.admin import fresh, room
 from memories.admin.page import actor_of
 from memories.admin.reach import tenants_of
 from memories.exceptions import RetentionRunning
@@ -44,16 +42,17 @@ def urls() -> list[URLPattern]:
 
 def tenants(request: HttpRequest) -> HttpResponse:
     """Whose next pass is to be looked at."""
-    _check(request, VIEW)
-    return _page(request, "memories/retention.html", title=_("Retention"), tenants=tenants_of(request.user))
+    room.check(request, VIEW)
+    shown: dict[str, Any] = {"tenants": tenants_of(request.user), "next_page": "admin:next_retention_pass"}
+    return room.draw(request, "memories/retention.html", title=_("Retention"), **shown)
 
 
 def next_pass(request: HttpRequest, tenant_id: uuid.UUID) -> HttpResponse:
     """What the next pass deletes of the tenant, as it is now; posted, one is run."""
-    _check(request, VIEW)
+    room.check(request, VIEW)
     tenant = get_object_or_404(tenants_of(request.user), pk=tenant_id)
     if request.method == "POST":
-        _check(request, RUN)
+        room.check(request, RUN)
         return fresh.required(request) or _run(request, tenant)
     rules, counts = conf.rules(tenant), retention.preview(tenant, timezone.now())
     days = [(number.label, getattr(rules, number.name)) for number in _numbers()]
@@ -65,7 +64,7 @@ def next_pass(request: HttpRequest, tenant_id: uuid.UUID) -> HttpResponse:
         "passes": [(row, _told(row)) for row in passes],
         "may_run": request.user.has_perm(RUN),
     }
-    return _page(request, "memories/next_retention_pass.html", title=_("What retention deletes next"), **shown)
+    return room.draw(request, "memories/next_retention_pass.html", title=_("What retention deletes next"), **shown)
 
 
 def _run(request: HttpRequest, tenant: Tenant) -> HttpResponse:
@@ -85,12 +84,3 @@ def _numbers() -> list[conf.Number]:
 def _told(row: RetentionPass) -> list[tuple[Any, int]]:
     """What it deleted, kinds of which nothing went left out."""
     return [(WORDS[name], count) for name, count in row.counts.items() if count]
-
-
-def _check(request: HttpRequest, permission: str) -> None:
-    if not request.user.has_perm(permission):
-        raise PermissionDenied
-
-
-def _page(request: HttpRequest, template: str, **shown: Any) -> HttpResponse:
-    return TemplateResponse(request, template, {**admin.site.each_context(request), **shown})

@@ -6,7 +6,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
@@ -16,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memories import curation
-from memories.admin import fresh
+from memories.admin import fresh, room
 from memories.admin.fields import LineField
 from memories.admin.merging_wording import fields_taken, meetings, rows_of
 from memories.admin.page import actor_of, url_of
@@ -100,7 +99,7 @@ class MergingPages(AddingPages):
     def merge(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Whom with; posted, what it would do; confirmed, it is done."""
         person: EndUser = self.find(request, object_id, may_change=True)
-        _check(request)
+        room.check(request, *MAY)
         if request.method == "POST" and "merged" in request.POST:
             return self._confirmed(request, person)
         form = OtherForm(request.POST if request.method == "POST" else None)
@@ -120,7 +119,7 @@ class MergingPages(AddingPages):
 
     def merged(self, request: HttpRequest, merge_id: uuid.UUID) -> HttpResponse:
         """What a merge did; posted, it is undone."""
-        _check(request)
+        room.check(request, *MAY)
         merge = get_object_or_404(
             within(request.user, PersonMerge.objects.select_related("survivor", "merged")), pk=merge_id
         )
@@ -234,8 +233,3 @@ class MergingPages(AddingPages):
 def _pair(survivor: EndUser, merged: EndUser) -> dict[str, str]:
     generations = f"{survivor.generation}-{merged.generation}"
     return {"survivor": str(survivor.pk), "merged": str(merged.pk), "generations": generations}
-
-
-def _check(request: HttpRequest) -> None:
-    if not request.user.has_perms(MAY):
-        raise PermissionDenied

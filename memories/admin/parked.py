@@ -5,16 +5,15 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Min
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memories import curation
+from memories.admin import room
 from memories.admin.page import actor_of
 from memories.admin.reach import tenants_of, within
 from memories.curation.parking import EXTRACTION, MOST, WINDOW
@@ -35,18 +34,16 @@ def urls() -> list[URLPattern]:
 
 def parked(request: HttpRequest) -> HttpResponse:
     """What is parked of the tenants within reach; posted, the work that failed for one reason is due again."""
-    if not request.user.has_perm(VIEW):
-        raise PermissionDenied
+    room.check(request, VIEW)
     if request.method == "POST":
         return _retry(request, now=timezone.now())
-    context = {
-        **admin.site.each_context(request),
+    shown: dict[str, Any] = {
         "title": _("Parked work"),
         "groups": [*_groups(request, EXTRACTION, SessionQueue), *_groups(request, WINDOW, WorkingMemory)],
         "most": MOST,
         "may_retry": request.user.has_perms(CHANGE),
     }
-    return TemplateResponse(request, "memories/session_parked.html", context)
+    return room.draw(request, "memories/session_parked.html", **shown)
 
 
 def _groups(request: HttpRequest, work: str, model: Any) -> list[dict[str, Any]]:
@@ -57,8 +54,7 @@ def _groups(request: HttpRequest, work: str, model: Any) -> list[dict[str, Any]]
 
 
 def _retry(request: HttpRequest, *, now: datetime) -> HttpResponse:
-    if not request.user.has_perms(CHANGE):
-        raise PermissionDenied
+    room.check(request, *CHANGE)
     form = RetryForm(request.POST)
     if not form.is_valid():
         return HttpResponse(status=400)

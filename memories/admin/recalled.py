@@ -8,7 +8,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
@@ -17,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from memories.admin import reach
+from memories.admin import reach, room
 from memories.admin.fields import LineField, TextField
 from memories.admin.person_views import MEMORY
 from memories.admin.ranks import rank
@@ -75,8 +74,7 @@ def urls() -> list[URLPattern]:
 
 def recalled(request: HttpRequest) -> HttpResponse:
     """The form, about the person of our id that a link may name; posted, with the answer."""
-    if not request.user.has_perms(MAY):
-        raise PermissionDenied
+    room.check(request, *MAY)
     if request.method != "POST":
         person = _person(request)
         return _page(request, RecallForm(operator=request.user, person=person))
@@ -103,8 +101,7 @@ def _person(request: HttpRequest) -> EndUser | None:
 
 
 def _page(request: HttpRequest, form: RecallForm, *, status: int = 200, **answer: Any) -> TemplateResponse:
-    context = {
-        **admin.site.each_context(request),
+    shown = {
         "title": _("Why recalled?"),
         "form": form,
         "person": form.person,
@@ -113,4 +110,4 @@ def _page(request: HttpRequest, form: RecallForm, *, status: int = 200, **answer
     }
     alone = request.headers.get("X-Fragment") == "recalled"
     template = "memories/recalled_result.html" if alone else "memories/recalled.html"
-    return TemplateResponse(request, template, context, status=status)
+    return room.draw(request, template, status=status, **shown)

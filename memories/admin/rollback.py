@@ -6,7 +6,6 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.models import AnonymousUser
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -16,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from memories import curation
-from memories.admin import fresh
+from memories.admin import fresh, room
 from memories.admin.fields import LineField
 from memories.admin.page import actor_of
 from memories.admin.reach import tenants_of, within
@@ -25,6 +24,7 @@ from memories.models import APIKey, AuditEvent, EndUser, Operator, Session, Tena
 
 # What a page that leads here may name in the address: our ids, nothing personal.
 PREFILLED = ("tenant", "person", "session", "key")
+# It changes memories of many people at once: who may only edit single facts may not.
 MAY = ("memories.view_fact", "memories.change_fact", "memories.change_session")
 
 
@@ -116,7 +116,7 @@ def urls() -> list[URLPattern]:
 
 def roll_back(request: HttpRequest) -> HttpResponse:
     """The form; posted, what it would do; confirmed, it is done."""
-    _check(request)
+    room.check(request, *MAY)
     if request.method != "POST":
         given = {name: request.GET[name] for name in PREFILLED if name in request.GET}
         return _page(request, RollbackForm(initial=given, operator=request.user))
@@ -138,7 +138,7 @@ def roll_back(request: HttpRequest) -> HttpResponse:
 
 def rolled_back(request: HttpRequest, change_set: uuid.UUID) -> HttpResponse:
     """What a roll back did, from the trail; posted, it is undone."""
-    _check(request)
+    room.check(request, *MAY)
     events = within(request.user, AuditEvent.objects.filter(object_type="RolledBack"), "tenant_uuid")
     event = events.filter(object_id=change_set, verb="roll_back").first()
     if event is None:
@@ -147,13 +147,8 @@ def rolled_back(request: HttpRequest, change_set: uuid.UUID) -> HttpResponse:
     if request.method == "POST" and not undone.exists():
         _undo(request, change_set)
         return HttpResponseRedirect(request.path)
-    context = {
-        **admin.site.each_context(request),
-        "title": gettext("Rolled back"),
-        "event": event,
-        "undone": undone.first(),
-    }
-    return TemplateResponse(request, "memories/rolled_back.html", context)
+    title = gettext("Rolled back")
+    return room.draw(request, "memories/rolled_back.html", title=title, event=event, undone=undone.first())
 
 
 def _undo(request: HttpRequest, change_set: uuid.UUID) -> None:
@@ -169,17 +164,5 @@ def _page(
     request: HttpRequest, form: RollbackForm, *, preview: curation.Preview | None = None, status: int = 200
 ) -> TemplateResponse:
     named = form.named() if preview else []
-    context = {
-        **admin.site.each_context(request),
-        "title": gettext("Roll back"),
-        "form": form,
-        "preview": preview,
-        "named": named,
-    }
-    return TemplateResponse(request, "memories/rollback.html", context, status=status)
-
-
-def _check(request: HttpRequest) -> None:
-    """It changes memories of many people at once: who may only edit single facts may not."""
-    if not request.user.has_perms(MAY):
-        raise PermissionDenied
+    shown = {"title": gettext("Roll back"), "form": form, "preview": preview, "named": named}
+    return room.draw(request, "memories/rollback.html", status=status, **shown)
