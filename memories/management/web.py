@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from datetime import timedelta
+from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
@@ -17,6 +18,9 @@ PROCESSES = min(max(os.cpu_count() or 1, 2), 4)
 THREADS = 8
 GRACE_SECONDS = 8
 MILLISECOND = timedelta(milliseconds=1)
+# Of a body that nobody read so much is thrown away, in so much time.
+MOST_DRAINED_BYTES = 64 * 1024 * 1024
+DRAIN_SECONDS = 5.0
 ACCESS_LOG_FORMAT = '%(t)s "%(m)s %(U)s" %(s)s %(B)s bytes %(M)s ms'
 
 
@@ -63,6 +67,39 @@ class WebServer(BaseApplication):  # type: ignore[misc]
             "loglevel": "error",
             "accesslog": "-",
             "access_log_format": ACCESS_LOG_FORMAT,
+            "post_request": drain,
         }
         for name, value in options.items():
             self.cfg.set(name, value)
+
+
+def drain(_worker: Any, request: Any, *_: Any) -> None:
+    """Take the rest of a body that was refused unread (gunicorn's hook after an answer).
+
+    Closed with it unread, the connection would be reset: whoever sends all before they read never sees the answer.
+    """
+    left = getattr(request.body.reader, "length", 0)
+    if not left:
+        return
+    left -= len(request.unreader.take_buffered())
+    if left <= MOST_DRAINED_BYTES:
+        left -= _thrown_away(request.unreader.sock, left)
+    request.body.reader.length = 0
+    # Then where the next request begins is not known, and the connection ends.
+    request.body.failed = left > 0
+
+
+def _thrown_away(sock: Any, size: int) -> int:
+    """How many of the next `size` bytes came in time."""
+    found, before, end = 0, sock.gettimeout(), monotonic() + DRAIN_SECONDS
+    try:
+        while found < size and (patience := end - monotonic()) > 0:
+            sock.settimeout(patience)
+            part = len(sock.recv(min(size - found, 65_536)))
+            if not part:
+                break
+            found += part
+        sock.settimeout(before)
+    except OSError:
+        return found
+    return found
