@@ -18,7 +18,7 @@ from memories.api.authentication import Caller, caller_of
 from memories.api.errors import faults_of
 from memories.api.pagination import NEWEST_FIRST, CursorPages
 from memories.api.parsers import accept_chunked
-from memories.api.queries import parameters
+from memories.api.queries import parameters, refuse_parameters
 from memories.api.throttles import KeyThrottle, rate_limit_headers
 from memories.audit import Actor
 from memories.exceptions import InvalidInput
@@ -43,6 +43,8 @@ class Endpoint(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         accept_chunked(request._request)
+        if not getattr(getattr(self, (request.method or "").lower(), None), "takes_parameters", True):
+            refuse_parameters(request._request)
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         response = super().finalize_response(request, response, *args, **kwargs)

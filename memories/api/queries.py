@@ -4,7 +4,7 @@ from urllib.parse import parse_qsl
 
 from django.http import HttpRequest
 
-from memories.exceptions import InvalidInput
+from memories.exceptions import Fault, InvalidInput
 
 MAX_PARAMETERS = 50
 
@@ -27,3 +27,10 @@ def parameters(request: HttpRequest) -> dict[str, str]:
             raise InvalidInput.at(name, "Give this parameter once.", code="repeated")
         found[name] = value
     return {name: value for name, value in found.items() if value}
+
+
+def refuse_parameters(request: HttpRequest) -> None:
+    """For an operation that takes none. Errors: InvalidInput."""
+    faults = [Fault(name, "unknown_field", "There is no such parameter.") for name in parameters(request)]
+    if faults:
+        raise InvalidInput(faults=faults)

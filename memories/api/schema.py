@@ -86,13 +86,15 @@ def operation(
 ) -> Callable[[View], View]:
     """Declare a view's method as an operation: the scope that it needs, and what the schema says of it.
 
-    `idempotent` operations take an Idempotency-Key.
+    `parameters`: serializers of query parameters, which the view reads, and headers. An operation without the former
+    takes no parameter at all. `idempotent` operations take an Idempotency-Key.
     """
 
     def declare(view: View) -> View:
         kept = _idempotency_key(*answers) if idempotent else ()
         view = cast(View, idempotency.once(operation_id, view)) if idempotent else view
         view.scope = scope  # type: ignore[attr-defined]  # read by HasScope
+        view.takes_parameters = any(isinstance(one, type) for one in parameters)  # type: ignore[attr-defined]
         refused = sorted({*ALWAYS, *problems, *(WITH_BODY if request else ()), *(WITH_KEY if idempotent else ())})
         return extend_schema(
             operation_id=operation_id,

@@ -22,7 +22,7 @@ class Filters:
 
     @property
     def only_facts_fit(self) -> bool:
-        """Whether no episode can."""
+        """Whether nothing else can: a category and tags are what facts alone have."""
         return bool(self.category or self.tags)
 
     @property

@@ -127,6 +127,8 @@ def _said(person: EndUser, question: Question, search: Search) -> _Lots:
     found: dict[str, list[Finding]] = {}
     if not {TURN, SESSION} & set(search.kinds):
         return found, {}
+    if search.filters.only_facts_fit:
+        return {TURN: [], SESSION: []}, {TURN: 0, SESSION: 0}
     store = open_store(person, question.space)
     ranked = found_turns.rank(person, store, question, search.filters)
     if TURN in search.kinds:

@@ -101,6 +101,21 @@ def test_no_operation_breaks_on_a_query(hub: Hub, operation: str, query: str) ->
     assert hub.client.call(method, path, {}, query=query).status_code in (400, 404)
 
 
+def test_an_operation_without_parameters_takes_none(hub: Hub) -> None:
+    paths = schema()["paths"]
+    refused = set()
+    for operation in CALLS:
+        method, template = operations()[operation]
+        described = paths[template][method.lower()].get("parameters", [])
+        if not any(one["in"] == "query" for one in described):
+            answer = hub.client.call(*address(operation), CALLS[operation](Ids()).body, query="user=u1")
+            assert answer.status_code == 400, operation
+            assert [(one["pointer"], one["code"]) for one in answer.json()["errors"]] == [("user", "unknown_field")]
+            refused.add(operation)
+    assert {"postTurns", "getContext", "deleteSession", "getFact", "takePrivacyExport"} <= refused
+    assert hub.client.call("POST", "/context", {"user_id": "u1"}, query="user=").status_code == 200
+
+
 TYPES = [
     "", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/xml",
     "application/json; charset=latin-1", "application/json; charset=nonsense",

@@ -1,7 +1,9 @@
 """The OpenAPI document and its page, served from here."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -39,6 +41,22 @@ def test_every_operation_is_described(operation: str) -> None:
         assert "X-Request-ID" in answer["headers"]
         kind = KINDS.get(operation, "application/json") if status.startswith("2") else "application/problem+json"
         assert list(answer.get("content", {kind: None})) == [kind]
+
+
+def alternatives(document: Any) -> Iterator[list[Any]]:
+    """Every `oneOf` in it."""
+    if isinstance(document, dict):
+        yield from [document["oneOf"]] if "oneOf" in document else []
+        document = list(document.values())
+    for inner in document if isinstance(document, list) else ():
+        yield from alternatives(inner)
+
+
+def test_no_value_fits_two_alternatives() -> None:
+    found = list(alternatives(schema()))
+    assert len(found) >= 3
+    # What allows anything allows what another one does.
+    assert not [one for one in found if {} in one]
 
 
 def test_only_what_is_built_appears() -> None:

@@ -112,6 +112,12 @@ def test_filters(hub: Hub) -> None:
     assert results(hub, "quokka", kinds=["turn"], filters={"since": "2099-01-01T00:00:00Z"}) == []
     assert len(results(hub, "quokka", kinds=["fact"], filters={"tags": ["pets"], "category": "knowledge"})) == 1
     assert results(hub, "quokka", kinds=["fact"], filters={"tags": ["pets"], "category": "goal"}) == []
+    everything = {"kinds": ["fact", "episode", "turn", "session"], "explain": True}
+    for filters in ({"tags": ["pets"]}, {"category": "knowledge"}):
+        asked = {"user_id": "u1", "query": "quokka", "filters": filters} | everything
+        answer = hub.client.post("/search", asked).json()
+        assert [one["kind"] for one in answer["results"]] == ["fact"]
+        assert answer["explain"]["searched"] == {"fact": 1, "episode": 0, "turn": 0, "session": 0}
 
 
 def test_explained(hub: Hub, person: EndUser) -> None:

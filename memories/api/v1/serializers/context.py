@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from memories.api.v1.serializers.fields import AgentId, Identifier, OneOf, Strict, Text, Whole, Words
@@ -67,13 +68,16 @@ class DroppedSerializer(serializers.Serializer[Any]):
     reason = serializers.ChoiceField(["budget", "limit"])
 
 
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}, {"type": "null"}]})
+class ToldContent(serializers.JSONField):
+    """A message's content as it is told again."""
+
+
 class MessageSerializer(serializers.Serializer[Any]):
     """One message for a chat completion; what it does not have is left out."""
 
     role = serializers.ChoiceField(Role.values)
-    content = serializers.JSONField(
-        allow_null=True, help_text="Text, or the parts as they were posted; null beside tool calls alone."
-    )
+    content = ToldContent(help_text="Text, or the parts as they were posted; null beside tool calls alone.")
     name = serializers.CharField(required=False)
     tool_calls = serializers.ListField(child=serializers.JSONField(), required=False)
     tool_call_id = serializers.CharField(required=False)

@@ -26,7 +26,7 @@ MAX_RESULTS = 100
 class FiltersSerializer(Strict):
     """What a result must be; all that are given must hold."""
 
-    category = OneOf(Category.values, required=False, help_text="Of facts; leaves out all episodes.")
+    category = OneOf(Category.values, required=False, help_text="Of facts; leaves out everything else.")
     tags = Words(child=Text(max_length=100), required=False, help_text="A fact has all of them; as for `category`.")
     since = Moment(required=False, help_text="Said then or later (facts: first observed; episodes: ended).")
     until = Moment(required=False, help_text="Said before then (facts: first observed; episodes: ended).")
