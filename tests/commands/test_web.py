@@ -4,9 +4,12 @@ import socket
 from contextlib import suppress
 from threading import Thread
 from types import SimpleNamespace
+from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from gunicorn.http import get_parser
+from gunicorn.http.errors import ParseException
 
 from memories.management import web
 from memories.management.hub_server import HubServer
@@ -56,3 +59,27 @@ def test_a_client_that_stops_halfway_holds_nobody_up(monkeypatch: pytest.MonkeyP
         parser = get_parser(server.cfg, here, ("127.0.0.1", 1))
         server.cfg.post_request(None, next(parser), {}, None)
         assert parser.finish_body() is False
+
+
+def asked(line: str) -> Any:
+    """The request that the server reads of this line."""
+    server, (here, there) = HubServer("127.0.0.1:0"), socket.socketpair()
+    with here, there:
+        there.sendall(f"{line} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+        return next(get_parser(server.cfg, here, ("127.0.0.1", 1)))
+
+
+def test_an_address_may_be_written_as_it_is_spoken() -> None:
+    request = asked("GET /api/v1/facts?user_id=张三&q=é%20a")
+    assert (request.path, request.query) == ("/api/v1/facts", "user_id=%E5%BC%A0%E4%B8%89&q=%C3%A9%20a")
+
+
+@pytest.mark.parametrize("line", ["GET /a\x00b", "GET /a\x7fb", "张 /a"])
+def test_nothing_else_is_let_in(line: str) -> None:
+    with pytest.raises(ParseException):
+        asked(line)
+
+
+def test_the_longest_ids_fit_into_a_query() -> None:
+    ids = dict.fromkeys(("user_id", "agent_id"), "😀" * 255)
+    assert asked(f"GET /api/v1/facts?{urlencode(ids)}&page_size=200").path == "/api/v1/facts"
