@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from typing import Protocol
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
 from memories.models import ActorKind, APIKey, Operator
 
 
@@ -17,14 +20,19 @@ class Signed(Protocol):
 
 
 # Actors without a name of their own, or whose row is gone.
-ANONYMOUS: dict[str, str] = {
-    ActorKind.RUN: "an extraction",
-    ActorKind.KEY: "an application",
-    ActorKind.OPERATOR: "an operator",
-    ActorKind.COMMAND: "a command",
-    ActorKind.DECAY: "a decay pass",
-    ActorKind.LINK: "a link",
+_UNNAMED: dict[str, Promise] = {
+    ActorKind.RUN: _("an extraction"),
+    ActorKind.KEY: _("an application"),
+    ActorKind.OPERATOR: _("an operator"),
+    ActorKind.COMMAND: _("a command"),
+    ActorKind.DECAY: _("a decay pass"),
+    ActorKind.LINK: _("a link"),
 }
+
+
+def unnamed(kind: str) -> str:
+    """Who it was when only the kind of actor is known."""
+    return str(_UNNAMED[kind])
 
 
 def names_of(rows: Iterable[Signed]) -> dict[str, str]:

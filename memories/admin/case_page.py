@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memories.admin.authors import ANONYMOUS, Signed, names_of
+from memories.admin.authors import Signed, names_of, unnamed
 from memories.admin.case_steps import Step, steps_of
 from memories.admin.case_wording import (
     STATE_COLOURS,
@@ -117,7 +117,7 @@ def _who(names: Mapping[str, str], signed: Signed | None) -> str:
         return ""
     if signed.actor_kind == ActorKind.RUN:
         return _("the run")
-    return names.get(signed.actor_id, ANONYMOUS[signed.actor_kind])
+    return names.get(signed.actor_id, unnamed(signed.actor_kind))
 
 
 def _places(found: Mapping[str, int]) -> list[tuple[str, str, int]]:

@@ -59,7 +59,7 @@ class CasePage(BoardViews, IntakeViews, FileViews):
         left = days_left(case, now=timezone.now())
         return cells.days_left(left) if left else "–"
 
-    @column(_("Received"), ordering="received_at")
+    @column(_("Received on"), ordering="received_at")
     def received(self, case: PrivacyCase) -> SafeString | str:
         return cells.moment(case.received_at)
 

@@ -10,6 +10,7 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
 from memories import curation
 from memories.admin.fields import LinesField, TextField
+from memories.admin.naming import called
 from memories.admin.page import VerbForm
 from memories.admin.wording import CUT_OUT
 from memories.audit import Actor
@@ -71,29 +72,33 @@ class EditForm(EpisodeWords, EpisodeForm):
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         episode = curation.edit_episode(**self.target(), tenant=None, changes=self.said(), actor=actor, now=now)
-        done = _("%(episode)s is edited: it does not fade, and no key changes it from now on.") % {"episode": episode}
+        done = _("%(episode)s is edited: it does not fade, and no key changes it from now on.") % {
+            "episode": called(episode)
+        }
         return f"{done}{self.told(episode)}"
 
 
 class PinForm(EpisodeForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         episode = curation.pin_episode(**self.target(), actor=actor, now=now)
-        return _("%(episode)s is pinned: it does not fade, and no key changes it from now on.") % {"episode": episode}
+        return _("%(episode)s is pinned: it does not fade, and no key changes it from now on.") % {
+            "episode": called(episode)
+        }
 
 
 class UnpinForm(EpisodeForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         episode = curation.unpin_episode(**self.target(), actor=actor, now=now)
-        return _("%(episode)s fades again, and keys may change it.") % {"episode": episode}
+        return _("%(episode)s fades again, and keys may change it.") % {"episode": called(episode)}
 
 
 class ForgetForm(EpisodeForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         curation.forget_episode(**self.target(), tenant=None, actor=actor, now=now)
-        return _("%(episode)s is in the trash. Restore it below if that was wrong.") % {"episode": self.record}
+        return _("%(episode)s is in the trash. Restore it below if that was wrong.") % {"episode": called(self.record)}
 
 
 class RestoreForm(EpisodeForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         episode = curation.restore_episode(**self.target(), actor=actor, now=now)
-        return _("%(episode)s is restored: it is served again.") % {"episode": episode}
+        return _("%(episode)s is restored: it is served again.") % {"episode": called(episode)}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.db.models.functions import Left, Length
 
-from memories.admin.authors import ANONYMOUS, names_of
+from memories.admin.authors import names_of, unnamed
 from memories.models import AuditEvent, Episode, Turn
 
 TURNS_SHOWN = 20
@@ -43,4 +43,4 @@ def acts_on(episode: Episode) -> list[Act]:
     """Newest first; three queries."""
     events = list(AuditEvent.objects.filter(object_id=episode.pk).order_by("-id")[:EVENTS_SHOWN])
     actors = names_of(events)
-    return [Act(event, actors.get(event.actor_id, ANONYMOUS[event.actor_kind])) for event in events]
+    return [Act(event, actors.get(event.actor_id, unnamed(event.actor_kind))) for event in events]

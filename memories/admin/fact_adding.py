@@ -17,6 +17,7 @@ from memories.admin.fact_choice import check_may_change
 from memories.admin.fact_forms import FOR_COLLEAGUES
 from memories.admin.fact_keeping import end_of
 from memories.admin.fields import DayInput, LineField, LinesField, TextField
+from memories.admin.naming import called
 from memories.admin.page import RecordPage, actor_of, url_of
 from memories.admin.reach import tenants_of, within
 from memories.admin.wording import CUT_OUT
@@ -143,7 +144,7 @@ def _named(request: HttpRequest, operator: Operator) -> EndUser | None:
 
 
 def _done(fact: Fact) -> str:
-    return _("%(fact)s is stated: it is served from now on, and no job and no key changes it.") % {"fact": fact}
+    return _("%(fact)s is stated: it is served from now on, and no job and no key changes it.") % {"fact": called(fact)}
 
 
 def _answer(

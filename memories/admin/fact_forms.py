@@ -10,6 +10,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from memories import curation
 from memories.admin.fields import LineField, TextField
+from memories.admin.naming import called
 from memories.admin.page import VerbForm
 from memories.admin.wording import CUT_OUT
 from memories.audit import Actor
@@ -65,45 +66,45 @@ class CorrectForm(FactForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         said = {name: self.cleaned_data[name] for name in ("content", "category")}
         fact = curation.correct_fact(**self.target(), **said, tenant=None, actor=actor, now=now)
-        done = _("%(fact)s is corrected: no job and no key changes it from now on.") % {"fact": fact}
+        done = _("%(fact)s is corrected: no job and no key changes it from now on.") % {"fact": called(fact)}
         return f"{done}{CUT_OUT if fact.content != said['content'] else ''}"
 
 
 class ApproveForm(PlainForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         fact = curation.approve_fact(**self.target(), actor=actor, now=now)
-        return _("%(fact)s is approved: it is served from now on.") % {"fact": fact}
+        return _("%(fact)s is approved: it is served from now on.") % {"fact": called(fact)}
 
 
 class RejectForm(PlainForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         fact = curation.reject_fact(**self.target(), actor=actor, now=now)
-        return _("%(fact)s is rejected, and is not suggested again.") % {"fact": fact}
+        return _("%(fact)s is rejected, and is not suggested again.") % {"fact": called(fact)}
 
 
 class ReconsiderForm(PlainForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         fact = curation.reconsider_fact(**self.target(), actor=actor, now=now)
-        return _("%(fact)s waits for review again, and may be suggested again.") % {"fact": fact}
+        return _("%(fact)s waits for review again, and may be suggested again.") % {"fact": called(fact)}
 
 
 class PublishForm(ReasonedForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         fact = curation.publish_fact(**self.target(), actor=actor, now=now)
-        return _("%(fact)s is public: it is told to the agents of all people of the tenant.") % {"fact": fact}
+        return _("%(fact)s is public: it is told to the agents of all people of the tenant.") % {"fact": called(fact)}
 
 
 class WithdrawForm(PlainForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         fact = curation.withdraw_fact(**self.target(), actor=actor, now=now)
-        return _("%(fact)s is private again: only its own person's agents are told it.") % {"fact": fact}
+        return _("%(fact)s is private again: only its own person's agents are told it.") % {"fact": called(fact)}
 
 
 class ForgetForm(ReasonedForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         curation.forget_fact(**self.target(), tenant=None, actor=actor, now=now)
         return _("%(fact)s is in the trash and is refused from now on. Restore it below if that was wrong.") % {
-            "fact": self.record
+            "fact": called(self.record)
         }
 
 
@@ -114,6 +115,6 @@ class RestoreForm(PlainForm):
         earlier = self.cleaned_data["earlier"]
         fact = curation.restore_fact(**self.target(), tenant=None, version=earlier, actor=actor, now=now)
         if earlier:
-            told = {"fact": fact, "version": earlier}
+            told = {"fact": called(fact), "version": earlier}
             return _("%(fact)s is restored to what it said in version %(version)s.") % told
-        return _("%(fact)s is restored.") % {"fact": fact}
+        return _("%(fact)s is restored.") % {"fact": called(fact)}

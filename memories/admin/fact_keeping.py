@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from memories import curation
 from memories.admin.fact_forms import OPTIONAL, FactForm, PlainForm
 from memories.admin.fields import DayInput, LineField, TextField
+from memories.admin.naming import called
 from memories.admin.page import VerbForm
 from memories.audit import Actor
 from memories.curation.splitting import before_merge, is_merged
@@ -22,25 +23,25 @@ from memories.models import Fact
 class PinForm(PlainForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         fact = curation.pin_fact(**self.target(), actor=actor, now=now)
-        return _("%(fact)s is pinned: it does not fade, and no key changes it.") % {"fact": fact}
+        return _("%(fact)s is pinned: it does not fade, and no key changes it.") % {"fact": called(fact)}
 
 
 class UnpinForm(PlainForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         fact = curation.unpin_fact(**self.target(), actor=actor, now=now)
-        return _("%(fact)s is not pinned any more.") % {"fact": fact}
+        return _("%(fact)s is not pinned any more.") % {"fact": called(fact)}
 
 
 class LockForm(PlainForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         fact = curation.lock_fact(**self.target(), actor=actor, now=now)
-        return _("%(fact)s is locked: no job and no key changes it in any way.") % {"fact": fact}
+        return _("%(fact)s is locked: no job and no key changes it in any way.") % {"fact": called(fact)}
 
 
 class UnlockForm(PlainForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         fact = curation.unlock_fact(**self.target(), actor=actor, now=now)
-        return _("%(fact)s is not locked any more.") % {"fact": fact}
+        return _("%(fact)s is not locked any more.") % {"fact": called(fact)}
 
 
 def end_of(day: date) -> datetime:
@@ -66,8 +67,10 @@ class ExpireForm(FactForm):
         day = self.cleaned_data["last_day"]
         fact = curation.expire_fact(**self.target(), expires_at=end_of(day) if day else None, actor=actor, now=now)
         if day:
-            return _("%(fact)s expires: it is served until then and goes to the trash afterwards.") % {"fact": fact}
-        return _("%(fact)s does not expire any more.") % {"fact": fact}
+            return _("%(fact)s expires: it is served until then and goes to the trash afterwards.") % {
+                "fact": called(fact)
+            }
+        return _("%(fact)s does not expire any more.") % {"fact": called(fact)}
 
 
 class SplitForm(FactForm):
@@ -101,7 +104,7 @@ class SplitForm(FactForm):
             seen[self.record.superseded_by_id] = said["survivor_version"]
         given: dict[str, Any] = {"seen": seen, "rest": said["rest"], "reason": said["reason"]}
         fact = curation.split_fact(fact_id=self.record.pk, **given, actor=actor, now=now)
-        return _("%(fact)s is a fact of its own again.") % {"fact": fact}
+        return _("%(fact)s is a fact of its own again.") % {"fact": called(fact)}
 
 
 class UndoMergeForm(VerbForm):
@@ -115,4 +118,6 @@ class UndoMergeForm(VerbForm):
         if not self.record.merges.filter(pk=merge).exists():
             raise NotFound
         fact = curation.undo_fact_merge(merge_id=merge, actor=actor, now=now)
-        return _("The merge is taken back: %(fact)s and what it had taken in are what they were.") % {"fact": fact}
+        return _("The merge is taken back: %(fact)s and what it had taken in are what they were.") % {
+            "fact": called(fact)
+        }

@@ -17,6 +17,7 @@ from memories.admin.fact_choice import ids_of, versions_of
 from memories.admin.fact_forms import OPTIONAL
 from memories.admin.fact_near import near
 from memories.admin.fields import LineField, TextField
+from memories.admin.naming import called
 from memories.admin.page import RecordPage, actor_of, said_of, url_of
 from memories.admin.segments import Segment, diff
 from memories.admin.wording import CUT_OUT
@@ -75,7 +76,7 @@ def _carry_out(page: RecordPage, request: HttpRequest, form: MergeFactsForm, pre
         form.add_error(None, said_of(error))
         return _preview(page, request, form, preview, status=error.status)
     done = _("%(fact)s has taken in what was merged with it. Undo it below if that was wrong.") % {
-        "fact": made.survivor
+        "fact": called(made.survivor)
     }
     cut = made.survivor.content != said["content"].strip()
     messages.success(request, f"{done}{CUT_OUT if cut else ''}")
@@ -102,7 +103,7 @@ def _answer(
 ) -> HttpResponse:
     context = {
         **page.admin_site.each_context(request),
-        "title": _("Merge %(fact)s") % {"fact": shown["fact"]},
+        "title": _("Merge %(fact)s") % {"fact": called(shown["fact"])},
         "opts": page.opts,
         "original": shown["fact"],
         **shown,

@@ -10,7 +10,7 @@ from django.db.models.functions import Left
 
 from memories import conf
 from memories.admin import wording
-from memories.admin.authors import ANONYMOUS, names_of
+from memories.admin.authors import names_of, unnamed
 from memories.admin.fact_wording import FieldChange, changes_of
 from memories.admin.segments import Segment, diff, highlight
 from memories.models import Fact, FactEvidence, FactRevision, Session, Status, Turn
@@ -80,7 +80,7 @@ def revisions(fact: Fact, rows: Sequence[FactRevision]) -> list[Change]:
         Change(
             revision=row,
             segments=_changes_of_text(row),
-            actor=actors.get(row.actor_id, ANONYMOUS[row.actor_kind]),
+            actor=actors.get(row.actor_id, unnamed(row.actor_kind)),
             others=changes_of(row),
             restorable=fact.status != Status.TRASHED and _restorable(fact, row),
         )

@@ -25,7 +25,7 @@ WORDS = {
     "turns": gettext_lazy("Turns"),
     "sessions": gettext_lazy("Sessions that are empty"),
     "episodes": gettext_lazy("Episodes"),
-    "runs": gettext_lazy("Runs"),
+    "runs": gettext_lazy("Extraction runs"),
     "audit": gettext_lazy("Audit events"),
     "exports": gettext_lazy("Exports"),
     "waiting": gettext_lazy("Old turns that stay: not extracted yet, or in an open window"),

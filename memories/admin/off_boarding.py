@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy
 from memories import curation
 from memories.admin import fresh
 from memories.admin.fields import LineField
+from memories.admin.naming import called
 from memories.admin.page import Page, VerbForm, actor_of, url_of
 from memories.audit import Actor
 from memories.exceptions import MemoryHubError
@@ -95,7 +96,7 @@ class OffBoardingPage(Page):
         form = tried if isinstance(tried, OffBoardForm) else OffBoardForm(record=tenant)
         context: dict[str, Any] = {
             **self.admin_site.each_context(request),
-            "title": str(tenant),
+            "title": called(tenant),
             "opts": self.opts,
             "original": tenant,
             "tenant": tenant,

@@ -14,11 +14,13 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.functional import Promise
+from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
 from memories.admin import export, fresh, saved_filters
 from memories.admin.lists import HubChangeList
+from memories.admin.naming import called
 from memories.admin.reach import TenantFilter, within
 from memories.audit import Actor
 from memories.exceptions import MemoryHubError, PreconditionFailed
@@ -75,7 +77,9 @@ class Page(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
             # No text in PostgreSQL holds it, and a filter that asks for it would be a server error.
             return HttpResponse(status=400)
         links = [link for link in self.list_links if request.user.has_perm(link[3])]
-        extra = {"may_export": export.may(self, request), "list_links": links, **(extra_context or {})}
+        # Django's own title of a list is what to do on it; in a tab of the browser its name is read.
+        title = str(capfirst(str(self.opts.verbose_name_plural)))
+        extra = {"title": title, "may_export": export.may(self, request), "list_links": links, **(extra_context or {})}
         return super().changelist_view(request, extra)  # type: ignore[no-any-return]
 
     def get_urls(self) -> list[URLPattern]:
@@ -180,7 +184,7 @@ class RecordPage(Page):
                 forms_of_page[name] = tried
         context = {
             **self.admin_site.each_context(request),
-            "title": str(record),
+            "title": called(record),
             "opts": self.opts,
             "original": record,
             "forms": forms_of_page,

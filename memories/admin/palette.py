@@ -15,6 +15,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
 from memories.admin import sidebar
+from memories.admin.naming import called
 from memories.admin.page import Page, url_of
 from memories.admin.reach import within
 from memories.models import (
@@ -103,4 +104,4 @@ def _records(request: HttpRequest, words: str) -> Iterator[Hit]:
         page = admin.site._registry.get(model)
         if isinstance(page, Page) and page.has_view_permission(request):
             for record in page.get_queryset(request).filter(pk=wanted):
-                yield Hit(url_of(record), str(record), str(model._meta.verbose_name), icon)
+                yield Hit(url_of(record), called(record), str(model._meta.verbose_name), icon)

@@ -20,6 +20,7 @@ from memories.admin import cells, timeline
 from memories.admin.case_board import cards
 from memories.admin.columns import column
 from memories.admin.merging import MergingPages
+from memories.admin.naming import called
 from memories.admin.page import VerbForm
 from memories.admin.person_fields import RecordFields
 from memories.admin.person_views import MEMORY, tabs
@@ -67,7 +68,7 @@ class PersonForm(RecordFields, VerbForm):
             return _("Nothing was changed.")
         person = curation.update_person(end_user=self.record, changes=changes, seen=seen, actor=actor, now=now)
         cut = any(value != getattr(person, name) for name, value in changes.items())
-        said = _("%(person)s is saved.") % {"person": person}
+        said = _("%(person)s is saved.") % {"person": called(person)}
         return f"{said}{CUT_OUT if cut else ''}"
 
 

@@ -9,6 +9,7 @@ from django.contrib.auth.models import Group
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy
 
+from memories.admin.naming import many_of
 from memories.curation.powers import labels
 from memories.models.roles import GIVEN
 
@@ -56,7 +57,7 @@ def rows_of(field: forms.BoundField) -> list[tuple[str, list[Box]]]:
 
 
 def _row(app: str, model: str, ticked: set[str]) -> tuple[str, list[Box]]:
-    plural = str(apps.get_model(app, model)._meta.verbose_name_plural)
+    plural = many_of(apps.get_model(app, model))
     names = {action: f"{app}.{action}_{model}" for action in ACTIONS}
     return capfirst(plural), [
         Box(name if name in GIVEN else "", f"{ACTIONS[action]}: {plural}", name in ticked)

@@ -15,6 +15,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanSwitchWidget
 
 from memories import curation
 from memories.admin.fields import LineField
+from memories.admin.naming import called
 from memories.admin.page import RecordPage, actor_of, said_of, url_of
 from memories.admin.person_fields import RecordFields
 from memories.admin.reach import tenants_of
@@ -91,7 +92,7 @@ class AddingPages(RecordPage):
             except MemoryHubError as error:
                 status = refuse(form, error)
             else:
-                messages.success(request, _("%(person)s is added.") % {"person": person})
+                messages.success(request, _("%(person)s is added.") % {"person": called(person)})
                 return HttpResponseRedirect(url_of(person))
         return self.page(request, "memories/person_add.html", _("New end user"), status=status, form=form)
 
@@ -108,7 +109,7 @@ class AddingPages(RecordPage):
             except MemoryHubError as error:
                 status = refuse(form, error)
             else:
-                messages.success(request, _("%(person)s has another id now.") % {"person": person})
+                messages.success(request, _("%(person)s has another id now.") % {"person": called(person)})
                 return HttpResponseRedirect(url_of(person))
             person = self.find(request, object_id, may_change=True)
             form.data = {**form.data.dict(), "was": person.external_id}  # type: ignore[attr-defined]

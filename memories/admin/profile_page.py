@@ -13,7 +13,7 @@ from django.urls import URLPattern, path
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from memories.admin.authors import ANONYMOUS, names_of
+from memories.admin.authors import names_of, unnamed
 from memories.admin.page import VerbForm
 from memories.admin.person_views import PersonViews
 from memories.admin.profile_forms import ReleaseSectionForm, RestoreSectionForm, SectionForm, WriteSectionForm
@@ -139,7 +139,7 @@ def _must_see_memory(request: HttpRequest) -> None:
 
 
 def _shown(section: Section, row: ProfileSection | None) -> Shown:
-    author = ANONYMOUS[row.actor_kind] if row else ""
+    author = unnamed(row.actor_kind) if row else ""
     return Shown(name=section.value, label=str(section.label), purpose=PURPOSES[section], row=row, author=author)
 
 
@@ -162,7 +162,7 @@ def _changes(leaf: Leaf[ProfileRevision], row: ProfileSection | None) -> list[Ch
         Change(
             revision=one,
             segments=diff(one.before, one.after),
-            actor=names.get(one.actor_id, ANONYMOUS[one.actor_kind]),
+            actor=names.get(one.actor_id, unnamed(one.actor_kind)),
             restorable=row is not None and one.after not in ("", row.summary),
         )
         for one in rows

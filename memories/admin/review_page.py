@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from memories import curation
 from memories.admin import episode_wording, review_queue, review_wording
-from memories.admin.authors import ANONYMOUS
+from memories.admin.authors import unnamed
 from memories.admin.episode_page import range_of
 from memories.admin.fact_page import Citation, citations
 from memories.admin.review_queue import Rows
@@ -129,4 +129,4 @@ def _decider(item: ReviewItem) -> str:
     if not item.decided_by:
         return ""
     operators = Operator.objects.annotate(text=Cast("pk", CharField())).filter(text=item.decided_by)
-    return operators.values_list("username", flat=True).first() or ANONYMOUS[ActorKind.OPERATOR]
+    return operators.values_list("username", flat=True).first() or unnamed(ActorKind.OPERATOR)

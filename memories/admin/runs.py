@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from memories import curation
 from memories.admin import cells
 from memories.admin.columns import column
+from memories.admin.naming import called
 from memories.admin.page import RecordPage, VerbForm
 from memories.admin.wording import KINDS
 from memories.audit import Actor
@@ -24,7 +25,7 @@ class RetryForm(VerbForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         curation.retry_extraction(run=self.record, actor=actor, now=now)
         said = gettext("%(run)s: the batch is due now; a worker takes it within two seconds.")
-        return said % {"run": self.record}
+        return said % {"run": called(self.record)}
 
 
 class RunPage(RecordPage):

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from memories import conf, curation
 from memories.admin import cells
 from memories.admin.columns import column
+from memories.admin.naming import called
 from memories.admin.page import VerbForm
 from memories.admin.session_deletion import DeletablePage
 from memories.admin.template_tags import TURNS_SHOWN
@@ -45,7 +46,7 @@ class RetryForm(VerbForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         curation.retry_working_memory(session=self.record, actor=actor, now=now)
         said = gettext("%(session)s: its working memory is due now; a worker takes it within two seconds.")
-        return said % {"session": self.record}
+        return said % {"session": called(self.record)}
 
 
 class WindowFilter(SimpleListFilter):

@@ -6,11 +6,14 @@ from datetime import date, datetime
 from typing import Any
 
 from django import template
+from django.db.models import Model
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 
-from memories.admin import wording
+from memories.admin import run_words, wording
+from memories.admin.naming import called
 from memories.conf.kinds import Number
 from memories.models import EndUser
 
@@ -104,6 +107,18 @@ def failure(code: str) -> str:
 def who(person: EndUser) -> str:
     """What an operator knows a person by: the name, else the caller's id."""
     return person.display_name or person.external_id
+
+
+@register.filter
+def counted(code: str) -> str:
+    """What a run counted, in words."""
+    return run_words.said_of(code)
+
+
+@register.filter
+def crumb(title: object) -> str:
+    """A part of the way to a page: a record as it is called, else a word with a capital letter."""
+    return called(title) if isinstance(title, Model) else str(capfirst(str(title)))
 
 
 @register.filter

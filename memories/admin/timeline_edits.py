@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
-from memories.admin.authors import ANONYMOUS, names_of
+from memories.admin.authors import names_of, unnamed
+from memories.admin.fact_wording import NAMES
 from memories.admin.segments import Segment, diff
 from memories.admin.template_tags import percent
 from memories.admin.timeline import Item, Leaf
@@ -47,7 +48,7 @@ def _shown(item: Item, names: dict[str, str]) -> Shown:
     if item.source.kind != "edit":
         return Shown(item)
     row = item.row
-    actor = names.get(row.actor_id, ANONYMOUS[row.actor_kind])
+    actor = names.get(row.actor_id, unnamed(row.actor_kind))
     if isinstance(row, FactRevision):
         return Shown(item, actor, _text(row), _others(row))
     if isinstance(row, ProfileRevision):
@@ -70,7 +71,7 @@ def _others(revision: FactRevision) -> list[Change]:
 def _change(name: str, before: Any, after: Any) -> Change:
     field = Fact._meta.get_field(name)
     labels: dict[Any, Any] = dict(getattr(field, "flatchoices", ()))
-    return Change(str(getattr(field, "verbose_name", name)), _said(before, labels), _said(after, labels))
+    return Change(str(NAMES[name]), _said(before, labels), _said(after, labels))
 
 
 def _said(value: Any, labels: dict[Any, Any]) -> str:

@@ -19,6 +19,7 @@ from memories import curation
 from memories.admin import cells, export, wording
 from memories.admin.columns import column
 from memories.admin.lists import HubChangeList
+from memories.admin.naming import kind_named
 from memories.admin.page import Page, actor_of
 from memories.admin.reach import tenants_of
 from memories.admin.saved_filters import narrowed
@@ -128,7 +129,7 @@ class TrailPage(Page):
 
     @column(_("Object"))
     def object_shown(self, event: Any) -> Any:
-        return cells.linked(event.object_type, str(event.object_id), event.page)
+        return cells.linked(kind_named(event.object_type), str(event.object_id), event.page)
 
     @column(_("By"))
     def actor(self, event: Any) -> Any:

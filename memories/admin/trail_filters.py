@@ -4,7 +4,6 @@ import uuid
 from datetime import timedelta
 from typing import Any
 
-from django.apps import apps
 from django.contrib.admin import SimpleListFilter
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -13,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memories.admin import wording
+from memories.admin.naming import kinds
 from memories.admin.reach import tenants_of
 from memories.admin.verb_words import VERBS
 from memories.models import AuditEvent, Operator
@@ -38,9 +38,7 @@ class ObjectFilter(SimpleListFilter):
     parameter_name = "object_type"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
-        models = apps.get_app_config("memories").get_models()
-        choices = [(model.__name__, str(model._meta.verbose_name).capitalize()) for model in models]
-        return sorted(choices, key=lambda choice: choice[1])
+        return sorted(kinds(), key=lambda choice: choice[1])
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[AuditEvent]) -> QuerySet[AuditEvent]:
         return queryset.filter(object_type=self.value()) if self.value() else queryset

@@ -49,6 +49,20 @@
     }
   };
 
+  // Where the card with who it is stands before the view it folds to a line; wide, the style sheet shows all of it.
+  const fold = document.querySelector(".hub-fold");
+  const more = document.getElementById("who-more");
+  if (fold && more) {
+    const show = (open) => {
+      more.toggleAttribute("data-folded", !open);
+      fold.setAttribute("aria-expanded", String(open));
+    };
+    fold.hidden = false;
+    fold.addEventListener("click", () => show(more.hasAttribute("data-folded")));
+    // A form that was refused stays in sight.
+    show(Boolean(more.querySelector("details[open]")));
+  }
+
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[data-older]");
     if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {

@@ -8,6 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memories import curation
+from memories.admin.naming import short_id
 from memories.audit import Actor
 from memories.models import EndUser, Fact, Operator
 from tests import factories
@@ -119,7 +120,7 @@ def test_hostile_text_is_escaped_everywhere(admin: Client, administrator: Operat
 def test_nothing_of_the_content_is_in_title_or_address(admin: Client, fact: Fact) -> None:
     title = text_of(admin.get(page_of(fact))).split("<title>")[1].split("</title>")[0]
     assert "penicillin" not in title
-    assert f"Fact {fact.pk} (preference)" in title
+    assert f"Fact {short_id(fact)}" in title
 
 
 def test_it_takes_few_queries_whatever_the_size(admin: Client, administrator: Operator, person: EndUser) -> None:

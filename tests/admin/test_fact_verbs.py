@@ -7,6 +7,7 @@ import pytest
 from django.contrib.messages import get_messages
 from django.test import Client
 
+from memories.admin.naming import short_id
 from memories.models import AuditEvent, EndUser, Fact, FactRefusal, FactRevision, Operator
 from tests import factories
 from tests.admin.conftest import signed_in
@@ -55,7 +56,7 @@ def test_a_correction_is_the_operators_word(admin: Client, administrator: Operat
 
 def test_messages_speak_of_ids_and_categories_alone(admin: Client, fact: Fact) -> None:
     for response in (correct(admin, fact), forget(admin, fresh(fact))):
-        assert str(fact.pk) in said(response)
+        assert short_id(fact) in said(response)
         assert "过敏" not in said(response)
         assert "Allergic" not in said(response)
 

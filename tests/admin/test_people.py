@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from memories import audit, curation
+from memories.admin.naming import short_id
 from memories.audit import Actor
 from memories.models import AuditEvent, EndUser
 from tests import factories
@@ -157,7 +158,7 @@ def test_nothing_of_the_person_is_in_title_or_address(admin: Client, person: End
     title = page[page.index("<title>") : page.index("</title>")]
     assert "华桂珍" not in title
     assert "usr_1000" not in title + page_of(person)
-    assert str(person.pk) in title
+    assert f"End user {short_id(person)}" in title
 
 
 def test_hostile_text_is_escaped(admin: Client) -> None:

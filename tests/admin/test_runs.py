@@ -29,8 +29,8 @@ def parked(session: Session) -> ExtractionRun:
 def test_the_page_shows_range_outcome_refusals_and_costs(admin: Client, session: Session) -> None:
     run = factories.run(
         session,
-        outcome={"stored": 2, "reinforced": 1},
-        refusals={"low_confidence": 3},
+        outcome={"stored": 2, "confirmed": 1},
+        refusals={"low_confidence": 3, "bad_content": 1},
         prompt_version="memory_update-7",
         prompt_tokens=1240,
         completion_tokens=211,
@@ -41,7 +41,9 @@ def test_the_page_shows_range_outcome_refusals_and_costs(admin: Client, session:
     for shown in (
         "Turns 1–2",
         "Committed",
-        "low_confidence",
+        "Too unsure",
+        "Said again",
+        "bad_content",
         "memory_update-7",
         "1240",
         "211",

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
+from memories.admin.naming import short_id
 from memories.models import AuditEvent, EndUser, Session, SessionQueue, Turn, WorkingMemory
 from tests import factories
 from tests.admin.pages import HOSTILE, LIST_BUDGET, PAGE_BUDGET, list_of, page_of, queries_of, shows_harmless, text_of
@@ -117,7 +118,7 @@ def test_hostile_text_is_escaped(admin: Client) -> None:
 def test_nothing_of_the_session_is_in_the_title(admin: Client, session: Session) -> None:
     title = text_of(admin.get(page_of(session))).split("<title>")[1].split("</title>")[0]
     assert "周末计划" not in title
-    assert str(session.pk) in title
+    assert short_id(session) in title
 
 
 def test_an_empty_list_says_what_to_do(admin: Client) -> None:

@@ -1,12 +1,18 @@
 """Words for times and failures, by tables of cases."""
 
+import ast
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from django.utils import timezone
 
+import memories
 from memories.admin import wording
+from memories.admin.verb_words import VERBS
 from memories.exceptions import ModelError
+from memories.privacy.casework.stages import Verb
 
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 
@@ -44,3 +50,19 @@ def test_every_failure_of_the_model_has_a_sentence() -> None:
 
 def test_an_unknown_failure_is_shown_as_it_is() -> None:
     assert wording.explain_failure("sunspots") == "sunspots"
+
+
+def verbs_of_code() -> Iterator[str]:
+    """What is passed as `verb=…` anywhere, the table of the cases, and those that are passed by place."""
+    for path in Path(memories.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg == "verb" and isinstance(node.value, ast.Constant):
+                yield str(node.value.value)
+    yield from Verb
+    yield from ("erase", "link", "download", "hold")
+
+
+def test_every_verb_of_the_audit_trail_has_words() -> None:
+    found = set(verbs_of_code())
+    assert {"rotate", "retry_parked", "verify"} <= found
+    assert found <= {words.lower().replace(" ", "_") for words in VERBS}

@@ -104,6 +104,15 @@ def test_all_of_it_on_a_phone_in_the_dark(open_page: Open, operator: Operator, p
     contrasts = {text: page.locator(text).first.evaluate(CONTRAST) for text in TEXTS}
     assert {text: round(ratio, 2) for text, ratio in contrasts.items() if ratio < 4.5} == {}
     assert fits(page)
+    # Who it is takes a line before the view, and the rest of it opens.
+    more = page.locator("#who-more")
+    expect(more).to_be_hidden()
+    box = page.locator(".hub-who").bounding_box()
+    assert box
+    assert box["height"] < 70
+    page.get_by_role("button", name="Details").click()
+    expect(more).to_be_visible()
+    assert fits(page)
     for name in ("seen", "profile_all", "sessions"):
         page.goto(reverse(f"admin:memories_enduser_{name}", args=[person.pk]))
         assert fits(page), name

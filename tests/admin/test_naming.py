@@ -1,0 +1,122 @@
+"""What records are called in headings, titles and on the way to a page, in either language."""
+
+import re
+from html import unescape
+
+import pytest
+from django.db.models import Model
+from django.test import Client
+from django.urls import reverse
+from django.utils import translation
+
+from memories.admin.naming import called, kind_named, kind_of, many_of, short_id
+from memories.models import Operator, Tenant, Turn
+from tests import factories
+from tests.admin.cases import case_of
+from tests.admin.conftest import signed_in
+from tests.admin.pages import list_of, page_of, text_of
+
+KINDS = {
+    "enduser": "最终用户",
+    "fact": "事实",
+    "episode": "片段",
+    "session": "会话",
+    "extractionrun": "提取运行",
+    "decaypass": "遗忘处理",
+    "reviewitem": "审核项",
+    "privacycase": "隐私案件",
+}
+
+
+@pytest.fixture
+def records(db: None) -> list[Model]:
+    person = factories.end_user(factories.tenant(slug="acme-prod"))
+    session = factories.session(person)
+    return [
+        person,
+        session,
+        factories.fact(person),
+        factories.episode(session),
+        factories.run(session),
+        factories.decay_pass(person.tenant),
+        factories.review_item(factories.fact(person, "Likes tea", status="pending")),
+        case_of(person),
+    ]
+
+
+@pytest.fixture
+def chinese(db: None) -> Client:
+    return signed_in(factories.operator(language="zh-hans"))
+
+
+def heading(page: str) -> str:
+    """The words of the way to the page, as they are read."""
+    inner = re.search(r"<h1[^>]*>(.*?)</h1>", page, re.DOTALL)
+    assert inner
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", inner[1])).split())
+
+
+def title(page: str) -> str:
+    return unescape(page[page.index("<title>") + 7 : page.index("</title>")]).strip()
+
+
+def test_a_page_in_chinese_calls_its_record_in_chinese(chinese: Client, records: list[Model]) -> None:
+    assert {record._meta.model_name for record in records} == set(KINDS)
+    for record in records:
+        page = text_of(chinese.get(page_of(record)))
+        name = f"{KINDS[str(record._meta.model_name)]} {short_id(record)}"
+        assert heading(page).endswith(f"chevron_right {name}"), record._meta.model_name
+        assert title(page).startswith(name)
+        assert str(record) not in heading(page) + title(page)
+
+
+def test_a_confirmation_and_a_message_say_it_in_chinese(chinese: Client, records: list[Model]) -> None:
+    session, fact = records[1], records[2]
+    assert heading(text_of(chinese.get(page_of(session, "delete")))).endswith(f"会话 {short_id(session)}")
+    done = chinese.post(page_of(fact, "pin"), {"version": 1}, follow=True)
+    assert f"事实 {short_id(fact)}" in text_of(done)
+    assert f"Fact {fact.pk}" not in text_of(done)
+
+
+def test_the_same_in_english(admin: Client, records: list[Model]) -> None:
+    fact = records[2]
+    page = text_of(admin.get(page_of(fact)))
+    assert heading(page) == f"Memory chevron_right Facts chevron_right Fact {short_id(fact)}"
+    assert f'title="{fact.pk}"' in page
+
+
+def test_what_staff_named_is_read_as_it_is_written(admin: Client) -> None:
+    tenant = factories.tenant(slug="acme-prod")
+    named = [tenant, factories.operator(username="administrator"), factories.api_key(tenant)[0]]
+    for record in named:
+        assert heading(text_of(admin.get(page_of(record)))).endswith(f"chevron_right {record}")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("memories_fact_add", "Facts chevron_right Add a fact"), ("memories_privacycase_board", "Privacy cases")],
+)
+def test_a_page_behind_a_list_says_its_own_title_once(admin: Client, name: str, words: str) -> None:
+    factories.tenant()
+    assert heading(text_of(admin.get(reverse(f"admin:{name}")))) == f"Memory chevron_right {words}"
+
+
+def test_a_list_is_titled_by_what_it_lists(admin: Client) -> None:
+    assert title(text_of(admin.get(list_of(Tenant)))).startswith("Tenants |")
+
+
+def test_a_short_id_tells_records_of_one_moment_apart(records: list[Model]) -> None:
+    assert len({short_id(record) for record in records}) == len(records)
+    assert re.fullmatch(r"[0-9a-f]{4}….{6}", short_id(records[0]))
+
+
+def test_kinds_have_words_in_chinese() -> None:
+    with translation.override("zh-hans"):
+        assert [kind_named(name) for name in ("PrivacyCase", "ProfileSection", "APIKey")] == [
+            "隐私案件",
+            "画像部分",
+            "API 密钥",
+        ]
+        assert (kind_of(Turn), many_of(Turn)) == ("消息", "消息")
+    assert kind_named("Unheard") == "Unheard"
+    assert called(Operator(username="chen")) == "chen"
