@@ -13,7 +13,7 @@ from typing import Any
 from memories.models import PrivacyCase
 from memories.privacy.searching import answers, kept_files, needles, short_names, tables
 from memories.privacy.searching.decoding import Layer, layers
-from memories.privacy.searching.judging import Found, Judge, Kind, Verdict, Whose, all_sought, holds, verdict
+from memories.privacy.searching.judging import TOLD, Found, Judge, Kind, Verdict, Whose, all_sought, holds, verdict
 from memories.privacy.searching.matching import Matcher
 from memories.privacy.searching.needles import Needles
 from memories.privacy.searching.tables import Column, Row, Table
@@ -135,7 +135,9 @@ class _Search:
         place = table.place(row["attname"].decode())
         for one in found:
             also = one.sought.kind is Kind.NAME and one.sought.value in self.judge.also_called
-            if not also and one.sought.kind is not Kind.ID:
+            # What may stand in the column is told of there.
+            may = one.sought.kind in TOLD.get(place, ())
+            if not (also or may) and one.sought.kind is not Kind.ID:
                 yield one._replace(place=f"{STATISTICS}:{place}")
 
     def _note(self, layer: Layer, place: str) -> None:

@@ -251,13 +251,6 @@ def test_a_memory_that_is_for_the_person_names_them(person: EndUser) -> None:
     assert hits(case) == {"memories.FactRevision.after": 1}
 
 
-def test_ids_of_ours_are_left_over_wherever_they_are(person: EndUser) -> None:
-    friend = factories.end_user(person.tenant)
-    case = erased(person)
-    factories.session(friend, [("user", f"What is {person.pk}?")])
-    assert hits(case) == {"memories.Turn.content": 1}
-
-
 def test_what_another_person_says_too_is_a_mention(person: EndUser) -> None:
     for other in (factories.end_user(person.tenant), factories.end_user()):
         factories.session(other, [("user", SAID)], session_id="default")

@@ -32,8 +32,9 @@ REMAINS = {
     "figures": "Sums and counts of an application's day, which are about nobody.",
 }
 MENTIONS = (
-    "Memories of other people in which an erased id stands, or the very words that the person used. They are about "
-    "those people and stay; the controller may look at them."
+    "Memories of other people in which an erased id stands, or the very words that the person used; and names of "
+    "tenants, keys, staff and the program that are the same. They are not the person's and stay; the controller may "
+    "look at them."
 )
 
 

@@ -13,6 +13,7 @@ from memories.privacy.searching.decoding import layers
 from memories.privacy.searching.matching import ANCHOR
 from memories.privacy.searching.needles import Needles
 from memories.privacy.searching.tables import Row, Table
+from memories.privacy.searching.words import written
 
 
 class Kind(Enum):
@@ -57,6 +58,26 @@ KEPT: dict[str, tuple[tuple[Kind, ...], str]] = {
     "memories.DecayPass.reached": ((Kind.ID,), "a place in the order of ids, at which a pass goes on"),
     "memories.Operator.first_name": ((Kind.WORD,), "staff may be called like the person"),
     "memories.Operator.last_name": ((Kind.WORD,), "staff may be called like the person"),
+}
+# Place → what may stand there too, and is told of: the program's names, and those of staff and applications, which the
+# person may share ("Europe/Amsterdam", their company), or whose account may be their own.
+_NAMED = (Kind.WORD, Kind.TEXT)
+_ANY = (Kind.NAME, *_NAMED)
+TOLD: dict[str, tuple[Kind, ...]] = {
+    "auth.Permission.name": _ANY,
+    "auth.Permission.codename": _ANY,
+    "auth.Group.name": _NAMED,
+    "contenttypes.ContentType.app_label": _ANY,
+    "contenttypes.ContentType.model": _ANY,
+    "public.django_migrations.app": _ANY,
+    "public.django_migrations.name": _ANY,
+    "memories.Tenant.slug": _NAMED,
+    "memories.Tenant.name": _NAMED,
+    "memories.Tenant.time_zone": _NAMED,
+    "memories.APIKey.name": _NAMED,
+    "memories.Operator.username": _ANY,
+    "memories.Operator.email": _ANY,
+    "memories.Operator.time_zone": _NAMED,
 }
 # Free texts of the person's own cases: whoever closes the case empties them in the transaction that closes it.
 UNTIL_CLOSED = ("channel", "reference", "extension_reason", "refusal_reason", "hold_reason", "told", "outcome")
@@ -111,12 +132,12 @@ class Judge:
         """What the row holds of them; decoded only where none stands there in plain words."""
         whose: Whose | None = None
         for sought in wanted:
-            places = [(name, value) for name, value in row.items() if holds(value, sought)]
-            for name, data in places or list(_deeper(row, sought)):
+            places = [name for name, value in row.items() if holds(value, sought)]
+            for name in places or list(_deeper(row, sought)):
                 whose = whose or self.whose(table, row)
                 place = table.place(name)
                 if not self._is_kept(place, row, sought):
-                    yield Found(place, sought, verdict(sought, whose, refers=_refers(name, data, sought)), whose)
+                    yield Found(place, sought, self._verdict(place, row[name], sought, whose), whose)
 
     def whose(self, table: Table, row: Row) -> Whose:
         others = self.belonging.owners(table, row)
@@ -125,6 +146,11 @@ class Judge:
         if others <= self.newcomers:
             return Whose.NEWCOMERS
         return Whose.OTHERS if self.tenant_id in map(self._tenant_of, others) else Whose.ELSEWHERE
+
+    def _verdict(self, place: str, value: bytes, sought: Sought, whose: Whose) -> Verdict:
+        if whose is Whose.NOBODYS and sought.kind in TOLD.get(place, ()):
+            return Verdict.MENTION
+        return verdict(sought, whose, refers=whose is not Whose.NOBODYS and _refers(place, value, sought))
 
     def _is_kept(self, place: str, row: Row, sought: Sought) -> bool:
         own_case = place.rpartition(".")[0] == PrivacyCase._meta.label and row["id"].decode() in self.cases
@@ -142,10 +168,10 @@ def kept_in(place: str) -> tuple[Kind, ...]:
 
 
 def verdict(sought: Sought, whose: Whose, *, refers: bool) -> Verdict:
-    """Ours is left over wherever it is; what others said stays theirs, and is told of."""
-    if sought.kind is Kind.ID or whose is Whose.NOBODYS:
+    """Ours is left over wherever it is but in somebody's words; what others said stays theirs, and is told of."""
+    if whose is Whose.NOBODYS or (sought.kind is Kind.ID and refers):
         return Verdict.HIT
-    if sought.kind is Kind.TEXT:
+    if sought.kind in (Kind.ID, Kind.TEXT):
         # What people of another tenant say is not this one's to be told.
         return Verdict.NOTHING if whose is Whose.ELSEWHERE else Verdict.MENTION
     if sought.kind is Kind.NAME and whose is Whose.OTHERS:
@@ -167,13 +193,17 @@ def holds(data: bytes, sought: Sought) -> bool:
     return False
 
 
-def _deeper(row: Row, sought: Sought) -> Iterator[tuple[str, bytes]]:
+def _deeper(row: Row, sought: Sought) -> Iterator[str]:
     for name, value in row.items():
-        for layer in layers(value):
-            if holds(layer.data, sought):
-                yield name, layer.data
-                break
+        if any(holds(layer.data, sought) for layer in layers(value)):
+            yield name
 
 
-def _refers(column: str, data: bytes, sought: Sought) -> bool:
-    return column == _REFERENCE or any(holds(said, sought) for said in REFERENCES.findall(data))
+def _refers(place: str, value: bytes, sought: Sought) -> bool:
+    """Whether it is the hub that names them there, not somebody whose words these are."""
+    if place.rpartition(".")[2] == _REFERENCE:
+        return True
+    said = [layer.data for layer in layers(written(place, value))]
+    if sought.kind is not Kind.ID:
+        said = [part for data in said for part in REFERENCES.findall(data)]
+    return any(holds(data, sought) for data in said)
