@@ -5,7 +5,7 @@ from django.utils.translation import gettext_noop as _
 VERBS = (
     _("Add"), _("Approve"), _("Approve items"), _("Archive"), _("Break glass"), _("Change external id"), _("Change id"),
     _("Complete"), _("Confirm"), _("Correct"), _("Create"), _("Decay"), _("Delete"), _("Download"), _("Edit"),
-    _("Erase"), _("Expire"), _("Export"), _("Extend"), _("Extract"), _("Fade"), _("Feedback"), _("Forget"),
+    _("Erase"), _("Expire"), _("Export"), _("Extend"), _("Extract"), _("Fade"), _("Fail"), _("Feedback"), _("Forget"),
     _("Forget filter"), _("Hold"), _("Import"), _("Keep both"), _("Link"), _("Lock"), _("Merge"), _("Off board"),
     _("Offboard"), _("Open"), _("Pin"), _("Publish"), _("Purge"), _("Put off end"), _("Reconsider"), _("Refine"),
     _("Refuse"), _("Reinforce"), _("Reject"), _("Reject items"), _("Release"), _("Remove"), _("Remove second factor"),

@@ -26,7 +26,7 @@ from memories import conf
 from memories.models import CaseState, EndUser, PrivacyCase, Tombstone
 from memories.privacy import ledger, receipts, registry, verification
 from memories.privacy.erasure import clearing
-from memories.privacy.erasure.case_leases import Work, fail, finish, keep, record
+from memories.privacy.erasure.case_leases import FOUND, Work, fail, finish, keep, record
 from memories.privacy.erasure.fencing import end_exports, fence, lock_cases, lock_people
 from memories.privacy.erasure.patience import patiently
 from memories.privacy.searching import needles
@@ -34,8 +34,6 @@ from memories.privacy.stores.keeping import STEP, Keeping, called, ids_behind, n
 from memories.privacy.stores.requests import REQUESTS, TEXTS, empty
 
 BEGIN, NOTE, STORES, PEOPLE, VACUUM, VERIFY, DONE = "begin", "note", "stores", "people", "vacuum", "verify", "done"
-# Code of a failure: the verification found something, and its findings say where.
-FOUND = "found"
 # Staff may write of the person until the last transaction; not that often.
 TRIES = 10
 

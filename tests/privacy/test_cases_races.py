@@ -15,7 +15,7 @@ from memories.models import ActorKind, AuditEvent, EndUser, PrivacyCase
 from memories.privacy import cases
 from memories.privacy.casework import errors
 from tests import factories
-from tests.database import PATIENCE, at_once, blocked, held
+from tests.database import PATIENCE, at_once, blocked, elsewhere, held, impatient
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -211,3 +211,46 @@ def test_checked_while_they_are_merged(person: EndUser) -> None:
         waiting.result(PATIENCE)
     person.refresh_from_db()
     assert (restricted(person), person.merged_into) == (True, None)
+
+
+MEANWHILE: dict[str, Callable[[PrivacyCase], object]] = {
+    "held": lambda case: take("hold", case, version=None),
+    "merged": lambda case: curation.merge_people(
+        survivor=factories.end_user(case.tenant).pk, merged=case.end_user_id, actor=FIRST, now=NOW
+    ),
+}
+
+
+def _impatiently(act: Callable[[PrivacyCase], object], case: PrivacyCase) -> None:
+    with impatient():
+        act(case)
+
+
+@pytest.mark.parametrize(("what", "refusal"), [("held", errors.CaseHeld), ("merged", PreconditionFailed), ("", None)])
+def test_counting_holds_nobody_up(
+    person: EndUser, monkeypatch: pytest.MonkeyPatch, what: str, refusal: type[Exception] | None
+) -> None:
+    """It may take seconds: the case is not locked meanwhile, and what was counted in vain is not stored."""
+    case = case_of(person, "verified", type="access")
+
+    def counting(_person: EndUser) -> dict[str, int]:
+        if what:
+            elsewhere(lambda: _impatiently(MEANWHILE[what], case))
+        return {"memories.Turn.content": 7}
+
+    monkeypatch.setattr("memories.privacy.casework.opening.mentions.mentions_of", counting)
+    scope = partial(cases.scope_case, case_id=case.pk, expected_version=None, policy="flag", actor=SECOND, now=LATER)
+    if refusal:
+        with pytest.raises(refusal):
+            scope()
+    else:
+        scope()
+    case.refresh_from_db()
+    assert (case.state, bool(case.preview)) == ({"held": "on_hold", "merged": "verified", "": "scoped"}[what], not what)
+
+
+def test_what_cannot_be_scoped_is_not_counted(person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = case_of(person)
+    monkeypatch.setattr("memories.privacy.registry.counts", lambda _person: pytest.fail("counted"))
+    with pytest.raises(errors.CaseUnverified):
+        cases.scope_case(case_id=case.pk, expected_version=1, policy="flag", actor=SECOND, now=LATER)

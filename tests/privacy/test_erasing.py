@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 from django_q.models import OrmQ
@@ -43,6 +44,10 @@ def neighbours(monkeypatch: pytest.MonkeyPatch) -> Neighbours:
 
 def carry_out(case: PrivacyCase) -> PrivacyCase:
     return running.carry_out(case_id=case.pk, now=LATER, patience_seconds=30)
+
+
+def trail_of(case: PrivacyCase) -> list[tuple[str, Any]]:
+    return list(AuditEvent.objects.filter(case_uuid=case.pk).order_by("pk").values_list("verb", "counts"))
 
 
 class TestWhatGoes:
@@ -153,6 +158,7 @@ class TestTheRun:
         assert (case.state, case.failure) == (CaseState.FAILED, erasing.FOUND)
         assert case.findings == {"hits": {"memories.Turn.content": 2}}
         assert (case.receipt, bytes(case.needles)) == ({}, b"encrypted")
+        assert trail_of(case) == [("erase", ANY), ("fail", {erasing.FOUND: 2})]
         neighbours.findings.hits = {}
         PrivacyCase.objects.filter(pk=case.pk).update(state=CaseState.APPROVED)
         assert carry_out(case).state == CaseState.COMPLETED
@@ -199,6 +205,7 @@ class TestTheRun:
             case.refresh_from_db()
             assert (case.failure, case.lease_token) == ("files", None)
             assert case.state == (CaseState.FAILED if attempt == 5 else CaseState.RUNNING), attempt
+            assert trail_of(case) == ([("fail", {"files": 1})] if attempt == 5 else []), attempt
         assert registry.counts(case.end_user)["memories.Turn"] == 2  # type: ignore[arg-type]
 
     def test_whoever_lost_the_lease_writes_nothing(self, owner: Tenant, neighbours: Neighbours) -> None:
@@ -223,6 +230,7 @@ class TestTheRun:
         assert running.claim(case.pk) is None
         case.refresh_from_db()
         assert (case.state, case.failure) == (CaseState.FAILED, "worker_lost")
+        assert trail_of(case) == [("fail", {"worker_lost": 1})]
 
     def test_a_slice_ends_between_two_steps(self, owner: Tenant, neighbours: Neighbours) -> None:
         case = erasure(somebody(owner, "anneke-7"))

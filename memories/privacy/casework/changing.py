@@ -44,20 +44,27 @@ def find_case(*, tenant: Tenant, case_id: uuid.UUID) -> PrivacyCase:
     return found
 
 
+def looked_at(step: Step) -> PrivacyCase:
+    """The case as it is, when this step would be possible now; of what takes long before it can be locked.
+
+    Errors: those of `changing`.
+    """
+    case = PrivacyCase.objects.select_related("tenant").filter(pk=step.case_id).first()
+    if case is None:
+        raise NotFound
+    _check(step, case)
+    return case
+
+
 @contextmanager
 def changing(step: Step) -> Iterator[PrivacyCase]:
     """The locked case, to be changed by this step; saved and audited at the end of the block, all in one transaction.
 
     Errors: CaseNeedsOperator, NotFound, PreconditionFailed, those of the table of steps.
     """
-    if step.actor.kind not in STAFF:
-        raise CaseNeedsOperator
     with transaction.atomic():
         case = _locked(step.case_id)
-        if step.version not in (None, case.version):
-            raise PreconditionFailed
-        if refusal := stages.refusal_of(step.verb, case):
-            raise refusal
+        _check(step, case)
         yield case
         case.version += 1
         case.save()
@@ -89,6 +96,15 @@ def short(pointer: str, text: str, *, longest: int = LONGEST_TEXT) -> str:
         raise InvalidInput.at(pointer, _("This may have at most %(count)s characters.") % {"count": longest})
     # A mark may be longer than the secret in whose place it stands.
     return redact_text(text)[0][:longest]
+
+
+def _check(step: Step, case: PrivacyCase) -> None:
+    if step.actor.kind not in STAFF:
+        raise CaseNeedsOperator
+    if step.version not in (None, case.version):
+        raise PreconditionFailed
+    if refusal := stages.refusal_of(step.verb, case):
+        raise refusal
 
 
 def _locked(case_id: uuid.UUID) -> PrivacyCase:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from memories import conf
 from memories.audit import Actor
-from memories.exceptions import InvalidInput, NotFound
+from memories.exceptions import InvalidInput, NotFound, PreconditionFailed
 from memories.models import Asker, CaseState, CaseType, EndUser, IdentityCheck, PrivacyCase, ReturnPolicy, Tenant
 from memories.privacy import registry
 from memories.privacy.casework import changing, restricting, stages
@@ -83,19 +83,26 @@ def scope_case(
     """Count what there is of the person, and say what an erasure means for who comes back under the id.
 
     The preview stands at the case: store → rows, and under `mentions` place → rows of others that name the person.
-    Possible again until it is approved. Errors: those of `changing`, InvalidInput (policy).
+    Possible again until it is approved. Call it outside of any transaction. Errors: those of `changing`, InvalidInput
+    (policy).
     """
-    with changing.changing(Step(Verb.SCOPE, case_id, expected_version, actor, now)) as case:
-        case.state = CaseState.SCOPED
-        case.scoped_at = now
-        case.policy = chosen("policy", ReturnPolicy, policy)
-        case.preview = preview_of(case)
+    step = Step(Verb.SCOPE, case_id, expected_version, actor, now)
+    seen = changing.looked_at(step)
+    policy = chosen("policy", ReturnPolicy, policy)
+    # It may take seconds, for which nobody should wait: before the case is locked.
+    person = seen.find_person()
+    preview = preview_of(person)
+    with changing.changing(step) as case:
+        if case.find_person() != person:
+            # Merged, parted or erased meanwhile: these were somebody else's rows.
+            raise PreconditionFailed
+        case.state, case.preview = CaseState.SCOPED, preview
+        case.policy, case.scoped_at = policy, now
     return case
 
 
-def preview_of(case: PrivacyCase) -> dict[str, Any]:
+def preview_of(person: EndUser | None) -> dict[str, Any]:
     """Store → rows of the person now; zeros when they are gone."""
-    person = case.find_person()
     if person is None:
         return {**{store.model: 0 for store in registry.all_stores()}, MENTIONS: {}}
     return {**registry.counts(person), MENTIONS: mentions.mentions_of(person)}

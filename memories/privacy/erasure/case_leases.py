@@ -30,6 +30,8 @@ RENEWED_EVERY = LEASE / 3
 # After a failure; and as many in a row as a case may have.
 PAUSE = timedelta(seconds=10)
 MOST_ATTEMPTS = 5
+# Code of a failure: the verification found something, and its findings say where.
+FOUND = "found"
 UNDER_WAY = (CaseState.RUNNING, CaseState.VERIFYING)
 _RUNS = Q(type=CaseType.ERASURE, state__in=[CaseState.APPROVED, *UNDER_WAY]) | Q(
     type__in=EXPORTING, state=CaseState.RUNNING
@@ -45,10 +47,6 @@ class Work:
     case: PrivacyCase
     token: uuid.UUID
     counts: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def actor(self) -> Actor:
-        return Actor(kind=ActorKind.RUN, id=str(self.case.pk))
 
 
 def runnable() -> QuerySet[PrivacyCase]:
@@ -123,11 +121,7 @@ def finish(work: Work, *, now: datetime, verb: str, **changes: Any) -> None:
 
 def record(work: Work, verb: str, counts: Mapping[str, int], *, now: datetime) -> None:
     """In the trail of the case: what came of it, in counts."""
-    case, told = work.case, dict(counts)
-    audit.record(
-        actor=work.actor, verb=verb, target=case, object_id=case.pk, tenant=case.tenant, now=now, counts=told,
-        case=case.pk,
-    )  # fmt: skip
+    _record(work.case, verb, counts, now=now)
 
 
 @contextmanager
@@ -169,7 +163,18 @@ def _begin(work: Work) -> None:
 
 
 def _fail(case: PrivacyCase, failure: str) -> None:
+    """Inside a transaction that holds the case. Its event counts one of the failure, or what was found left over."""
     rows = PrivacyCase.objects.filter(pk=case.pk)
     ended = {"state": CaseState.FAILED, "failure": failure, "version": F("version") + 1}
     rows.update(**ended, lease_token=None, lease_until=None, attempts=0)
     case.refresh_from_db()
+    [now] = rows.values_list(Now(), flat=True)
+    found = sum(case.findings.get("hits", {}).values()) if failure == FOUND else 1
+    _record(case, "fail", {failure: found}, now=now)
+
+
+def _record(case: PrivacyCase, verb: str, counts: Mapping[str, int], *, now: datetime) -> None:
+    actor, told = Actor(kind=ActorKind.RUN, id=str(case.pk)), dict(counts)
+    audit.record(
+        actor=actor, verb=verb, target=case, object_id=case.pk, tenant=case.tenant, now=now, counts=told, case=case.pk
+    )
