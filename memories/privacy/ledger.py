@@ -35,7 +35,10 @@ class LedgerUnwritable(MemoryHubError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One erasure: `digests` of the ids that led to the person, `rows`: those of our ids of what had them."""
+    """One erasure: `digests` of the ids that led to the person, `rows`: those of our ids of what had them.
+
+    `spelled`: of the ids letter by letter, for somebody else's may differ in case alone; None in lines of before.
+    """
 
     tenant: uuid.UUID
     case: uuid.UUID
@@ -43,6 +46,11 @@ class Entry:
     digests: frozenset[bytes]
     policy: str
     moment: datetime
+    spelled: frozenset[bytes] | None = None
+
+    def means(self, tenant: uuid.UUID, external_id: str) -> bool:
+        """Whether it erased this id itself, of those that come to the same digest."""
+        return self.spelled is None or _digest_of_spelling(tenant, external_id) in self.spelled
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,10 @@ def append(case: PrivacyCase, digests: Sequence[bytes], *, now: datetime) -> Non
 
     Errors: LedgerUnwritable.
     """
-    entry = Entry(case.tenant_id, case.pk, frozenset(_rows_of(case)), frozenset(digests), case.policy, now)
+    people = _people_of(case)
+    rows = frozenset(digest_of_row(row) for row, _name in people)
+    spelled = frozenset(_digest_of_spelling(case.tenant_id, name) for _row, name in people)
+    entry = Entry(case.tenant_id, case.pk, rows, frozenset(digests), case.policy, now, spelled)
     try:
         with _locked(Path(settings.MEMORYHUB_ERASURE_LEDGER)) as file:
             _append(file, entry)
@@ -113,12 +124,16 @@ def digest_of_row(row: uuid.UUID) -> bytes:
     return conf.digest("row", row.bytes)
 
 
-def _rows_of(case: PrivacyCase) -> list[bytes]:
-    """The person and the names that lead to them."""
+def _digest_of_spelling(tenant: uuid.UUID, external_id: str) -> bytes:
+    return conf.digest("spelling", tenant.bytes, external_id.encode())
+
+
+def _people_of(case: PrivacyCase) -> list[tuple[uuid.UUID, str]]:
+    """The person and the names that lead to them: our id and the caller's."""
     if case.end_user is None:
         return []
     person = case.end_user.merged_into or case.end_user
-    return [digest_of_row(row) for row in EndUser.objects.behind(person).values_list("pk", flat=True)]
+    return list(EndUser.objects.behind(person).values_list("pk", "external_id"))
 
 
 def _covers(known: Entry, entry: Entry) -> bool:
@@ -147,6 +162,7 @@ def _line(entry: Entry, *, after: str) -> bytes:
         "case": str(entry.case),
         "rows": sorted(one.hex() for one in entry.rows),
         "digests": sorted(one.hex() for one in entry.digests),
+        "spelled": sorted(one.hex() for one in entry.spelled or ()),
         "policy": entry.policy,
         "at": entry.moment.isoformat(),
         "after": after,
@@ -199,8 +215,13 @@ def _entry(values: dict[str, Any]) -> Entry:
     return Entry(
         tenant=uuid.UUID(values["tenant"]),
         case=uuid.UUID(values["case"]),
-        rows=frozenset(bytes.fromhex(one) for one in values["rows"]),
-        digests=frozenset(bytes.fromhex(one) for one in values["digests"]),
+        rows=_digests(values["rows"]),
+        digests=_digests(values["digests"]),
         policy=values["policy"],
         moment=datetime.fromisoformat(values["at"]),
+        spelled=_digests(values["spelled"]) if "spelled" in values else None,
     )
+
+
+def _digests(told: list[str]) -> frozenset[bytes]:
+    return frozenset(bytes.fromhex(one) for one in told)

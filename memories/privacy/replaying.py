@@ -138,9 +138,12 @@ def _meant(entries: Iterable[Entry]) -> Iterator[tuple[uuid.UUID, Entry]]:
     tenants = {entry.tenant for entry in latest}
     rows = EndUser.objects.filter(tenant__in=tenants).values_list("pk", "tenant", "external_id", "created_at")
     for pk, tenant, external_id, created_at in rows.iterator(chunk_size=CHUNK):
-        digest = conf.digest_of_person(tenant, external_id)
-        both = (by_row.get(ledger.digest_of_row(pk)), by_digest.get(digest))
-        fitting = [entry for entry in both if entry and created_at < entry.moment]
+        same = by_digest.get(conf.digest_of_person(tenant, external_id))
+        # Another row under a like id is somebody else, who was there beside whoever was erased.
+        named = same if same and same.means(tenant, external_id) else None
+        fitting = [
+            entry for entry in (by_row.get(ledger.digest_of_row(pk)), named) if entry and created_at < entry.moment
+        ]
         if fitting:
             yield pk, max(fitting, key=lambda entry: entry.moment)
 

@@ -59,7 +59,7 @@ class TestALine:
         assert "canary" not in text
         assert str(EndUser.objects.get().pk) not in text
         assert set(json.loads(text)) == {
-            *("v", "tenant", "case", "rows", "digests", "policy", "at", "after", "signature")
+            *("v", "tenant", "case", "rows", "digests", "spelled", "policy", "at", "after", "signature")
         }
 
     def test_the_file_is_private_and_on_the_disk(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
