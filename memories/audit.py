@@ -1,11 +1,13 @@
 """Who did something: the actor of a change, the content-free trail that it leaves, revisions of facts and profiles."""
 
+import re
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from memories import conf
 from memories.models import (
     ActorKind,
     AuditEvent,
@@ -27,9 +29,14 @@ REVISED_FIELDS = (
 REVISED_MOMENTS = ("last_confirmed_at", "valid_to", "expires_at", "trashed_at")
 
 
+# As machines make them, at random.
+_RANDOM_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
 @dataclass(frozen=True)
 class Actor:
-    """Who acts: an operator, an API key, an extraction run or a command; `id` is ours, never a name."""
+    """Who acts: an operator, an API key, an extraction run or a command; `id` is ours, never a name, and `request_id`
+    is kept_request_id() of the request's."""
 
     kind: ActorKind
     id: str = ""
@@ -46,6 +53,14 @@ class Actor:
     @property
     def is_operator(self) -> bool:
         return self.kind == ActorKind.OPERATOR
+
+
+def kept_request_id(given: str) -> str:
+    """The id of a request as the trail keeps it, for ever: one that its caller made up may name somebody ("anna-7:1"),
+    so of that a keyed hash."""
+    if not given or _RANDOM_ID.fullmatch(given):
+        return given
+    return conf.digest("request", given.encode()).hex()[:32]
 
 
 def record(

@@ -22,7 +22,7 @@ from memories.admin import export, fresh, saved_filters
 from memories.admin.lists import HubChangeList
 from memories.admin.naming import called
 from memories.admin.reach import TenantFilter, within
-from memories.audit import Actor
+from memories.audit import Actor, kept_request_id
 from memories.exceptions import MemoryHubError, PreconditionFailed
 from memories.models import Operator
 
@@ -38,7 +38,7 @@ def actor_of(request: HttpRequest) -> Actor:
     """The signed-in operator as the actor of a verb."""
     if not isinstance(request.user, Operator):
         raise PermissionDenied
-    return Actor.operator(request.user, request_id=getattr(request, "request_id", ""))
+    return Actor.operator(request.user, request_id=kept_request_id(getattr(request, "request_id", "")))
 
 
 def url_of(record: Model, name: str = "change") -> str:

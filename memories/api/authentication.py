@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from memories import curation
 from memories.api.request_ids import request_id_of
-from memories.audit import Actor
+from memories.audit import Actor, kept_request_id
 from memories.models import ActorKind, APIKey, Tenant
 
 
@@ -46,7 +46,7 @@ class KeyAuthentication(BaseAuthentication):
         key = curation.authenticate_key(plaintext=plaintext.strip(), now=timezone.now()) if known else None
         if key is None:
             raise AuthenticationFailed("This API key is not known, or has expired or been revoked.")
-        actor = Actor(kind=ActorKind.KEY, id=str(key.pk), request_id=request_id_of(request))
+        actor = Actor(kind=ActorKind.KEY, id=str(key.pk), request_id=kept_request_id(request_id_of(request)))
         return Caller(key=key, actor=actor), key
 
     def authenticate_header(self, request: Request) -> str:

@@ -15,6 +15,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from memories.api.request_ids import request_id_of
+from memories.audit import kept_request_id
 from memories.exceptions import ExportGone, NotFound
 from memories.privacy import exporting
 from memories.privacy.exporting import Download
@@ -51,7 +52,8 @@ def export_page(request: HttpRequest, token: str) -> HttpResponse:
     """What the link leads to with a button, or the file; 410 once it was used or has expired, 404 for any other."""
     try:
         if request.method == "POST":
-            return attached(exporting.take(token, timezone.now(), request_id_of(request)))
+            kept = kept_request_id(request_id_of(request))
+            return attached(exporting.take(token, timezone.now(), kept))
         return _page("export_offer", export=exporting.look(token, timezone.now()))
     except ExportGone:
         return _page("export_gone", HTTPStatus.GONE)

@@ -44,6 +44,20 @@ def test_it_is_searched_by_object_and_verb(admin: Client) -> None:
     assert [event.verb for event in found(admin, "revoke")] == ["revoke"]
 
 
+@pytest.mark.parametrize(
+    "given", ["anna-7:1", "7f0c2b1e55d94a3f8c6d2e1f0a9b8c7d", "01a20482-9763-76df-ab55-b733486a93bf"]
+)
+def test_it_names_nobody_whom_the_id_of_a_request_names(admin: Client, given: str) -> None:
+    """It is for ever, so nobody could take that away; whoever knows the id finds it."""
+    key, _ = factories.api_key(factories.tenant())
+    admin.post(page_of(key, "revoke"), {}, headers={"X-Request-ID": given})
+    event = AuditEvent.objects.get(verb="revoke")
+    assert len(event.request_id.replace("-", "")) == 32
+    assert (event.request_id == given) == ("anna" not in given)
+    assert found(admin, given) == [event]
+    assert found(admin, "anna") == []
+
+
 def test_it_is_read_only(admin: Client) -> None:
     factories.api_key(factories.tenant())
     event = AuditEvent.objects.get()

@@ -3,6 +3,9 @@
 import pytest
 from django.test import Client
 
+from memories.audit import kept_request_id
+from memories.models import AuditEvent
+from tests import factories
 from tests.api.conftest import Hub
 
 
@@ -24,3 +27,13 @@ def test_another_one_is_replaced(hub: Hub, given: str) -> None:
 def test_every_answer_has_one(db: None, path: str) -> None:
     first, second = (Client().get(path).headers["X-Request-ID"] for _ in range(2))
     assert first != second
+
+
+def test_the_trail_names_nobody_by_them(hub: Hub) -> None:
+    person = factories.end_user(hub.tenant, external_id="anna-7")
+    made = factories.fact(person)
+    answer = hub.client.call("DELETE", f"/facts/{made.pk}", headers={"X-Request-ID": "anna-7:1"})
+    assert (answer.status_code, answer.headers["X-Request-ID"]) == (204, "anna-7:1")
+    event = AuditEvent.objects.get(object_id=made.pk)
+    assert event.request_id == kept_request_id("anna-7:1")
+    assert "anna" not in str(event.__dict__)
