@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -23,7 +24,7 @@ from memories.models import (
     Tombstone,
     Turn,
 )
-from memories.privacy import break_glass, cases, ledger, receipts, running
+from memories.privacy import break_glass, cases, ledger, receipts, running, verification
 from tests import factories
 from tests.database import elsewhere
 
@@ -155,6 +156,36 @@ class TestOnceMore:
         erase(person.tenant)
         assert not EndUser.objects.exists()
         assert PrivacyCase.objects.count() == 1
+
+    def test_what_was_found_is_gone_by_now(self, person: EndUser, capsys: Capture, tmp_path: Path) -> None:
+        """Nobody has the id any more, and the case is not over."""
+        left = tmp_path / "notes.log"
+        left.write_text("anna-4711 called")
+        for _ in range(2):
+            with pytest.raises(CommandError, match=r"failed \(found: files:notes.log\)\. Run this again"):
+                erase(person.tenant)
+            assert not EndUser.objects.exists()
+        case = PrivacyCase.objects.get()
+        step(case, cases.hold_case, reason="A claim", review_on=timezone.now().date())
+        with pytest.raises(CommandError, match="is on hold"):
+            erase(person.tenant)
+        step(case, cases.release_case)
+        left.unlink()
+        erase(person.tenant)
+        assert Path(capsys.readouterr().out.strip()).is_file()
+        assert PrivacyCase.objects.get().state == CaseState.COMPLETED
+
+    def test_cut_off_before_the_search_it_goes_on(
+        self, person: EndUser, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(verification, "verify", Mock(side_effect=KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                erase(person.tenant)
+        assert not EndUser.objects.exists()
+        PrivacyCase.objects.update(lease_until=timezone.now())
+        erase(person.tenant)
+        assert Path(capsys.readouterr().out.strip()).is_file()
 
 
 class TestRefused:

@@ -1,5 +1,6 @@
 """An erasure from the approval to the receipt: all of the person goes, and nothing of anybody else."""
 
+import json
 from datetime import timedelta
 from typing import Any
 from unittest.mock import ANY
@@ -111,6 +112,23 @@ class TestWhatGoes:
         first, second = FactRevision.objects.filter(fact=fact).order_by("version")
         assert (first.after["allowed_users"], second.before["allowed_users"]) == ([NOBODY], [NOBODY])
         assert second.after["allowed_users"] == ["b"]
+
+    def test_kept_answers_about_a_fact_that_is_for_them_name_them_no_more(
+        self, owner: Tenant, neighbours: Neighbours
+    ) -> None:
+        friend = factories.end_user(owner)
+        facts = [
+            known(friend, f"For {names}", allowed_users=names) for names in (["anneke-7"], ["anneke-7", "b"], ["b"])
+        ]
+        bodies = [json.dumps({"id": "1", "allowed_users": fact.allowed_users, "é": 2}).encode() for fact in facts]
+        kept = [
+            factories.idempotency_record(friend, fact=fact, body=body) for fact, body in zip(facts, bodies, strict=True)
+        ]
+        carry_out(erasure(somebody(owner, "anneke-7")))
+        told = [bytes(IdempotencyRecord.objects.get(pk=row.pk).body) for row in kept]
+        assert [json.loads(body)["allowed_users"] for body in told] == [[NOBODY], ["b"], ["b"]]
+        # Byte for byte, where they did not name them.
+        assert (told[2], list(json.loads(told[0]))) == (bodies[2], ["id", "allowed_users", "é"])
 
     def test_other_cases_of_theirs_go_on_about_nobody(self, owner: Tenant, neighbours: Neighbours) -> None:
         person = somebody(owner, "anneke-7")

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from memories import conf
@@ -40,11 +41,17 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         tenant, now = tenant_of(options["tenant"]), timezone.now()
         person = EndUser.objects.called(tenant, options["user"]).first()
-        if person is None:
-            self.stdout.write(str(self._earlier(tenant, options["user"])))
-            return
+        actor = Actor(kind=ActorKind.COMMAND)
         try:
-            case = _erased(tenant, person, options["user"], policy=options["policy"], now=now)
+            case = (
+                _case_of(person, options["user"], actor=actor, now=now)
+                if person
+                else _half_done(tenant, options["user"])
+            )
+            if case is None:
+                self.stdout.write(str(self._earlier(tenant, options["user"])))
+                return
+            case = break_glass.erase(case_id=case.pk, policy=options["policy"], actor=actor, now=now)
         except (MemoryHubError, DatabaseError, OSError) as error:
             said = error.detail if isinstance(error, MemoryHubError) else type(error).__name__
             raise CommandError(f"The person is not erased yet: {said} Run it again, it goes on.") from error
@@ -65,16 +72,29 @@ class Command(BaseCommand):
         return receipts.write_files(case)
 
 
-def _erased(tenant: Tenant, person: EndUser, user_id: str, *, policy: str, now: datetime) -> PrivacyCase:
-    """The case that erased them. Errors: CommandError for a legal hold, those of the run."""
-    actor = Actor(kind=ActorKind.COMMAND)
+def _case_of(person: EndUser, user_id: str, *, actor: Actor, now: datetime) -> PrivacyCase:
+    """The case that is to erase them. Errors: CommandError for a legal hold."""
     known = cases.cases_of(person).open()
+    _check_held(known)
+    return known.filter(type=CaseType.ERASURE, state__in=BEGUN).first() or cases.open_case(
+        tenant=person.tenant, user_id=user_id, type=CaseType.ERASURE, channel=CHANNEL, actor=actor, now=now
+    )
+
+
+def _half_done(tenant: Tenant, user_id: str) -> PrivacyCase | None:
+    """The case that took whoever had this id and is not over: cut off, or something was found left over.
+
+    Errors: CommandError for a legal hold.
+    """
+    stones = Tombstone.objects.filter(tenant=tenant, digest=conf.digest_of_person(tenant.pk, user_id))
+    known = PrivacyCase.objects.filter(pk__in=stones.values("case_uuid"))
+    _check_held(known)
+    return known.filter(state__in=BEGUN).first()
+
+
+def _check_held(known: QuerySet[PrivacyCase]) -> None:
     if held := known.filter(state=CaseState.ON_HOLD).first():
         raise CommandError(f"Case {held.pk} of this person is on hold: release it first, in the admin.")
-    case = known.filter(type=CaseType.ERASURE, state__in=BEGUN).first() or cases.open_case(
-        tenant=tenant, user_id=user_id, type=CaseType.ERASURE, channel=CHANNEL, actor=actor, now=now
-    )
-    return break_glass.erase(case_id=case.pk, policy=policy, actor=actor, now=now)
 
 
 def _what_to_do(case: PrivacyCase) -> str:

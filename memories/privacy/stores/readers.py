@@ -1,5 +1,7 @@
 """Where other people's facts name a person as somebody who may read them: the name goes, the fact stays as it is."""
 
+import json
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +9,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import QuerySet
 
-from memories.models import EndUser, Fact
+from memories.models import EndUser, Fact, IdempotencyRecord
 from memories.privacy.stores.keeping import STEP, ids_behind, names_of
 
 # No caller's id has a control character. Whoever was the only reader leaves it behind: a fact that names nobody is
@@ -71,10 +73,23 @@ class Readers:
             with connection.cursor() as cursor:
                 cursor.execute(_FACTS, given)
                 cursor.execute(_REVISIONS, given)
+            _tell_anew(facts, set(given["names"]))
         return len(facts)
 
     def verify(self, person: EndUser) -> int:
         return self.count(person)
+
+
+def _tell_anew(facts: list[uuid.UUID], names: set[str]) -> None:
+    """In answers that are kept for a day, too; they stay what they are but for the name."""
+    kept = IdempotencyRecord.objects.filter(fact__in=facts).exclude(body=b"").order_by("pk")
+    for row in kept.select_for_update(of=("self",)):
+        told = json.loads(bytes(row.body))
+        readers = told.get("allowed_users", [])
+        if not names.isdisjoint(readers):
+            told["allowed_users"] = [name for name in readers if name not in names] or [NOBODY]
+            row.body = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+            row.save(update_fields=["body"])
 
 
 READERS = Readers()
