@@ -13,7 +13,18 @@ from typing import Any
 from memories.models import PrivacyCase
 from memories.privacy.searching import answers, kept_files, needles, short_names, tables
 from memories.privacy.searching.decoding import Layer, layers
-from memories.privacy.searching.judging import TOLD, Found, Judge, Kind, Verdict, Whose, all_sought, holds, verdict
+from memories.privacy.searching.judging import (
+    TOLD,
+    Found,
+    Judge,
+    Kind,
+    Sought,
+    Verdict,
+    Whose,
+    all_sought,
+    holds,
+    verdict,
+)
 from memories.privacy.searching.matching import Matcher
 from memories.privacy.searching.needles import Needles
 from memories.privacy.searching.tables import Column, Row, Table
@@ -102,14 +113,14 @@ class _Search:
         self._read(Table("", STATISTICS, shown, query=_STATISTICS))
 
     def read_files(self) -> None:
-        for place, part in kept_files.contents():
+        for place, name, part in kept_files.contents():
             self.read.bytes += len(part)
-            for layer in layers(part):
-                self._note(layer, place)
-                found = {self.sought[one] for _at, one in self.matcher.found(layer.data)}
-                if any(holds(layer.data, one) for one in found):
-                    self.hits[place] += 1
-                    break
+            found = list(self._in_file(place, part))
+            whose = self.judge.whose_file(name) if found and place == kept_files.EXPORTS else Whose.NOBODYS
+            if whose is not Whose.NOBODYS:
+                self._count(Found(place, one, verdict(one, whose, refers=False), whose) for one in found)
+            elif found:
+                self.hits[place] += 1
 
     def findings(self) -> Findings:
         """Values of the application that living people have, too, are theirs wherever nobody is named."""
@@ -139,6 +150,12 @@ class _Search:
             may = one.sought.kind in TOLD.get(place, ())
             if not (also or may) and one.sought.kind is not Kind.ID:
                 yield one._replace(place=f"{STATISTICS}:{place}")
+
+    def _in_file(self, place: str, part: bytes) -> Iterator[Sought]:
+        for layer in layers(part):
+            self._note(layer, place)
+            found = {self.sought[one] for _at, one in self.matcher.found(layer.data)}
+            yield from (one for one in found if holds(layer.data, one))
 
     def _note(self, layer: Layer, place: str) -> None:
         if not layer.whole:

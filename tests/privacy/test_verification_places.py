@@ -20,7 +20,7 @@ from memories.privacy.searching import judging, needles
 from tests import factories
 from tests.database import elsewhere
 from tests.factories import COMMAND, NOW
-from tests.privacy.test_verification import CHINESE, NAME, SAID, run
+from tests.privacy.test_verification import CHINESE, NAME, SAID, run, zipped
 
 pytestmark = pytest.mark.django_db
 
@@ -175,6 +175,21 @@ def test_files_are_read_but_not_the_databases(person: EndUser, home: Path) -> No
     found = verification.verify(case)
     assert found.hits == {"files:worker.log": 1, "files:receipts": 1}
     assert {"files:postgres", "files:tiktoken", "files:backups"} <= set(found.skipped)
+
+
+def test_a_file_with_another_persons_export_is_theirs(person: EndUser, home: Path) -> None:
+    friend = factories.end_user(person.tenant)
+    exported = factories.privacy_case(friend, type="access", state="completed")
+    of_nobody = factories.privacy_case(factories.end_user(), type="access", state="completed")
+    EndUser.objects.filter(pk=of_nobody.end_user_id).delete()
+    case = erased(person)
+    (home / "exports").mkdir()
+    (home / "exports" / f"{exported.pk}.zip").write_bytes(zipped(f"Ask {NAME} or {person.pk}"))
+    found = verification.verify(case)
+    assert (found.hits, found.mentions) == ({}, {"files:exports": 1})
+    for name in (f"{of_nobody.pk}.zip", f"{case.pk}.zip", "export.zip"):
+        (home / "exports" / name).write_bytes(zipped(f"Ask {NAME}"))
+    assert hits(case) == {"files:exports": 3}
 
 
 def test_the_ledger_is_read_wherever_it_lies(person: EndUser, home: Path, settings: LazySettings) -> None:

@@ -13,7 +13,7 @@ from memories import private_files
 from memories.audit import Actor
 from memories.exceptions import MemoryHubError
 from memories.management.arguments import tenant_of
-from memories.models import EXPORTING, ActorKind, CaseState, CaseType, IdentityCheck, PrivacyCase, Tenant
+from memories.models import EXPORTING, ActorKind, CaseState, CaseType, EndUser, IdentityCheck, PrivacyCase, Tenant
 from memories.privacy import cases, exporting, running
 
 COMMAND = Actor(kind=ActorKind.COMMAND)
@@ -45,6 +45,8 @@ class Command(BaseCommand):
 
 def _made(tenant: Tenant, user_id: str, profile: str) -> PrivacyCase:
     """A completed case of this person. Errors: those of its steps; CommandError when it could not be completed."""
+    if not EndUser.objects.called(tenant, user_id).exists():
+        raise CommandError("--user: there is none such.")
     given: dict[str, Any] = {"actor": COMMAND, "now": timezone.now()}
     opened = cases.open_case(tenant=tenant, user_id=user_id, type=CaseType(profile), channel="command", **given)
     case: dict[str, Any] = {"case_id": opened.pk, "expected_version": None, **given}

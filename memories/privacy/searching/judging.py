@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import NamedTuple
 
-from memories.models import EndUser, PrivacyCase
+from memories.models import EXPORTING, EndUser, PrivacyCase
 from memories.privacy.searching.belonging import Belonging
 from memories.privacy.searching.decoding import layers
 from memories.privacy.searching.matching import ANCHOR
@@ -84,6 +84,7 @@ UNTIL_CLOSED = ("channel", "reference", "extension_reason", "refusal_reason", "h
 # Where another person's memory names whom it is for: not what anybody said, so it goes with the person.
 REFERENCES = re.compile(rb'"allowed_users": ?\[[^\]]*\]')
 _REFERENCE = "allowed_users"
+_CASE = re.compile(r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LETTERS = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 # The length that a pickle writes before a text looks like a letter from here on.
 _LONG = 48
@@ -140,7 +141,15 @@ class Judge:
                     yield Found(place, sought, self._verdict(place, row[name], sought, whose), whose)
 
     def whose(self, table: Table, row: Row) -> Whose:
-        others = self.belonging.owners(table, row)
+        return self._whose(self.belonging.owners(table, row))
+
+    def whose_file(self, name: str) -> Whose:
+        """Of an export that was written to a file, by the case that its name begins with."""
+        [said] = _CASE.findall(name) or [uuid.UUID(int=0)]
+        owners = PrivacyCase.objects.filter(pk=said, type__in=EXPORTING).exclude(end_user=None)
+        return self._whose(set(owners.values_list("end_user", flat=True)))
+
+    def _whose(self, others: set[uuid.UUID]) -> Whose:
         if not others or not others.isdisjoint(map(uuid.UUID, self.needles.ids)):
             return Whose.NOBODYS
         if others <= self.newcomers:

@@ -10,6 +10,8 @@ CHUNK_BYTES = 32 << 20
 # Whoever made the backup answers for it: the receipt says until when one may hold the person.
 BACKUP = b"PGDMP"
 LEDGER = "files:ledger"
+# Of `manage.py export_user`: each is named after its case.
+EXPORTS = "files:exports"
 
 
 def skipped() -> dict[str, str]:
@@ -26,18 +28,19 @@ def ledger() -> Path:
     return Path(settings.MEMORYHUB_ERASURE_LEDGER).resolve()
 
 
-def contents() -> Iterator[tuple[str, bytes]]:
-    """(place, bytes) of every file, in parts that overlap where it is large; places are `files:<folder or name>`."""
+def contents() -> Iterator[tuple[str, str, bytes]]:
+    """(place, name, bytes) of every file, in parts that overlap where it is large; places are `files:<folder or
+    name>`."""
     home = Path(settings.HOME).resolve()
     if home not in ledger().parents:
-        yield from ((LEDGER, part) for part in _parts(ledger()))
+        yield from ((LEDGER, ledger().name, part) for part in _parts(ledger()))
     unread = {home / "postgres", home / "tiktoken"}
     for folder, folders, names in os.walk(home):
         folders[:] = sorted(name for name in folders if Path(folder, name) not in unread)
         for path in (Path(folder, name) for name in sorted(names)):
             if path.is_file() and not path.is_symlink():
                 place = LEDGER if path == ledger() else f"files:{path.relative_to(home).parts[0]}"
-                yield from ((place, part) for part in _parts(path))
+                yield from ((place, path.name, part) for part in _parts(path))
 
 
 def _parts(path: Path) -> Iterator[bytes]:
