@@ -24,4 +24,6 @@ urlpatterns = [
     path("admin/", admin.site.urls),
 ]
 handler400 = "memories.api.errors.bad_request"
+handler403 = "memories.admin.error_pages.forbidden"
+handler404 = "memories.admin.error_pages.not_found"
 handler500 = "memories.api.errors.server_error"
