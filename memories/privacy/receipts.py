@@ -18,13 +18,15 @@ from django.template.loader import render_to_string
 from memories import conf, private_files
 from memories.models import PrivacyCase
 from memories.privacy.receipt import receipt_contents, receipt_page
+from memories.privacy.searching import needles
 
 FOLDER = "receipts"
 
 
 def issue(case: PrivacyCase, *, now: datetime) -> None:
     """Give the case, completed at `now`, its receipt and signature; whoever completes it saves them."""
-    case.receipt = receipt_contents.contents(case, now=now)
+    sought = needles.opened(case)
+    case.receipt = receipt_contents.contents(case, models=sought.models if sought else (), now=now)
     case.signature = b64encode(_private_key().sign(canonical(case.receipt))).decode()
 
 

@@ -128,16 +128,29 @@ def test_no_secret_of_the_hub_is_in_it(settings: Settings) -> None:
     ]  # fmt: skip
 
 
+def test_models_that_no_setting_names_any_more_were_told_all_the_same(settings: Settings) -> None:
+    settings.MEMORYHUB_LLM = "off"
+    person = factories.end_user()
+    assert "model" not in str(about(subject_of(person, ACCESS))["recipients"])
+    factories.run(factories.session(person), extractor="llm:gone-1")
+    factories.fact(person, extractor="llm:gone-2")
+    factories.fact(person, "Said so", extractor="rules-v1")
+    factories.fact(factories.end_user(person.tenant), extractor="llm:of-somebody-else")
+    told = about(subject_of(person, ACCESS))["recipients"]
+    assert [one["name"] for one in told if one["kind"] == "model_asked"] == ["gone-1", "gone-2"]
+
+
 def test_how_long_the_tenant_keeps_things_is_told() -> None:
     person = factories.end_user()
     plain = about(subject_of(person, ACCESS))
-    factories.set_numbers(person.tenant, trash_days=9, keep_turns_days=90, keep_runs_days=0, keep_exports_days=3)
+    numbers = {"trash_days": 9, "keep_turns_days": 90, "keep_runs_days": 0, "keep_audit_days": 365}
+    factories.set_numbers(person.tenant, **numbers, keep_exports_days=3)
     person.refresh_from_db()
     told = about(subject_of(person, ACCESS))
     new = {one for chapter in told["chapters"] for one in chapter["says"]} - {
         one for chapter in plain["chapters"] for one in chapter["says"]
     }
-    assert {re.sub(r"\D+", " ", one).strip() for one in new} == {"90", "9"}
+    assert {re.sub(r"\D+", " ", one).strip() for one in new} == {"90", "9", "365"}
     assert export_links.lifetime(person.tenant) == timedelta(days=3)
 
 

@@ -16,6 +16,7 @@ from memories.models import CaseState, EndUser, PrivacyCase, Tombstone
 from memories.pipeline import lone_units, stores
 from memories.privacy import receipts
 from memories.privacy.receipt import receipt_contents, receipt_page
+from memories.privacy.searching import needles
 from tests import factories, hostile
 from tests.factories import NOW
 
@@ -117,6 +118,17 @@ class TestWhatItSays:
     def test_the_provider_without_an_address(self, settings: Any) -> None:
         settings.MEMORYHUB_LLM, settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL = "openai", "sk", ""
         assert "api.openai.com," in self.covered("model_provider")["says"]
+
+    def test_models_that_no_setting_names_any_more(self) -> None:
+        person = factories.end_user()
+        factories.fact(person, extractor="llm:gone-1")
+        case = issued(person, needles=needles.collect(person))
+        [told] = [one["says"] for one in case.receipt["not_covered"] if one["what"] == "models"]
+        assert "gone-1" in told
+        assert "Language models" in read(case).text
+        person = factories.end_user()
+        whats = {one["what"] for one in issued(person, needles=needles.collect(person)).receipt["not_covered"]}
+        assert "models" not in whats
 
     def test_the_memory_of_processes_is_told_as_it_is(self) -> None:
         assert receipt_contents.MEMORY_MINUTES * 60 == stores.IDLE_SECONDS == lone_units.IDLE_SECONDS

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from memories import conf
 from memories.models import CaseType, EndUser, Fact, Session
 from memories.privacy.exports.computed import Subject
+from memories.privacy.stores.keeping import models_asked
 
 # What the client library asks when no address is configured.
 _HOST_OF_OPENAI = "api.openai.com"
@@ -94,8 +95,15 @@ def _retention(rules: conf.Rules) -> list[str]:
         _("What was forgotten stays in the trash for %(days)s days, and is deleted then.") % {"days": rules.trash_days},
         _("All else is kept until the application deletes it or you ask for it."),
         _("Copies of answers to the application are kept for a day; this export is deleted once it was downloaded."),
-        _("The audit trail, which holds ids and verbs and nothing that you said, is kept on."),
+        _audit(rules.keep_audit_days),
     ]
+
+
+def _audit(days: int) -> str:
+    if not days:
+        return _("The audit trail, which holds ids and verbs and nothing that you said, is kept on.")
+    said = _("The audit trail, which holds ids and verbs and nothing that you said, is deleted after %(days)s days.")
+    return said % {"days": days}
 
 
 def _logic() -> list[str]:
@@ -127,6 +135,10 @@ def _recipients(subject: Subject) -> list[dict[str, str]]:
     told += [
         {"kind": "agent", "name": agent, "says": _("An assistant that talked with you and is told what is remembered.")}
         for agent in _agents(subject)
+    ]
+    told += [
+        {"kind": "model_asked", "name": name, "says": _("A language model that was told what you said.")}
+        for name in models_asked(subject.person)
     ]
     return told + _endpoints()
 

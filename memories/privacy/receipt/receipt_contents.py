@@ -1,5 +1,6 @@
 """What a receipt of an erasure says: ids, codes, counts and sentences of ours, and moments; nothing of the person."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -38,8 +39,11 @@ MENTIONS = (
 )
 
 
-def contents(case: PrivacyCase, *, now: datetime) -> dict[str, Any]:
-    """The receipt of a case whose verification has found nothing, as of `now`, when it is completed."""
+def contents(case: PrivacyCase, *, models: Sequence[str] = (), now: datetime) -> dict[str, Any]:
+    """The receipt of a case whose verification has found nothing, as of `now`, when it is completed.
+
+    `models`: names of the language models that were asked about what the person said.
+    """
     return {
         "format": FORMAT,
         "case": str(case.pk),
@@ -53,13 +57,13 @@ def contents(case: PrivacyCase, *, now: datetime) -> dict[str, Any]:
         "erased": {store: count for store, count in sorted(case.counts.items()) if isinstance(count, int)},
         "verified": _verified(case),
         "return": {"policy": case.policy, "says": RETURN[ReturnPolicy(case.policy)]},
-        "not_covered": not_covered(now),
+        "not_covered": not_covered(models, now),
         "told": _recipients(case),
         "remains": [{"what": what, "says": says} for what, says in REMAINS.items()],
     }
 
 
-def not_covered(now: datetime) -> list[dict[str, str]]:
+def not_covered(models: Sequence[str], now: datetime) -> list[dict[str, str]]:
     """What the hub cannot reach, or not yet: `until` is a date, or a sentence when there is none."""
     return [
         _backups(now),
@@ -80,6 +84,7 @@ def not_covered(now: datetime) -> list[dict[str, str]]:
             "says": "Processes keep in their memory what they read for searches; nobody is told of it any more.",
         },
         *_providers(),
+        *_models(models),
         {
             "what": "copies",
             "until": "Until their holders delete them.",
@@ -177,6 +182,14 @@ def _providers() -> list[dict[str, str]]:
         for what, address in hosts.items()
         if address
     ]
+
+
+def _models(names: Sequence[str]) -> list[dict[str, str]]:
+    """Wherever they ran: no setting may name it any more."""
+    if not names:
+        return []
+    says = f"Texts were sent to these language models: {', '.join(names)}. Whoever ran them may keep logs of their own."
+    return [{"what": "models", "until": "Until whoever ran them deletes them.", "says": says}]
 
 
 def _host(address: str) -> str:

@@ -48,6 +48,7 @@ NOT_COVERED = {
     "model_provider": "The provider of the language model",
     "embedding_provider": "The provider of embeddings",
     "rerank_provider": "The provider of reranking",
+    "models": "Language models",
     "copies": "Copies that were given out",
 }
 REMAINS = {

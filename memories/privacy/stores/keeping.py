@@ -12,10 +12,11 @@ from django.apps import apps
 from django.db.models import Model, Q, QuerySet
 from pgvector import HalfVector
 
-from memories.models import EndUser
+from memories.models import EndUser, Episode, ExtractionRun, Fact
 
 # Rows of one transaction: a tenth of a second, or two of facts, whose foreign keys take longest to check.
 STEP = 1_000
+_BY_A_MODEL = "llm:"
 
 
 class Keeping(Protocol):
@@ -106,6 +107,15 @@ def ids_behind(person: EndUser) -> list[uuid.UUID]:
 def names_of(person: EndUser) -> list[str]:
     """The caller's ids that lead to the person, their own among them."""
     return list(EndUser.objects.behind(person).order_by("pk").values_list("external_id", flat=True))
+
+
+def models_asked(person: EndUser) -> list[str]:
+    """Names of the language models that were told what the person said, as runs and memories have them; also of those
+    that no setting names any more."""
+    rows = (model._default_manager.filter(end_user__in=ids_behind(person)) for model in (ExtractionRun, Fact, Episode))
+    by = (found.filter(extractor__startswith=_BY_A_MODEL).values_list("extractor", flat=True) for found in rows)
+    names = {name for extractors in by for name in extractors.order_by().distinct()}
+    return sorted(name.removeprefix(_BY_A_MODEL) for name in names)
 
 
 def called(person: EndUser) -> set[str]:
