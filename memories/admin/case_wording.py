@@ -8,6 +8,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from memories.admin.naming import many_of
 from memories.admin.wording import explain_failure
 from memories.models import CLOSED, CaseState, CaseType, PrivacyCase, ReturnPolicy
 from memories.privacy.casework import stages
@@ -65,13 +66,16 @@ POLICIES_SAY = {
         "Take as a new person: nothing of before comes back, and nobody is told. For ids that are given out again."
     ),
 }
-# What is no table of a model.
+# What is no table of ours, or only a column of one.
 STORES = {
     "files": gettext_lazy("Files"),
     "sessions.Session": gettext_lazy("Operators' browser sessions"),
     "django_q.OrmQ": gettext_lazy("Queued work"),
     "django_q.Task": gettext_lazy("Results of finished work"),
     "admin.LogEntry": gettext_lazy("The admin's own log"),
+    "axes.AccessAttempt": gettext_lazy("Failed sign-ins"),
+    "memories.EndpointState": gettext_lazy("State of the model's endpoint"),
+    "memories.Fact.allowed_users": gettext_lazy("Other people's facts that name the person as a reader"),
     "cache": gettext_lazy("Caches"),
 }
 # What a run does at each of its steps.
@@ -122,7 +126,7 @@ def store_name(label: str) -> str:
         return str(STORES[label])
     app, dot, model = label.partition(".")
     try:
-        return capfirst(str(apps.get_model(app, model)._meta.verbose_name_plural)) if dot else label
+        return str(capfirst(many_of(apps.get_model(app, model)))) if dot else label
     except LookupError:
         return label
 

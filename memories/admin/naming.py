@@ -9,16 +9,54 @@ from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
-from memories.models import APIKey, Batch, Operator, ProfileRevision, ProfileSection, Tenant, Turn
+from memories.models import (
+    APIKey,
+    Batch,
+    BatchEntry,
+    EpisodeVector,
+    FactEvidence,
+    FactMerge,
+    FactRefusal,
+    FactRelation,
+    FactRevision,
+    FactVector,
+    IdempotencyRecord,
+    MergeEntry,
+    Operator,
+    PersonMerge,
+    ProfileRevision,
+    ProfileSection,
+    SessionQueue,
+    Tenant,
+    Tombstone,
+    Turn,
+    TurnVector,
+    WorkingMemory,
+)
 
 # Staff named these, and their names are read as they are written.
 NAMED = (APIKey, Group, Operator, Tenant)
 # One and many of those that have no lists, whose own names are Django's English ones.
 WORDS: dict[type[Model], tuple[Promise, Promise]] = {
     Batch: (_("batch"), _("batches")),
+    BatchEntry: (_("batch entry"), _("batch entries")),
+    EpisodeVector: (_("episode vector"), _("episode vectors")),
+    FactEvidence: (_("fact evidence"), _("fact evidence")),
+    FactMerge: (_("fact merge"), _("fact merges")),
+    FactRefusal: (_("fact refusal"), _("fact refusals")),
+    FactRelation: (_("fact relation"), _("fact relations")),
+    FactRevision: (_("fact revision"), _("fact revisions")),
+    FactVector: (_("fact vector"), _("fact vectors")),
+    IdempotencyRecord: (_("idempotency record"), _("idempotency records")),
+    MergeEntry: (_("merge entry"), _("merge entries")),
+    PersonMerge: (_("person merge"), _("person merges")),
     ProfileRevision: (_("profile revision"), _("profile revisions")),
     ProfileSection: (_("profile section"), _("profile sections")),
+    SessionQueue: (_("session queue"), _("session queues")),
+    Tombstone: (_("tombstone"), _("tombstones")),
     Turn: (_("turn"), _("turns")),
+    TurnVector: (_("turn vector"), _("turn vectors")),
+    WorkingMemory: (_("working memory"), _("working memories")),
 }
 HEAD, TAIL = 4, 6
 

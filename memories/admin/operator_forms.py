@@ -49,11 +49,11 @@ class PasswordField(forms.CharField):
 class AccessForm(forms.Form):
     """Who an operator is and what they may; offers what the signed-in operator may give, which the verb checks."""
 
-    username = LineField(label=gettext_lazy("User name"), max_length=150, validators=[UnicodeUsernameValidator()])
+    username = LineField(label=gettext_lazy("Username"), max_length=150, validators=[UnicodeUsernameValidator()])
     first_name = LineField(label=gettext_lazy("First name"), required=False, max_length=150)
     last_name = LineField(label=gettext_lazy("Last name"), required=False, max_length=150)
     email = forms.EmailField(
-        label=gettext_lazy("E-mail address"), required=False, widget=UnfoldAdminEmailInputWidget, max_length=254
+        label=gettext_lazy("Email address"), required=False, widget=UnfoldAdminEmailInputWidget, max_length=254
     )
     time_zone = LineField(label=gettext_lazy("Time zone"), initial="UTC", max_length=64, validators=[check_zone])
     is_active = SwitchField(

@@ -51,6 +51,7 @@ class Page(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     # A link from a searched list would carry the search, perhaps a name, into the address of every record.
     preserve_filters = False
     list_per_page = 25
+    empty_value_display = "–"
     list_max_show_all = 25
     # The count of the whole table beside the filtered one: a query and, on big tables, a slow one.
     show_full_result_count = False

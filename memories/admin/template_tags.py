@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
-from memories.admin import run_words, wording
+from memories.admin import reason_words, run_words, wording
 from memories.admin.naming import called
 from memories.conf.kinds import Number
 from memories.models import EndUser
@@ -113,6 +113,12 @@ def who(person: EndUser) -> str:
 def counted(code: str) -> str:
     """What a run counted, in words."""
     return run_words.said_of(code)
+
+
+@register.filter
+def reason(text: str) -> str:
+    """Why something was changed, in the reader's language where a job said it."""
+    return reason_words.reason_of(text)
 
 
 @register.filter

@@ -9,8 +9,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 
+from memories.admin.case_wording import store_name
 from memories.admin.naming import called, kind_named, kind_of, many_of, short_id
+from memories.admin.reason_words import reason_of
 from memories.models import Operator, Tenant, Turn
+from memories.pipeline.forgetting import EXPIRED, FADED
+from memories.privacy import registry
 from tests import factories
 from tests.admin.cases import case_of
 from tests.admin.conftest import signed_in
@@ -108,6 +112,23 @@ def test_a_list_is_titled_by_what_it_lists(admin: Client) -> None:
 def test_a_short_id_tells_records_of_one_moment_apart(records: list[Model]) -> None:
     assert len({short_id(record) for record in records}) == len(records)
     assert re.fullmatch(r"[0-9a-f]{4}….{6}", short_id(records[0]))
+
+
+@pytest.mark.django_db
+def test_all_that_is_kept_of_a_person_has_words_in_chinese() -> None:
+    """A case tells counts of these before somebody approves."""
+    stores = list(registry.counts(factories.end_user()))
+    assert len(stores) > 10
+    with translation.override("zh-hans"):
+        assert [store for store in stores if store_name(store).isascii()] == []
+
+
+def test_a_job_s_reason_is_read_in_chinese_and_a_person_s_as_it_was_written() -> None:
+    reasons = {lot.reason for lot in (*EXPIRED, *FADED) if lot.reason}
+    assert len(reasons) == 2
+    with translation.override("zh-hans"):
+        assert not any(reason_of(reason).isascii() for reason in reasons)
+        assert reason_of("Active") == "Active"
 
 
 def test_kinds_have_words_in_chinese() -> None:
