@@ -15,12 +15,21 @@ from django.db import connections
 from django_q.cluster import Sentinel
 from django_q.conf import Conf
 
-from memories.management.supervision import HEALTHY_SECONDS, LOOK_SECONDS, StopRequests, kill_group, pause_after
+from memories.management.supervision import (
+    HEALTHY_SECONDS,
+    LOOK_SECONDS,
+    StopRequests,
+    has_members,
+    kill_group,
+    pause_after,
+)
 from memories.management.watchdog import Watchdog
 from memories.schedules import heartbeat_name, roll_call
 
 # A batch that is cut off here is taken up again when its lease ends, and nothing of it was committed.
 GRACE_SECONDS = 8.0
+# At most: where nobody fetches the dead, they stay members of their group for ever.
+GONE_SECONDS = 2.0
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +88,10 @@ def _kill(sentinel: BaseProcess) -> None:
     # Should it not have made its group yet.
     sentinel.kill()
     sentinel.join()
+    if sentinel.pid:
+        # What dies still holds our lock of the database's users: we would leave the server running as if for others.
+        leader = sentinel.pid
+        _wait(lambda: not has_members(leader), GONE_SECONDS)
 
 
 def _wait(is_so: Callable[[], bool], seconds: float) -> None:

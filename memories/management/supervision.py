@@ -193,6 +193,15 @@ def kill_group(leader: int) -> None:
         return
 
 
+def has_members(leader: int) -> bool:
+    """Whether anybody is left of the process group that `leader` made."""
+    try:
+        os.killpg(leader, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
 def follow_parent(*, patience: float) -> None:
     """End this process when the supervisor is gone: SIGTERM first, SIGKILL `patience` seconds later."""
     threading.Thread(target=_follow, args=(patience,), name="follow-parent", daemon=True).start()

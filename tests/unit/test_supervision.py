@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memories.management import supervision
-from memories.management.supervision import Child, StopRequests, Supervisor, ending, pause_after
+from memories.management.supervision import Child, StopRequests, Supervisor, ending, has_members, pause_after
 
 PROJECT = Path(__file__).resolve().parents[2]
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -105,6 +105,18 @@ def run_until(children: list[Child], look: Callable[[float], None]) -> float:
 
     Supervisor(children).run(timed)
     return time.monotonic() - started[0]
+
+
+def test_a_group_has_members_until_the_last_is_dead(pipe: tuple[int, int]) -> None:
+    read, write = pipe
+    leader = subprocess.Popen([sys.executable, "-c", ORPHANING, str(write)], pass_fds=[write], start_new_session=True)
+    assert leader.wait(timeout=10) == 0
+    assert has_members(leader.pid)
+    os.kill(int(os.read(read, 20)), signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while has_members(leader.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
