@@ -45,7 +45,8 @@ _PEM = re.compile(
     r"(?:(?P<body>(?:[^-]|-(?!----)){1,20000}+)-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
     r"|(?P<cut>(?:(?:\s|\\[nr]){1,4}[A-Za-z0-9+/=]{16,128}){1,200}))"
 )
-_KEY_TEXT = re.compile(r"[A-Za-z0-9+/=]{32}")
+# What tells a key, or the beginning of one (they begin alike), from words about keys.
+_KEY_TEXT = re.compile(r"[A-Za-z0-9+/=]{32}|(?:\A|\s|\\[nr])(?:MI[A-Z]|MHcC|b3Bl|[A-Za-z0-9+/=]{16})")
 # name:password@ of an address; what looks like a port is none.
 _IN_ADDRESS = re.compile(
     r"""://(?P<name>[^\s/?#@:"'`<>\\\[]{0,100}):(?!\d{1,5}(?:[/?#]|$))(?P<password>[^\s/"'`<>\\]{1,200})@(?=[\w\[.-])"""

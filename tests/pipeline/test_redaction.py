@@ -138,6 +138,10 @@ def test_private_key_forms() -> None:
     assert json.loads(redact_text(escaped)[0]) == {"k": "[redacted:private_key]"}
     cut_off = "-----BEGIN PRIVATE KEY-----\n" + BODY
     assert redact_text(cut_off + "\nwhy does this fail?") == ("[redacted:private_key]\nwhy does this fail?", 1)
+    for shortened in ("MIIE...", "MIIEowIBAAKCAQEA", "b3BlbnNzaC1rZXk=", "\\nMHcCAQEEIB"):
+        assert redact_text(pem("EC PRIVATE KEY", shortened)) == ("[redacted:private_key]", 1)
+    for words in ("...", "(your key, in base64)", "<PRIVATE_KEY>", "and the last line is"):
+        assert redact_text(pem("PRIVATE KEY", words)) == (pem("PRIVATE KEY", words), 0)
     assert redact_text(pem("PUBLIC KEY"))[1] == redact_text(pem("CERTIFICATE"))[1] == 0
 
 
