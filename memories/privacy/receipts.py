@@ -19,14 +19,15 @@ from memories import conf, private_files
 from memories.models import PrivacyCase
 from memories.privacy.receipt import receipt_contents, receipt_page
 from memories.privacy.searching import needles
+from memories.privacy.searching.needles import Needles
 
 FOLDER = "receipts"
 
 
 def issue(case: PrivacyCase, *, now: datetime) -> None:
     """Give the case, completed at `now`, its receipt and signature; whoever completes it saves them."""
-    sought = needles.opened(case)
-    case.receipt = receipt_contents.contents(case, models=sought.models if sought else (), now=now)
+    known = needles.opened(case) or Needles()
+    case.receipt = receipt_contents.contents(case, models=known.models, called=known.called, now=now)
     case.signature = b64encode(_private_key().sign(canonical(case.receipt))).decode()
 
 

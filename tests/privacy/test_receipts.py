@@ -162,6 +162,21 @@ class TestItNamesNobody:
     def test_a_note_that_names_the_person_stays_out(self, person: EndUser, told: str) -> None:
         assert issued(person, told=told).receipt["told"] == receipt_contents.NAMED
 
+    @pytest.mark.parametrize(
+        ("told", "named"),
+        [
+            ("Acme, about Canary  Anna.", True),
+            ("The employer of CANARY\nANNA", True),
+            ("已告知林薇的雇主", True),
+            ("Canary Annabel Ltd", False),
+            ("Acme Analytics", False),
+        ],
+    )
+    def test_nor_does_one_with_the_name_of_the_person(self, person: EndUser, told: str, named: bool) -> None:
+        factories.end_user(person.tenant, external_id="x-2", display_name="林薇", merged_into=person)
+        case = issued(person, told=told, needles=needles.collect(person))
+        assert case.receipt["told"] == (receipt_contents.NAMED if named else told)
+
     def test_an_id_of_several_words(self) -> None:
         case = issued(factories.end_user(external_id="Anna van Dam"), told="Acme (of anna van dam)")
         assert case.receipt["told"] == receipt_contents.NAMED

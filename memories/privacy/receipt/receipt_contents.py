@@ -1,5 +1,6 @@
 """What a receipt of an erasure says: ids, codes, counts and sentences of ours, and moments; nothing of the person."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -39,10 +40,13 @@ MENTIONS = (
 )
 
 
-def contents(case: PrivacyCase, *, models: Sequence[str] = (), now: datetime) -> dict[str, Any]:
+def contents(
+    case: PrivacyCase, *, now: datetime, models: Sequence[str] = (), called: Sequence[str] = ()
+) -> dict[str, Any]:
     """The receipt of a case whose verification has found nothing, as of `now`, when it is completed.
 
-    `models`: names of the language models that were asked about what the person said.
+    `models`: names of the language models that were asked about what the person said; `called`: the person's own
+    names, folded, for it to name nobody.
     """
     return {
         "format": FORMAT,
@@ -58,7 +62,7 @@ def contents(case: PrivacyCase, *, models: Sequence[str] = (), now: datetime) ->
         "verified": _verified(case),
         "return": {"policy": case.policy, "says": RETURN[ReturnPolicy(case.policy)]},
         "not_covered": not_covered(models, now),
-        "told": _recipients(case),
+        "told": _recipients(case, called),
         "remains": [{"what": what, "says": says} for what, says in REMAINS.items()],
     }
 
@@ -131,8 +135,8 @@ def _verified(case: PrivacyCase) -> dict[str, Any]:
     return {**found, "hits": hits, **told, "mentions_say": MENTIONS}
 
 
-def _recipients(case: PrivacyCase) -> str:
-    """Who was told, as staff noted it; nothing of a note in which an erased id stands."""
+def _recipients(case: PrivacyCase, called: Sequence[str]) -> str:
+    """Who was told, as staff noted it; nothing of a note in which an erased id or the person's name stands."""
     buried = {bytes(one) for one in Tombstone.objects.filter(case_uuid=case.pk).values_list("digest", flat=True)}
     buried.add(bytes(case.subject))
     words = [word.strip(_MARKS) for word in case.told.split()]
@@ -142,7 +146,13 @@ def _recipients(case: PrivacyCase) -> str:
         for start in range(len(words))
     )
     named = any(conf.digest_of_person(case.tenant_id, span) in buried for span in spans)
-    return NAMED if named else case.told
+    return NAMED if named or _names(case.told, called) else case.told
+
+
+def _names(text: str, called: Sequence[str]) -> bool:
+    """Whether one of these names stands there as a word; Chinese leaves no space around what it names."""
+    said = " ".join(text.casefold().split())
+    return any(re.search(rf"(?<![0-9a-z]){re.escape(' '.join(name.split()))}(?![0-9a-z])", said) for name in called)
 
 
 def _backups(now: datetime) -> dict[str, str]:

@@ -29,7 +29,7 @@ from memories.models import (
 )
 from memories.privacy.searching import tables, windows
 from memories.privacy.searching.belonging import Belonging
-from memories.privacy.stores.keeping import models_asked
+from memories.privacy.stores.keeping import called, models_asked
 
 IDS_OF_A_TABLE = 3000
 VECTORS_OF_A_TABLE = 200
@@ -46,8 +46,8 @@ _KEPT = (PrivacyCase._meta.db_table,)
 class Needles:
     """`ids`: UUIDs of the person's rows; `names`: the ids by which the application knows the person; `words`: other ids
     and values of the application that nobody else has; `texts`: windows of what was said; `vectors`: digests as hex;
-    `cases`: the person's cases, whose words go when the case is closed. Not looked for, but told in the receipt are the
-    `models` that were asked."""
+    `cases`: the person's cases, whose words go when the case is closed. For the receipt: `models`
+    that were asked, which it tells, and what the person was `called`, which it does not."""
 
     ids: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -56,6 +56,7 @@ class Needles:
     vectors: tuple[str, ...] = ()
     cases: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
+    called: tuple[str, ...] = ()
 
 
 def collect(person: EndUser) -> bytes:
@@ -70,6 +71,7 @@ def collect(person: EndUser) -> bytes:
         vectors=tuple(_vectors(mine)),
         cases=tuple(str(pk) for pk in PrivacyCase.objects.filter(end_user__in=mine).values_list("pk", flat=True)),
         models=tuple(models_asked(person)),
+        called=tuple(sorted(called(person))),
     )
     return _sealed(person.tenant_id, found)
 
