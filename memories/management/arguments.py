@@ -21,6 +21,15 @@ def moment(text: str) -> datetime:
     return found if timezone.is_aware(found) else timezone.make_aware(found)
 
 
+def external_id(text: str) -> str:
+    """The caller's id of a person. What a shell gave in another encoding than UTF-8 is nobody's."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ArgumentTypeError("this is not UTF-8") from None
+    return text
+
+
 def tenant_of(slug: str) -> Tenant:
     """Errors: CommandError."""
     tenant = Tenant.objects.filter(slug=slug).first()

@@ -194,6 +194,8 @@ class TestRefused:
             erase(person.tenant, user="ben")
         with pytest.raises(CommandError, match="--tenant: there is none such"):
             call_command("erase_user", tenant="none", user="anna-4711")
+        with pytest.raises(CommandError, match="--user: this is not UTF-8"):
+            call_command("erase_user", "--tenant", person.tenant.slug, "--user", "anna\udcff")
         assert EndUser.objects.exists()
 
     @pytest.mark.parametrize("kind", [CaseType.ERASURE, CaseType.ACCESS])

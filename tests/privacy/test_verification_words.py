@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from axes.models import AccessAttempt
 from django.apps import apps
 from django.db import models
 
@@ -134,6 +135,7 @@ OWN = {
     "America/Argentina/Buenos_Aires": ["memories.Tenant.time_zone"],
     "Beeblebrox Bakeries Ltd": ["memories.Tenant.name", "memories.APIKey.name"],
     "owner@bakery.example": ["memories.Operator.username", "memories.Operator.email"],
+    "Mozilla/5.0 (X11; Linux x86_64)": ["axes.AccessAttempt.user_agent"],
 }
 
 
@@ -146,6 +148,7 @@ def test_what_the_program_or_staff_call_so_is_told_of(person: EndUser, said: str
     Tenant.objects.filter(pk=person.tenant_id).update(time_zone="America/Argentina/Buenos_Aires")
     factories.api_key(person.tenant, name="Beeblebrox Bakeries Ltd")
     Operator.objects.create(username="owner@bakery.example", email="owner@bakery.example")
+    AccessAttempt.objects.create(user_agent="Mozilla/5.0 (X11; Linux x86_64)", failures_since_start=1)
     case = erased(person)
     run("ANALYZE")
     found = verification.verify(case)

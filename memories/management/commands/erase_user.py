@@ -13,7 +13,7 @@ from django.utils import timezone
 from memories import conf
 from memories.audit import Actor
 from memories.exceptions import MemoryHubError
-from memories.management.arguments import tenant_of
+from memories.management.arguments import external_id, tenant_of
 from memories.models import ActorKind, CaseState, CaseType, EndUser, PrivacyCase, ReturnPolicy, Tenant, Tombstone
 from memories.privacy import break_glass, cases, receipts
 
@@ -30,7 +30,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--tenant", required=True, help="The tenant's slug.")
-        parser.add_argument("--user", required=True, help="The caller's user_id.")
+        parser.add_argument("--user", type=external_id, required=True, help="The caller's user_id.")
         parser.add_argument(
             "--policy",
             choices=ReturnPolicy.values,

@@ -12,7 +12,7 @@ from django.utils import timezone
 from memories import private_files
 from memories.audit import Actor
 from memories.exceptions import MemoryHubError
-from memories.management.arguments import tenant_of
+from memories.management.arguments import external_id, tenant_of
 from memories.models import EXPORTING, ActorKind, CaseState, CaseType, EndUser, IdentityCheck, PrivacyCase, Tenant
 from memories.privacy import cases, exporting, running
 
@@ -27,7 +27,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--tenant", required=True, help="The tenant's slug.")
-        parser.add_argument("--user", required=True, help="The person: the caller's user_id.")
+        parser.add_argument("--user", type=external_id, required=True, help="The person: the caller's user_id.")
         parser.add_argument("--profile", choices=[one.value for one in EXPORTING], default=CaseType.ACCESS.value)
         parser.add_argument("--to", type=Path, metavar="FILE", help="Replaced when it exists.")
 

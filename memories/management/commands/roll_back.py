@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from memories import curation
 from memories.audit import Actor
-from memories.management.arguments import moment, tenant_of
+from memories.management.arguments import external_id, moment, tenant_of
 from memories.models import ActorKind, APIKey, EndUser, Session, Tenant
 
 SAYS = {
@@ -27,7 +27,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--tenant", required=True, help="The tenant's slug.")
-        parser.add_argument("--user", help="Only of this person: the caller's user_id.")
+        parser.add_argument("--user", type=external_id, help="Only of this person: the caller's user_id.")
         parser.add_argument("--session", help="The hub's id of a session.")
         parser.add_argument("--agent", default="", help="All sessions with this agent.")
         parser.add_argument("--key", help="The prefix of an API key: what it posted and stated.")

@@ -78,6 +78,9 @@ TOLD: dict[str, tuple[Kind, ...]] = {
     "memories.Operator.username": _ANY,
     "memories.Operator.email": _ANY,
     "memories.Operator.time_zone": _NAMED,
+    "memories.EmbeddingSpace.model": _NAMED,
+    # A browser of staff, perhaps of the same make.
+    "axes.AccessAttempt.user_agent": _NAMED,
 }
 # Free texts of the person's own cases: whoever closes the case empties them in the transaction that closes it.
 UNTIL_CLOSED = ("channel", "reference", "extension_reason", "refusal_reason", "hold_reason", "told", "outcome")
