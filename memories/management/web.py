@@ -98,12 +98,15 @@ def drain(_worker: Any, request: Any, *_: Any) -> None:
     left = getattr(request.body.reader, "length", 0)
     if not left:
         return
-    left -= len(request.unreader.take_buffered())
+    held = request.unreader.take_buffered()
+    # The next request may have come along.
+    request.unreader.unread(held[left:])
+    left -= len(held[:left])
     if left <= MOST_DRAINED_BYTES:
         left -= _thrown_away(request.unreader.sock, left)
     request.body.reader.length = 0
     # Then where the next request begins is not known, and the connection ends.
-    request.body.failed = left > 0
+    request.body.failed |= left > 0
 
 
 def _thrown_away(sock: Any, size: int) -> int:

@@ -51,6 +51,15 @@ def test_a_body_that_nobody_read_is_thrown_away(monkeypatch: pytest.MonkeyPatch,
         assert parser.finish_body() is reused
 
 
+def test_the_next_request_is_not_thrown_away_with_it() -> None:
+    server, (here, there) = HubServer("127.0.0.1:0"), socket.socketpair()
+    with here, there:
+        there.sendall(b"POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nxyzGET /b HTTP/1.1\r\nHost: h\r\n\r\n")
+        parser = get_parser(server.cfg, here, ("127.0.0.1", 1))
+        server.cfg.post_request(None, next(parser), {}, None)
+        assert next(parser).path == "/b"
+
+
 def test_a_client_that_stops_halfway_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web, "DRAIN_SECONDS", 0.01)
     server, (here, there) = HubServer("127.0.0.1:0"), socket.socketpair()
