@@ -16,6 +16,7 @@ from django.utils import timezone
 from memories import conf
 from memories.admin import figures
 from memories.admin.reach import tenants_of, within
+from memories.admin.rebuilding import Rebuilding, rebuilding
 from memories.models import EndUser, ExtractionRun, Fact, Operator, Status
 
 RUNS_SHOWN = 10
@@ -24,13 +25,14 @@ TENANTS_SHOWN = 5
 
 @dataclass(frozen=True)
 class InUse:
-    """What the hub reads and finds with: the name of each, and whether it is what comes with the hub."""
+    """What the hub reads and finds with, whether it is what comes with the hub, and what is on its way."""
 
     llm_mode: str
     llm: str
     embedding: str
     embedding_is_local: bool
     reranker: str
+    rebuilding: Rebuilding | None
 
 
 def urls() -> list[URLPattern]:
@@ -57,7 +59,7 @@ def in_use() -> InUse:
     """The model and the embedding that hold now."""
     llm, embedding, reranker = conf.llm(), conf.embeddings(), conf.reranking()
     is_local = embedding.mode != conf.EMBEDDINGS_OPENAI
-    return InUse(llm.mode, llm.model, embedding.model, is_local, reranker.path)
+    return InUse(llm.mode, llm.model, embedding.model, is_local, reranker.path, rebuilding())
 
 
 def _facts(rows: figures.Within, now: datetime) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from memories.admin.figures import facts_per_day
-from memories.models import Fact, SessionQueue
+from memories.models import EmbeddingSpace, Fact, SessionQueue, TurnVector
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import page_of, queries_of, shows_harmless, text_of
@@ -195,3 +195,21 @@ def test_it_says_that_the_local_embedding_is_in_use(admin: Client, settings: Set
     assert told in text_of(admin.get(reverse(INDEX)))
     settings.MEMORYHUB_EMBEDDINGS = "openai"
     assert told not in text_of(admin.get(reverse(INDEX)))
+
+
+def test_a_change_of_the_embedding_model_shows_how_far_it_is(admin: Client) -> None:
+    person = factories.end_user()
+    talk = factories.session(person, [("user", "Hello"), ("assistant", "Hi")])
+    given = {"dimensions": 2, "created_at": timezone.now()}
+    serving = EmbeddingSpace.objects.create(model="old-1", state="serving", **given)
+    assert "embedded anew" not in text_of(admin.get(reverse(INDEX)))
+    building = EmbeddingSpace.objects.create(model="new-1", state="building", **given)
+    for turn in talk.turns.all():
+        for space in [serving, building] if turn.number == 1 else [serving]:
+            TurnVector.objects.create(
+                space=space, tenant=person.tenant, end_user=person, language="en", vector=[1, 0],
+                turn=turn, session=talk, number=turn.number,
+            )  # fmt: skip
+    page = text_of(admin.get(reverse(INDEX)))
+    assert "Being embedded anew with new-1" in page
+    assert "1 of 2" in page
