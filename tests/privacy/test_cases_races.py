@@ -216,7 +216,10 @@ def test_checked_while_they_are_merged(person: EndUser) -> None:
 MEANWHILE: dict[str, Callable[[PrivacyCase], object]] = {
     "held": lambda case: take("hold", case, version=None),
     "merged": lambda case: curation.merge_people(
-        survivor=factories.end_user(case.tenant).pk, merged=case.end_user_id, actor=FIRST, now=NOW
+        survivor=factories.end_user(case.tenant).pk,
+        merged=EndUser.objects.get(privacy_cases=case).pk,
+        actor=FIRST,
+        now=NOW,
     ),
 }
 

@@ -173,10 +173,10 @@ class TestTheRun:
     def test_what_is_found_afterwards_fails_it_with_the_places(self, owner: Tenant, neighbours: Neighbours) -> None:
         neighbours.findings.hits = {"memories.Turn.content": 2}
         case = carry_out(erasure(somebody(owner, "anneke-7")))
-        assert (case.state, case.failure) == (CaseState.FAILED, erasing.FOUND)
+        assert (case.state, case.failure) == (CaseState.FAILED, case_leases.FOUND)
         assert case.findings == {"hits": {"memories.Turn.content": 2}}
         assert (case.receipt, bytes(case.needles)) == ({}, b"encrypted")
-        assert trail_of(case) == [("erase", ANY), ("fail", {erasing.FOUND: 2})]
+        assert trail_of(case) == [("erase", ANY), ("fail", {case_leases.FOUND: 2})]
         neighbours.findings.hits = {}
         PrivacyCase.objects.filter(pk=case.pk).update(state=CaseState.APPROVED)
         assert carry_out(case).state == CaseState.COMPLETED
