@@ -3,7 +3,10 @@
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from django.db.backends.postgresql.operations import DatabaseOperations
+
+from tests.pipeline.model import Model, install
 
 # They start hubs and browsers, wait for them and judge by the clock: many neighbours at work would make them fail.
 ALONE = ("bench", "browser", "e2e", "faults")
@@ -44,3 +47,9 @@ def emptied_tables() -> Any:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(DatabaseOperations, "execute_sql_flush", going_round)
         yield
+
+
+@pytest.fixture
+def model(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> Model:
+    """The language model that the hub asks."""
+    return install(settings, monkeypatch)

@@ -12,15 +12,10 @@ from memories.management.commands import consolidate
 from memories.models import EndUser, ExtractionRun, SessionQueue
 from memories.pipeline import closing
 from tests import factories
-from tests.pipeline.model import Model, install
+from tests.pipeline.model import Model
 
 pytestmark = pytest.mark.django_db
 SAID = (("user", "I live in Leiden"), ("assistant", "Noted"))
-
-
-@pytest.fixture
-def model(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> Model:
-    return install(settings, monkeypatch)
 
 
 @pytest.fixture

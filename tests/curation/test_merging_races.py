@@ -49,17 +49,12 @@ from memories.pipeline.stores import open_store
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, elsewhere, held
 from tests.factories import NOW
-from tests.pipeline.model import Model, candidate, install
+from tests.pipeline.model import Model, candidate
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LATER = NOW + timedelta(days=1)
 STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
 SAID = (("user", "I live in Leiden"), ("assistant", "Noted"))
-
-
-@pytest.fixture
-def model(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Model:
-    return install(settings, monkeypatch)
 
 
 @pytest.fixture

@@ -28,17 +28,12 @@ from memories.pipeline import consolidation, debounce
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, held, impatient
 from tests.factories import NOW
-from tests.pipeline.model import Model, candidate, install
+from tests.pipeline.model import Model, candidate
 
 pytestmark = pytest.mark.django_db
 SAID = (("user", "I live in Leiden"), ("assistant", "Noted"))
 STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
 DAY = timedelta(days=1)
-
-
-@pytest.fixture
-def model(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Model:
-    return install(settings, monkeypatch)
 
 
 @pytest.fixture

@@ -24,16 +24,11 @@ from memories.pipeline import consolidation, debounce
 from tests import factories
 from tests.database import PATIENCE, Gate, blocked, held, impatient
 from tests.factories import COMMAND, NOW
-from tests.pipeline.model import Model, candidate, install
+from tests.pipeline.model import Model, candidate
 
 pytestmark = pytest.mark.django_db
 SAID = (("user", "I live in Leiden"), ("assistant", "Noted"))
 STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
-
-
-@pytest.fixture
-def model(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Model:
-    return install(settings, monkeypatch)
 
 
 @pytest.fixture

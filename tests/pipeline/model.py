@@ -1,17 +1,20 @@
 """A language model for tests of the pipeline: it answers what it is told to, and may wait at a gate meanwhile."""
 
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.db import connection
 
 from memories.llm import client
 from memories.llm.answers import A, parse
 from memories.llm.calls import Call, Completion
 from tests import summaries
+from tests.database import PATIENCE
 
 Answer = dict[str, Any] | Exception | Callable[[], dict[str, Any]]
 
@@ -38,6 +41,20 @@ class Model:
         if isinstance(answer, Exception):
             raise answer
         return answer() if callable(answer) else answer
+
+
+class HeldAnswer:
+    """Holds the model's answer back until it is opened."""
+
+    def __init__(self, **answer: Any) -> None:
+        self.answer = {"new_facts": [], **answer}
+        self.reached, self.opened = threading.Event(), threading.Event()
+
+    def __call__(self) -> dict[str, Any]:
+        assert not connection.in_atomic_block, "no transaction is open while the model is asked"
+        self.reached.set()
+        assert self.opened.wait(PATIENCE), "nobody opened the gate"
+        return self.answer
 
 
 present = Model()

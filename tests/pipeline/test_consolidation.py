@@ -2,14 +2,12 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
-from django.db import connection, connections
 from django.db.models.functions import Now
 from django_q.exceptions import TimeoutException
 
@@ -21,12 +19,12 @@ from memories.models import EndUser, ExtractionRun, Fact, FactEvidence, FactRevi
 from memories.pipeline import consolidation, debounce, extraction, fact_rows, ingest
 from memories.pipeline.ingest import Message
 from tests import factories
-from tests.database import blocked
+from tests.database import PATIENCE, blocked
 from tests.factories import NOW
-from tests.pipeline.model import Model, candidate
+from tests.pipeline.conftest import Start
+from tests.pipeline.model import HeldAnswer, Model, candidate
 
 SAID = (("user", "I live in Leiden"), ("assistant", "Noted"))
-PATIENCE = 10.0
 RETRYABLE = [
     error for error in ModelError.__subclasses__() if error.retryable and error is not exceptions.ModelAnswerTruncated
 ]
@@ -305,23 +303,6 @@ def breaking(*_: Any, **__: Any) -> None:
     raise ZeroDivisionError("I live in Leiden")
 
 
-class Gate:
-    """Holds the model's answer back until it is opened."""
-
-    def __init__(self, *new_facts: dict[str, Any]) -> None:
-        self.answer = {"new_facts": list(new_facts)}
-        self.reached, self.opened = threading.Event(), threading.Event()
-
-    def __call__(self) -> dict[str, Any]:
-        assert not connection.in_atomic_block, "no transaction is open while the model is asked"
-        self.reached.set()
-        assert self.opened.wait(PATIENCE), "nobody opened the gate"
-        return self.answer
-
-
-Start = Callable[..., "Future[Any]"]
-
-
 @pytest.mark.django_db(transaction=True)
 class TestRaces:
     """Workers on connections of their own; gates decide who is first."""
@@ -330,30 +311,17 @@ class TestRaces:
     def person(self, transactional_db: None) -> EndUser:
         return factories.end_user()
 
-    @pytest.fixture
-    def start(self) -> Iterator[Start]:
-        """Run a function in another thread, with its own connection."""
-
-        def own_connection(function: Callable[..., Any], *args: Any) -> Any:
-            try:
-                return function(*args)
-            finally:
-                connections.close_all()
-
-        with ThreadPoolExecutor(max_workers=4) as pool:
-            yield lambda function, *args: pool.submit(own_connection, function, *args)
-
     def held(
         self, model: Model, start: Start, session: Session, *new_facts: dict[str, Any]
-    ) -> tuple[Gate, "Future[Any]"]:
+    ) -> tuple[HeldAnswer, "Future[Any]"]:
         """A worker that waits inside the model call for `session`."""
-        gate = Gate(*new_facts)
+        gate = HeldAnswer(new_facts=list(new_facts))
         model.answers.append(gate)
         worker = start(consolidate, session)
         assert gate.reached.wait(PATIENCE)
         return gate, worker
 
-    def ended(self, gate: Gate, worker: "Future[Any]") -> ExtractionRun:
+    def ended(self, gate: HeldAnswer, worker: "Future[Any]") -> ExtractionRun:
         gate.opened.set()
         run = worker.result(PATIENCE)
         assert isinstance(run, ExtractionRun)

@@ -1,13 +1,11 @@
 """Reconciliation under races: workers on connections of their own, gates decide who is first."""
 
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from django.db import connections
 from django.utils import timezone
 
 from memories import conf, curation
@@ -15,15 +13,12 @@ from memories.curation import FactDraft
 from memories.models import EndUser, ExtractionRun, Fact, FactEvidence, ReviewItem, Session
 from memories.pipeline import consolidation
 from tests import factories
-from tests.database import blocked
+from tests.database import PATIENCE, blocked
 from tests.database import held as in_hand
 from tests.factories import NOW
-from tests.pipeline.model import Model, candidate
+from tests.pipeline.conftest import Start
+from tests.pipeline.model import HeldAnswer, Model, candidate
 from tests.pipeline.reconciling import CITY, SAID, facts, items, only, state
-
-PATIENCE = 20.0
-THREADS = 16
-Start = Callable[..., "Future[Any]"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,47 +28,20 @@ def person(transactional_db: None) -> EndUser:
     return factories.end_user()
 
 
-@pytest.fixture
-def start() -> Iterator[Start]:
-    """Run a function in another thread, with its own connection."""
-
-    def own_connection(function: Callable[..., Any], *args: Any) -> Any:
-        try:
-            return function(*args)
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(max_workers=THREADS) as pool:
-        yield lambda function, *args: pool.submit(own_connection, function, *args)
-
-
 def consolidate(session: Session) -> ExtractionRun | None:
     return consolidation.consolidate(session_id=session.pk, now=NOW)
 
 
-class Gate:
-    """Holds the model's answer back until it is opened."""
-
-    def __init__(self, **answer: Any) -> None:
-        self.answer = {"new_facts": [], **answer}
-        self.reached, self.opened = threading.Event(), threading.Event()
-
-    def __call__(self) -> dict[str, Any]:
-        self.reached.set()
-        assert self.opened.wait(PATIENCE), "nobody opened the gate"
-        return self.answer
-
-
-def held(model: Model, start: Start, person: EndUser, **answer: Any) -> tuple[Gate, "Future[ExtractionRun]"]:
+def held(model: Model, start: Start, person: EndUser, **answer: Any) -> tuple[HeldAnswer, "Future[ExtractionRun]"]:
     """A worker whose model is about to answer."""
-    gate = Gate(**answer)
+    gate = HeldAnswer(**answer)
     model.answers.append(gate)
     worker = start(consolidate, factories.session(person, SAID, flush=True))
     assert gate.reached.wait(PATIENCE)
     return gate, worker
 
 
-def ended(gate: Gate, worker: "Future[ExtractionRun]") -> ExtractionRun:
+def ended(gate: HeldAnswer, worker: "Future[ExtractionRun]") -> ExtractionRun:
     gate.opened.set()
     return worker.result(PATIENCE)
 

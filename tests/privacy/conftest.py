@@ -4,14 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import LazySettings
-
-from tests.pipeline.model import Model, install
-
-
-@pytest.fixture
-def model(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> Model:
-    return install(settings, monkeypatch)
 
 
 @pytest.fixture

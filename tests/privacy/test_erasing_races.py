@@ -54,7 +54,7 @@ from memories.privacy import erasing, registry, running
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, elsewhere, held
 from tests.factories import NOW
-from tests.pipeline.model import Model, candidate, install
+from tests.pipeline.model import Model, candidate
 from tests.privacy.erased_world import Neighbours, erasure, known, somebody, stand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -62,11 +62,6 @@ LATER = NOW + timedelta(days=1)
 STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
 KEY = Actor(kind=ActorKind.KEY, id="8")
 SAID = (("user", "I live in Leiden"), ("assistant", "Noted"))
-
-
-@pytest.fixture
-def model(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Model:
-    return install(settings, monkeypatch)
 
 
 @pytest.fixture(autouse=True)
