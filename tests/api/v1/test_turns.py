@@ -148,15 +148,24 @@ def test_a_message_of_1_mb_is_taken(client: HubClient, content: Any) -> None:
     assert client.post("/turns", message(content=content)).status_code == 202
 
 
+@pytest.mark.parametrize("size", [100_000, 1024 * 1024 - 10])
+def test_a_tool_call_is_as_large_as_its_message_may_be(client: HubClient, size: int) -> None:
+    call = {"n": "x" * size}
+    answer = client.post("/turns", post(messages=[{"role": "assistant", "content": None, "tool_calls": [call]}]))
+    assert answer.status_code == 202
+    assert Turn.objects.get().tool_calls == [call]
+
+
 LARGE = [
     {"content": "x" * (1024 * 1024 + 1)},
     {"content": "界" * 350_000},
     {"content": [{"type": "text", "text": "x" * 1024 * 1024}]},
     {"role": "assistant", "content": "", "tool_calls": [{"n": "x" * 60_000}] * 18},
+    {"role": "assistant", "content": "", "tool_calls": [{"n": "x" * 1024 * 1024}]},
 ]
 
 
-@pytest.mark.parametrize("over", LARGE, ids=["text", "chinese", "parts", "tool calls"])
+@pytest.mark.parametrize("over", LARGE, ids=["text", "chinese", "parts", "tool calls", "a tool call"])
 def test_a_larger_message_is_refused(client: HubClient, over: dict[str, Any]) -> None:
     small = {"role": "user", "content": "small"}
     answer = client.post("/turns", post(messages=[small, {"role": "user", **over}]))

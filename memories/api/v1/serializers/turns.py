@@ -60,6 +60,15 @@ class Content(serializers.Field[Any, Any, Any, Any]):
         return value
 
 
+class ToolCall(JSONObject):
+    """As large as its message may be: an agent that writes a file says all of it in one."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            self.fail("invalid")
+        return data
+
+
 class MessageSerializer(Strict):
     # A message can be posted as a chat completion gave it; what these say is no memory of a person.
     tolerated = frozenset({"refusal", "annotations", "audio", "function_call", "reasoning_content"})
@@ -69,7 +78,7 @@ class MessageSerializer(Strict):
     external_id = Identifier(required=False, allow_null=True, help_text="Your own id; the session stores it once.")
     timestamp = Moment(required=False, allow_null=True, help_text="Your own time; never decides the order.")
     tool_calls = serializers.ListField(
-        child=JSONObject(), required=False, allow_null=True, max_length=MAX_PARTS, help_text="As the model gave them."
+        child=ToolCall(), required=False, allow_null=True, max_length=MAX_PARTS, help_text="As the model gave them."
     )
     tool_call_id = Text(
         required=False, allow_null=True, allow_blank=True, max_length=255, help_text="Of the call that a tool answers."
