@@ -148,6 +148,16 @@ def test_a_message_of_1_mb_is_taken(client: HubClient, content: Any) -> None:
     assert client.post("/turns", message(content=content)).status_code == 202
 
 
+@pytest.mark.parametrize("silent", [None, "", []])
+def test_an_assistant_may_say_nothing(client: HubClient, silent: Any) -> None:
+    answer = client.post(
+        "/turns", post(messages=[{"role": "assistant", "content": silent, "tool_calls": [{"id": "c"}]}])
+    )
+    assert answer.status_code == 202
+    turn = Turn.objects.get()
+    assert (turn.content, turn.parts) == ("", None)
+
+
 @pytest.mark.parametrize("size", [100_000, 1024 * 1024 - 10])
 def test_a_tool_call_is_as_large_as_its_message_may_be(client: HubClient, size: int) -> None:
     call = {"n": "x" * size}
@@ -208,7 +218,8 @@ BAD = [
     (message(role="system", content=""), "/messages/0/content", "blank"),
     (message(content=5), "/messages/0/content", "invalid"),
     (message(content={"type": "text"}), "/messages/0/content", "invalid"),
-    (message(content=[]), "/messages/0/content", "parts"),
+    (message(content=[]), "/messages/0/content", "blank"),
+    (message(content=[{"type": "x"}] * 1001), "/messages/0/content", "parts"),
     (message(content=["x"]), "/messages/0/content/0", "part"),
     (message(content=[{"type": "text", "text": "x"}, {"type": "text"}]), "/messages/0/content/1", "part"),
     (message(content=[{"type": "text", "text": " "}]), "/messages/0/content", "blank"),

@@ -35,13 +35,13 @@ _NO_PART = ErrorDetail("A part is an object with a `type`; one of type `text` ha
 _PART = {"type": "object", "required": ["type"], "properties": {"type": {"type": "string"}, "text": {"type": "string"}}}
 
 
-@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": _PART, "minItems": 1}]})
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": _PART}]})
 class Content(serializers.Field[Any, Any, Any, Any]):
     """A message's content: text, or a list of parts of which those of type `text` are read."""
 
     default_error_messages = {
         "invalid": "Give a string, or a list of parts.",
-        "parts": f"Give 1 to {MAX_PARTS:,} parts.",
+        "parts": f"Give at most {MAX_PARTS:,} parts.",
     }
 
     def to_internal_value(self, data: Any) -> Any:
@@ -49,7 +49,7 @@ class Content(serializers.Field[Any, Any, Any, Any]):
             return data
         if not isinstance(data, list):
             self.fail("invalid")
-        if not 1 <= len(data) <= MAX_PARTS:
+        if len(data) > MAX_PARTS:
             self.fail("parts")
         faults = {str(index): [_NO_PART] for index, part in enumerate(data) if not _is_part(part)}
         if faults:
@@ -210,7 +210,8 @@ def _message(given: dict[str, Any]) -> Message:
     return Message(
         role=given["role"],
         content=_text(content),
-        parts=content if isinstance(content, list) else None,
+        # No parts say as much as an empty text.
+        parts=content if content and isinstance(content, list) else None,
         external_id=given.get("external_id"),
         timestamp=given.get("timestamp"),
         tool_calls=given.get("tool_calls") or None,
