@@ -13,8 +13,8 @@ from tests.api.conftest import Hub
 @pytest.mark.parametrize("charset", ["hex", "base64", "rot13", "idna", "nonsense", "utf-16"])
 def test_a_strange_charset_is_no_500(hub: Hub, charset: str) -> None:
     environ: dict[str, Any] = RequestFactory()._base_environ(  # type: ignore[attr-defined]
-        REQUEST_METHOD="POST",
-        PATH_INFO="/api/v1/context",
+        REQUEST_METHOD="PUT",
+        PATH_INFO="/api/v1/memory",
         QUERY_STRING="user_id=%E5%BC%A0",
         CONTENT_TYPE=f"application/json; charset={charset}",
         CONTENT_LENGTH="2",
