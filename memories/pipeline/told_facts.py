@@ -8,6 +8,7 @@ from typing import NamedTuple
 from memories import conf
 from memories.llm.reranking import Candidate
 from memories.models import Category, EndUser, Trust
+from memories.models.folding import fold
 from memories.pipeline import found_facts, reranking, served_facts
 from memories.pipeline.asking import Question
 from memories.pipeline.fact_units import Measured, decayed
@@ -55,7 +56,7 @@ def tell(
     others, parts = _others(person, question, answer, set(standing))
     chosen = _trusted_first(answer.facts, [*standing, *others[:limit]])
     written = _written(person, answer.facts, chosen)
-    told = [place for place in chosen if place in written]
+    told = _once(chosen, written)
     lines = [
         _line(answer.ranked, at, written[at], parts.get(at, {}), place=place, rules=rules, day=today(now))
         for place, at in enumerate(told)
@@ -101,6 +102,15 @@ def _written(person: EndUser, facts: Sequence[Served | Measured], places: Sequen
     left = {facts[place].id: place for place in places if place not in at_hand}
     read = served_facts.written(person, list(left))
     return at_hand | {left[pk]: one for pk, one in read.items()}
+
+
+def _once(places: Sequence[int], written: Mapping[int, Written]) -> list[int]:
+    """Those that are still there; of what one's own fact and a public one say in the same words, the first."""
+    first: dict[str, int] = {}
+    for place in places:
+        if place in written:
+            first.setdefault(fold(written[place].text.content), place)
+    return list(first.values())
 
 
 def _standing(facts: Sequence[Served | Measured], rules: conf.Rules) -> list[int]:

@@ -53,6 +53,16 @@ def is_told(person: EndUser, content: str = TEXT) -> set[bool]:
     return {content in way for way in ways}
 
 
+@pytest.mark.parametrize("query", ["", "When is lunch?"])
+def test_what_ones_own_fact_says_too_is_told_once(owner: EndUser, reader: EndUser, query: str) -> None:
+    publish(owner, confidence=1.0)
+    factories.fact(reader, "Lives in Leiden")
+    assert told(reader, query).count(TEXT) == 1
+    factories.fact(reader, TEXT, category="preference")
+    assert told(reader, query).count(TEXT) == 1
+    assert "Lives in Leiden" in told(reader, query)
+
+
 @pytest.mark.parametrize("scope", ["public", "share", "private"])
 def test_a_public_fact_is_told_to_others_and_no_other_is(owner: EndUser, reader: EndUser, scope: str) -> None:
     publish(owner, scope=scope)
