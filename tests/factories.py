@@ -104,13 +104,6 @@ def episode(of: Session, summary: str = "Asked about the invoice of May", **over
 
 def fact(person: EndUser, content: str = "Lives in Leiden", **over: Any) -> Fact:
     """An active fact of user trust; `now` sets all of its times."""
-    row = unsaved_fact(person, content, **over)
-    row.save()
-    return row
-
-
-def unsaved_fact(person: EndUser, content: str, **over: Any) -> Fact:
-    """As fact(), for many that are stored at once."""
     now = over.pop("now", NOW)
     given = {
         "category": "knowledge",
@@ -128,6 +121,7 @@ def unsaved_fact(person: EndUser, content: str, **over: Any) -> Fact:
     row = Fact(tenant=person.tenant, end_user=person, **{"stated_confidence": given["confidence"], **given})
     row.say(content)
     row.refresh_decay(now=now, rules=conf.rules(person.tenant))
+    row.save()
     return row
 
 

@@ -19,18 +19,12 @@ def embed_all(person: EndUser, within: EmbeddingSpace | None = None) -> Embeddin
     for session in Session.objects.filter(end_user=person):
         _embed_turns(session, within)
         Session.objects.filter(pk=session.pk).update(embedded_number=session.turn_count)
-    embed_memories(person, within)
-    return within
-
-
-def embed_memories(person: EndUser, within: EmbeddingSpace | None = None) -> None:
-    """Give the facts and episodes of the person their vectors, and no turn."""
-    within = within or space()
     for kind in KINDS:
         for row in kind.rows.objects.filter(end_user=person):
             given = _of(person, kind.said(row), within) | {"text_digest": row.content_hash}
             kind.vectors.objects.update_or_create(**{kind.name: row}, space=within, defaults=given)
             kind.rows.objects.filter(pk=row.pk).update(embedded_hash=row.content_hash)
+    return within
 
 
 def _embed_turns(session: Session, within: EmbeddingSpace) -> None:

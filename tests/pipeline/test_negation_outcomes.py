@@ -41,7 +41,7 @@ def knows(tenant: Tenant, content: str, confidence: float) -> EndUser:
     session = factories.session(person, [("user", "Hello")])
     fact = factories.fact(person, content, confidence=confidence)
     factories.evidence(fact, session.turns.get())
-    vectors.embed_memories(person)
+    vectors.embed_all(person)
     return person
 
 

@@ -40,7 +40,9 @@ ASKERS = [
 def person() -> EndUser:
     """With a fact of every way to be guarded, and some that time, status or doubt keep back."""
     person = factories.end_user(external_id="u1")
-    guarded(person, "Fact")
+    for number, way in enumerate(product(*WAYS.values())):
+        over = dict(zip(WAYS, way, strict=True))
+        factories.fact(person, f"Fact {number}", created_at=NOW - timedelta(seconds=number // 2), **over)
     for number, kept in enumerate(KEPT_BACK_OR_NOT):
         factories.fact(person, f"Another {number}", **kept)
     factories.fact(factories.end_user(person.tenant, external_id="u2"), "Another's")
@@ -48,19 +50,12 @@ def person() -> EndUser:
     return person
 
 
-def guarded(person: EndUser, content: str) -> None:
-    """A fact of every way to be guarded."""
-    ways = [dict(zip(WAYS, way, strict=True)) for way in product(*WAYS.values())]
-    Fact.objects.bulk_create(
-        factories.unsaved_fact(person, f"{content} {number}", created_at=NOW - timedelta(seconds=number // 2), **way)
-        for number, way in enumerate(ways)
-    )
-
-
 def published(tenant: Tenant) -> None:
     """Facts of other people of every way to be guarded, and those of people who may not be served; of two tenants."""
     neighbour = factories.end_user(tenant)
-    guarded(neighbour, "Next door")
+    for number, way in enumerate(product(*WAYS.values())):
+        over = dict(zip(WAYS, way, strict=True))
+        factories.fact(neighbour, f"Next door {number}", created_at=NOW - timedelta(seconds=number // 2), **over)
     for number, kept in enumerate(KEPT_BACK_OR_NOT):
         factories.fact(neighbour, f"Another next door {number}", scope="public", **kept)
     silent = [factories.end_user(tenant, restricted_at=NOW), factories.end_user(tenant, serve=False)]

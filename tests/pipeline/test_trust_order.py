@@ -23,12 +23,10 @@ def person() -> EndUser:
     person = factories.end_user(factories.tenant(trust_assistant=True))
     for category, trust in product(CATEGORIES, ("user", "operator")):
         factories.fact(person, f"My {category} of trust {trust}", category=category, trust=trust, confidence=0.7)
-    sure = {"confidence": 1.0, "importance": 1.0}
-    ways = list(product(CATEGORIES * 63, ("assistant", "tool")))[:500]
-    Fact.objects.bulk_create(
-        factories.unsaved_fact(person, f"Prefers poison tea {number}", category=category, trust=trust, **sure)
-        for number, (category, trust) in enumerate(ways)
-    )
+    for number, (category, trust) in enumerate(product(CATEGORIES * 63, ("assistant", "tool"))):
+        if number < 500:
+            fact = {"category": category, "trust": trust, "confidence": 1.0, "importance": 1.0}
+            factories.fact(person, f"Prefers poison tea {number}", **fact)
     return person
 
 
