@@ -8,7 +8,6 @@ from typing import NamedTuple
 from memories import conf
 from memories.llm.reranking import Candidate
 from memories.models import Category, EndUser, Trust
-from memories.models.folding import fold
 from memories.pipeline import found_facts, reranking, served_facts
 from memories.pipeline.asking import Question
 from memories.pipeline.fact_units import Measured, decayed
@@ -57,8 +56,9 @@ def tell(
     chosen = _trusted_first(answer.facts, [*standing, *others[:limit]])
     written = _written(person, answer.facts, chosen)
     told = _once(chosen, written)
+    day = today(now)
     lines = [
-        _line(answer.ranked, at, written[at], parts.get(at, {}), place=place, rules=rules, day=today(now))
+        _line(answer.ranked, at, written[at], parts.get(at, {}), place=place, rules=rules, day=day)
         for place, at in enumerate(told)
     ]
     first = sum(at in standing and answer.facts[at].trust in TRUSTED for at in told)
@@ -106,10 +106,10 @@ def _written(person: EndUser, facts: Sequence[Served | Measured], places: Sequen
 
 def _once(places: Sequence[int], written: Mapping[int, Written]) -> list[int]:
     """Those that are still there; of what one's own fact and a public one say in the same words, the first."""
-    first: dict[str, int] = {}
+    first: dict[bytes, int] = {}
     for place in places:
         if place in written:
-            first.setdefault(fold(written[place].text.content), place)
+            first.setdefault(written[place].fact.content_hash, place)
     return list(first.values())
 
 
