@@ -20,7 +20,7 @@ from unfold.admin import ModelAdmin
 
 from memories.admin import export, fresh, saved_filters
 from memories.admin.lists import HubChangeList
-from memories.admin.naming import called
+from memories.admin.naming import called, many_of
 from memories.admin.reach import TenantFilter, within
 from memories.audit import Actor, kept_request_id
 from memories.exceptions import MemoryHubError, PreconditionFailed
@@ -79,7 +79,7 @@ class Page(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
             return HttpResponse(status=400)
         links = [link for link in self.list_links if request.user.has_perm(link[3])]
         # Django's own title of a list is what to do on it; in a tab of the browser its name is read.
-        title = str(capfirst(str(self.opts.verbose_name_plural)))
+        title = str(capfirst(many_of(self.model)))
         extra = {"title": title, "may_export": export.may(self, request), "list_links": links, **(extra_context or {})}
         return super().changelist_view(request, extra)  # type: ignore[no-any-return]
 

@@ -20,13 +20,9 @@ class DecayPassQuerySet(models.QuerySet["DecayPass"]):
         """Those whose upkeep is not over."""
         return self.filter(upkeep_open=True)
 
-    def unleased(self) -> Self:
-        """Passes that nobody works on: none has begun, or whoever did has stopped or died."""
-        return self.filter(unleased())
-
     def free(self) -> Self:
         """Those that are not done, and that nobody works on."""
-        return self.open().unleased()
+        return self.open().filter(unleased())
 
 
 class DecayPass(models.Model):

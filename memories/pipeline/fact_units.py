@@ -52,7 +52,7 @@ class FactStore:
 
 def store(
     person: EndUser,
-    facts: Sequence[Measured],
+    facts: list[Measured],
     space: EmbeddingSpace | None,
     *,
     stamp: Any,
@@ -70,7 +70,7 @@ def store(
     weights = (
         (fact.confidence, decayed(fact, rules, day), float((day - fact.last_confirmed_at) // DAY)) for fact in facts
     )
-    return FactStore(list(facts), units, Weights.of(weights))
+    return FactStore(facts, units, Weights.of(weights))
 
 
 def decayed(fact: Measured, rules: conf.Rules, day: datetime) -> float:

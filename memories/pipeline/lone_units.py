@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from memories.models import EmbeddingSpace
 from memories.pipeline import rows
-from memories.pipeline.shelf import Shelf
+from memories.pipeline.shelf import StampedShelf
 from memories.scoring import dense, ranking, weighting
 from memories.scoring.ranking import Query, Scores, Units
 from memories.scoring.weighting import Weighed, Weights
@@ -68,16 +68,9 @@ class Ranking:
         return {name: round(float(value), 6) for name, value in parts.items()}
 
 
-@dataclass(frozen=True, eq=False)
-class _Kept:
-    """Units with what they were made of."""
-
-    stamp: Any
-    texts: list[tuple[uuid.UUID, bytes]]
-    units: Units
-
-
-_shelf: Shelf[_Kept] = Shelf(capacity=CAPACITY, idle_seconds=IDLE_SECONDS, weigh=lambda kept: 1 + len(kept.texts))
+_shelf: StampedShelf[Units] = StampedShelf(
+    capacity=CAPACITY, idle_seconds=IDLE_SECONDS, weigh=lambda units: 1 + len(units)
+)
 
 
 def units(
@@ -92,14 +85,12 @@ def units(
 
     `stamp` was read before the vectors and is another one after every change of them; `seen` reads them.
     """
-    key = (whose, space.pk if space else None)
     read = [(text.id, text.content_hash) for text in texts]
-    kept = _shelf.get(key)
-    if kept and (kept.stamp, kept.texts) == (stamp, read):
-        return kept.units
-    made = _Kept(stamp, read, _made(texts, space, seen(space) if space else []))
-    _shelf.put(key, made)
-    return made.units
+    return _shelf.get_or_make(
+        (whose, space.pk if space else None),
+        (stamp, read),
+        lambda: _made(texts, space, seen(space) if space else []),
+    )
 
 
 def rank(units: Units, weights: Weights, queries: Sequence[Query]) -> Ranking:

@@ -15,7 +15,7 @@ from memories.pipeline import fact_units, rows
 from memories.pipeline.fact_units import FactStore, Measured
 from memories.pipeline.lines import FactText
 from memories.pipeline.lone_units import CAPACITY, IDLE_SECONDS, today
-from memories.pipeline.shelf import Shelf
+from memories.pipeline.shelf import StampedShelf
 
 # The words of so many facts come with them; of more, those of the few that are told are read by a second statement.
 FEW = 100
@@ -96,16 +96,9 @@ class Served(NamedTuple):
     row: Sequence[Any] | None
 
 
-class _Kept(NamedTuple):
-    """A store with what it was made of."""
-
-    seen: tuple[Any, ...]
-    rules: conf.Rules
-    day: datetime
-    store: FactStore
-
-
-_shelf: Shelf[_Kept] = Shelf(capacity=CAPACITY, idle_seconds=IDLE_SECONDS, weigh=lambda kept: 1 + len(kept.store))
+_shelf: StampedShelf[FactStore] = StampedShelf(
+    capacity=CAPACITY, idle_seconds=IDLE_SECONDS, weigh=lambda store: 1 + len(store)
+)
 
 
 def served(person: EndUser, asker: Asker, *, rules: conf.Rules, now: datetime) -> list[Served]:
@@ -123,14 +116,12 @@ def open_store(
     day = today(now)
     # Before the facts: what changes in between shows at the next look.
     [seen] = _read(_STAMP, person, asker, rules=rules, now=now, space=space.pk if space else None)
-    kept = _shelf.get(key)
-    if kept and (kept.seen, kept.rules, kept.day) == (seen, rules, day):
-        return kept.store
-    store = fact_units.store(
-        person, measured(person, asker, rules=rules, now=now), space, stamp=seen[2:], rules=rules, day=day
-    )
-    _shelf.put(key, _Kept(seen, rules, day, store))
-    return store
+
+    def made() -> FactStore:
+        facts = measured(person, asker, rules=rules, now=now)
+        return fact_units.store(person, facts, space, stamp=seen[2:], rules=rules, day=day)
+
+    return _shelf.get_or_make(key, (seen, rules, day), made)
 
 
 def measured(person: EndUser, asker: Asker, *, rules: conf.Rules, now: datetime) -> list[Measured]:

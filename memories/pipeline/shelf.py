@@ -4,7 +4,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -77,3 +77,21 @@ class Shelf(Generic[T]):
     def _take(self, key: Hashable) -> None:
         found = self._values.pop(key, None)
         self._total -= found[1] if found else 0
+
+
+class StampedShelf(Generic[T]):
+    """A shelf whose values are good as long as what they were made of is as it was."""
+
+    def __init__(self, *, capacity: int, idle_seconds: float, weigh: Callable[[T], int]) -> None:
+        self._shelf: Shelf[tuple[Any, T]] = Shelf(
+            capacity=capacity, idle_seconds=idle_seconds, weigh=lambda kept: weigh(kept[1])
+        )
+
+    def get_or_make(self, key: Hashable, stamp: Any, make: Callable[[], T]) -> T:
+        """The value of this key and stamp; made when it is not here. `stamp` was read before what `make` reads."""
+        kept = self._shelf.get(key)
+        if kept and kept[0] == stamp:
+            return kept[1]
+        made = make()
+        self._shelf.put(key, (stamp, made))
+        return made

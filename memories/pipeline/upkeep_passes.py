@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from memories import audit, conf
 from memories.llm import client
 from memories.models import DecayPass
+from memories.models.leases import unleased
 from memories.pipeline import pass_leases
 from memories.pipeline.decay_passes import Work
 
@@ -39,7 +40,7 @@ def begin(row: DecayPass) -> None:
 
 def unfinished() -> list[DecayPass]:
     """Upkeeps that wait for somebody, the oldest first."""
-    return list(DecayPass.objects.in_upkeep().unleased().order_by("started_at"))
+    return list(DecayPass.objects.in_upkeep().filter(unleased()).order_by("started_at"))
 
 
 def claim(row: DecayPass) -> Work | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memories.pipeline.shelf import Shelf
+from memories.pipeline.shelf import Shelf, StampedShelf
 
 
 @pytest.fixture
@@ -80,3 +80,15 @@ def test_it_is_looked_at_by_a_thread_of_its_own() -> None:
     assert kept._timer
     kept._timer.join(30)
     assert len(kept) == 0
+
+
+def test_what_is_stamped_is_made_again_for_another_stamp_or_key() -> None:
+    kept: StampedShelf[str] = StampedShelf(capacity=10, idle_seconds=60, weigh=len)
+    made: list[str] = []
+
+    def make() -> str:
+        made.append(f"no. {len(made)}")
+        return made[-1]
+
+    asked = [kept.get_or_make(key, stamp, make) for key, stamp in (("a", 1), ("a", 1), ("a", 2), ("b", 2), ("a", 2))]
+    assert asked == ["no. 0", "no. 0", "no. 1", "no. 2", "no. 1"]
