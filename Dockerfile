@@ -1,5 +1,6 @@
 # The hub's web server and worker; the database is a container of its own (docker-compose.yml).
-FROM python:3.11-slim
+# Looked up in docker-library/repo-info.
+FROM python:3.11-slim-bookworm@sha256:0bee7276f83efd4a1ee05bbbf4281d95ed28e079220a9457f25a93e3f1e3c31b
 
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MEMORYHUB_HOME=/data
 

@@ -27,7 +27,7 @@ soak: .venv/dev ## Show the faults at their full size, each ROUNDS times (5), on
 	@$(PYTEST) tests/faults -m soak --rounds $(or $(ROUNDS),5)
 
 bench: .venv/dev ## Measure the hub beside its floors and write docs/benchmarks.md (ROWS="ingest context": some rows).
-	@$(BIN)/python -m tests.bench $(ROWS) --write docs/benchmarks.md
+	@$(BIN)/python -m benchmarks $(ROWS) --write docs/benchmarks.md
 
 lint: .venv/dev ## Check style, imports, types and migrations.
 	$(BIN)/python -m ruff check .
@@ -50,11 +50,11 @@ lock: .venv/dev ## Pin the newest versions that pyproject.toml allows.
 # The evaluation sets are no part of the project: each has a licence of its own.
 DATA ?= ../shared/data
 eval: .venv/dev ## Measure the retrieval on the sets in DATA=folder, in memory and over REST (FIRST=2: people of each set).
-	@$(BIN)/python -m tests.evals --data $(DATA) $(if $(FIRST),--first $(FIRST)) --json .eval.json
+	@$(BIN)/python -m evals --data $(DATA) $(if $(FIRST),--first $(FIRST)) --json .eval.json
 
 # It reads the caller's OPENAI_* and MEMORYHUB_*: the endpoint is the one that a hub of theirs would ask.
 eval-extraction: .venv/dev ## Measure the extraction with the configured model (KIND="negation upload"; FIRST=1: one of each).
-	@$(BIN)/python -m tests.evals.extraction $(if $(KIND),--only $(KIND)) $(if $(FIRST),--limit $(FIRST)) \
+	@$(BIN)/python -m evals.extraction $(if $(KIND),--only $(KIND)) $(if $(FIRST),--limit $(FIRST)) \
 		$(if $(PRICES),--prices $(PRICES)) --show --json .eval-extraction.json
 
 clean: ## Remove what make and the tools made; the data in .memoryhub stays.

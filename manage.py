@@ -9,7 +9,7 @@ from types import FrameType
 
 from django.core.management import execute_from_command_line
 
-from memoryhub import embedded_postgres
+from memoryhub import embedded_postgres, roles
 
 # `up` attaches by itself, once the port is its own. All others may read settings or rows.
 WITHOUT_DATABASE = frozenset({"up", "help", "version", "makemessages", "compilemessages", "collectstatic"})
@@ -18,6 +18,7 @@ WITHOUT_DATABASE = frozenset({"up", "help", "version", "makemessages", "compilem
 def main(arguments: list[str]) -> None:
     """Run the command that `arguments`, as in sys.argv, names."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
+    roles.settle(arguments[1] if len(arguments) > 1 else "help")
     for number in (signal.SIGTERM, signal.SIGHUP):
         # What is ignored stays ignored: that is what nohup is for.
         if signal.getsignal(number) is signal.SIG_DFL:

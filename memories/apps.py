@@ -16,11 +16,11 @@ class MemoriesConfig(AppConfig):
 
 class HubAdminConfig(AdminConfig):
     # Here and not in memories.admin: that package imports models, which are not loaded at this point.
-    default_site = "memories.admin.site.HubAdminSite"
+    default_site = "memories.admin.site.site.HubAdminSite"
     default = False
 
     def ready(self) -> None:
         super().ready()
-        from memories.admin import pages  # noqa: PLC0415  (the site must stand before pages go on it)
+        from memories.admin.site.site import register_all  # noqa: PLC0415  (models are loaded only now)
 
-        pages.register_all()
+        register_all()

@@ -1,4 +1,4 @@
-"""Who did something: the actor of a change, the content-free trail that it leaves, revisions of facts and profiles."""
+"""Actors, events of the audit trail without content, revisions of facts and profiles."""
 
 import re
 import uuid
@@ -20,7 +20,7 @@ from memories.models import (
     Tenant,
 )
 
-# What a revision keeps and a restore brings back: the statement itself and what decides whether it is served.
+# A revision keeps these and a restore brings them back: the statement, and what decides whether it is served.
 REVISED_FIELDS = (
     "content", "category", "key", "value", "confidence", "stated_confidence", "importance", "tags", "raw", "source",
     "source_error", "trust", "structured", "status", "flags", "pinned", "locked", "binding", "scope", "agent_id",
@@ -28,15 +28,16 @@ REVISED_FIELDS = (
 )  # fmt: skip
 REVISED_MOMENTS = ("last_confirmed_at", "valid_to", "expires_at", "trashed_at")
 
-
-# As machines make them, at random.
+# Random ids, as programs make them.
 _RANDOM_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Actor:
-    """Who acts: an operator, an API key, an extraction run or a command; `id` is ours, never a name, and `request_id`
-    is kept_request_id() of the request's."""
+    """Who acts: an operator, an API key, an extraction run or a command.
+
+    `id` is the hub's, never a name. `request_id` comes from kept_request_id().
+    """
 
     kind: ActorKind
     id: str = ""
@@ -56,8 +57,10 @@ class Actor:
 
 
 def kept_request_id(given: str) -> str:
-    """The id of a request as the trail keeps it, for ever: one that its caller made up may name somebody ("anna-7:1"),
-    so of that a keyed hash."""
+    """The id of a request as the trail keeps it, forever.
+
+    A caller's own id may name a person ("anna-7:1"), so the trail keeps a keyed hash of it.
+    """
     if not given or _RANDOM_ID.fullmatch(given):
         return given
     return conf.digest("request", given.encode()).hex()[:32]
@@ -74,9 +77,9 @@ def record(
     counts: dict[str, int] | None = None,
     case: uuid.UUID | None = None,
 ) -> AuditEvent:
-    """Write one audit event about `target` (an object or its class); call it inside the change's transaction.
+    """Write one audit event about `target` (an object or its class). Call it inside the change's transaction.
 
-    `case`: the privacy case that the change belongs to.
+    `case` is the privacy case of the change.
     """
     kind = target if isinstance(target, type) else type(target)
     return AuditEvent.objects.create(
@@ -94,15 +97,16 @@ def record(
 
 
 def snapshot(fact: Fact) -> dict[str, Any]:
-    """The revised fields of a fact as they are now; moments as ISO-8601 text, its successor as the id's text."""
+    """The revised fields of a fact as they are now: moments as ISO-8601 text, its successor as the id's text."""
     state = {name: getattr(fact, name) for name in REVISED_FIELDS}
-    moments = {name: getattr(fact, name) for name in REVISED_MOMENTS}
-    told = {name: moment.isoformat() if moment else None for name, moment in moments.items()}
-    return {**state, **told, "superseded_by": str(fact.superseded_by_id) if fact.superseded_by_id else None}
+    for name in REVISED_MOMENTS:
+        moment = getattr(fact, name)
+        state[name] = moment.isoformat() if moment else None
+    return {**state, "superseded_by": str(fact.superseded_by_id) if fact.superseded_by_id else None}
 
 
 def put_back(fact: Fact, state: dict[str, Any]) -> None:
-    """Give the fact the fields of a snapshot, or of a part of one, again; the inverse of snapshot()."""
+    """Set the fact's fields to a snapshot, or to a part of one: the inverse of snapshot()."""
     for name, value in state.items():
         if name in REVISED_MOMENTS:
             setattr(fact, name, datetime.fromisoformat(value) if value else None)
@@ -123,9 +127,9 @@ def revise(
     now: datetime,
     change_set: uuid.UUID | None = None,
 ) -> FactRevision:
-    """Write the revision of the fact's present version; `before` is its snapshot prior to the change ({} when new).
+    """Write the revision of the fact's present version. `before` is its snapshot prior to the change ({} when new).
 
-    `change_set` is shared by the revisions of one decision.
+    The revisions of one decision share a `change_set`.
     """
     after = snapshot(fact)
     return FactRevision.objects.create(
@@ -143,11 +147,16 @@ def revise(
 
 
 def revise_new(facts: Iterable[Fact], *, verb: str, actor: Actor) -> None:
-    """Write the first revision of each of these facts, of when it was made, in one statement."""
-    who = {"actor_kind": actor.kind, "actor_id": actor.id}
+    """Write the first revision of each of these facts, as of its creation, in one statement."""
     FactRevision.objects.bulk_create(
         FactRevision(
-            fact=fact, version=fact.version, verb=verb, after=snapshot(fact), created_at=fact.created_at, **who
+            fact=fact,
+            version=fact.version,
+            verb=verb,
+            actor_kind=actor.kind,
+            actor_id=actor.id,
+            after=snapshot(fact),
+            created_at=fact.created_at,
         )
         for fact in facts
     )
@@ -163,9 +172,9 @@ def revise_section(
     reason: str = "",
     change_set: uuid.UUID | None = None,
 ) -> ProfileRevision:
-    """Write the revision of a section's present version; `before` is the section as it was, empty when it is new.
+    """Write the revision of a section's present version. `before` is the section as it was, empty when it is new.
 
-    The run that `row` rests on is its evidence. `change_set` as in revise().
+    The extraction run of `row` is its evidence. `change_set` as in revise().
     """
     return ProfileRevision.objects.create(
         end_user=row.end_user,
@@ -178,6 +187,8 @@ def revise_section(
         after=row.summary,
         binding_before=before.binding,
         extraction=row.extraction,
+        trust=row.trust,
+        evidence=row.evidence,
         reason=reason,
         change_set=change_set,
         created_at=now,

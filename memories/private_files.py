@@ -1,4 +1,4 @@
-"""Small files beside the database, for their owner alone."""
+"""Small files beside the database, readable by their owner alone."""
 
 import os
 import uuid
@@ -6,9 +6,9 @@ from pathlib import Path
 
 
 def write(path: Path, content: bytes) -> None:
-    """Put the file there or replace it: complete or not at all, mode 0600, on the disk when this returns.
+    """Write or replace the file: complete or not at all, mode 0600, on the disk when this returns.
 
-    Errors: OSError. What a killed process leaves begins with the file's own name.
+    Errors: OSError. The name of a draft that a killed process leaves begins with the file's own name.
     """
     draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     try:

@@ -1,1 +1,1 @@
-"""Wiring of the hub: environment, settings, URLs and the embedded PostgreSQL; no behaviour of its own."""
+"""Environment, settings, URLs and the embedded PostgreSQL. The hub's behaviour is in `memories`."""

@@ -1,11 +1,16 @@
-"""Strict readers of environment variables: a bad value stops the start, naming the variable and what is allowed."""
+"""Strict readers of environment variables: an invalid value stops the start with a message of what is allowed."""
 
 import os
 import re
+import secrets
+from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
+from typing import TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
 
+Limit = TypeVar("Limit", int, float)
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
 WINDOW = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d")
@@ -13,58 +18,74 @@ PERIODS = {"s": 1, "min": 60, "hour": 3_600, "day": 86_400}
 
 
 def text(name: str, default: str = "") -> str:
-    """The variable as written, surrounding space removed; `default` when unset or blank."""
+    """The stripped value; `default` if unset or blank."""
     return os.environ.get(name, "").strip() or default
+
+
+def secret(name: str, path: Path) -> str:
+    """The value, or a random text that the first start writes to this file (mode 0600)."""
+    configured = text(name)
+    if configured:
+        return configured
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    if not path.exists():
+        draft.touch(mode=0o600)
+        draft.write_text(secrets.token_urlsafe(50), encoding="utf-8")
+        try:
+            # Two processes may start at once. link() fails for the second, which then reads the first one's key.
+            os.link(draft, path)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    return path.read_text(encoding="utf-8").strip()
 
 
 def number(name: str, default: float, *, low: float, high: float) -> float:
     """A finite number within `low`..`high` (both included)."""
-    raw = text(name)
-    if not raw:
-        return default
-    try:
-        value = float(raw)
-    except ValueError:
-        raise _refused(name, raw, f"a number from {low:g} to {high:g}") from None
-    # A comparison with NaN is false, so "nan" is refused here too.
-    if not low <= value <= high:
-        raise _refused(name, raw, f"a number from {low:g} to {high:g}")
-    return value
+    return _within(name, default, float, low=low, high=high, allowed=f"a number from {low:g} to {high:g}")
 
 
 def integer(name: str, default: int, *, low: int, high: int) -> int:
     """A whole number within `low`..`high` (both included)."""
+    return _within(name, default, int, low=low, high=high, allowed=f"a whole number from {low} to {high}")
+
+
+def _within(
+    name: str, default: Limit, parse: Callable[[str], Limit], *, low: Limit, high: Limit, allowed: str
+) -> Limit:
     raw = text(name)
     if not raw:
         return default
     try:
-        value = int(raw)
+        value = parse(raw)
     except ValueError:
-        raise _refused(name, raw, f"a whole number from {low} to {high}") from None
+        raise _error(name, raw, allowed) from None
+    # Comparisons with NaN are false: this rejects "nan", too.
     if not low <= value <= high:
-        raise _refused(name, raw, f"a whole number from {low} to {high}")
+        raise _error(name, raw, allowed)
     return value
 
 
 def both(first: str, second: str, *, high: int = 10_000) -> tuple[Decimal, Decimal] | None:
-    """Two amounts of money from 0 to `high` that are known together; None when neither is set."""
+    """Two prices from 0 to `high`. Both must be set, or neither: then None."""
     if not text(first) and not text(second):
         return None
     for name in (first, second):
         if not text(name):
-            raise _refused(name, "", "a number, as the other price is set")
+            raise _error(name, "", "a number, as the other price is set")
         number(name, 0, low=0, high=high)
     return Decimal(text(first)), Decimal(text(second))
 
 
 def boolean(name: str, default: bool) -> bool:
-    """1/true/yes/on or 0/false/no/off, in any case; `default` when unset or blank."""
+    """1/true/yes/on or 0/false/no/off, in any case; `default` if unset or blank."""
     raw = text(name)
     if not raw:
         return default
     value = raw.lower()
     if value not in TRUE | FALSE:
-        raise _refused(name, raw, "one of 1, true, yes, on, 0, false, no, off")
+        raise _error(name, raw, "one of 1, true, yes, on, 0, false, no, off")
     return value in TRUE
 
 
@@ -72,33 +93,33 @@ def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
     """One of `allowed`, in any case."""
     value = text(name, default).lower()
     if value not in allowed:
-        raise _refused(name, value, "one of " + ", ".join(allowed))
+        raise _error(name, value, "one of " + ", ".join(allowed))
     return value
 
 
 def words(name: str) -> list[str]:
-    """A comma-separated list; blanks are dropped."""
+    """A comma-separated list without blanks."""
     return [word.strip() for word in text(name).split(",") if word.strip()]
 
 
 def rate(name: str) -> tuple[int, int] | None:
-    """Requests per period, e.g. 600/min, as (requests, seconds); None when unset or blank."""
+    """Requests per period, e.g. 600/min, as (requests, seconds); None if unset or blank."""
     raw = text(name)
     if not raw:
         return None
     found = re.fullmatch(r"(\d{1,9})\s*/\s*(s|min|hour|day)", raw)
     if not found or int(found[1]) < 1:
-        raise _refused(name, raw, "requests per s, min, hour or day, e.g. 600/min")
+        raise _error(name, raw, "requests per s, min, hour or day, e.g. 600/min")
     return int(found[1]), PERIODS[found[2]]
 
 
 def window(name: str) -> str:
-    """Hours of a day as HH:MM-HH:MM, over midnight when it ends before it begins; "" when unset or blank."""
+    """Hours as HH:MM-HH:MM, across midnight if the end is before the start; "" if unset or blank."""
     raw = text(name)
     if raw and not WINDOW.fullmatch(raw):
-        raise _refused(name, raw, "hours in UTC, e.g. 02:00-04:30")
+        raise _error(name, raw, "hours in UTC, e.g. 02:00-04:30")
     return raw
 
 
-def _refused(name: str, value: str, allowed: str) -> ImproperlyConfigured:
+def _error(name: str, value: str, allowed: str) -> ImproperlyConfigured:
     return ImproperlyConfigured(f"{name}={value!r} is not usable: set it to {allowed}, or unset it.")

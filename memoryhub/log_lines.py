@@ -1,7 +1,6 @@
-"""How the hub's log tells of errors: where they happened and of what kind, never their message.
+"""Errors in the hub's log: place and type, never the message.
 
-The message of an error may quote a person: PostgreSQL names the values of a key that is there already, parsers what
-they could not parse.
+The message of an error may quote a person. PostgreSQL quotes the values of a duplicate key, and parsers their input.
 """
 
 import logging
@@ -14,14 +13,14 @@ LEFT_OUT = "(its message is left out)"
 
 
 class DiscreetFormatter(logging.Formatter):
-    """logging.Formatter whose tracebacks have places and kinds of errors alone."""
+    """Tracebacks contain only places and error types."""
 
     def formatException(self, ei: Raised) -> str:  # noqa: N802  (the name is logging's)
         return "\n".join(_lines(ei[1])) if ei[1] is not None else ""
 
 
 def _lines(error: BaseException) -> Iterator[str]:
-    """The first cause first, as Python tells them."""
+    """The first cause first, as in Python's own tracebacks."""
     for one in reversed(list(_chain(error))):
         yield "Traceback (most recent call last):"
         yield from (line.rstrip("\n") for line in traceback.format_tb(one.__traceback__))
@@ -29,7 +28,7 @@ def _lines(error: BaseException) -> Iterator[str]:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it came from."""
+    """The error and its causes."""
     met: set[int] = set()
     one: BaseException | None = error
     while one is not None and id(one) not in met:

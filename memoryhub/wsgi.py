@@ -7,13 +7,17 @@ import django
 from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
 from django.utils.http import parse_header_parameters
 
+from memoryhub import roles
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
+# A WSGI server may load this without manage.py.
+roles.serve()
 
 
 class Utf8Request(WSGIRequest):
-    """Text is UTF-8, whatever charset the Content-Type claims.
+    """Ignores the charset of the Content-Type: text is UTF-8.
 
-    Django would decode the query with it, and `charset=hex` ends that in a 500 before any code of ours runs.
+    Django would decode the query with it, and `charset=hex` would cause a 500 before our code runs.
     """
 
     def _set_content_type_params(self, meta: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import django
@@ -15,7 +16,7 @@ import polib  # type: ignore[import-untyped]
 import unfold
 from django.utils.translation.template import templatize
 
-from memories import conf, exceptions
+from memories import conf
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "locale" / "zh_Hans" / "LC_MESSAGES"
@@ -99,11 +100,28 @@ def _placed(messages: Iterable[Message], path: Path) -> Iterator[tuple[Message, 
     return ((message, place) for message in messages)
 
 
+@cache
+def errors() -> dict[str, tuple[str, str]]:
+    """All errors of the tree, its leaves in other rooms too: name → what it says, and where it is declared."""
+    classes = [
+        (path.relative_to(ROOT).as_posix(), node)
+        for path in sorted(ROOT.glob("memories/**/*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    ]
+    names, before = {"MemoryHubError"}, 0
+    # Until no class is left whose base is one of them.
+    while len(names) > before:
+        before = len(names)
+        names |= {node.name for _, node in classes if names & {getattr(base, "id", "") for base in node.bases}}
+    says = {node.name: (" ".join((ast.get_docstring(node) or "").split()), place) for place, node in classes}
+    return {name: says[name] for name in sorted(names)}
+
+
 def _of_data() -> Iterator[tuple[Message, str]]:
     """What is translated when it is shown: the errors' sentences and the table of the numbers."""
-    for error in vars(exceptions).values():
-        if isinstance(error, type) and issubclass(error, exceptions.MemoryHubError):
-            yield Message(" ".join((error.__doc__ or "").split())), "memories/exceptions/__init__.py"
+    for sentence, place in errors().values():
+        yield Message(sentence), place
     for number in conf.NUMBERS.values():
         texts = (number.label, number.says, number.unit, number.zero, str(number.group), number.group.says)
         for text in filter(None, texts):

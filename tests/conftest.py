@@ -1,15 +1,24 @@
 """What all tests share."""
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.db import connection, connections
 from django.db.backends.postgresql.operations import DatabaseOperations
 
-from tests.pipeline.model import Model, install
+from memories.models import EndUser
+from tests import factories
+from tests.database import runtime_role
+from tests.model import Model, install
+from tests.reconcile.reconciling import Extractor
 
+Start = Callable[..., "Future[Any]"]
+THREADS = 16
 # They start hubs and browsers, wait for them and judge by the clock: many neighbours at work would make them fail.
-ALONE = ("bench", "browser", "e2e", "faults")
+ALONE = ("benchmarks", "browser", "e2e", "faults")
 # What starts a hub of its own elsewhere.
 OWN_HUB = "own_hub"
 
@@ -50,6 +59,43 @@ def emptied_tables() -> Any:
 
 
 @pytest.fixture
+def least_role(transactional_db: None) -> Iterator[None]:
+    """The test works as web and worker do, in all of its threads: as the role that may read and write rows alone."""
+    given = {name: connection.settings_dict[name] for name in ("USER", "PASSWORD")}
+    user, password = runtime_role()
+    connections.close_all()
+    # Of all threads: the one dictionary of the alias.
+    connection.settings_dict.update(USER=user, PASSWORD=password)
+    yield
+    connections.close_all()
+    connection.settings_dict.update(given)
+
+
+@pytest.fixture
 def model(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> Model:
     """The language model that the hub asks."""
     return install(settings, monkeypatch)
+
+
+@pytest.fixture
+def person(db: None) -> EndUser:
+    return factories.end_user()
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Run a function in another thread, with its own connection."""
+
+    def own_connection(function: Callable[..., Any], *args: Any) -> Any:
+        try:
+            return function(*args)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        yield lambda function, *args: pool.submit(own_connection, function, *args)
+
+
+@pytest.fixture
+def extract(model: Model, person: EndUser) -> Extractor:
+    return Extractor(model, person)

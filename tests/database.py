@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
@@ -31,6 +32,13 @@ def at_once(count: int, work: Callable[[int], T]) -> list[T | Exception]:
 
     with ThreadPoolExecutor(count) as pool:
         return list(pool.map(run, range(count)))
+
+
+def runtime_role() -> tuple[str, str]:
+    """Name and password of the role that web and worker have."""
+    role: tuple[str, str] | None = settings.RUNTIME_ROLE
+    assert role
+    return role
 
 
 @contextmanager

@@ -9,8 +9,11 @@ from django.db.models import F
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
-from memories import conf, curation
+from memories import conf
 from memories.audit import Actor
+from memories.capture import ingest
+from memories.capture.ingest import PostedMessage
+from memories.curation.access.keys import create_api_key
 from memories.models import (
     ActorKind,
     APIKey,
@@ -37,8 +40,6 @@ from memories.models import (
     Turn,
     WorkingMemory,
 )
-from memories.pipeline import ingest
-from memories.pipeline.ingest import Message
 
 NOW = datetime(2026, 11, 3, 9, 12, tzinfo=UTC)
 COMMAND = Actor(kind=ActorKind.COMMAND)
@@ -60,7 +61,7 @@ def set_numbers(owner: Tenant, **numbers: Any) -> None:
 
 def api_key(owner: Tenant, *, scopes: Sequence[str] = tuple(Scope.values), **over: Any) -> tuple[APIKey, str]:
     given = {"name": "test", "scopes": list(scopes), "actor": COMMAND, "now": NOW, **over}
-    return curation.create_api_key(tenant=owner, **given)
+    return create_api_key(tenant=owner, **given)
 
 
 def end_user(owner: Tenant | None = None, **over: Any) -> EndUser:
@@ -68,10 +69,14 @@ def end_user(owner: Tenant | None = None, **over: Any) -> EndUser:
     return EndUser.objects.create(tenant=owner or tenant(), **given)
 
 
-def session(person: EndUser, turns: Sequence[tuple[str, str]] = (("user", "Hello"),), **over: Any) -> Session:
+# What tests let a model say of a session that nobody wrote: the gate asks whether the person said it.
+SAID = "Hello, I live in Leiden. Not in Delft, Utrecht or Paris!"
+
+
+def session(person: EndUser, turns: Sequence[tuple[str, str]] = (("user", SAID),), **over: Any) -> Session:
     """A session with these (role, text) turns, stored through the real ingest."""
     given = {"session_id": f"session-{next(_serial)}", "agent_id": "", **over}
-    messages = [Message(role=role, content=text) for role, text in turns]
+    messages = [PostedMessage(role=role, content=text) for role, text in turns]
     receipt = ingest.store_turns(tenant=person.tenant, user_id=person.external_id, messages=messages, **given)
     assert receipt.session
     return receipt.session
@@ -135,7 +140,7 @@ def run(of: Session, **over: Any) -> ExtractionRun:
     given = {
         "first_number": 1,
         "last_number": max(1, of.turn_count),
-        "status": ExtractionRun.Status.COMMITTED,
+        "status": ExtractionRun.RunStatus.COMMITTED,
         "attempt": 1,
         "extractor": "llm:test",
         "started_at": NOW,

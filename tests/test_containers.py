@@ -12,7 +12,11 @@ ROOT = Path(__file__).resolve().parent.parent
 COMPOSE = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
+NGINX = (ROOT / "deploy/nginx.conf").read_text(encoding="utf-8")
+SETTINGS = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
 HUB = ("migrate", "web", "worker")
+# What docker-compose.yml makes addresses and files of.
+OF_COMPOSE = {"POSTGRES_PASSWORD", "POSTGRES_RUNTIME_PASSWORD", "TLS_CERTIFICATE", "TLS_KEY"}
 # ${NAME}, ${NAME:-default}, ${NAME:?message}
 REFERENCE = re.compile(r"\$\{([A-Z_]+)(?:(:[-?])([^}]*))?\}")
 
@@ -22,18 +26,99 @@ def variables() -> set[str]:
     return passed | {match[1] for match in REFERENCE.finditer(COMPOSE)}
 
 
+def documented() -> set[str]:
+    rows = re.findall(r"^\| (`[A-Z_`, ]+`)[^|]*\|", SETTINGS.partition("## A tenant's own numbers")[0], re.MULTILINE)
+    return {name for row in rows for name in re.findall(r"[A-Z_]{3,}", row)}
+
+
 def test_the_services() -> None:
-    assert set(SERVICES) == {"postgres", *HUB}
+    assert set(SERVICES) == {"postgres", *HUB, "proxy"}
     assert SERVICES["postgres"]["image"] == "pgvector/pgvector:pg17"
     assert {"MEMORYHUB_SECRET_KEY", "DATABASE_URL", "POSTGRES_PASSWORD"} <= variables()
 
 
+def test_every_documented_setting_reaches_the_containers() -> None:
+    """What stood open: two dozen of them were documented and dropped."""
+    assert {"MEMORYHUB_OIDC_URL", "MEMORYHUB_SECOND_FACTOR", "MEMORYHUB_RERANK_API_KEY"} <= documented()
+    for service in ("web", "worker"):
+        assert documented() - OF_COMPOSE - {"MEMORYHUB_OWNER_URL"} == set(SERVICES[service]["environment"])
+    assert documented() - OF_COMPOSE == set(SERVICES["migrate"]["environment"])
+    assert documented() >= OF_COMPOSE
+
+
+def test_each_is_passed_under_its_own_name() -> None:
+    given = SERVICES["web"]["environment"]
+    fixed = {"DATABASE_URL", "MEMORYHUB_HOME"}
+    assert [name for name, value in given.items() if name not in fixed and not value.startswith(f"${{{name}:")] == []
+
+
+def test_only_the_migration_owns_the_tables() -> None:
+    owner = SERVICES["migrate"]["environment"]["MEMORYHUB_OWNER_URL"]
+    assert owner.startswith("postgresql://memoryhub:${POSTGRES_PASSWORD:")
+    for service in HUB:
+        address = SERVICES[service]["environment"]["DATABASE_URL"]
+        assert address.startswith("postgresql://memoryhub_runtime:${POSTGRES_RUNTIME_PASSWORD:")
+        assert owner.rpartition("@")[2] == address.rpartition("@")[2]
+    for service in ("web", "worker"):
+        assert "${POSTGRES_PASSWORD" not in str(SERVICES[service])
+
+
+def test_images_are_pinned_where_the_digest_can_be_looked_up() -> None:
+    pinned = re.compile(r"[a-z]+:\d[\w.-]+@sha256:[0-9a-f]{64}")
+    assert pinned.fullmatch(SERVICES["proxy"]["image"])
+    assert pinned.fullmatch(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)[0])
+    # The positive control: the one that is not official, and says so.
+    assert not pinned.fullmatch(SERVICES["postgres"]["image"])
+
+
+class TestProxy:
+    def test_it_is_the_only_way_in(self) -> None:
+        published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
+        assert published == {"proxy": ["443:8443"]}
+
+    def test_it_runs_without_a_right_and_writes_to_memory_alone(self) -> None:
+        proxy = SERVICES["proxy"]
+        assert (proxy["read_only"], proxy["tmpfs"], proxy["cap_drop"]) == (True, ["/tmp"], ["ALL"])
+        assert proxy["user"] == "101:101"
+        assert re.findall(r"^ *\w+_temp_path (\S+?)/", NGINX, re.MULTILINE) == ["/tmp"] * 5
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "proxy_request_buffering on",
+            "client_header_timeout 10s",
+            "client_body_timeout 10s",
+            "listen 8443 ssl",
+            "proxy_set_header X-Forwarded-For $remote_addr",
+            "proxy_set_header X-Forwarded-Proto https",
+            "proxy_set_header Host $http_host",
+        ],
+    )
+    def test_it_buffers_ends_slow_senders_and_tells_who_calls(self, line: str) -> None:
+        assert f" {line};" in NGINX
+
+    def test_its_files_are_those_that_compose_mounts(self) -> None:
+        declared = yaml.safe_load(COMPOSE)
+        assert (ROOT / declared["configs"]["proxy"]["file"]).read_text(encoding="utf-8") == NGINX
+        for name in SERVICES["proxy"]["secrets"]:
+            assert f"/run/secrets/{name};" in NGINX
+            assert name in declared["secrets"]
+
+    def test_no_log_of_it_has_a_query_or_a_link(self) -> None:
+        [form] = re.findall(r"log_format discreet '([^']+)'", NGINX)
+        assert set(re.findall(r"\$\w+", form)).isdisjoint(
+            {"$request", "$request_uri", "$args", "$http_referer", "$uri"}
+        )
+        assert re.findall(r"access_log (.+);", NGINX) == ["/dev/stdout discreet"]
+        assert re.findall(r"error_log (.+);", NGINX) == ["stderr crit"]
+
+
 @pytest.mark.parametrize("name", sorted(variables()))
 def test_every_variable_is_documented(name: str) -> None:
-    assert f"`{name}`" in (ROOT / "docs/settings.md").read_text(encoding="utf-8")
+    assert f"`{name}`" in SETTINGS
 
 
-@pytest.mark.parametrize("name", ["POSTGRES_PASSWORD", "MEMORYHUB_SECRET_KEY"])
+@pytest.mark.parametrize("name", ["POSTGRES_PASSWORD", "POSTGRES_RUNTIME_PASSWORD", "MEMORYHUB_SECRET_KEY"])
 def test_a_secret_has_no_default_and_says_how_to_make_one(name: str) -> None:
     found = [match for match in REFERENCE.finditer(COMPOSE) if match[1] == name]
     assert found
@@ -82,14 +167,9 @@ def test_probes_are_python_that_asks_the_right_page(service: str, path: str) -> 
     assert f":8000{path}'" in code
 
 
-def test_the_port_is_open_to_this_machine_alone() -> None:
-    published = [port for service in SERVICES.values() for port in service.get("ports", [])]
-    assert published == ["127.0.0.1:8000:8000"]
-
-
 def test_data_is_kept_in_volumes() -> None:
     declared = set(yaml.safe_load(COMPOSE)["volumes"])
-    used = {mount.partition(":")[0] for service in SERVICES.values() for mount in service["volumes"]}
+    used = {mount.partition(":")[0] for service in SERVICES.values() for mount in service.get("volumes", [])}
     assert used == declared
 
 

@@ -9,6 +9,8 @@ from django.core.management import get_commands
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = "\n".join(path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")])
 
+PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in sorted(ROOT.glob("docs/*.md")))]
+
 
 def settings_read() -> set[str]:
     wiring = [ROOT / "memoryhub" / name for name in ("settings.py", "access.py")]
@@ -52,40 +54,179 @@ def test_the_readme_is_short_and_shows_the_hub() -> None:
     assert (ROOT / picture.group(1)).is_file()
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in ROOT.glob("docs/*.md"))]
-)
+@pytest.mark.parametrize("page", PAGES)
 def test_links_between_pages_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     targets = [target for target in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in target]
     assert [target for target in targets if not ((ROOT / page).parent / target).exists()] == []
 
 
-RULES = (ROOT / "docs/rules-and-tests.md").read_text(encoding="utf-8")
-NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", RULES)))
+def modules_run(text: str) -> set[str]:
+    """Modules of the repository that a page runs with `python -m`."""
+    return set(re.findall(r"python -m ([a-z_]+(?:\.[a-z_]+)*)", text)) - {"pytest"}
 
 
-def is_a_test(path: str, name: str) -> bool:
-    file = ROOT / "tests" / path
-    return file.is_file() and bool(re.search(rf"^ *def {name}\(", file.read_text(encoding="utf-8"), re.MULTILINE))
+def is_module(name: str) -> bool:
+    place = ROOT / name.replace(".", "/")
+    return place.with_suffix(".py").is_file() or (place / "__main__.py").is_file()
 
 
-def test_the_tests_of_the_rules_exist() -> None:
-    assert len(NAMED) > 100
-    assert [named for named in NAMED if not is_a_test(*named)] == []
+def test_every_module_that_a_page_runs_exists() -> None:
+    assert len(modules_run(DOCS)) > 5
+    assert sorted(name for name in modules_run(DOCS) if not is_module(name)) == []
+    assert [is_module(name) for name in modules_run("run `python -m tests.no_such --help`")] == [False]
+
+
+def test_every_target_of_make_on_a_page_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    cited = set(re.findall(r"(?:`|^)make ([a-z-]+)", DOCS, re.MULTILINE))
+    assert {"up", "test", "no-such"} - targets == {"no-such"}
+    assert {"up", "test", "bench"} <= cited
+    assert cited - targets == set()
+
+
+def anchors(text: str) -> set[str]:
+    """Those of the headings, as GitHub makes them; a heading that comes twice has a number behind it."""
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    titles = [re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", title) for title in re.findall(r"^#+ (.+)$", prose, re.MULTILINE)]
+    slugs = [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles]
+    return {f"{slug}-{slugs[:at].count(slug)}" if slug in slugs[:at] else slug for at, slug in enumerate(slugs)}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_to_headings_lead_to_one(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", text) if "://" not in link[0]]
+    places = {target: (ROOT / page).parent / target if target else ROOT / page for target, _ in links}
+    known = {target: anchors(place.read_text(encoding="utf-8")) for target, place in places.items()}
+    assert [f"{target}#{anchor}" for target, anchor in links if anchor not in known[target]] == []
+
+
+def test_a_heading_that_is_gone_is_missed() -> None:
+    found = anchors(
+        "# One, two\n## 5.7 Our `own` context\n```\n# no heading\n```\n## [A](b.md) link\n## Again\n## Again\n"
+    )
+    assert found == {"one-two", "57-our-own-context", "a-link", "again", "again-1"}
+
+
+# Where the paths of the pages begin: the repository, and for modules the app's package.
+BASES = (ROOT, ROOT / "memories")
+# Files that the hub writes or hands out: no part of the repository.
+MADE_AT_RUN_TIME = {
+    ".eval-extraction.json",
+    ".memoryhub/",
+    "README.txt",
+    "audit-heads.json",
+    "data.json",
+    "memory.json",
+    "readable.html",
+    "schema.json",
+}
+PATH = re.compile(
+    r"`(?P<path>\.?[\w*][\w./*-]*(?:\.(?:py|md|toml|txt|json|jsonl|html|css|js|conf|yml|svg|lock)|/))(?:::(?P<name>\w+))?`"
+)
+
+
+def cited_paths(text: str) -> set[tuple[str, str]]:
+    """The paths in backticks, each with the name that follows it after `::`, if any; not what stands in code blocks."""
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    return {(found["path"], found["name"] or "") for found in PATH.finditer(prose)} - {
+        (path, "") for path in MADE_AT_RUN_TIME
+    }
+
+
+def exists(path: str, name: str = "") -> bool:
+    """Whether the path leads to a file or folder (with `*`: to some), which defines `name` if one is given."""
+    found = [place for base in BASES for place in (base.glob(path) if "*" in path else [base / path]) if place.exists()]
+    defined = re.compile(rf"^ *(?:async )?(?:def|class) {name}\b", re.MULTILINE)
+    return any(not name or (place.is_file() and defined.search(place.read_text(encoding="utf-8"))) for place in found)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_path_on_a_page_exists(page: str) -> None:
+    cited = cited_paths((ROOT / page).read_text(encoding="utf-8"))
+    assert sorted(path for path, name in cited if not exists(path, name)) == []
+
+
+def test_the_pages_cite_paths() -> None:
+    assert len(cited_paths(DOCS)) > 200
 
 
 @pytest.mark.parametrize(
-    ("path", "name"), [("test_docs.py", "test_no_such"), ("no_such.py", "test_refused"), ("test_docs.py", "test_the")]
+    ("cited", "is_there"),
+    [
+        ("`text/signals.py`", True),
+        ("`tests/test_docs.py`", True),
+        ("`tests/test_docs.py::exists`", True),
+        ("`text/data/*.toml`", True),
+        ("`memories/text/`", True),
+        ("`text/no_such.py`", False),
+        ("`signals.py`", False),
+        ("`tests/test_docs.py::no_such`", False),
+        ("`text/data/no_such_*.toml`", False),
+        ("`memories/no_such/`", False),
+    ],
 )
-def test_a_test_that_is_gone_is_missed(path: str, name: str) -> None:
-    assert is_a_test("test_docs.py", "test_a_test_that_is_gone_is_missed")
-    assert not is_a_test(path, name)
+def test_a_path_that_is_gone_is_missed(cited: str, is_there: bool) -> None:
+    [found] = cited_paths(f"see {cited} for it")
+    assert exists(*found) is is_there
 
 
-def test_every_rule_names_its_tests() -> None:
-    rows = re.findall(r"^\| (\d[\w.]*) \| [^|]+ \| ([^|]*) \|$", RULES, re.MULTILINE)
-    rules = {"3", *(f"4.{n}" for n in range(1, 5)), *(f"5.{n}" for n in range(1, 9)), "6.2", "6.3", "10"}
-    assert {number.rstrip("abcdefghijkl") for number, _ in rows} == rules
-    assert [number for number, tests in rows if not tests.startswith("`")] == []
-    assert sum(len(tests.split()) for _, tests in rows) == len(re.findall("`[^`]+::", RULES))
+RULES = (ROOT / "docs/rules.md").read_text(encoding="utf-8")
+SECTIONS = set(re.findall(r"^## (\d+)\. ", RULES, re.MULTILINE))
+RULE = re.compile(r"^### (\d+\.\d+) [^\n]+\n(.*?)(?=^#|\Z)", re.MULTILINE | re.DOTALL)
+NUMBERED = dict(RULE.findall(RULES))
+NUMBER = r"\d+(?:\.\d+)?"
+CITATION = re.compile(rf"rules\.md,? ({NUMBER}(?:(?:, | and | to ){NUMBER})*)?")
+
+
+def cited_rules(text: str) -> list[str]:
+    """The numbers that comments cite; an empty one for a citation without a number."""
+    return [number for cited in CITATION.findall(text) for number in re.findall(NUMBER, cited) or [""]]
+
+
+def test_every_rule_that_the_code_cites_exists() -> None:
+    sources = [path for folder in ("memories", "memoryhub", "tests") for path in (ROOT / folder).rglob("*")]
+    texts = {
+        path: path.read_text(encoding="utf-8")
+        for path in sources
+        if path.suffix in {".py", ".toml", ".html", ".txt"} and path != Path(__file__)
+    }
+    cited = [(str(path.relative_to(ROOT)), number) for path, text in texts.items() for number in cited_rules(text)]
+    assert len(cited) > 40
+    assert [one for one in cited if one[1] not in NUMBERED.keys() | SECTIONS] == []
+
+
+def test_rules_are_numbered_without_gaps() -> None:
+    counted = {section: [number for number in NUMBERED if number.split(".")[0] == section] for section in SECTIONS}
+    assert sum(map(len, counted.values())) == len(NUMBERED) > 40
+    for section, numbers in counted.items():
+        assert numbers == [f"{section}.{place}" for place in range(1, len(numbers) + 1)]
+
+
+@pytest.mark.parametrize("number", NUMBERED)
+def test_every_rule_names_its_code_and_its_tests(number: str) -> None:
+    [(code, tests)] = re.findall(r"^Code: (.*?)\sTests:\s(.*?)\.$", NUMBERED[number], re.MULTILINE | re.DOTALL)
+    assert cited_paths(code)
+    shown_by = [path for path, _ in cited_paths(tests)]
+    assert shown_by
+    assert [path for path in shown_by if not re.search(r"^tests/(?:\w+/)*test_\w+\.py$", path)] == []
+
+
+@pytest.mark.parametrize(
+    ("comment", "numbers"),
+    [
+        ("(rules.md, 5.7)", ["5.7"]),
+        ("(rules.md, 1.3 and 2.2)", ["1.3", "2.2"]),
+        ("(rules.md, 5.1 to 5.3).", ["5.1", "5.3"]),
+        ("rules.md, 7.1: 30 days", ["7.1"]),
+        ("the table of rules.md 7.1", ["7.1"]),
+        ("(rules.md, 10): what", ["10"]),
+        ("(rules.md, section 3)", [""]),
+        ("(rules.md, 5.99)", ["5.99"]),
+    ],
+)
+def test_citations_are_read(comment: str, numbers: list[str]) -> None:
+    assert cited_rules(comment) == numbers
+    assert "" not in NUMBERED.keys() | SECTIONS
+    assert "5.99" not in NUMBERED.keys() | SECTIONS

@@ -3,7 +3,7 @@
 import pytest
 from django.apps import apps
 
-from memories.pipeline import vectors
+from memories.embedding import vectors
 from memories.privacy import registry
 from tests import factories
 

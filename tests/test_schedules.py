@@ -13,12 +13,16 @@ from django_q.conf import Conf
 from django_q.models import OrmQ
 from django_q.signing import SignedPackage
 
-from memories import conf, schedules
+from memories import conf
+from memories.jobs import broker as broker_module
+from memories.jobs.broker import COMPACT_TASK, EXTRACT_TASK, SweepingBroker
+from memories.jobs.pulse import ClusterPulse
+from memories.jobs.roll_call import TASK as ROLL_CALL
+from memories.jobs.roll_call import RollCall
 from memories.models import EndUser, IdempotencyRecord, Session, SessionQueue, WorkerHeartbeat, WorkingMemory
-from memories.pipeline import debounce, leases
-from memories.schedules import COMPACT_TASK, ROLL_CALL, TASK, Pulse, RollCall, SweepingBroker
+from memories.queue import leases, session_queue
 from tests import factories
-from tests.pipeline.model import install
+from tests.model import install
 
 DAY = timedelta(days=1)
 
@@ -33,8 +37,8 @@ def person(db: None, settings: LazySettings, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture
 def broker(db: None, monkeypatch: pytest.MonkeyPatch) -> SweepingBroker:
-    monkeypatch.setattr(Pulse, "start", lambda self: None)
-    monkeypatch.setattr(schedules, "OUTAGE_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(ClusterPulse, "start", lambda self: None)
+    monkeypatch.setattr(broker_module, "OUTAGE_PAUSE_SECONDS", 0)
     monkeypatch.setattr(Conf, "POLL", 0)
     broker = SweepingBroker(list_key=Conf.CLUSTER_NAME)
     broker._next_call = float("inf")
@@ -45,9 +49,9 @@ def due(person: EndUser) -> Session:
     return factories.session(person, SAID, flush=True)
 
 
-def woken(func: str = TASK) -> list[uuid.UUID]:
+def woken(func: str = EXTRACT_TASK) -> list[uuid.UUID]:
     tasks = [SignedPackage.loads(payload) for payload in OrmQ.objects.order_by("pk").values_list("payload", flat=True)]
-    assert {task["func"] for task in tasks} <= {TASK, COMPACT_TASK}
+    assert {task["func"] for task in tasks} <= {EXTRACT_TASK, COMPACT_TASK}
     return [uuid.UUID(task["args"][0]) for task in tasks if task["func"] == func]
 
 
@@ -62,7 +66,7 @@ def test_wake_up_holds_an_id_and_nothing_else(broker: SweepingBroker, person: En
     session = due(person)
     broker.sweep()
     task = SignedPackage.loads(OrmQ.objects.get().payload)
-    assert (task["func"], task["args"], task["kwargs"]) == (TASK, (str(session.pk),), {})
+    assert (task["func"], task["args"], task["kwargs"]) == (EXTRACT_TASK, (str(session.pk),), {})
 
 
 def test_session_is_woken_once(broker: SweepingBroker, person: EndUser) -> None:
@@ -84,7 +88,7 @@ def test_wake_up_that_got_lost_is_sent_again(broker: SweepingBroker, person: End
 def test_what_is_not_due_sleeps_on(broker: SweepingBroker, person: EndUser) -> None:
     factories.session(person, SAID)
     claimed, parked = due(person), due(person)
-    assert debounce.claim(claimed.pk)
+    assert session_queue.claim(claimed.pk)
     SessionQueue.objects.filter(pk=parked.pk).update(parked_at=Now())
     awake = due(person)
     broker.sweep()
@@ -92,7 +96,7 @@ def test_what_is_not_due_sleeps_on(broker: SweepingBroker, person: EndUser) -> N
 
 
 def test_backlog_of_wake_ups_stays_small(broker: SweepingBroker, person: EndUser) -> None:
-    room = schedules.WAKE_UPS_PER_WORKER * Conf.WORKERS
+    room = broker_module.WAKE_UPS_PER_WORKER * Conf.WORKERS
     for _ in range(room + 2):
         due(person)
     assert broker.sweep()
@@ -105,7 +109,7 @@ def test_backlog_of_wake_ups_stays_small(broker: SweepingBroker, person: EndUser
 
 
 def test_due_windows_are_woken_beside_the_sessions(broker: SweepingBroker, person: EndUser) -> None:
-    room = schedules.WAKE_UPS_PER_WORKER * Conf.WORKERS
+    room = broker_module.WAKE_UPS_PER_WORKER * Conf.WORKERS
     windows = [factories.session(person, SAID) for _ in range(room)]
     WorkingMemory.objects.update(due_at=Now() - timedelta(minutes=1))
     sessions = [due(person) for _ in range(room)]
@@ -140,7 +144,7 @@ def test_mark_and_wake_up_are_one_transaction(
 ) -> None:
     session = due(person)
     with monkeypatch.context() as patch:
-        patch.setattr(schedules, "async_task", failing(OperationalError))
+        patch.setattr(broker_module, "async_task", failing(OperationalError))
         with pytest.raises(OperationalError):
             broker.sweep()
     assert SessionQueue.objects.get(pk=session.pk).woken_at is None
@@ -168,7 +172,7 @@ def test_dequeue_does_not_sweep_all_the_time(
     broker: SweepingBroker, person: EndUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, sweeps = [100.0], []
-    monkeypatch.setattr("memories.schedules.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("memories.jobs.broker.time.monotonic", lambda: clock[0])
     monkeypatch.setattr(broker, "sweep", lambda: sweeps.append(clock[0]))
     for moment in (100.0, 100.1, 100.4, 100.6, 100.7, 101.2):
         clock[0] = moment
@@ -182,7 +186,7 @@ def test_outage_does_not_end_the_pusher(
 ) -> None:
     due(person)
     # The real one would close the connection that holds the test's transaction.
-    monkeypatch.setattr("memories.schedules.connections.close_all", lambda: None)
+    monkeypatch.setattr("memories.jobs.broker.connections.close_all", lambda: None)
     with monkeypatch.context() as patch:
         patch.setattr(broker, "sweep", failing(error))
         assert broker.dequeue() is None
@@ -190,7 +194,7 @@ def test_outage_does_not_end_the_pusher(
 
 
 def test_sign_of_life(db: None) -> None:
-    pulse = Pulse()
+    pulse = ClusterPulse()
     pulse.beat()
     first = WorkerHeartbeat.objects.get()
     pulse.beat()
@@ -204,7 +208,7 @@ def test_signs_of_clusters_long_gone_are_dropped(db: None) -> None:
     for name, age in (("old:1", timedelta(hours=2)), ("other:2", timedelta(minutes=1))):
         then = timezone.now() - age
         WorkerHeartbeat.objects.create(name=name, started_at=then, beat_at=then)
-    Pulse().beat()
+    ClusterPulse().beat()
     assert WorkerHeartbeat.objects.filter(name="other:2").exists()
     assert not WorkerHeartbeat.objects.filter(name="old:1").exists()
 
@@ -260,6 +264,6 @@ class TestRollCall:
 def test_each_beat_takes_away_answers_kept_for_a_day() -> None:
     person = factories.end_user()
     young, old = (factories.idempotency_record(person, created_at=timezone.now() - age) for age in (DAY / 2, DAY))
-    Pulse().beat()
+    ClusterPulse().beat()
     assert IdempotencyRecord.objects.get() == young
     assert old != young

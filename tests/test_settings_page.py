@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memories import conf
-from memories.conf.kinds import Group, Kind, Number, shown
+from memories.conf.kinds import Group, Number, NumberKind, shown
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs/settings.md").read_text(encoding="utf-8")
 
@@ -15,7 +15,7 @@ PAGE = (Path(__file__).resolve().parents[1] / "docs/settings.md").read_text(enco
 def row_of(number: Number) -> str:
     mark = " †" if number.name in conf.OF_THE_ENVIRONMENT else ""
     default = getattr(conf.Rules(), number.name)
-    text = ", ".join(default) + ": never" if number.kind == Kind.HALF_LIVES else shown(default)
+    text = ", ".join(default) + ": never" if number.kind == NumberKind.HALF_LIVES else shown(default)
     return f"| `{number.name}`{mark} | {text} | {number.range} | {number.label}. {number.says} |"
 
 

@@ -10,10 +10,11 @@ from django_q.models import OrmQ, Schedule
 from django_q.scheduler import scheduler
 from django_q.signing import SignedPackage
 
-from memories import schedules, tasks
+from memories import tasks
+from memories.forgetting import decay, decay_passes, stored_scores, trash
+from memories.jobs import pulse
+from memories.jobs.pulse import ClusterPulse, ensure_schedules
 from memories.models import DecayPass, Fact
-from memories.pipeline import decay, decay_passes, fading, forgetting
-from memories.schedules import Pulse, ensure_schedule
 from tests import factories
 from tests.database import at_once
 
@@ -39,7 +40,7 @@ class TestForget:
 
     def test_what_a_slice_leaves_is_another_task(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(tasks, "SLICE_SECONDS", -1.0)
-        monkeypatch.setattr(forgetting, "STEP", 1)
+        monkeypatch.setattr(trash, "STEP", 1)
         person = factories.end_user()
         for number in range(3):
             factories.fact(person, f"Number {number}", now=timezone.now() - timedelta(days=1_000))
@@ -66,7 +67,7 @@ class TestReplan:
 
     def test_it_goes_on_where_a_slice_ended(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(tasks, "SLICE_SECONDS", -1.0)
-        monkeypatch.setattr(fading, "STEP", 1)
+        monkeypatch.setattr(stored_scores, "STEP", 1)
         tenant = factories.tenant()
         facts = [factories.fact(factories.end_user(tenant)) for _ in range(3)]
         right = {fact.forget_at for fact in facts}
@@ -103,32 +104,32 @@ def test_an_error_is_logged_without_its_words(
 @pytest.mark.django_db(transaction=True)
 class TestSchedule:
     def test_many_workers_make_one_row_of_each(self) -> None:
-        assert at_once(6, lambda _: ensure_schedule()) == [None] * 6
+        assert at_once(6, lambda _: ensure_schedules()) == [None] * 6
         rows = {row.name: (row.func, row.schedule_type, row.minutes, row.repeats) for row in Schedule.objects.all()}
-        assert rows == {name: (func, "I", 5, -1) for name, func in schedules.SCHEDULES.items()}
-        assert Schedule.objects.count() == len(schedules.SCHEDULES)
+        assert rows == {name: (func, "I", 5, -1) for name, func in pulse.SCHEDULES.items()}
+        assert Schedule.objects.count() == len(pulse.SCHEDULES)
         kept = set(Schedule.objects.values_list("pk", flat=True))
-        ensure_schedule()
+        ensure_schedules()
         assert set(Schedule.objects.values_list("pk", flat=True)) == kept
 
     def test_doubles_and_rows_of_an_older_hub_give_way(self) -> None:
         for minutes in (5, 60):
-            Schedule.objects.create(name=schedules.FORGETTING, func="memories.tasks.gone", minutes=minutes)
+            Schedule.objects.create(name=pulse.FORGETTING, func="memories.tasks.gone", minutes=minutes)
         other = Schedule.objects.create(name="somebody else's", func="math.sqrt")
-        ensure_schedule()
-        row = Schedule.objects.get(name=schedules.FORGETTING)
+        ensure_schedules()
+        row = Schedule.objects.get(name=pulse.FORGETTING)
         assert (row.func, row.minutes) == ("memories.tasks.forget", 5)
         assert Schedule.objects.filter(pk=other.pk).exists()
 
     def test_django_q_takes_the_row_once_however_many_look(self) -> None:
-        ensure_schedule()
+        ensure_schedules()
         Schedule.objects.update(next_run=timezone.now() - timedelta(days=3))
         at_once(4, lambda _: scheduler())
         # A worker that was away for days looks once, not once for each time it missed.
-        assert sorted(queued()) == sorted((func, ()) for func in schedules.SCHEDULES.values())
+        assert sorted(queued()) == sorted((func, ()) for func in pulse.SCHEDULES.values())
         for row in Schedule.objects.all():
             assert timezone.now() < row.next_run <= timezone.now() + timedelta(minutes=5)
 
     def test_the_clusters_pulse_makes_them(self) -> None:
-        Pulse().once()
-        assert set(Schedule.objects.values_list("name", flat=True)) == set(schedules.SCHEDULES)
+        ClusterPulse().once()
+        assert set(Schedule.objects.values_list("name", flat=True)) == set(pulse.SCHEDULES)

@@ -7,11 +7,11 @@ from django_q.models import OrmQ
 from django_q.signing import SignedPackage
 
 from memories import tasks
+from memories.forgetting import decay_passes, upkeep
 from memories.models import DecayPass, EndUser, Fact
-from memories.pipeline import decay_passes, upkeep_passes
 from tests import factories
-from tests.pipeline.model import Model, install
-from tests.pipeline.upkeeping import DAY, old, passed, stale, switch
+from tests.forgetting.upkeeping import DAY, old, passed, stale, switch
+from tests.model import Model, install
 
 pytestmark = pytest.mark.django_db
 
@@ -51,10 +51,10 @@ def test_a_night_wakes_it(model: Model) -> None:
 
 
 def test_a_slice_at_a_time(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "ASKING_SECONDS", -1.0)
+    monkeypatch.setattr(tasks, "UPKEEP_SECONDS", -1.0)
     person = neglected()
     old(factories.end_user(person.tenant), now=timezone.now() - 100 * DAY)
-    upkeep_passes.begin(passed(person))
+    upkeep.begin(passed(person))
     model.answers += [stale(1), stale(1)]
     assert [tasks.keep_up() for _ in range(3)] == [0, 0, 1]
     assert queued() == ["memories.tasks.keep_up"] * 2

@@ -1,15 +1,15 @@
 """Vectors for tests, made at once instead of by an embedder."""
 
+from memories.embedding.memory_vectors import KINDS
 from memories.llm import embeddings
 from memories.models import EmbeddingSpace, EndUser, Session, Turn, TurnVector
-from memories.pipeline.memory_vectors import KINDS
 from memories.scoring import language
 from tests.factories import NOW
 
 
 def space(model: str = embeddings.USE, dimensions: int = 512) -> EmbeddingSpace:
     """The space that serves."""
-    given = {"dimensions": dimensions, "state": EmbeddingSpace.State.SERVING, "created_at": NOW}
+    given = {"dimensions": dimensions, "state": EmbeddingSpace.SpaceState.SERVING, "created_at": NOW}
     return EmbeddingSpace.objects.get_or_create(model=model, defaults=given)[0]
 
 
@@ -21,7 +21,7 @@ def embed_all(person: EndUser, within: EmbeddingSpace | None = None) -> Embeddin
         Session.objects.filter(pk=session.pk).update(embedded_number=session.turn_count)
     for kind in KINDS:
         for row in kind.rows.objects.filter(end_user=person):
-            given = _of(person, kind.said(row), within) | {"text_digest": row.content_hash}
+            given = _of(person, kind.text(row), within) | {"text_digest": row.content_hash}
             kind.vectors.objects.update_or_create(**{kind.name: row}, space=within, defaults=given)
             kind.rows.objects.filter(pk=row.pk).update(embedded_hash=row.content_hash)
     return within

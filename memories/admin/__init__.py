@@ -1,5 +1,5 @@
-"""The operators' side: pages read the tables and call curation's verbs; they never write by themselves.
+"""The operators' pages. They read the tables and call the verbs of `curation`; they never write by themselves.
 
-Nothing is imported here: this package is loaded in order to make the site, so pages that registered themselves
-meanwhile would find none. HubAdminConfig registers them once the site stands.
+`site/site.py` lists all pages, and HubAdminConfig registers them. This module imports nothing, since models are not
+loaded yet when Django imports it.
 """

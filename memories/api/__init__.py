@@ -1,1 +1,1 @@
-"""The REST API: views validate, call one verb of the rooms below, and answer (docs/api.md is its contract)."""
+"""The REST API. A view validates its input, calls one verb of another package, and answers (contract: docs/api.md)."""

@@ -1,22 +1,26 @@
-"""API keys: `Authorization: Bearer mh_<prefix>_<secret>`; the tenant comes from the key alone."""
+"""API keys: `Authorization: Bearer mh_<prefix>_<secret>`, or `X-API-Key` with the key alone.
+
+The key alone decides tenant and scopes."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 from django.utils import timezone
+from django.views import View
 from rest_framework.authentication import BaseAuthentication
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from memories import curation
 from memories.api.request_ids import request_id_of
 from memories.audit import Actor, kept_request_id
+from memories.curation.access.keys import authenticate_key
 from memories.models import ActorKind, APIKey, Tenant
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who calls: an API key, and through it a tenant."""
+    """The API key that calls, and its tenant."""
 
     key: APIKey
     actor: Actor
@@ -25,6 +29,20 @@ class Caller:
     @property
     def tenant(self) -> Tenant:
         return self.key.tenant
+
+    @property
+    def user_id(self) -> str:
+        """The caller's id of the only person whom the key is for; empty for everybody."""
+        return self.key.user_id
+
+    @property
+    def agent_id(self) -> str:
+        """The only agent that the key is for, lower-cased; empty for every agent."""
+        return self.key.agent_id
+
+    @property
+    def is_bound(self) -> bool:
+        return bool(self.user_id or self.agent_id)
 
 
 def caller_of(request: Request) -> Caller | None:
@@ -37,13 +55,11 @@ class KeyAuthentication(BaseAuthentication):
     """One query per request: the key with its tenant."""
 
     def authenticate(self, request: Request) -> tuple[Caller, APIKey] | None:
-        """The caller and the key; None without the header. Errors: AuthenticationFailed, the same for every reason."""
-        header = request.headers.get("Authorization")
-        if header is None:
+        """The caller and the key; None without a header. Errors: AuthenticationFailed, the same for every reason."""
+        plaintext = _plaintext_of(request)
+        if plaintext is None:
             return None
-        scheme, _, plaintext = header.strip().partition(" ")
-        known = scheme.lower() == "bearer"
-        key = curation.authenticate_key(plaintext=plaintext.strip(), now=timezone.now()) if known else None
+        key = authenticate_key(plaintext=plaintext, now=timezone.now()) if plaintext else None
         if key is None:
             raise AuthenticationFailed("This API key is not known, or has expired or been revoked.")
         actor = Actor(kind=ActorKind.KEY, id=str(key.pk), request_id=kept_request_id(request_id_of(request)))
@@ -51,3 +67,34 @@ class KeyAuthentication(BaseAuthentication):
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="memory-hub"'
+
+
+def _plaintext_of(request: Request) -> str | None:
+    """What stands where a key belongs: empty for another scheme, None without a header. Authorization comes first."""
+    header = request.headers.get("Authorization")
+    if header is None:
+        alone = request.headers.get("X-API-Key")
+        return None if alone is None else alone.strip()
+    scheme, _, plaintext = header.strip().partition(" ")
+    return plaintext.strip() if scheme.lower() == "bearer" else ""
+
+
+class HasScope(BasePermission):
+    """Each operation names the scope that it needs (`@operation(scope=…)`). A key without it gets 403 with its name.
+
+    An operation without a scope lets nobody in.
+    """
+
+    def has_permission(self, request: Request, view: View) -> bool:
+        caller = caller_of(request)
+        if caller is None:
+            return False
+        method = (request.method or "").lower()
+        operation = getattr(view, method, None) if method in view.http_method_names else None
+        if operation is None:
+            # The view answers 405.
+            return True
+        scope = getattr(operation, "scope", None)
+        if scope is None or scope not in caller.key.scopes:
+            raise PermissionDenied(f"This key lacks the scope '{scope}'.", code="missing_scope")
+        return True

@@ -1,7 +1,7 @@
-"""/exports/<token>: the page behind a one-time link to a person's export; who has the link needs nothing else.
+"""/exports/<token>: the page behind a one-time link to a person's export. Whoever has the link needs nothing else.
 
-GET takes nothing, for scanners of mail open links before people do; POST downloads, and the link is used up. There is
-no cookie and no form token: what a forged request could do takes the link itself.
+GET only shows the page, because mail scanners open links before people do. POST downloads the export and uses up the
+link. There is no cookie and no form token: a forged request would need the link itself.
 """
 
 from collections.abc import Callable
@@ -17,11 +17,11 @@ from django.views.decorators.http import require_http_methods
 from memories.api.request_ids import request_id_of
 from memories.audit import kept_request_id
 from memories.exceptions import ExportGone, NotFound
-from memories.privacy import exporting
-from memories.privacy.exporting import Download
+from memories.privacy.exports import downloads
+from memories.privacy.exports.downloads import Download
 
 View = Callable[[HttpRequest, str], HttpResponse]
-# No copy anywhere between, no address of the page in another's log, in no index.
+# No copies in caches, no address in another site's log, in no search index.
 HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
@@ -31,37 +31,37 @@ HEADERS = {
 
 
 def attached(download: Download) -> HttpResponse:
-    """The ZIP file as an answer that is saved."""
+    """The ZIP file as an attachment."""
     headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{download.name}"'}
     return HttpResponse(download.content, content_type="application/zip", headers=headers)
 
 
 def _in_their_language(view: View) -> View:
     @wraps(view)
-    def spoken(request: HttpRequest, token: str) -> HttpResponse:
+    def translated(request: HttpRequest, token: str) -> HttpResponse:
         with translation.override(translation.get_language_from_request(request)):
             return view(request, token)
 
-    return spoken
+    return translated
 
 
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 @_in_their_language
 def export_page(request: HttpRequest, token: str) -> HttpResponse:
-    """What the link leads to with a button, or the file; 410 once it was used or has expired, 404 for any other."""
+    """GET: a page with a button. POST: the file. 410 for a used or expired link, 404 for an unknown one."""
     try:
         if request.method == "POST":
-            kept = kept_request_id(request_id_of(request))
-            return attached(exporting.take(token, timezone.now(), kept))
-        return _page("export_offer", export=exporting.look(token, timezone.now()))
+            request_id = kept_request_id(request_id_of(request))
+            return attached(downloads.take(token, timezone.now(), request_id))
+        return _page("export_offer", export=downloads.look(token, timezone.now()))
     except ExportGone:
         return _page("export_gone", HTTPStatus.GONE)
     except NotFound:
         return _page("export_unknown", HTTPStatus.NOT_FOUND)
 
 
-def _page(name: str, status: int = HTTPStatus.OK, **told: object) -> HttpResponse:
-    """Without the request: the page knows of no operator who may be signed in."""
-    context = {"language": translation.get_language(), **told}
+def _page(name: str, status: int = HTTPStatus.OK, **shown: object) -> HttpResponse:
+    """Rendered without the request: the page must not show a signed-in operator."""
+    context = {"language": translation.get_language(), **shown}
     return HttpResponse(render_to_string(f"memories/{name}.html", context), status=status, headers=HEADERS)

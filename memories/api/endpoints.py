@@ -1,6 +1,6 @@
-"""The frame of every view: strict input, the caller, and lists in pages."""
+"""Base of all views: strict input, the caller, lists in pages, versions of objects."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, cached_property
@@ -14,37 +14,41 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
+from memories.api import bound
 from memories.api.authentication import Caller, caller_of
 from memories.api.errors import faults_of
 from memories.api.pagination import NEWEST_FIRST, CursorPages
-from memories.api.parsers import accept_chunked
-from memories.api.queries import parameters, refuse_parameters
+from memories.api.parsers import accept_chunked, parameters, refuse_parameters
 from memories.api.throttles import KeyThrottle, rate_limit_headers
 from memories.audit import Actor
+from memories.curation.statements.voices import WriteTrust, voice_of
 from memories.exceptions import InvalidInput
 from memories.models import Tenant
+from memories.text.secrets import effort
 
-
-@cache
-def _reader(expected: type[Serializer[Any]]) -> Serializer[Any]:
-    """One for all threads: reading leaves nothing behind in it, and making its fields takes longer than that."""
-    reader = expected()
-    # Now, not in the first thread that reads.
-    _ = reader.fields
-    return reader
+WITH_BODY = ("POST", "PUT", "PATCH")
 
 
 class Endpoint(APIView):
-    """A view of version 1; its methods are declared with `@operation`."""
+    """A view of version 1. Its methods are declared with `@operation`."""
 
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
     throttle_classes = (KeyThrottle,)
+    # The fact that the answer shows, for the record that is kept under an Idempotency-Key.
+    subject_fact: UUID | None = None
+
+    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        with effort.bounded():
+            return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         accept_chunked(request._request)
-        if not getattr(getattr(self, (request.method or "").lower(), None), "takes_parameters", True):
+        operation = getattr(self, (request.method or "").lower(), None)
+        if not getattr(operation, "takes_parameters", True):
             refuse_parameters(request._request)
+        if operation is not None:
+            bound.guard(getattr(operation, "bound", None), self.caller, kwargs)
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         response = super().finalize_response(request, response, *args, **kwargs)
@@ -72,25 +76,48 @@ class Endpoint(APIView):
         """The moment of this request: one reading of the clock."""
         return timezone.now()
 
-    # What the answer tells of, for the record that is kept of it under an Idempotency-Key.
-    told_fact: UUID | None = None
-
     @cached_property
-    def told_people(self) -> set[UUID]:
+    def subjects(self) -> set[UUID]:
+        """The people whom the answer is about, for the record that is kept under an Idempotency-Key."""
         return set()
 
+    def voice(self, stated_by: str | None = None) -> WriteTrust:
+        """Whose words the caller writes. The request can only lower it."""
+        return voice_of(writes_as=self.caller.key.writes_as, stated_by=stated_by)
+
+    def expected_version(self) -> int | None:
+        """The version that If-Match names; None without the header or for `*`. Errors: InvalidInput."""
+        text = (self.request.headers.get("If-Match") or "*").strip()
+        if text == "*":
+            return None
+        digits = text.removeprefix('"').removesuffix('"')
+        if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
+            raise InvalidInput.at("If-Match", 'Give one version as in the ETag, e.g. "3".')
+        return int(digits)
+
     def body(self, expected: type[Serializer[Any]]) -> dict[str, Any]:
-        """The validated body. Errors: those of the parser, ValidationError."""
-        given: dict[str, Any] = _reader(expected).run_validation(self.request.data)
+        """The validated body. Errors: those of the parser, ValidationError, KeyBound."""
+        reader, data = _reader(expected), self.request.data
+        if self.caller.is_bound:
+            is_named = "user_id" in parameters(self.request._request)
+            data = bound.complete(reader, data, self.caller, is_named=is_named)
+        given: dict[str, Any] = reader.run_validation(data)
+        bound.hold(given, self.caller, at="/")
         return given
 
     def query(self, expected: type[Serializer[Any]]) -> dict[str, Any]:
-        """The validated query parameters. Errors: InvalidInput, each fault at the parameter's name."""
-        serializer = expected(data=parameters(self.request._request))
+        """The validated query parameters. Errors: InvalidInput, each fault at the parameter's name; KeyBound."""
+        data: Any = parameters(self.request._request)
+        if self.caller.is_bound:
+            body = self.request.data if self.request.method in WITH_BODY else None
+            is_named = isinstance(body, Mapping) and "user_id" in body
+            data = bound.complete(_reader(expected), data, self.caller, is_named=is_named)
+        serializer = expected(data=data)
         if not serializer.is_valid():
             faults = [replace(fault, pointer=fault.pointer.removeprefix("/")) for fault in faults_of(serializer.errors)]
             raise InvalidInput(faults=faults)
         given: dict[str, Any] = serializer.validated_data
+        bound.hold(given, self.caller, at="")
         return given
 
     def listed(
@@ -101,12 +128,25 @@ class Endpoint(APIView):
         given: dict[str, Any],
         ordering: Sequence[str] = NEWEST_FIRST,
     ) -> Response:
-        """The page of `rows` that the query asks for (its `page_size` and `cursor`)."""
+        """The page of `rows` that the query asks for by `page_size` and `cursor`."""
         pages = CursorPages(self.request, tenant_id=self.tenant.pk, ordering=ordering)
-        page = pages.page(rows, size=given["page_size"], cursor=given.get("cursor"))
-        results = shown_by(page.rows, many=True, context={"now": self.now}).data
-        return Response({"next": page.next, "previous": page.previous, "results": results})
+        found, following, previous = pages.page(rows, size=given["page_size"], cursor=given.get("cursor"))
+        results = shown_by(found, many=True, context={"now": self.now}).data
+        return Response({"next": following, "previous": previous, "results": results})
 
     def shown(self, row: Model, shown_by: type[Serializer[Any]]) -> Any:
         """One object as the answer shows it."""
         return shown_by(row, context={"now": self.now}).data
+
+    def versioned(self, row: Any, shown_by: type[Serializer[Any]], *, status: int = 200) -> Response:
+        """One object with its version as ETag."""
+        return Response(self.shown(row, shown_by), status=status, headers={"ETag": f'"{row.version}"'})
+
+
+@cache
+def _reader(expected: type[Serializer[Any]]) -> Serializer[Any]:
+    """One instance for all threads: reading leaves no state in it, and making its fields takes longer than reading."""
+    reader = expected()
+    # Make the fields now, not in the first thread that reads.
+    _ = reader.fields
+    return reader

@@ -1,4 +1,4 @@
-"""One place turns every error into a problem document (RFC 9457), inside views and outside of them."""
+"""Every error becomes a problem document (RFC 9457) here, inside views and outside."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ RETRY_AFTER_SECONDS = 5
 
 @dataclass(frozen=True)
 class Problem:
-    """What went wrong, before it is known at which address; `members` are the extra ones of this kind of problem."""
+    """What went wrong, without the request. `members` are additional ones of this kind of problem."""
 
     status: int
     code: str
@@ -66,7 +66,7 @@ def answer(request: Any, problem: Problem) -> JsonResponse:
 
 
 def problem_response(exc: Exception, context: dict[str, Any]) -> HttpResponse | None:
-    """REST framework's exception handler; None (an error of ours, a 500) for what nobody raises on purpose."""
+    """REST framework's exception handler. None for unexpected exceptions: they become a 500."""
     problem = problem_of(exc)
     if problem is None:
         return None
@@ -76,7 +76,7 @@ def problem_response(exc: Exception, context: dict[str, Any]) -> HttpResponse | 
 
 
 def faults_of(detail: Any, pointer: str = "") -> Iterator[Fault]:
-    """REST framework's nested error details as faults with JSON pointers, e.g. /messages/0/role."""
+    """REST framework's nested error details as faults with JSON pointers like /messages/0/role."""
     if isinstance(detail, Mapping):
         for key, inner in detail.items():
             below = pointer if key == api_settings.NON_FIELD_ERRORS_KEY else f"{pointer}/{escape(key)}"
@@ -104,8 +104,8 @@ def _(exc: MemoryHubError) -> Problem | None:
 
 @problem_of.register
 def _(exc: DuplicateFact) -> Problem:
-    known = {"existing_id": str(exc.fact_id)} if exc.fact_id else {}
-    return Problem(exc.status, exc.code, exc.detail, members=known)
+    members = {"existing_id": str(exc.fact_id)} if exc.fact_id else {}
+    return Problem(exc.status, exc.code, exc.detail, members=members)
 
 
 @problem_of.register(ExportNotReady)
@@ -129,7 +129,7 @@ def _(exc: drf.ValidationError) -> Problem:
 @problem_of.register(drf.AuthenticationFailed)
 def _(exc: drf.APIException) -> Problem:
     challenge = {"WWW-Authenticate": getattr(exc, "auth_header", "Bearer")}
-    detail = f"{exc.detail} Send 'Authorization: Bearer mh_…' with a valid key."
+    detail = f"{exc.detail} Send 'Authorization: Bearer mh_…' or 'X-API-Key: mh_…' with a valid key."
     return Problem(HTTPStatus.UNAUTHORIZED, "unauthorized", detail, headers=challenge)
 
 
@@ -177,12 +177,12 @@ def _(exc: Exception) -> Problem:
 
 @csrf_exempt
 def unknown_address(request: HttpRequest) -> HttpResponseBase:
-    """404 for every address below /api/ that leads nowhere: the same as for an object that never existed."""
+    """404 for every unknown address below /api/: the same answer as for an unknown object."""
     return answer(request, Problem(NotFound.status, NotFound.code, NotFound().detail))
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
-    """handler400: what Django refuses before a view is reached."""
+    """handler400: requests that Django refuses before any view."""
     problem = problem_of(exception)
     if problem is None or not request.path.startswith("/api/"):
         return defaults.bad_request(request, exception)
@@ -190,7 +190,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
-    """handler500: an error of ours; the log has it under the request id."""
+    """handler500: a fault of the hub. The log has it under the request id."""
     logger.error("Request %s failed", request_id_of(request))
     if not request.path.startswith("/api/"):
         return defaults.server_error(request)

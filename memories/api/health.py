@@ -1,23 +1,33 @@
-"""/healthz says that the process is up, /readyz whether the hub can do its work; neither needs a key or a model."""
+"""/healthz: the process runs. /readyz: the hub can do its work. Neither needs a key or a model."""
 
 from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from django.db import InterfaceError, OperationalError, connection
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, ProgrammingError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models.functions import Now
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
+from psycopg.errors import InsufficientPrivilege
 
 from memories import conf
+from memories.embedding import spaces
 from memories.exceptions import MemoryHubError
 from memories.llm import embeddings
-from memories.models import WorkerHeartbeat, WorkerKind
-from memories.pipeline import backlog, spaces
+from memories.models import AuditEvent, WorkerHeartbeat, WorkerKind
+from memories.queue import backlog
 
 HEARTBEAT = timedelta(seconds=15)
 OVERDUE_SECONDS = 60.0
+OWNING = (
+    "The role of the web server owns the tables: anything that runs SQL as it can change the audit trail. Set "
+    "DATABASE_URL to a role of its own and MEMORYHUB_OWNER_URL to the owner (docs/operating.md), then run manage.py "
+    "migrate."
+)
+RIGHTLESS = "The role of DATABASE_URL has no rights on the tables: run manage.py migrate with MEMORYHUB_OWNER_URL."
+_OWNS = "SELECT 1 FROM pg_class WHERE oid = to_regclass(%s) AND pg_has_role(relowner, 'MEMBER')"
 
 
 class MigrationsMissing(MemoryHubError):
@@ -32,11 +42,14 @@ def healthz(request: HttpRequest) -> JsonResponse:
 
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 when everything that work needs is there, else 503 with the reasons."""
+    """200 when the hub can work, else 503 with the reasons."""
     embedding: dict[str, Any] = {}
+    note = ""
     try:
         checks = _checks()
         embedding = {} if checks["migrations"] else _embedding()
+        # There are two roles already with the embedded server, and where both addresses are configured.
+        note = "" if settings.RUNTIME_ROLE else _note()
     except (OperationalError, InterfaceError):
         checks = {"database": "The database cannot be reached."}
     reasons = [reason for reason in checks.values() if reason]
@@ -46,12 +59,13 @@ def readyz(request: HttpRequest) -> JsonResponse:
         "reasons": reasons,
         "llm": conf.llm().mode,
         "embedding": embedding,
+        **({"note": note} if note else {}),
     }
     return JsonResponse(document, status=503 if reasons else 200)
 
 
 def _checks() -> dict[str, str]:
-    """Name of each check → why it fails, "" when it does not; later ones need the tables."""
+    """Name of each check → why it fails, or "". The later checks need the tables."""
     checks = {"database": "", "vector": _vector(), "migrations": _migrations()}
     if not checks["migrations"]:
         checks |= {"worker": _worker(WorkerKind.CLUSTER), "queue": _queue()}
@@ -70,33 +84,44 @@ def _migrations() -> str:
         _require_migrations()
     except MigrationsMissing as error:
         return error.detail
+    except ProgrammingError as error:
+        if isinstance(error.__cause__, InsufficientPrivilege):
+            return RIGHTLESS
+        raise
     return ""
 
 
 @cache
 def _require_migrations() -> None:
-    # Only success is cached: it cannot be undone under a running process, while a failure is about to be mended.
+    # The cache holds only success: nobody undoes migrations under a running process, but somebody may mend a failure.
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         raise MigrationsMissing
 
 
 def _worker(kind: WorkerKind) -> str:
-    """An embedder gives signs of life once its embedding is loaded."""
+    """An embedder's heartbeat begins once its model is loaded."""
     alive = WorkerHeartbeat.objects.filter(kind=kind, beat_at__gt=Now() - HEARTBEAT).exists()
     name = "embedder" if kind == WorkerKind.EMBEDDER else "worker"
     return "" if alive else f"No {name} has given a sign of life for {HEARTBEAT.seconds} s."
 
 
+def _note() -> str:
+    """A warning when the web server's role owns the tables: the hub works, but SQL injection could do anything."""
+    with connection.cursor() as cursor:
+        cursor.execute(_OWNS, [AuditEvent._meta.db_table])
+        return OWNING if cursor.fetchone() else ""
+
+
 def _embedding() -> dict[str, Any]:
-    """What makes vectors. An endpoint that fails is no reason to be unready: memories are found by their words."""
+    """The embedding models. A failing endpoint does not make the hub unready: searches go by words meanwhile."""
     space, configured = spaces.serving(), embeddings.current_model()
-    told: dict[str, Any] = {"configured": configured, "serving": space.model if space else None}
+    state: dict[str, Any] = {"configured": configured, "serving": space.model if space else None}
     if space:
-        told |= {"failure": space.failure, "refused": space.refused}
+        state |= {"failure": space.failure, "refused": space.refused}
     if space and space.model != configured:
-        told["note"] = "Another model is configured than serves: run manage.py reembed."
-    return told
+        state["note"] = "Another model is configured than serves: run manage.py reembed."
+    return state
 
 
 def _queue() -> str:

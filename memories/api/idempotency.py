@@ -1,8 +1,8 @@
-"""Idempotency keys: a request that comes again gets the first answer, byte for byte, for a day.
+"""Idempotency keys: a repeated request gets the first answer, byte for byte, for a day.
 
-A lock on the key, held to the end of the transaction, makes a parallel double wait for the first. The record is
-inserted after the operation and committed with it: neither can be there without the other. An error rolls both back;
-the next attempt is a first one.
+A request locks its key to the end of the transaction, so a parallel repetition waits for the first. The record is
+inserted after the operation and committed with it: neither exists without the other. An error rolls both back, and the
+next attempt counts as the first.
 """
 
 import re
@@ -26,9 +26,9 @@ from memories.models import IdempotencyRecord
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
-PATIENCE_SECONDS = 10
+LOCK_TIMEOUT_SECONDS = 10
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
-# Patient for this lock alone: the operation waits for its own locks as it would without a key.
+# The long timeout holds for this lock alone: the operation waits for its own locks as it would without a key.
 _LOCK = """
     WITH before AS MATERIALIZED (SELECT current_setting('lock_timeout') AS patience)
     SELECT set_config('lock_timeout', %(patience)s, true),
@@ -36,7 +36,7 @@ _LOCK = """
         set_config('lock_timeout', before.patience, true)
     FROM before
 """
-# With the people it tells of, in one statement: whatever the operation locked stays locked meanwhile.
+# One statement for the record and its people: the operation's locks stay held meanwhile.
 _RECORD = """
     WITH record AS (
         INSERT INTO memories_idempotencyrecord
@@ -51,9 +51,9 @@ _RECORD = """
 
 
 def once(operation_id: str, view: Callable[..., Response]) -> Callable[..., HttpResponse]:
-    """The view's method; a request with an Idempotency-Key runs it once and is answered from the record after that.
+    """The view's method. A request with an Idempotency-Key runs it once; later requests get the recorded answer.
 
-    Errors: InvalidInput (the key), IdempotencyKeyReused, IdempotencyKeyBusy, Erased (whom the first answer told of was
+    Errors: InvalidInput (the key), IdempotencyKeyReused, IdempotencyKeyBusy, Erased (a person of the first answer was
     erased since), and those of the view.
     """
 
@@ -81,21 +81,21 @@ def once(operation_id: str, view: Callable[..., Response]) -> Callable[..., Http
 
 
 def _request_digest(request: Request) -> bytes:
-    """Of the bytes as they came: a body that merely means the same counts as another one."""
+    """Digest of the bytes as they came: a body in other bytes with the same meaning is another request."""
     raw = request._request
     address = f"{raw.path}?{raw.META.get('QUERY_STRING', '')}\n"
     return _keyed("request", address.encode() + raw.body)
 
 
-def _keyed(what: str, said: bytes) -> bytes:
-    """Of the hash of what was said: a plain one of a key that is a name would tell the name to who guesses it."""
-    return conf.digest(f"idempotency {what}", sha256(said).digest())
+def _keyed(what: str, content: bytes) -> bytes:
+    """Keyed digest: whoever guesses a name could check it against a plain hash of a key that is a name."""
+    return conf.digest(f"idempotency {what}", sha256(content).digest())
 
 
 def _first(record: IdempotencyRecord) -> IdempotencyRecord | None:
-    """The record that is kept under the same key, if any; waits for whoever is at it. Errors: IdempotencyKeyBusy."""
+    """The record under the same key, if any. Waits for a request that has the key. Errors: IdempotencyKeyBusy."""
     _lock(record)
-    # A statement of its own: it sees what was committed during the wait.
+    # A statement of its own: it sees what others committed during the wait.
     first = IdempotencyRecord.objects.filter(
         api_key=record.api_key, endpoint=record.endpoint, key_digest=record.key_digest
     ).first()
@@ -106,12 +106,12 @@ def _first(record: IdempotencyRecord) -> IdempotencyRecord | None:
 
 
 def _lock(record: IdempotencyRecord) -> None:
-    """Until the transaction's end; two keys with the same 64 bits of their digests merely wait for each other."""
+    """Lock the key until the transaction ends. Two keys whose digests share 64 bits merely wait for each other."""
     name = sha256(record.api_key_id.bytes + record.endpoint.encode() + record.key_digest).digest()
     lock = int.from_bytes(name[:8], signed=True)
     try:
         with connection.cursor() as cursor:
-            cursor.execute(_LOCK, {"patience": f"{PATIENCE_SECONDS}s", "lock": lock})
+            cursor.execute(_LOCK, {"patience": f"{LOCK_TIMEOUT_SECONDS}s", "lock": lock})
     except OperationalError as error:
         if isinstance(error.__cause__, LockNotAvailable):
             raise IdempotencyKeyBusy from error
@@ -121,10 +121,10 @@ def _lock(record: IdempotencyRecord) -> None:
 def _recorded(record: IdempotencyRecord, given: Response, endpoint: Endpoint) -> HttpResponse:
     record.status, record.etag = given.status_code, given.headers.get("ETag", "")
     record.body = JSONRenderer().render(given.data)
-    record.fact_id = endpoint.told_fact
+    record.fact_id = endpoint.subject_fact
     values = {field.attname: getattr(record, field.attname) for field in record._meta.concrete_fields}
     with connection.cursor() as cursor:
-        cursor.execute(_RECORD, {**values, "people": sorted(endpoint.told_people)})
+        cursor.execute(_RECORD, {**values, "people": sorted(endpoint.subjects)})
     return _answer(record)
 
 
@@ -132,7 +132,7 @@ def _replayed(first: IdempotencyRecord, record: IdempotencyRecord) -> HttpRespon
     if bytes(first.request_digest) != record.request_digest:
         raise IdempotencyKeyReused
     if first.status == Erased.status:
-        # What it told of was erased since: whoever sends it again would bring it back.
+        # A person of that answer was erased since: repeating the request would bring them back.
         raise Erased
     answer = _answer(first)
     answer.headers[REPLAYED] = "true"

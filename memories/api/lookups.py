@@ -1,9 +1,9 @@
-"""One look-up per kind of object, always by (tenant, id): what is another tenant's was never there."""
+"""Objects that a request names. Each look-up is by (tenant, id): objects of other tenants do not exist."""
 
 import uuid
 from typing import TypeVar
 
-from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models import Model, OuterRef, Prefetch, QuerySet, Subquery
 
 from memories.exceptions import NotFound, PersonRestricted
 from memories.models import (
@@ -22,37 +22,35 @@ from memories.models import (
     Tenant,
 )
 
-Told = TypeVar("Told", Fact, Episode, Session)
-# The model that serves, once the present text of a fact or an episode has its vector.
-_SERVING = {"text_digest": OuterRef("content_hash"), "space__state": EmbeddingSpace.State.SERVING}
+Row = TypeVar("Row", bound=Model)
+Readable = TypeVar("Readable", Fact, Episode, Session)
+# The serving model, if the present text of a fact or an episode has a vector of it.
+_SERVING = {"text_digest": OuterRef("content_hash"), "space__state": EmbeddingSpace.SpaceState.SERVING}
 _EMBEDDED_BY = Subquery(FactVector.objects.filter(fact=OuterRef("pk"), **_SERVING).values("space__model"))
 _EPISODE_EMBEDDED_BY = Subquery(EpisodeVector.objects.filter(episode=OuterRef("pk"), **_SERVING).values("space__model"))
 
 
 def person(*, tenant: Tenant, user_id: str) -> EndUser:
     """The end user whom the caller calls `user_id`. Errors: NotFound."""
-    found = known_person(tenant=tenant, user_id=user_id)
-    if found is None:
-        raise NotFound
-    return found
+    return _require(find_person(tenant=tenant, user_id=user_id))
 
 
-def known_person(*, tenant: Tenant, user_id: str) -> EndUser | None:
-    """The same, None for an unknown one: their lists are empty."""
+def find_person(*, tenant: Tenant, user_id: str) -> EndUser | None:
+    """The same, or None. Lists of an unknown person are empty."""
     found = EndUser.objects.called(tenant, user_id).first()
     if found:
         found.tenant = tenant
     return found
 
 
-def told_person(*, tenant: Tenant, user_id: str) -> EndUser | None:
-    """The same, None for a restricted one as well: nothing is told of them."""
-    found = known_person(tenant=tenant, user_id=user_id)
+def readable_person(*, tenant: Tenant, user_id: str) -> EndUser | None:
+    """The same, but None also for a restricted person: no answer holds their data."""
+    found = find_person(tenant=tenant, user_id=user_id)
     return None if found and found.restricted_at else found
 
 
-def tell(row: Told) -> Told:
-    """The row, if it may be told to a key. Errors: PersonRestricted."""
+def require_readable(row: Readable) -> Readable:
+    """The row, unless its person is restricted. Errors: PersonRestricted."""
     if row.end_user.restricted_at:
         raise PersonRestricted
     return row
@@ -60,27 +58,20 @@ def tell(row: Told) -> Told:
 
 def session(*, tenant: Tenant, session_id: uuid.UUID) -> Session:
     """Errors: NotFound."""
-    found = sessions(tenant).select_related("working_memory").filter(pk=session_id).first()
-    if found is None:
-        raise NotFound
-    return found
+    return _require(sessions(tenant).select_related("working_memory").filter(pk=session_id).first())
 
 
 def sessions(tenant: Tenant) -> QuerySet[Session]:
-    """A tenant's sessions with all that an answer shows of them."""
+    """A tenant's sessions with all that answers show of them; likewise the functions below."""
     return Session.objects.filter(tenant=tenant).select_related("queue", "tenant", "end_user")
 
 
 def fact(*, tenant: Tenant, fact_id: uuid.UUID) -> Fact:
     """Errors: NotFound."""
-    found = facts(tenant).filter(pk=fact_id).first()
-    if found is None:
-        raise NotFound
-    return found
+    return _require(facts(tenant).filter(pk=fact_id).first())
 
 
 def facts(tenant: Tenant) -> FactQuerySet:
-    """A tenant's facts with all that an answer shows of them."""
     evidence = Prefetch("evidence", queryset=FactEvidence.objects.select_related("session"))
     older = Prefetch("older", queryset=Fact.objects.only("superseded_by").order_by("pk"))
     facts = Fact.objects.filter(tenant=tenant).annotate(embedding_model=_EMBEDDED_BY)
@@ -89,28 +80,20 @@ def facts(tenant: Tenant) -> FactQuerySet:
 
 def episode(*, tenant: Tenant, episode_id: uuid.UUID) -> Episode:
     """Errors: NotFound."""
-    found = episodes(tenant).filter(pk=episode_id).first()
-    if found is None:
-        raise NotFound
-    return found
+    return _require(episodes(tenant).filter(pk=episode_id).first())
 
 
 def episodes(tenant: Tenant) -> QuerySet[Episode]:
-    """A tenant's episodes with all that an answer shows of them."""
     episodes = Episode.objects.filter(tenant=tenant).annotate(embedding_model=_EPISODE_EMBEDDED_BY)
     return episodes.select_related("end_user", "session")
 
 
 def extraction(*, tenant: Tenant, run_id: uuid.UUID) -> ExtractionRun:
     """Errors: NotFound."""
-    found = extractions(tenant).filter(pk=run_id).first()
-    if found is None:
-        raise NotFound
-    return found
+    return _require(extractions(tenant).filter(pk=run_id).first())
 
 
 def extractions(tenant: Tenant) -> QuerySet[ExtractionRun]:
-    """A tenant's extraction runs with all that an answer shows of them."""
     return ExtractionRun.objects.filter(tenant=tenant).select_related("session", "end_user")
 
 
@@ -118,7 +101,10 @@ def case(*, tenant: Tenant, case_id: uuid.UUID) -> PrivacyCase:
     """Errors: NotFound."""
     exports = Prefetch("exports", queryset=PrivacyExport.objects.defer("content"))
     cases = PrivacyCase.objects.filter(tenant=tenant).defer("needles").prefetch_related(exports)
-    found = cases.select_related("end_user__merged_into").filter(pk=case_id).first()
+    return _require(cases.select_related("end_user__merged_into").filter(pk=case_id).first())
+
+
+def _require(found: Row | None) -> Row:
     if found is None:
         raise NotFound
     return found

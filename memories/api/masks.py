@@ -1,4 +1,4 @@
-"""What no log may hold of an address: the token of a one-time link. Loaded with the settings, before any model."""
+"""Masks one-time tokens in log lines. The logging settings load this module before any model."""
 
 import logging
 import re
@@ -7,12 +7,12 @@ _LINK = re.compile(r"(/exports/)[^/\s?\"']+")
 
 
 def masked(text: str) -> str:
-    """An address, or a line with one, without the token."""
+    """The text without the token of a one-time link."""
     return _LINK.sub(r"\1…", text)
 
 
 class Masked(logging.Filter):
-    """Masks what Django says of requests that failed; it quotes their paths."""
+    """Masks Django's lines about failed requests, which quote their paths."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.args, tuple):

@@ -1,9 +1,8 @@
-"""Lists in pages: a signed cursor names a row, so that pages neither skip nor repeat while rows come and go."""
+"""Keyset pagination: a signed cursor names a row, so pages neither skip nor repeat while rows come and go."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from django.core import signing
 from django.db.models import Model, Q, QuerySet
@@ -19,63 +18,55 @@ NEWEST_FIRST = ("-created_at", "-id")
 Row = TypeVar("Row", bound=Model)
 
 
-@dataclass(frozen=True)
-class Page(Generic[Row]):
-    """Some rows with the addresses of the pages beside them."""
-
-    rows: list[Row]
-    next: str | None
-    previous: str | None
-
-
-@dataclass(frozen=True)
-class _Cursor:
-    """Rows after `position` (or before it) in a list's order."""
+class _Cursor(NamedTuple):
+    """The rows after `position` in the list's order; `backwards`: those before it, from there up."""
 
     position: list[Any]
     backwards: bool
 
 
 class CursorPages:
-    """The pages of one list; `ordering` is all ascending or all descending and unique as a whole."""
+    """The pages of one list. `ordering` is all ascending or all descending, and unique as a whole."""
 
     def __init__(self, request: Request, *, tenant_id: object, ordering: Sequence[str] = NEWEST_FIRST) -> None:
         self.request = request
-        self.ordering = ordering
-        # Bound to the list: a cursor of another tenant or list does not verify here.
-        self.signer = signing.Signer(salt=f"memories.api.cursor:{tenant_id}:{request.path}")
+        self.descending = ordering[0].startswith("-")
+        self.fields = [name.lstrip("-") for name in ordering]
+        # A cursor of another tenant, list or order does not verify here.
+        listed = request.path if tuple(ordering) == NEWEST_FIRST else f"{request.path}:{','.join(ordering)}"
+        self.signer = signing.Signer(salt=f"memories.api.cursor:{tenant_id}:{listed}")
 
-    def page(self, rows: QuerySet[Row], *, size: int = PAGE_SIZE, cursor: str | None = None) -> Page[Row]:
-        """The page that `cursor` names, else the first. Errors: InvalidInput for a cursor that is not ours."""
+    def page(
+        self, rows: QuerySet[Row], *, size: int = PAGE_SIZE, cursor: str | None = None
+    ) -> tuple[list[Row], str | None, str | None]:
+        """The rows that `cursor` names, else the first ones; the addresses of the next and of the previous page.
+
+        Errors: InvalidInput for a cursor that does not verify.
+        """
         at = self._read(cursor) if cursor else None
         backwards = at is not None and at.backwards
-        found = list(self._from(rows, at)[: size + 1])
+        descending = self.descending != backwards
+        rows = rows.order_by(*(f"-{name}" if descending else name for name in self.fields))
+        if at is not None:
+            rows = rows.filter(_beyond(self.fields, at.position, "lt" if descending else "gt"))
+        found = list(rows[: size + 1])
         more, found = len(found) > size, found[:size]
         if backwards:
             found.reverse()
         has_next, has_previous = (True, more) if backwards else (more, at is not None)
-        return Page(
-            rows=found,
-            next=self._link(found[-1], backwards=False) if found and has_next else None,
-            previous=self._link(found[0], backwards=True) if found and has_previous else None,
-        )
-
-    def _from(self, rows: QuerySet[Row], at: _Cursor | None) -> QuerySet[Row]:
-        descending = self.ordering[0].startswith("-") != (at is not None and at.backwards)
-        fields = [name.lstrip("-") for name in self.ordering]
-        rows = rows.order_by(*(f"-{name}" if descending else name for name in fields))
-        return rows if at is None else rows.filter(_beyond(fields, at.position, "lt" if descending else "gt"))
+        following = self._link(found[-1], backwards=False) if found and has_next else None
+        previous = self._link(found[0], backwards=True) if found and has_previous else None
+        return found, following, previous
 
     def _read(self, cursor: str) -> _Cursor:
         try:
-            position, backwards = self.signer.unsign_object(cursor)
+            return _Cursor(*self.signer.unsign_object(cursor))
         except signing.BadSignature as error:
             detail = "This cursor is not one of this list: follow 'next' or 'previous' as they were given."
             raise InvalidInput.at("cursor", detail, code="cursor") from error
-        return _Cursor(position=position, backwards=backwards)
 
     def _link(self, row: Row, *, backwards: bool) -> str:
-        position = [_plain(getattr(row, name.lstrip("-"))) for name in self.ordering]
+        position = [_plain(getattr(row, name)) for name in self.fields]
         cursor = self.signer.sign_object([position, backwards])
         return replace_query_param(self.request.build_absolute_uri(), "cursor", cursor)
 

@@ -1,9 +1,13 @@
-"""Strict JSON: what PostgreSQL, UTF-8 or the stack cannot hold is refused here, with the place where it stands."""
+"""Bodies and query strings, read strictly.
+
+What PostgreSQL, UTF-8 or the stack cannot hold is refused here, with its place in the request.
+"""
 
 import json
 import math
 from io import BytesIO
 from typing import Any
+from urllib.parse import parse_qsl
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -12,13 +16,16 @@ from gunicorn.http.errors import ParseException
 from rest_framework.exceptions import APIException, UnsupportedMediaType
 from rest_framework.parsers import BaseParser
 
-from memories.exceptions import InvalidInput
+from memories.exceptions import Fault, InvalidInput
 
 MAX_DEPTH = 64
 MAX_INTEGER = 2**63 - 1
 _DIGITS = 20
+MAX_PARAMETERS = 50
+# Parameters that may be given several times, each time with one or more words between commas.
+LISTED = frozenset({"roles"})
 
-# A place in a document: the place that holds it and its key there; a pointer is only written out for an error.
+# A place in a document: the place around it and the key there. Only an error writes it out as a pointer.
 Place = tuple[Any, str | int] | None
 
 
@@ -49,7 +56,7 @@ class StrictJSONParser(BaseParser):
 
 
 def accept_chunked(request: HttpRequest) -> None:
-    """Give a chunked body, which comes without a Content-Length, its length: Django reads nothing without one."""
+    """Set the Content-Length of a chunked body, which comes without one: Django would read nothing."""
     chunked = "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower()
     if request.META.get("CONTENT_LENGTH") or not chunked or not request.META.get("wsgi.input_terminated"):
         return
@@ -77,13 +84,31 @@ def decode(body: bytes) -> dict[str, Any]:
     return document
 
 
-def pointer(place: Place) -> str:
-    """The JSON pointer (RFC 6901) of a place; "" is the whole document."""
-    steps: list[str] = []
-    while place is not None:
-        place, key = place
-        steps.append(escape(key))
-    return "".join(f"/{step}" for step in reversed(steps))
+def parameters(request: HttpRequest) -> dict[str, str]:
+    """Parameter name → value, without blank ones. Errors: InvalidInput with the parameter's name as its place."""
+    raw = request.META.get("QUERY_STRING", "")
+    try:
+        # WSGI hands bytes over as Latin-1; curl sends Chinese unescaped.
+        text = raw.encode("latin-1").decode("utf-8")
+        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMETERS)
+    except ValueError as error:
+        detail = f"The query string is not UTF-8 or has more than {MAX_PARAMETERS} parameters."
+        raise InvalidInput.at("", detail, code="encoding") from error
+    found: dict[str, str] = {}
+    for name, value in pairs:
+        if "\x00" in name or "\x00" in value:
+            raise InvalidInput.at(name.replace("\x00", ""), "A parameter may not contain U+0000.", code="nul")
+        if name in found and name not in LISTED:
+            raise InvalidInput.at(name, "Give this parameter once.", code="repeated")
+        found[name] = f"{found[name]},{value}" if name in found else value
+    return {name: value for name, value in found.items() if value}
+
+
+def refuse_parameters(request: HttpRequest) -> None:
+    """For an operation that takes none. Errors: InvalidInput."""
+    faults = [Fault(name, "unknown_field", "There is no such parameter.") for name in parameters(request)]
+    if faults:
+        raise InvalidInput(faults=faults)
 
 
 def escape(key: object) -> str:
@@ -92,7 +117,7 @@ def escape(key: object) -> str:
 
 
 def _inspect(document: Any) -> None:
-    """Refuse NUL, lone surrogates and deep nesting anywhere; a loop, so that depth cannot exhaust the stack."""
+    """Refuse NUL, lone surrogates and deep nesting anywhere. A loop, because depth must not exhaust the stack."""
     waiting: list[tuple[Any, Place, int]] = [(document, None, 1)]
     while waiting:
         value, place, depth = waiting.pop()
@@ -119,7 +144,7 @@ def _check_text(text: str, place: Place) -> None:
 
 
 def _integer(digits: str) -> int:
-    # Measured before it is read: Python refuses to read more than some thousands of digits.
+    # Count the digits first: Python refuses to read more than some thousands of them.
     if len(digits) > _DIGITS or abs(value := int(digits)) > MAX_INTEGER:
         raise _fault("An integer must fit into 64 bits.", code="number")
     return value
@@ -152,7 +177,12 @@ def _too_deep(place: Place) -> InvalidInput:
 
 
 def _fault(detail: str, *, code: str, place: Place = None) -> InvalidInput:
-    return InvalidInput.at(pointer(place), detail, code=code)
+    """The error with the JSON pointer (RFC 6901) of its place; "" is the whole document."""
+    pointer = ""
+    while place is not None:
+        place, key = place
+        pointer = f"/{escape(key)}{pointer}"
+    return InvalidInput.at(pointer, detail, code=code)
 
 
 _DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_constant, object_pairs_hook=_unique)

@@ -1,4 +1,4 @@
-"""Every answer carries an X-Request-ID: the caller's own when it is sane, else one of ours."""
+"""Every answer carries an X-Request-ID: the caller's own when it is well-formed, else a new one."""
 
 import re
 import uuid
@@ -8,18 +8,18 @@ from django.http import HttpRequest, HttpResponseBase
 
 HEADER = "X-Request-ID"
 # What may stand in a header, a log line and the audit trail without escaping; 64 is the trail's column.
-_SANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
+_WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
 
 
 class RequestIdMiddleware:
-    """Sets `request.request_id` and the header of the answer; outermost, so that errors carry it too."""
+    """Sets `request.request_id` and the answer's header. It is outermost, so that errors carry the id too."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         given = request.headers.get(HEADER, "")
-        request_id = given if _SANE.fullmatch(given) else uuid.uuid4().hex
+        request_id = given if _WELL_FORMED.fullmatch(given) else uuid.uuid4().hex
         request.request_id = request_id  # type: ignore[attr-defined]
         response = self.get_response(request)
         response.headers[HEADER] = request_id

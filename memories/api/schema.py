@@ -1,4 +1,4 @@
-"""What the OpenAPI document says beyond the serializers: scopes, the key, and the problem answers of each operation."""
+"""The OpenAPI document beyond the serializers: scopes, the key, and the problem answers of each operation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
@@ -10,8 +10,9 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework import serializers
 
 from memories.api import idempotency
+from memories.api.bound import Bound
 from memories.api.errors import MEDIA_TYPE
-from memories.models import Scope, Section
+from memories.models import Scope
 
 View = TypeVar("View", bound=Callable[..., Any])
 Status = HTTPStatus
@@ -29,7 +30,7 @@ WITH_BODY = (Status.REQUEST_ENTITY_TOO_LARGE, Status.UNSUPPORTED_MEDIA_TYPE)
 MEANINGS: Mapping[int, str] = {
     Status.BAD_REQUEST: "The input is not valid; `errors` says where.",
     Status.UNAUTHORIZED: "The key is missing, not known, expired or revoked.",
-    Status.FORBIDDEN: "The key lacks the scope.",
+    Status.FORBIDDEN: "The key lacks the scope, or is for another person or agent (`key_bound`).",
     Status.NOT_FOUND: "There is no such object.",
     Status.NOT_ACCEPTABLE: "The Accept header does not take application/json.",
     Status.CONFLICT: "The object's present state does not allow this, or the Idempotency-Key is still in use.",
@@ -66,10 +67,18 @@ class ProblemSerializer(serializers.Serializer[Any]):
 
 class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     target_class = "memories.api.authentication.KeyAuthentication"
-    name = "key"
+    name = ["key", "keyAlone"]
 
-    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
-        return {"type": "http", "scheme": "bearer", "description": "An API key: `mh_<prefix>_<secret>`."}
+    def get_security_definition(self, auto_schema: Any) -> list[dict[str, str]]:
+        described = "An API key: `mh_<prefix>_<secret>`."
+        return [
+            {"type": "http", "scheme": "bearer", "description": described},
+            {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": described},
+        ]
+
+    def get_security_requirement(self, auto_schema: Any) -> list[dict[str, list[str]]]:
+        """Either of the two."""
+        return [{name: []} for name in self.name]
 
 
 def operation(
@@ -77,6 +86,7 @@ def operation(
     summary: str,
     *,
     scope: Scope,
+    bound: Bound,
     answers: Mapping[int, Any],
     request: Any = None,
     parameters: Sequence[Any] = (),
@@ -84,32 +94,36 @@ def operation(
     description: str = "",
     idempotent: bool = False,
 ) -> Callable[[View], View]:
-    """Declare a view's method as an operation: the scope that it needs, and what the schema says of it.
+    """Declare a view's method as an operation: its scope, its policy for bound keys, and its part of the schema.
 
-    `parameters`: serializers of query parameters, which the view reads, and headers. An operation without the former
-    takes no parameter at all. `idempotent` operations take an Idempotency-Key.
+    `parameters` are serializers of query parameters, which the view reads, and headers. An operation without such a
+    serializer takes no parameters. `idempotent` operations take an Idempotency-Key.
     """
 
     def declare(view: View) -> View:
-        kept = _idempotency_key(*answers) if idempotent else ()
+        key_headers = _idempotency_key(*answers) if idempotent else ()
         view = cast(View, idempotency.once(operation_id, view)) if idempotent else view
         view.scope = scope  # type: ignore[attr-defined]  # read by HasScope
+        view.bound = bound  # type: ignore[attr-defined]  # read by Endpoint
         view.takes_parameters = any(isinstance(one, type) for one in parameters)  # type: ignore[attr-defined]
         refused = sorted({*ALWAYS, *problems, *(WITH_BODY if request else ()), *(WITH_KEY if idempotent else ())})
+        problem_answers = {
+            (status, MEDIA_TYPE): OpenApiResponse(ProblemSerializer, description=MEANINGS[status]) for status in refused
+        }
         return extend_schema(
             operation_id=operation_id,
             summary=summary,
             description=f"{description} Needs the scope `{scope}`.".strip(),
             request=request,
-            parameters=[*parameters, *kept, _request_id(*answers, *refused)],
-            responses={**answers, **{(status, MEDIA_TYPE): _problem(status) for status in refused}},
+            parameters=[*parameters, *key_headers, _request_id(*answers, *refused)],
+            responses={**answers, **problem_answers},
         )(view)
 
     return declare
 
 
 def if_match() -> OpenApiParameter:
-    """The optional request header that guards against overwriting somebody else's change."""
+    """The optional request header that protects somebody else's change from being overwritten."""
     detail = 'The version that you read, as in the ETag: `"3"`.'
     return OpenApiParameter("If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description=detail)
 
@@ -128,27 +142,20 @@ def _request_id(*statuses: int) -> OpenApiParameter:
 
 def _idempotency_key(*statuses: int) -> tuple[OpenApiParameter, OpenApiParameter]:
     """The request header, and the answer header that marks a replay."""
-    asked = (
-        "Yours, 1-255 visible characters. The same request again gets the first answer, byte for byte, for 24 hours."
-    )
-    told = "`true`: this is the first answer to this key; nothing was done again."
     return (
-        OpenApiParameter(idempotency.HEADER, OpenApiTypes.STR, OpenApiParameter.HEADER, description=asked),
+        OpenApiParameter(
+            idempotency.HEADER,
+            OpenApiTypes.STR,
+            OpenApiParameter.HEADER,
+            description="Yours, 1-255 visible characters. The same request again gets the first answer, byte for byte, "
+            "for 24 hours.",
+        ),
         OpenApiParameter(
             idempotency.REPLAYED,
             OpenApiTypes.STR,
             OpenApiParameter.HEADER,
-            description=told,
+            description="`true`: this is the first answer to this key; nothing was done again.",
             enum=["true"],
             response=list(statuses),
         ),
     )
-
-
-def _problem(status: int) -> OpenApiResponse:
-    return OpenApiResponse(ProblemSerializer, description=MEANINGS[status])
-
-
-def section_of_path() -> OpenApiParameter:
-    """The name of a profile section in an address."""
-    return OpenApiParameter("section", OpenApiTypes.STR, OpenApiParameter.PATH, enum=Section.values)

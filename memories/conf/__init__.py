@@ -23,11 +23,18 @@ from memories.conf.endpoints import (
     reranking,
     throttle,
 )
-from memories.conf.kinds import CATEGORIES, Group, Kind, Number, shown
-from memories.conf.numbers import FADING, NUMBERS, OF_THE_ENVIRONMENT, own_numbers, unusable_numbers
+from memories.conf.kinds import CATEGORIES, Group, Number, NumberKind, shown
+from memories.conf.numbers import (
+    FADING,
+    NUMBERS,
+    OF_THE_ENVIRONMENT,
+    contradictions,
+    own_numbers,
+    surprises,
+    unusable_numbers,
+)
 from memories.conf.pepper import digest, digest_of_person
 from memories.conf.table import HALF_LIVES, Rules
-from memories.conf.together import contradictions, surprises
 
 __all__ = [
     "CATEGORIES",
@@ -43,9 +50,9 @@ __all__ = [
     "OF_THE_ENVIRONMENT",
     "EmbeddingConfig",
     "Group",
-    "Kind",
     "LLMConfig",
     "Number",
+    "NumberKind",
     "Overrides",
     "Prices",
     "Rate",

@@ -13,7 +13,7 @@ CATEGORIES = (
 )  # fmt: skip
 
 
-class Kind(StrEnum):
+class NumberKind(StrEnum):
     WHOLE = "a whole number"
     REAL = "a number"
     SWITCH = "on or off"
@@ -25,7 +25,7 @@ class Kind(StrEnum):
 class Number:
     """One number of the rules. `zero` is what 0 means where the range begins above it."""
 
-    kind: Kind
+    kind: NumberKind
     group: "Group"
     label: str
     says: str
@@ -37,19 +37,19 @@ class Number:
 
     def takes(self, value: object) -> bool:
         """Whether a tenant may have this value; of half-lives, for one category."""
-        if self.kind == Kind.SWITCH:
+        if self.kind == NumberKind.SWITCH:
             return isinstance(value, bool)
-        if self.kind == Kind.HALF_LIVES and value is None:
+        if self.kind == NumberKind.HALF_LIVES and value is None:
             return True
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
-        whole = isinstance(value, int) or self.kind != Kind.WHOLE
+        whole = isinstance(value, int) or self.kind != NumberKind.WHOLE
         # A comparison with NaN is false, so it is refused here too.
         return whole and (self.lowest <= value <= self.highest or (value == 0 and bool(self.zero)))
 
     def usable(self, value: object) -> Any:
         """As much of a stored value as can be used; None: nothing."""
-        if self.kind != Kind.HALF_LIVES:
+        if self.kind != NumberKind.HALF_LIVES:
             return value if self.takes(value) else None
         days = value if isinstance(value, Mapping) else {}
         return {name: one for name, one in days.items() if name in CATEGORIES and self.takes(one)} or None
@@ -57,10 +57,10 @@ class Number:
     @property
     def range(self) -> str:
         """Like `1–300 s`, `0–1`, `10–5,000 facts, 0: no bound`, `on or off`."""
-        if self.kind == Kind.SWITCH:
+        if self.kind == NumberKind.SWITCH:
             return str(self.kind)
         ends = f"{shown(self.lowest)}–{shown(self.highest)} {self.unit}".rstrip()
-        never = ", or never" if self.kind == Kind.HALF_LIVES else ""
+        never = ", or never" if self.kind == NumberKind.HALF_LIVES else ""
         return f"{ends}{never}" + (f", 0: {self.zero}" if self.zero else "")
 
 
@@ -91,17 +91,17 @@ class Group(StrEnum):
         self, default: float, span: tuple[float, float], unit: str, label: str, says: str, *, zero: str = ""
     ) -> Any:
         """A field of Rules, whole or real as its default is; `span` is the lowest and the highest."""
-        kind = Kind.WHOLE if isinstance(default, int) else Kind.REAL
+        kind = NumberKind.WHOLE if isinstance(default, int) else NumberKind.REAL
         row = Number(kind, self, label, says, *span, unit, zero)
         return field(default=default, metadata={"number": row})
 
     def switch(self, label: str, says: str) -> Any:
         """A field of Rules that is on or off; off by default."""
-        return field(default=False, metadata={"number": Number(Kind.SWITCH, self, label, says, 0, 1)})
+        return field(default=False, metadata={"number": Number(NumberKind.SWITCH, self, label, says, 0, 1)})
 
     def half_lives(self, default: Mapping[str, float | None], span: tuple[float, float], label: str, says: str) -> Any:
         """A field of Rules with days by category."""
-        row = Number(Kind.HALF_LIVES, self, label, says, *span, "days")
+        row = Number(NumberKind.HALF_LIVES, self, label, says, *span, "days")
         return field(default_factory=lambda: dict(default), metadata={"number": row})
 
 

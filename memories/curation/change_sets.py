@@ -1,4 +1,4 @@
-"""What one decision changes: revisions that share an id, and what an undo has to take back besides them."""
+"""A change set: the revisions of one decision share its id, and `traces` hold what an undo needs besides them."""
 
 import uuid
 from collections.abc import Iterator, Sequence
@@ -13,22 +13,24 @@ from memories import audit, conf
 from memories.audit import Actor
 from memories.exceptions import DuplicateFact
 from memories.models import EndUser, Fact, FactEvidence, FactRefusal, FactRelation, ProfileSection, Status
-from memories.models.folding import refusal_of_key, refusal_of_text
 from memories.models.ids import new_id
-from memories.pipeline.redaction import redact_text
+from memories.models.memories.refusals import Mark, marks_of
+from memories.text.secrets.redaction import redact_text
 
 LIVE = (Status.ACTIVE, Status.PENDING)
 
 
 def still_ahead(moment: datetime | None, *, now: datetime) -> datetime | None:
-    """The date at which what is restored expires; one that is over is none, else the next pass would take it again."""
+    """The expiry date of a restored memory; a date in the past is dropped, else the next decay pass would trash it."""
     return moment if moment and moment > now else None
 
 
 @dataclass
 class ChangeSet:
-    """One decision under way: who decides, when and why; `traces` are ids, versions and keyed hashes, and of an
-    episode, which has no revisions, what it said before."""
+    """One decision in progress: who decides, when and why, and what it has written so far.
+
+    The lists hold ids, versions and keyed hashes. An episode has no revisions: `episode` holds its fields before.
+    """
 
     actor: Actor
     now: datetime
@@ -46,13 +48,13 @@ class ChangeSet:
 
     @property
     def traces(self) -> dict[str, Any]:
-        """What an undo goes by: the versions that facts were left at, what was made and lifted, what an episode was."""
+        """What an undo needs: the versions that facts were left at, rows made and lifted, an episode before."""
         names = ("versions", "refused", "lifted", "evidence", "relations", "episode")
         return {name: getattr(self, name) for name in names}
 
     @contextmanager
     def changing(self, fact: Fact, verb: str) -> Iterator[None]:
-        """Save what the block makes of a locked fact, with its revision. Errors: DuplicateFact."""
+        """Save what the block makes of a locked fact as its next version, with a revision. Errors: DuplicateFact."""
         before = audit.snapshot(fact)
         yield
         fact.version += 1
@@ -71,7 +73,7 @@ class ChangeSet:
         self.versions[str(fact.pk)] = fact.version
 
     def revise_section(self, row: ProfileSection, verb: str, before: ProfileSection) -> None:
-        """Save what was made of a locked section, as its next version."""
+        """Save a locked section as its next version, with a revision; `before` is a copy of the row as it was."""
         row.version, row.updated_at = row.version + 1, self.now
         row.save()
         audit.revise_section(
@@ -85,31 +87,38 @@ class ChangeSet:
         )
 
     def supersede(self, fact: Fact, *, by: Fact) -> None:
-        """It no longer holds: it stays, closed, and names its successor."""
+        """Mark the fact as no longer true; it names its successor."""
         with self.changing(fact, "supersede"):
             fact.status, fact.valid_to, fact.superseded_by = Status.SUPERSEDED, self.now, by
 
-    def refuse(self, fact: Fact, refusals: Sequence[tuple[str, bytes]]) -> None:
-        for kind, digest in refusals:
+    def refuse(self, fact: Fact, marks: Sequence[Mark]) -> None:
+        """Refuse these marks for good, on behalf of the fact."""
+        # First, because this rewrites rows that were made under an older secret key: else they would be made twice.
+        FactRefusal.objects.refused(fact.end_user, marks)
+        for mark in marks:
             made_now = {"fact": fact, "created_at": self.now}
             row, made = FactRefusal.objects.get_or_create(
-                end_user=fact.end_user, kind=kind, digest=digest, defaults=made_now
+                end_user=fact.end_user, kind=mark.kind, digest=mark.digest, defaults=made_now
             )
             self.refused += [row.pk] if made else []
 
     def lift_refusals(self, fact: Fact) -> None:
-        """Nothing refuses the fact's text and key any more."""
-        rows = FactRefusal.objects.filter(
-            end_user=fact.end_user, digest__in=[digest for _, digest in refusals_of(fact)]
-        )
-        for row in rows:
-            told = {"kind": row.kind, "digest": bytes(row.digest).hex(), "created_at": row.created_at.isoformat()}
-            self.lifted.append({**told, "fact": str(row.fact_id) if row.fact_id else None})
+        """Delete what refuses the fact's text or key."""
+        rows = FactRefusal.objects.against(fact.end_user, refusals_of(fact))
+        self.lifted += [
+            {
+                "kind": row.kind,
+                "digest": bytes(row.digest).hex(),
+                "created_at": row.created_at.isoformat(),
+                "fact": str(row.fact_id) if row.fact_id else None,
+            }
+            for row in rows
+        ]
         rows.delete()
 
     def copy_evidence(self, *, of: Fact, to: Fact) -> None:
-        """`to` rests on the turns of `of`, too."""
-        # A turn that retention deleted is no turn: a null among them would match nothing.
+        """Let `to` rest on the turns of `of`, too."""
+        # Retention sets the turns that it deletes to null, and a null in NOT IN would match nothing.
         cited = FactEvidence.objects.filter(fact=to, turn__isnull=False).values("turn")
         rows = list(FactEvidence.objects.filter(fact=of).exclude(turn__in=cited))
         for row in rows:
@@ -124,43 +133,43 @@ class ChangeSet:
 
 
 def take_back(end_user: EndUser, traces: dict[str, Any]) -> None:
-    """What a decision made besides revisions goes, and what it lifted is refused again."""
+    """Delete the rows that a decision made besides revisions, and refuse again what it lifted."""
     FactRefusal.objects.filter(pk__in=traces.get("refused", [])).delete()
     FactEvidence.objects.filter(pk__in=traces.get("evidence", [])).delete()
     FactRelation.objects.filter(pk__in=traces.get("relations", [])).delete()
-    lifted = [_refusal(end_user, told) for told in traces.get("lifted", [])]
+    lifted = [
+        FactRefusal(
+            end_user=end_user,
+            kind=row["kind"],
+            digest=bytes.fromhex(row["digest"]),
+            # None when the fact was deleted since.
+            fact=Fact.objects.filter(pk=row["fact"]).first() if row["fact"] else None,
+            created_at=datetime.fromisoformat(row["created_at"]),
+        )
+        for row in traces.get("lifted", [])
+    ]
     FactRefusal.objects.bulk_create(lifted, ignore_conflicts=True)
 
 
-def refusals_of(fact: Fact) -> list[tuple[str, bytes]]:
-    """What stands for the fact's text and, when it has one, its key."""
-    text = (FactRefusal.Kind.TEXT, refusal_of_text(fact.content))
-    return [text, (FactRefusal.Kind.KEY, refusal_of_key(fact.category, fact.key))] if fact.key else [text]
+def refusals_of(fact: Fact) -> list[Mark]:
+    """The marks of the fact's text and, when it has one, its key."""
+    return marks_of(fact.content, category=fact.category, key=fact.key)
 
 
-def refusals_against(fact: Fact) -> list[tuple[str, bytes]]:
-    """What refusing the fact rules out: its key only while no other active fact is about that, which could not be
-    confirmed any more."""
+def refusals_against(fact: Fact) -> list[Mark]:
+    """The marks that refusing the fact refuses.
+
+    The key is not among them while another active fact has it: that one could not be confirmed any more.
+    """
     same_key = Fact.objects.of(fact.tenant, fact.end_user).filter(category=fact.category, key=fact.key)
     others = same_key.filter(status=Status.ACTIVE).exclude(pk=fact.pk)
     refusals = refusals_of(fact)
     return refusals[:1] if others.exists() else refusals
 
 
-def _refusal(end_user: EndUser, told: dict[str, Any]) -> FactRefusal:
-    of = Fact.objects.filter(pk=told["fact"]).first() if told["fact"] else None
-    return FactRefusal(
-        end_user=end_user,
-        kind=told["kind"],
-        digest=bytes.fromhex(told["digest"]),
-        fact=of,
-        created_at=datetime.fromisoformat(told["created_at"]),
-    )
-
-
 def _save(fact: Fact) -> None:
     try:
-        # Its own savepoint: the twin is still to be found.
+        # In a savepoint, because the query below runs after the error.
         with transaction.atomic():
             fact.save()
     except IntegrityError as error:

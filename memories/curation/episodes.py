@@ -1,23 +1,32 @@
-"""What people and keys may do to an episode: each verb rechecks under a lock, and leaves the version it made on record.
+"""What people and keys do to an episode: each verb locks and checks it, saves its next version, writes an audit event.
 
-No verb makes an episode: its stretch of the session is summarised once, and stays so when the episode is gone.
+No verb makes an episode: its segment of the session is summarised once, and stays so when the episode is deleted.
 """
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from memories import audit
+from memories import audit, conf
 from memories.audit import Actor
 from memories.curation.change_sets import ChangeSet, still_ahead
-from memories.curation.episode_changes import LIVE, change_episode, locked_episode, rewrite
-from memories.curation.fact_changes import check_allowed
-from memories.curation.scrubbing import episode_without_secrets
-from memories.exceptions import Conflict
+from memories.curation.facts.changing import check_allowed, lock_person
+from memories.curation.statements import guarding
+from memories.curation.statements.scrubbing import episode_without_secrets
+from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.exceptions import Conflict, NotFound
 from memories.models import Episode, EpisodeStatus, Tenant
+from memories.reconcile import review_items
+
+LIVE = (EpisodeStatus.ACTIVE, EpisodeStatus.PENDING)
+TEXTS = ("summary", "key_topics", "actions_taken", "outcomes")
+UNDONE_FIELDS = (*TEXTS, "importance", "quality", "flaws", "extractor", "status", "pinned", "binding")
+UNDONE_MOMENTS = ("expires_at", "trashed_at")
 
 
 def edit_episode(
@@ -28,40 +37,37 @@ def edit_episode(
     actor: Actor,
     now: datetime,
     expected_version: int | None = None,
+    voice: WriteTrust = AS_USER,
 ) -> Episode:
     """Set the named fields of a live episode, without secrets; an operator's edit is binding.
 
     One that waits for review goes on waiting. Errors: NotFound, PersonRestricted, OperatorWord, PreconditionFailed,
-    Conflict.
+    Conflict, ReviewNeeded for new words that speak to a model, or of a `voice` that is not believed.
     """
     stated = episode_without_secrets(changes)
-
-    def change(episode: Episode, made: ChangeSet) -> None:
+    with _changing(episode_id, tenant, "edit", actor=actor, now=now, expected_version=expected_version) as episode:
         _must_be_live(episode)
-        rewrite(episode, stated, made)
-
-    return change_episode(episode_id, tenant, "edit", change, actor=actor, now=now, expected_version=expected_version)
+        if not actor.is_operator:
+            guarding.check_episode(episode, stated, voice)
+        rewrite(episode, stated, actor=actor)
+    return episode
 
 
 def pin_episode(*, episode_id: uuid.UUID, actor: Actor, now: datetime, expected_version: int | None = None) -> Episode:
     """An operator keeps a live episode: it does not fade, and no key changes it. Errors: as edit_episode()."""
-
-    def change(episode: Episode, _changes: ChangeSet) -> None:
+    with _changing(episode_id, None, "pin", actor=actor, now=now, expected_version=expected_version) as episode:
         _must_be_live(episode)
         episode.pinned = episode.binding = True
-
-    return change_episode(episode_id, None, "pin", change, actor=actor, now=now, expected_version=expected_version)
+    return episode
 
 
 def unpin_episode(
     *, episode_id: uuid.UUID, actor: Actor, now: datetime, expected_version: int | None = None
 ) -> Episode:
-    """An operator lets an episode go again: it fades, and keys may change it. Errors: as edit_episode()."""
-
-    def change(episode: Episode, _changes: ChangeSet) -> None:
+    """An operator unpins an episode: it fades, and keys may change it. Errors: as edit_episode()."""
+    with _changing(episode_id, None, "unpin", actor=actor, now=now, expected_version=expected_version) as episode:
         episode.pinned = episode.binding = False
-
-    return change_episode(episode_id, None, "unpin", change, actor=actor, now=now, expected_version=expected_version)
+    return episode
 
 
 def forget_episode(
@@ -72,15 +78,14 @@ def forget_episode(
     now: datetime,
     expected_version: int | None = None,
 ) -> None:
-    """Move an episode to the trash; what waits about it is settled. Already there: nothing happens."""
-
-    def change(episode: Episode, _changes: ChangeSet) -> None:
-        episode.status, episode.trashed_at = EpisodeStatus.TRASHED, now
-
+    """Move an episode to the trash; open items about it are settled. Already there: nothing happens."""
     with transaction.atomic():
         if locked_episode(episode_id, tenant).status == EpisodeStatus.TRASHED:
             return
-        change_episode(episode_id, tenant, "forget", change, actor=actor, now=now, expected_version=expected_version)
+        with _changing(
+            episode_id, tenant, "forget", actor=actor, now=now, expected_version=expected_version
+        ) as episode:
+            episode.status, episode.trashed_at = EpisodeStatus.TRASHED, now
 
 
 def restore_episode(
@@ -90,17 +95,15 @@ def restore_episode(
 
     Errors: as edit_episode().
     """
-
-    def change(episode: Episode, _changes: ChangeSet) -> None:
+    with _changing(episode_id, None, "restore", actor=actor, now=now, expected_version=expected_version) as episode:
         if episode.status != EpisodeStatus.TRASHED:
-            said = _("The episode is %(status)s, not in the trash.")
-            raise Conflict(said % {"status": episode.get_status_display().lower()})
+            message = _("The episode is %(status)s, not in the trash.")
+            raise Conflict(message % {"status": episode.get_status_display().lower()})
         episode.status, episode.trashed_at = EpisodeStatus.ACTIVE, None
-        # Whoever restores it recalls it: as faded as it was, the next pass would take it again.
+        # A restore counts as a recall. Otherwise the episode would be as faded as before, and trashed by the next pass.
         episode.last_recalled_at = now
         episode.expires_at = still_ahead(episode.expires_at, now=now)
-
-    return change_episode(episode_id, None, "restore", change, actor=actor, now=now, expected_version=expected_version)
+    return episode
 
 
 def delete_episode(
@@ -111,7 +114,7 @@ def delete_episode(
     now: datetime,
     expected_version: int | None = None,
 ) -> None:
-    """Delete an episode with its vectors and what was asked about it: no text of it stays.
+    """Delete an episode with its vectors and its review items: no text of it stays.
 
     The session remembers how far it was summarised, so no other episode is made of the same turns.
     """
@@ -122,7 +125,96 @@ def delete_episode(
         episode.delete()
 
 
+@contextmanager
+def _changing(
+    episode_id: uuid.UUID,
+    tenant: Tenant | None,
+    verb: str,
+    *,
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None,
+) -> Iterator[Episode]:
+    """Lock and check the episode, save what the block makes of it, settle what waits about it; all or nothing."""
+    changes = ChangeSet(actor=actor, now=now)
+    with transaction.atomic():
+        episode = locked_episode(episode_id, tenant)
+        check_allowed(episode, actor=actor, expected_version=expected_version)
+        with next_version(episode, verb, changes):
+            yield episode
+        review_items.settle_episode(episode, now=now)
+
+
+def locked_episode(episode_id: uuid.UUID, tenant: Tenant | None) -> Episode:
+    """Lock the person, then the episode, in the order of the verbs on facts. Errors: NotFound."""
+    episodes = Episode.objects.filter(pk=episode_id)
+    if tenant is not None:
+        episodes = episodes.filter(tenant=tenant)
+    lock_person(episodes.values_list("end_user", flat=True).first())
+    episode = lock(episode_id)
+    if episode is None:
+        raise NotFound
+    return episode
+
+
+def lock(episode_id: uuid.UUID | None) -> Episode | None:
+    """The row as it is now, locked, after lock_person(); None when it is gone."""
+    rows = Episode.objects.select_for_update(of=("self",), no_key=True).select_related("tenant", "end_user")
+    return rows.filter(pk=episode_id).first() if episode_id else None
+
+
+@contextmanager
+def next_version(episode: Episode, verb: str, changes: ChangeSet) -> Iterator[None]:
+    """Save what the block makes of a locked episode; the audit event names the version, there are no revisions."""
+    before = _snapshot(episode)
+    yield
+    episode.version += 1
+    episode.updated_at = changes.now
+    episode.refresh_decay(now=changes.now, rules=conf.rules(episode.tenant))
+    episode.save()
+    after = _snapshot(episode)
+    changed = {name: value for name, value in before.items() if value != after[name]}
+    changes.episode = {"version": episode.version, "before": changed}
+    audit.record(
+        actor=changes.actor,
+        verb=verb,
+        target=episode,
+        object_id=episode.pk,
+        tenant=episode.tenant,
+        now=changes.now,
+        counts={"version": episode.version},
+    )
+
+
+def rewrite(episode: Episode, stated: dict[str, Any], *, actor: Actor) -> None:
+    """Set the stated fields of a live episode; an operator's are binding."""
+    rewritten = any(stated.get(name, getattr(episode, name)) != getattr(episode, name) for name in TEXTS)
+    for name, value in stated.items():
+        setattr(episode, name, value)
+    episode.say(episode.summary)
+    if rewritten:
+        # The flaws were those of the old text, and nobody judges what a person wrote.
+        episode.quality, episode.flaws = 1.0, []
+        episode.extractor = "operator" if actor.is_operator else "api"
+    episode.binding = episode.binding or actor.is_operator
+
+
+def put_back(episode: Episode, before: dict[str, Any]) -> None:
+    """Give the episode the fields that a decision changed, as they were."""
+    for name, value in before.items():
+        is_moment = name in UNDONE_MOMENTS and value
+        setattr(episode, name, datetime.fromisoformat(value) if is_moment else value)
+    episode.say(episode.summary)
+
+
+def _snapshot(episode: Episode) -> dict[str, Any]:
+    """What a decision may change; moments as ISO-8601 text."""
+    state = {name: getattr(episode, name) for name in UNDONE_FIELDS}
+    moments = {name: getattr(episode, name) for name in UNDONE_MOMENTS}
+    return {**state, **{name: moment.isoformat() if moment else None for name, moment in moments.items()}}
+
+
 def _must_be_live(episode: Episode) -> None:
     if episode.status not in LIVE:
-        said = _("The episode is %(status)s: only an operator can restore it.")
-        raise Conflict(said % {"status": episode.get_status_display().lower()})
+        message = _("The episode is %(status)s: only an operator can restore it.")
+        raise Conflict(message % {"status": episode.get_status_display().lower()})

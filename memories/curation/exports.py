@@ -1,4 +1,4 @@
-"""What leaves the hub as a file leaves a line in the audit trail."""
+"""Exports of lists: each file that leaves the hub is recorded in the audit trail."""
 
 import uuid
 from datetime import datetime
@@ -12,9 +12,9 @@ from memories.models.ids import new_id
 
 
 def note_export(*, model: type[Model], rows: int, tenant: Tenant | None, actor: Actor, now: datetime) -> uuid.UUID:
-    """Say in the trail that so many rows of a list are about to be sent; the id is the export's own.
+    """Record that so many rows of a list are about to be sent; returns the export's id.
 
-    `tenant` is the one that all rows are of, if they are of one.
+    `tenant` is the tenant of all rows, or None when they are of several.
     """
     export_id = new_id()
     audit.record(

@@ -1,4 +1,4 @@
-"""Marks of what somebody saw of a record without a version: a form that was open meanwhile overwrites nothing."""
+"""Marks of records without a version, by which a form notices that somebody changed the record meanwhile."""
 
 import hashlib
 import json
@@ -8,10 +8,10 @@ from typing import Any
 from django.db.models import Model
 
 
-def mark(said: Mapping[str, Any]) -> str:
-    """The same as long as all of it says the same; 32 hexadecimal digits."""
-    told = json.dumps(said, default=str, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(told.encode()).hexdigest()[:32]
+def mark(values: Mapping[str, Any]) -> str:
+    """A hash of the values; 32 hexadecimal digits."""
+    text = json.dumps(values, default=str, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def mark_of(record: Model, names: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""First answers that are kept under an Idempotency-Key, and the end of them after a day."""
+"""Deletes the answers that are kept under an Idempotency-Key, after a day."""
 
 from datetime import datetime, timedelta
 
@@ -7,12 +7,12 @@ from django.db import transaction
 from memories.models import IdempotencyRecord
 
 LIFETIME = timedelta(hours=24)
-# At each beat of a cluster, every five seconds: as many as the busiest hub adds meanwhile, and soon done.
+# Each cluster sweeps every five seconds: as many rows as the busiest hub adds meanwhile, and few enough to be quick.
 SWEPT_AT_ONCE = 2_000
 
 
 def sweep_replays(*, now: datetime) -> int:
-    """Take away some records that are older than a day, without waiting for any lock; how many there were."""
+    """Delete some records that are older than a day, without waiting for locks; returns how many."""
     old = IdempotencyRecord.objects.filter(created_at__lte=now - LIFETIME).order_by("created_at")
     with transaction.atomic():
         found = list(old.select_for_update(skip_locked=True).values_list("pk", flat=True)[:SWEPT_AT_ONCE])

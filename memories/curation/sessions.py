@@ -1,4 +1,4 @@
-"""What people and keys may do to a whole conversation."""
+"""Deletes a session with its turns and the facts that rest on it alone."""
 
 import uuid
 from datetime import datetime
@@ -10,9 +10,9 @@ from memories import audit
 from memories.audit import Actor
 from memories.exceptions import NotFound, PersonRestricted, PreconditionFailed
 from memories.models import EndUser, Fact, FactEvidence, Session, SessionQueue, Tenant
-from memories.pipeline import review_items
+from memories.reconcile import review_items
 
-# Said outright: a conversation may have confirmed such a fact, it does not rest on one.
+# Extractors of facts that were stated outright: a session may have confirmed such a fact, but it does not rest on one.
 STATED = ("api", "operator", "import")
 
 
@@ -27,7 +27,7 @@ def delete_session(
     """Delete a session with its turns and the facts that rest on them alone; an operator's word stays.
 
     An extraction in flight finds the session gone and writes nothing. Errors: NotFound, PersonRestricted for a key,
-    PreconditionFailed when it has not the expected number of turns.
+    PreconditionFailed when the session does not have the expected number of turns.
     """
     with transaction.atomic():
         session = _locked(session_id, tenant)
@@ -49,14 +49,14 @@ def delete_session(
 
 
 def facts_of_session(session: Session) -> tuple[QuerySet[Fact], QuerySet[Fact]]:
-    """The facts that would go with the session, and those that rest on it and would stay, as it is now."""
+    """The facts that would be deleted with the session, and those that rest on it and would stay, as it is now."""
     here = _resting_on(session)
     alone = _alone(here, session)
     return alone, here.exclude(pk__in=alone.values("pk"))
 
 
 def _locked(session_id: uuid.UUID, tenant: Tenant | None) -> Session:
-    """Queue row and session, then the person: the order of debounce.hold(), so that neither waits for the other."""
+    """Lock queue row and session, then the person: the order of debounce.hold(), to avoid deadlocks with it."""
     rows = SessionQueue.objects.select_for_update(of=("self", "session")).select_related("session__tenant")
     if tenant is not None:
         rows = rows.filter(session__tenant=tenant)
@@ -64,16 +64,17 @@ def _locked(session_id: uuid.UUID, tenant: Tenant | None) -> Session:
     if queue is None:
         raise NotFound
     session: Session = queue.session
-    # No other session's extraction may find evidence for a fact between our look and its end.
+    # No other session's extraction can add evidence to a fact between our look and its deletion.
     session.end_user = EndUser.objects.select_for_update(no_key=True).get(pk=session.end_user_id)
     return session
 
 
 def _delete_facts(session: Session) -> int:
-    """Delete the facts that rest on this session alone, and its quotes on all others; how many facts went."""
+    """Delete the facts that rest on this session alone, and its quotes in all others; returns how many facts."""
     here = _resting_on(session)
-    _drop_quotes(here, _cited().filter(session=session))
-    # Locked, an operator who made one binding meanwhile is seen.
+    quoted = _cited().filter(session=session, quote=OuterRef("raw"))
+    here.exclude(raw="").filter(Exists(quoted)).update(raw="")
+    # The lock shows us a fact that an operator has made binding meanwhile.
     found = list(_alone(here, session).select_for_update(of=("self",)).values_list("pk", flat=True))
     review_items.part(found)
     Fact.objects.filter(pk__in=found).delete()
@@ -91,7 +92,3 @@ def _resting_on(session: Session) -> QuerySet[Fact]:
 def _alone(here: QuerySet[Fact], session: Session) -> QuerySet[Fact]:
     elsewhere = Exists(_cited().exclude(session=session))
     return here.filter(~elsewhere, binding=False).exclude(extractor__in=STATED)
-
-
-def _drop_quotes(facts: QuerySet[Fact], evidence: QuerySet[FactEvidence]) -> None:
-    facts.exclude(raw="").filter(Exists(evidence.filter(quote=OuterRef("raw")))).update(raw="")

@@ -2,6 +2,7 @@
 
 MemoryHubError                     code, HTTP status, retryable; the message is the class docstring
 ├── InvalidInput            400    with the place (`pointer`) of each fault
+├── KeyBound                403    a key for one person or agent named another one
 ├── NotFound                404
 ├── Conflict                409
 │   ├── OperatorWord        409
@@ -9,6 +10,8 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 │   ├── ExternalIdReused    409
 │   ├── DuplicateFact       409
 │   ├── CapacityReached     409
+│   ├── ReviewNeeded        409    a key's text, or an agent's key, would change what is served
+│   ├── RefusedBefore       409    an operator turned it down, and no user says it again
 │   ├── IdempotencyKeyBusy  409    with Retry-After
 │   ├── ExportNotReady      409    with Retry-After
 │   ├── ReembedRunning      409    another process builds a space
@@ -16,6 +19,7 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 │   └── RetentionRunning    409    a pass of retention is under way
 ├── PreconditionFailed      412
 ├── MessageTooLarge         413
+├── TooManySecrets          413    looking for secrets would take too long
 ├── IdempotencyKeyReused    422
 ├── PersonRestricted        423
 ├── Erased                  410    the person asked to be erased, and the tombstone refuses their id
@@ -73,6 +77,7 @@ from memories.exceptions.requests import (
     IdempotencyKeyBusy,
     IdempotencyKeyReused,
     InvalidInput,
+    KeyBound,
     LeaseLost,
     MemoryHubError,
     MessageTooLarge,
@@ -80,6 +85,9 @@ from memories.exceptions.requests import (
     OperatorWord,
     PersonRestricted,
     PreconditionFailed,
+    RefusedBefore,
+    ReviewNeeded,
+    TooManySecrets,
 )
 
 __all__ = [
@@ -102,6 +110,7 @@ __all__ = [
     "IdempotencyKeyBusy",
     "IdempotencyKeyReused",
     "InvalidInput",
+    "KeyBound",
     "LeaseLost",
     "MemoryHubError",
     "MessageTooLarge",
@@ -119,6 +128,9 @@ __all__ = [
     "PreconditionFailed",
     "ReembedRunning",
     "ReembedUnfinished",
+    "RefusedBefore",
     "RerankFailed",
     "RetentionRunning",
+    "ReviewNeeded",
+    "TooManySecrets",
 ]

@@ -43,11 +43,25 @@ class InvalidInput(MemoryHubError):
         return cls(faults=[Fault(pointer=pointer, code=code, detail=detail)])
 
 
+class TooManySecrets(MemoryHubError):
+    """The texts speak of passwords, keys and tokens too often to be looked through at once; send fewer in a request."""
+
+    code = "too_many_secrets"
+    status = 413
+
+
 class NotFound(MemoryHubError):
     """There is no such object."""
 
     code = "not_found"
     status = 404
+
+
+class KeyBound(MemoryHubError):
+    """This key is for one person or one agent alone: name that one, or leave the id out."""
+
+    code = "key_bound"
+    status = 403
 
 
 class Conflict(MemoryHubError):
@@ -83,6 +97,18 @@ class DuplicateFact(Conflict):
     def __init__(self, detail: str = "", *, fact_id: UUID | None = None) -> None:
         super().__init__(detail)
         self.fact_id = fact_id
+
+
+class ReviewNeeded(Conflict):
+    """Only an operator can let this be served: state it as a new fact, where it waits for one, or say it otherwise."""
+
+    code = "review_needed"
+
+
+class RefusedBefore(Conflict):
+    """An operator turned this down before: what an agent or a tool states again is not asked about again."""
+
+    code = "refused"
 
 
 class CapacityReached(Conflict):

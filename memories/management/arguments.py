@@ -22,7 +22,7 @@ def moment(text: str) -> datetime:
 
 
 def external_id(text: str) -> str:
-    """The caller's id of a person. What a shell gave in another encoding than UTF-8 is nobody's."""
+    """The caller's id of a person. Errors: ArgumentTypeError for bytes of a shell that are not UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:

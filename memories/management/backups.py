@@ -1,4 +1,4 @@
-"""Backup and restore of the whole database with PostgreSQL's own programs; a restore is one transaction."""
+"""Backup and restore of the whole database with PostgreSQL's own programs. A restore is one transaction."""
 
 import hashlib
 import os
@@ -9,22 +9,22 @@ from typing import BinaryIO
 
 from django.core.management import CommandError
 from django.db import connection
-from django.db.migrations.loader import MigrationLoader
 from psycopg.conninfo import make_conninfo
 
+from memories.management import merged_migrations
 from memories.models import Operator, Tenant
 from memoryhub import embedded_postgres
 
 RESTORE = ("--no-owner", "--no-privileges", "--no-comments", "--file=-")
-# pg_restore takes a file whose end is missing for whole, and passes over what stands behind its own data.
+# pg_restore does not notice that the end of a file is missing, and ignores what stands behind its own data.
 SEAL = b"\nMEMORYHUB-SHA256:"
 SEAL_BYTES = len(SEAL) + 64
 CHUNK_BYTES = 1 << 20
-# What the database's client library knows nothing of.
+# libpq does not know these options.
 OPTIONS_OF_DJANGO = ("server_side_binding", "prepare_threshold")
-# Nothing of a failing row is quoted.
+# psql must not quote a failing row.
 PSQL = ("--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--set=VERBOSITY=terse", "--set=SHOW_CONTEXT=never")
-# Extensions stay: making one may take rights that the hub's account lacks.
+# Extensions stay: the hub's account may lack the right to create them.
 EMPTY = """
 BEGIN;
 SET lock_timeout = '30s';
@@ -46,7 +46,7 @@ END $$;
 
 
 def write(path: Path) -> int:
-    """Write a backup of one snapshot to `path`, complete or not at all, mode 0600; its size in bytes.
+    """Write a backup of one snapshot to `path`: complete or not at all, mode 0600. Returns its size in bytes.
 
     Errors: CommandError when the folder or the database refuses.
     """
@@ -68,9 +68,9 @@ def write(path: Path) -> int:
 
 
 def read(path: Path) -> None:
-    """Put the backup in the place of all that the database holds: everything, or nothing when it fails.
+    """Replace all that the database holds by the backup, or change nothing when it fails.
 
-    Errors: CommandError when the file is no backup, is of a newer hub, or the database refuses.
+    Errors: CommandError when the file is no backup, is of a newer or too old a hub, or the database refuses.
     """
     if not path.is_file():
         raise CommandError(f"There is no file {path}.")
@@ -84,13 +84,13 @@ def read(path: Path) -> None:
         stderr=subprocess.PIPE,
         env=_environment(),
     )
-    complaint = _feed(psql, path)
-    if complaint:
-        raise CommandError(f"Nothing was restored: {complaint}")
+    failure = _send_script(psql, path)
+    if failure:
+        raise CommandError(f"Nothing was restored: {failure}")
 
 
 def what_is_there() -> str:
-    """Why the database does not count as empty; "" when it does."""
+    """Why the database does not count as empty, or ""."""
     tables = set(connection.introspection.table_names())
     foreign = sorted(tables - set(connection.introspection.django_table_names()) - {"django_migrations"})
     if foreign:
@@ -101,8 +101,8 @@ def what_is_there() -> str:
     return ""
 
 
-def _feed(psql: "subprocess.Popen[bytes]", path: Path) -> str:
-    """Send the script to psql and, only when all of it came, the commit; the complaint of whichever failed."""
+def _send_script(psql: "subprocess.Popen[bytes]", path: Path) -> str:
+    """Send the script to psql, and then the commit if the script is complete. Returns the error message, or ""."""
     if psql.stdin is None:
         raise TypeError("psql was started without a pipe")
     failure = ""
@@ -115,10 +115,10 @@ def _feed(psql: "subprocess.Popen[bytes]", path: Path) -> str:
         failure = "psql ended early"
     except CommandError as error:
         failure = str(error)
-    # Without the commit, the end of its input makes it roll back.
-    _, complaint = psql.communicate()
-    said = complaint.decode(errors="replace").strip()[-500:]
-    return (said or "psql failed") if psql.returncode else failure
+    # Without the commit, psql rolls back at the end of its input.
+    _, errors = psql.communicate()
+    message = errors.decode(errors="replace").strip()[-500:]
+    return (message or "psql failed") if psql.returncode else failure
 
 
 def _require_whole(path: Path) -> None:
@@ -130,7 +130,7 @@ def _require_whole(path: Path) -> None:
 
 
 def _seal(file: BinaryIO, size: int) -> bytes:
-    """What ends a backup: the SHA-256 of its first `size` bytes; the file is left standing behind them."""
+    """The end of a backup: the SHA-256 of its first `size` bytes. The file's position is then behind them."""
     digest = hashlib.sha256()
     file.seek(0)
     while chunk := file.read(min(CHUNK_BYTES, size)):
@@ -140,15 +140,20 @@ def _seal(file: BinaryIO, size: int) -> bytes:
 
 
 def _require_known_migrations(path: Path) -> None:
-    """A backup of a newer hub has tables that this one would misread."""
+    """This version would misread the tables of a newer hub, and cannot migrate those of one that is too old."""
     data = _run("pg_restore", "--data-only", "--table=django_migrations", "--file=-", str(path)).decode()
     applied = set(re.findall(r"^\d+\tmemories\t(\w+)\t", data, re.MULTILINE))
     if not applied:
         raise CommandError(f"{path} is not a backup of a hub.")
-    known = {name for app, name in MigrationLoader(None).disk_migrations or {} if app == "memories"}
-    if applied - known:
-        newer = ", ".join(sorted(applied - known))
-        raise CommandError(f"{path} is of a newer hub (it has {newer}): update this one first.")
+    newer = applied - merged_migrations.known()
+    if newer:
+        raise CommandError(f"{path} is of a newer hub (it has {', '.join(sorted(newer))}): update this one first.")
+    lacking = merged_migrations.lacking(applied)
+    if lacking:
+        raise CommandError(
+            f"{path} is of a hub that is too old (it lacks {lacking}): restore and migrate it with the last version "
+            "that has this migration, and make a backup of that."
+        )
 
 
 def _run(program: str, *arguments: str, stdout: int = subprocess.PIPE) -> bytes:
@@ -160,7 +165,7 @@ def _run(program: str, *arguments: str, stdout: int = subprocess.PIPE) -> bytes:
 
 
 def _conninfo() -> str:
-    """How to reach the database, without the password: arguments can be read by everybody on the machine."""
+    """How to reach the database, without the password: everybody on the machine can read arguments."""
     given = connection.settings_dict
     named = {"host": given["HOST"], "port": given["PORT"], "user": given["USER"], "dbname": given["NAME"]}
     options = {name: value for name, value in given["OPTIONS"].items() if name not in OPTIONS_OF_DJANGO}

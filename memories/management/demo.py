@@ -1,19 +1,27 @@
 """The demo: one bilingual person with conversations, facts, episodes and a profile, so that a new hub is not empty.
 
-Everything is written as it would stand after extraction: no queue row is armed and no model is called.
+Everything is written as if extracted already: no queue row is armed, and no model is called.
 """
 
+import json
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
+from django.conf import settings
 from django.db import transaction
 
-from memories import audit, conf, curation
+from memories import audit, conf, private_files
 from memories.audit import Actor
+from memories.checks import LOCAL_HOSTS
+from memories.curation.access.keys import DEFAULT_DAYS, create_api_key
+from memories.curation.facts.editing import correct_fact
+from memories.curation.facts.forgetting import forget_fact
+from memories.curation.tenants.settings import save_tenant
 from memories.llm import tokens
-from memories.management.demo_text import CONVERSATIONS, PROFILE, Conversation, Happening, Statement
+from memories.management.demo_text import CONVERSATIONS, PROFILE, DemoConversation, DemoEpisode, DemoFact
 from memories.models import (
     ActorKind,
     EndUser,
@@ -35,18 +43,19 @@ from memories.models import (
     Turn,
     WorkingMemory,
 )
-from memories.pipeline.review_items import Question, ask
+from memories.reconcile.review_items import ReviewQuestion, ask
 
 USERNAME = "demo"
 USER_ID = "lin-wei"
 EXTRACTOR = "llm:demo"
 PROMPT_VERSION = "demo"
 TURN_GAP = timedelta(seconds=40)
+COMMAND = Actor(kind=ActorKind.COMMAND)
 
 
 @dataclass(frozen=True)
-class Access:
-    """How to get into the demo; shown to the person who started the hub and kept in demo.json."""
+class DemoAccess:
+    """How to get into the demo. Shown to the person who starts the hub, and kept in demo.json."""
 
     username: str
     password: str
@@ -54,26 +63,47 @@ class Access:
     user_id: str
 
 
+def wanted() -> bool:
+    """Only where the hub is local: the demo's operator can do everything, and its key reads everything."""
+    return settings.PUBLIC_HOST in LOCAL_HOSTS
+
+
+def path() -> Path:
+    """The file with the demo's sign-in and key, readable by its owner alone."""
+    return Path(settings.HOME / "demo.json")
+
+
+def seed_and_note(*, now: datetime) -> DemoAccess | None:
+    """`seed`, and write the sign-in and key to the file."""
+    with transaction.atomic():
+        access = seed(now=now)
+        if access:
+            # Before the commit: without the file nobody would ever know the password.
+            private_files.write(path(), json.dumps(asdict(access)).encode())
+    return access
+
+
 @transaction.atomic
-def seed(*, now: datetime) -> Access | None:
-    """Write the demo into an empty database; None, and nothing written, when there is a tenant or an operator."""
+def seed(*, now: datetime) -> DemoAccess | None:
+    """Write the demo into an empty database. None, and no demo, when there is a tenant or an operator."""
     if Tenant.objects.exists() or Operator.objects.exists():
         return None
     password = secrets.token_urlsafe(12)
     operator = Operator.objects.create_superuser(USERNAME, password=password)
-    tenant = curation.save_tenant(tenant=Tenant(slug="demo", name="Demo"), actor=_command(), now=now)
-    _, api_key = curation.create_api_key(
-        tenant=tenant, name="Demo", scopes=list(Scope.values), actor=_command(), now=now
+    tenant = save_tenant(tenant=Tenant(slug="demo", name="Demo"), actor=COMMAND, now=now)
+    _, api_key = create_api_key(
+        tenant=tenant,
+        name="Demo",
+        scopes=list(Scope.values),
+        actor=COMMAND,
+        now=now,
+        expires_at=now + timedelta(days=DEFAULT_DAYS),
     )
     person = _person(tenant, now=now)
     for conversation in CONVERSATIONS:
-        _converse(person, conversation, now=now - timedelta(days=conversation.days_ago))
-    _speak_as_operator(person, operator, now=now)
-    return Access(username=USERNAME, password=password, api_key=api_key, user_id=USER_ID)
-
-
-def _command() -> Actor:
-    return Actor(kind=ActorKind.COMMAND)
+        _add_conversation(person, conversation, now=now - timedelta(days=conversation.days_ago))
+    _curate(person, operator, now=now)
+    return DemoAccess(username=USERNAME, password=password, api_key=api_key, user_id=USER_ID)
 
 
 def _person(tenant: Tenant, *, now: datetime) -> EndUser:
@@ -101,8 +131,8 @@ def _person(tenant: Tenant, *, now: datetime) -> EndUser:
     return person
 
 
-def _converse(person: EndUser, conversation: Conversation, *, now: datetime) -> None:
-    """One finished conversation: its turns, its episodes, the run that read them, and the facts that it found."""
+def _add_conversation(person: EndUser, conversation: DemoConversation, *, now: datetime) -> None:
+    """One finished conversation: its turns, its extraction run, and the facts and episodes of the run."""
     turns = _turns(person, conversation, now=now)
     session = turns[0].session
     run = ExtractionRun.objects.create(
@@ -112,7 +142,7 @@ def _converse(person: EndUser, conversation: Conversation, *, now: datetime) -> 
         first_number=1,
         last_number=len(turns),
         fed_turns=len(turns),
-        status=ExtractionRun.Status.COMMITTED,
+        status=ExtractionRun.RunStatus.COMMITTED,
         attempt=1,
         extractor=EXTRACTOR,
         prompt_version=PROMPT_VERSION,
@@ -122,11 +152,11 @@ def _converse(person: EndUser, conversation: Conversation, *, now: datetime) -> 
     )
     for statement in conversation.statements:
         _fact(run, turns[statement.turn - 1], statement, now=now)
-    for happening in conversation.happenings:
-        _episode(turns[happening.first - 1 : happening.last], happening, now=now)
+    for episode in conversation.episodes:
+        _episode(turns[episode.first - 1 : episode.last], episode, now=now)
 
 
-def _turns(person: EndUser, conversation: Conversation, *, now: datetime) -> list[Turn]:
+def _turns(person: EndUser, conversation: DemoConversation, *, now: datetime) -> list[Turn]:
     start = now - TURN_GAP * len(conversation.turns)
     counts = [tokens.count(text) for _, text in conversation.turns]
     session = Session.objects.create(
@@ -157,7 +187,7 @@ def _turns(person: EndUser, conversation: Conversation, *, now: datetime) -> lis
     )
 
 
-def _fact(run: ExtractionRun, turn: Turn, statement: Statement, *, now: datetime) -> Fact:
+def _fact(run: ExtractionRun, turn: Turn, statement: DemoFact, *, now: datetime) -> Fact:
     fact = Fact(
         tenant=run.tenant,
         end_user=run.end_user,
@@ -183,22 +213,22 @@ def _fact(run: ExtractionRun, turn: Turn, statement: Statement, *, now: datetime
     )
     audit.revise(fact=fact, verb="extract", actor=Actor.run(run), before={}, reason="", now=now)
     if fact.status == Status.PENDING:
-        ask(Question(ReviewItem.Reason.ASSISTANT_TRUST, fact), run=run, now=now)
+        ask(ReviewQuestion(ReviewItem.Reason.ASSISTANT_TRUST, fact), run=run, now=now)
     return fact
 
 
-def _episode(turns: Sequence[Turn], happening: Happening, *, now: datetime) -> Episode:
+def _episode(turns: Sequence[Turn], given: DemoEpisode, *, now: datetime) -> Episode:
     episode = Episode(
         tenant=turns[0].tenant,
         end_user=turns[0].end_user,
         session=turns[0].session,
-        first_number=happening.first,
-        last_number=happening.last,
+        first_number=given.first,
+        last_number=given.last,
         fed_turns=len(turns),
-        key_topics=list(happening.key_topics),
-        actions_taken=list(happening.actions_taken),
-        outcomes=list(happening.outcomes),
-        importance=happening.importance,
+        key_topics=list(given.key_topics),
+        actions_taken=list(given.actions_taken),
+        outcomes=list(given.outcomes),
+        importance=given.importance,
         quality=1.0,
         extractor=EXTRACTOR,
         prompt_version=PROMPT_VERSION,
@@ -207,18 +237,18 @@ def _episode(turns: Sequence[Turn], happening: Happening, *, now: datetime) -> E
         created_at=now,
         updated_at=now,
     )
-    episode.say(happening.summary)
+    episode.say(given.summary)
     episode.refresh_decay(now=now, rules=conf.rules(episode.tenant))
     episode.save()
     return episode
 
 
-def _speak_as_operator(person: EndUser, operator: Operator, *, now: datetime) -> None:
-    """One correction and one forgotten fact, so that history and trash are not empty."""
+def _curate(person: EndUser, operator: Operator, *, now: datetime) -> None:
+    """As the operator, correct one fact and forget another, so that history and trash are not empty."""
     actor = Actor.operator(operator)
     facts = Fact.objects.of(person.tenant, person)
     city = facts.get(key="home_city")
-    curation.correct_fact(
+    correct_fact(
         fact_id=city.pk,
         tenant=None,
         content="住在杭州西湖区,2024 年从上海搬来",
@@ -227,4 +257,4 @@ def _speak_as_operator(person: EndUser, operator: Operator, *, now: datetime) ->
         now=now - timedelta(days=1),
     )
     passing = facts.get(key="current_mood")
-    curation.forget_fact(fact_id=passing.pk, tenant=None, actor=actor, now=now, reason="Passing mood, not a memory")
+    forget_fact(fact_id=passing.pk, tenant=None, actor=actor, now=now, reason="Passing mood, not a memory")

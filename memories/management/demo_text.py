@@ -1,11 +1,11 @@
-"""What the people of the demo say; written for it."""
+"""The conversations of the demo."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Statement:
-    """A fact and the turn (1, 2, …) that it rests on; confidence and importance are 0..1."""
+class DemoFact:
+    """A fact and the turn (1, 2, …) that it rests on. Confidence and importance are 0..1."""
 
     content: str
     category: str
@@ -18,8 +18,8 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Happening:
-    """An episode and the turns (1, 2, …) that it tells of; importance is 0..1."""
+class DemoEpisode:
+    """An episode and its range of turns (1, 2, …). Importance is 0..1."""
 
     first: int
     last: int
@@ -31,13 +31,13 @@ class Happening:
 
 
 @dataclass(frozen=True)
-class Conversation:
+class DemoConversation:
     session_id: str
     agent_id: str
     days_ago: int
     turns: tuple[tuple[str, str], ...]
-    statements: tuple[Statement, ...]
-    happenings: tuple[Happening, ...]
+    statements: tuple[DemoFact, ...]
+    episodes: tuple[DemoEpisode, ...]
 
 
 PROFILE = {
@@ -50,7 +50,7 @@ PROFILE = {
 }
 
 CONVERSATIONS = (
-    Conversation(
+    DemoConversation(
         session_id="pipeline-review",
         agent_id="support",
         days_ago=12,
@@ -68,30 +68,30 @@ CONVERSATIONS = (
             ("assistant", "Short, one example, and no peanuts. Noted."),
         ),
         statements=(
-            Statement("Works as a data engineer at a logistics company", "identity", 1,
+            DemoFact("Works as a data engineer at a logistics company", "identity", 1,
                       "I work as a data engineer at a logistics company", key="occupation", importance=0.8),
-            Statement("Wants to move the shipment tracking pipeline to streaming before the November peak", "goal", 3,
+            DemoFact("Wants to move the shipment tracking pipeline to streaming before the November peak", "goal", 3,
                       "I want to move it to streaming before the November peak", key="current_goal"),
-            Statement("Never suggest tools that need their own cluster: the team is three people", "correction", 5,
+            DemoFact("Never suggest tools that need their own cluster: the team is three people", "correction", 5,
                       "Please never suggest tools that need their own cluster", importance=0.9,
                       source_error="Kafka was suggested to a team of three"),
-            Statement("Prefers short answers with one example", "preference", 7,
+            DemoFact("Prefers short answers with one example", "preference", 7,
                       "keep answers short, with one example", key="answer_style", importance=0.8),
-            Statement("Allergic to peanuts", "constraint", 7, "I'm allergic to peanuts", key="allergy",
+            DemoFact("Allergic to peanuts", "constraint", 7, "I'm allergic to peanuts", key="allergy",
                       confidence=0.98, importance=1.0),
-            Statement("Could use PostgreSQL's logical replication for streaming", "knowledge", 6,
+            DemoFact("Could use PostgreSQL's logical replication for streaming", "knowledge", 6,
                       "PostgreSQL's logical replication might do", confidence=0.75, importance=0.4),
         ),
-        happenings=(
-            Happening(1, 4, "Told of the shipment tracking pipeline, and of the plan to stream it before November",
+        episodes=(
+            DemoEpisode(1, 4, "Told of the shipment tracking pipeline, and of the plan to stream it before November",
                       0.7, key_topics=("shipment tracking", "event streaming"), actions_taken=("Suggested Kafka",)),
-            Happening(5, 8, "Kafka was turned down as too big for a team of three; logical replication was taken up "
+            DemoEpisode(5, 8, "Kafka was turned down as too big for a team of three; logical replication was taken up "
                       "instead", 0.8, key_topics=("Kafka", "logical replication", "team dinner"),
                       actions_taken=("Suggested logical replication",),
                       outcomes=("Nothing that needs its own cluster", "Short answers with one example")),
         ),
     ),
-    Conversation(
+    DemoConversation(
         session_id="周末计划",
         agent_id="companion",
         days_ago=3,
@@ -106,15 +106,15 @@ CONVERSATIONS = (
             ("assistant", "跑后补水之后再喝,会更舒服。"),
         ),
         statements=(
-            Statement("正在准备半程马拉松", "goal", 1, "最近在准备半程马拉松", key="training_goal"),
-            Statement("一般早上六点跑步", "behavior", 3, "我一般早上六点跑步", key="running_time", importance=0.5),
-            Statement("周末喜欢徒步", "preference", 3, "周末喜欢去徒步", key="weekend"),
-            Statement("住在杭州,去年从上海搬来", "context", 5, "我住在杭州,去年从上海搬过来的", key="home_city"),
-            Statement("今天有点累", "context", 5, "今天有点累", key="current_mood", confidence=0.8, importance=0.3),
-            Statement("喜欢手冲咖啡,跑完步要喝一杯", "preference", 7, "我喜欢手冲咖啡", key="coffee", importance=0.5),
+            DemoFact("正在准备半程马拉松", "goal", 1, "最近在准备半程马拉松", key="training_goal"),
+            DemoFact("一般早上六点跑步", "behavior", 3, "我一般早上六点跑步", key="running_time", importance=0.5),
+            DemoFact("周末喜欢徒步", "preference", 3, "周末喜欢去徒步", key="weekend"),
+            DemoFact("住在杭州,去年从上海搬来", "context", 5, "我住在杭州,去年从上海搬过来的", key="home_city"),
+            DemoFact("今天有点累", "context", 5, "今天有点累", key="current_mood", confidence=0.8, importance=0.3),
+            DemoFact("喜欢手冲咖啡,跑完步要喝一杯", "preference", 7, "我喜欢手冲咖啡", key="coffee", importance=0.5),
         ),
-        happenings=(
-            Happening(1, 8, "聊了半程马拉松的准备:膝盖恢复得不错,周末用徒步代替长跑,当天先休息", 0.6,
+        episodes=(
+            DemoEpisode(1, 8, "聊了半程马拉松的准备:膝盖恢复得不错,周末用徒步代替长跑,当天先休息", 0.6,
                       key_topics=("半程马拉松", "膝盖", "徒步"), actions_taken=("建议周末以徒步代替长跑",),
                       outcomes=("当天休息,第二天早上再跑",)),
         ),

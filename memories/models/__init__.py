@@ -1,28 +1,17 @@
 """Tables and their query vocabulary; one module per subject."""
 
+from memories.models.access.api_keys import APIKey, Scope, ThrottleCounter, WritesAs
+from memories.models.access.idempotency import IdempotencyRecord
+from memories.models.access.operators import FailedSignIns, Language, Operator, SavedFilter
 from memories.models.actors import ActorKind
-from memories.models.api_keys import APIKey, Scope
-from memories.models.audit import AuditEvent
-from memories.models.batches import Batch, BatchEntry
-from memories.models.case_exports import ExportState, PrivacyExport
-from memories.models.cases import (
-    CLOSED,
-    EXPORTING,
-    RESTRICTING,
-    Asker,
-    CaseState,
-    CaseType,
-    IdentityCheck,
-    PrivacyCase,
-    PrivacyCaseQuerySet,
-    RefusalGround,
-)
-from memories.models.conversations import Role, Session, SessionQueue, Turn
-from memories.models.embeddings import EmbeddingSpace, EpisodeVector, FactVector, TurnVector
-from memories.models.episodes import Episode, EpisodeQuerySet, EpisodeStatus
-from memories.models.evidence import FactEvidence, FactRelation, RelationType
-from memories.models.fact_merges import FactMerge
-from memories.models.facts import (
+from memories.models.conversations.conversations import Role, Session, SessionQueue, Turn
+from memories.models.conversations.runs import ExtractionRun, ModelUse
+from memories.models.conversations.working_memory import WorkingMemory
+from memories.models.forgetting import DecayPass
+from memories.models.memories.embeddings import EmbeddingSpace, EpisodeVector, FactVector, TurnVector
+from memories.models.memories.episodes import Episode, EpisodeQuerySet, EpisodeStatus
+from memories.models.memories.evidence import FactEvidence, FactMerge, FactRelation, RelationType
+from memories.models.memories.facts import (
     Category,
     Fact,
     FactQuerySet,
@@ -31,31 +20,33 @@ from memories.models.facts import (
     Source,
     Status,
     Trust,
+    categories_of,
 )
-from memories.models.forgetting import DecayPass
-from memories.models.idempotency import IdempotencyRecord
-from memories.models.merges import MergeEntry, PersonMerge
-from memories.models.operators import Language, Operator
-from memories.models.people import EndUser
-from memories.models.profile import ProfileSection, Section
-from memories.models.refusals import FactRefusal
-from memories.models.retention import RetentionPass
-from memories.models.review import ReviewItem
-from memories.models.revisions import FactRevision, ProfileRevision
-from memories.models.rewrites import TableRewrite
-from memories.models.runs import ExtractionRun
-from memories.models.saved_filters import (
-    SavedFilter,
+from memories.models.memories.profile import ProfileSection, Section
+from memories.models.memories.refusals import FactRefusal
+from memories.models.memories.review import Batch, BatchEntry, ReviewItem
+from memories.models.memories.revisions import FactRevision, ProfileRevision
+from memories.models.people.merges import MergeEntry, PersonMerge
+from memories.models.people.people import EndUser
+from memories.models.people.tenants import Tenant
+from memories.models.people.tombstones import ReturnPolicy, Tombstone
+from memories.models.privacy.audit import AuditEvent, AuditSeal
+from memories.models.privacy.cases import (
+    CLOSED,
+    EXPORTING,
+    RESTRICTING,
+    Asker,
+    CaseState,
+    CaseType,
+    ExportState,
+    IdentityCheck,
+    PrivacyCase,
+    PrivacyCaseQuerySet,
+    PrivacyExport,
+    RefusalGround,
 )
-from memories.models.seals import AuditSeal
-from memories.models.spending import (
-    ModelUse,
-)
-from memories.models.tenants import Tenant
-from memories.models.throttles import ThrottleCounter
-from memories.models.tombstones import ReturnPolicy, Tombstone
+from memories.models.privacy.retention import RetentionPass, TableRewrite
 from memories.models.workers import EndpointState, WorkerHeartbeat, WorkerKind
-from memories.models.working_memory import WorkingMemory
 
 __all__ = [
     "CLOSED",
@@ -89,6 +80,7 @@ __all__ = [
     "FactRelation",
     "FactRevision",
     "FactVector",
+    "FailedSignIns",
     "IdempotencyRecord",
     "IdentityCheck",
     "Language",
@@ -126,4 +118,6 @@ __all__ = [
     "WorkerHeartbeat",
     "WorkerKind",
     "WorkingMemory",
+    "WritesAs",
+    "categories_of",
 ]

@@ -6,7 +6,10 @@ import unicodedata
 
 from django.conf import settings
 
-_PURPOSE = b"memoryhub.refusal.v1"
+from memories.conf import pepper
+
+# Of the hashes under a secret key: it must never change.
+_OLDER_PURPOSE = b"memoryhub.refusal.v1"
 
 
 def fold(text: str) -> str:
@@ -23,16 +26,23 @@ def text_digest(text: str) -> bytes:
 
 def refusal_of_text(content: str) -> bytes:
     """What stands for a refused text."""
-    return _keyed_digest("text", content)
+    return _refusal("text", content)
 
 
 def refusal_of_key(category: str, key: str) -> bytes:
     """What stands for a refused (category, key)."""
-    return _keyed_digest("key", category, key)
+    return _refusal("key", category, key)
 
 
-def _keyed_digest(*parts: str) -> bytes:
-    """HMAC-SHA-256 (32 bytes) of the folded parts: without the settings' key it tells nothing about them."""
+def older_refusals(*parts: str) -> tuple[bytes, ...]:
+    """What stood for ("text", content) or ("key", category, key) while refusals were kept under the secret key: one
+    hash for the present key, one for each of MEMORYHUB_SECRET_KEY_FALLBACKS."""
     message = "\x00".join(fold(part) for part in parts).encode()
-    key = hmac.digest(settings.SECRET_KEY.encode(), _PURPOSE, "sha256")
-    return hmac.digest(key, message, "sha256")
+    keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    derived = [hmac.digest(str(key).encode(), _OLDER_PURPOSE, "sha256") for key in keys]
+    return tuple(hmac.digest(key, message, "sha256") for key in derived)
+
+
+def _refusal(*parts: str) -> bytes:
+    """HMAC-SHA-256 (32 bytes) of the folded parts under the pepper: without it, it tells nothing about them."""
+    return pepper.digest("refusal", *(fold(part).encode() for part in parts))

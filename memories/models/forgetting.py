@@ -8,13 +8,13 @@ from django.utils.translation import gettext_lazy as _
 
 from memories.models.ids import new_id
 from memories.models.leases import unleased
-from memories.models.tenants import Tenant
+from memories.models.people.tenants import Tenant
 
 
 class DecayPassQuerySet(models.QuerySet["DecayPass"]):
     def open(self) -> Self:
         """Passes that are not done, whether somebody works on them or not."""
-        return self.filter(state=DecayPass.State.RUNNING)
+        return self.filter(state=DecayPass.PassState.RUNNING)
 
     def in_upkeep(self) -> Self:
         """Those whose upkeep is not over."""
@@ -28,7 +28,7 @@ class DecayPassQuerySet(models.QuerySet["DecayPass"]):
 class DecayPass(models.Model):
     """One pass; the row is the queue: whoever holds its lease works on it, and another goes on where that one died."""
 
-    class State(models.TextChoices):
+    class PassState(models.TextChoices):
         RUNNING = "running", _("Running")
         DONE = "done", _("Done")
         # It would take more than the brake allows: somebody has to confirm it.
@@ -47,7 +47,7 @@ class DecayPass(models.Model):
     actor_id = models.CharField(max_length=36, blank=True, help_text="Id of the operator who began it.")
     as_of = models.DateTimeField(help_text="The moment that it judges by.")
     confirmed = models.BooleanField(default=False, help_text="Somebody has seen what it takes: no brake holds it.")
-    state = models.CharField(_("state"), max_length=7, choices=State.choices, default=State.RUNNING)
+    state = models.CharField(_("state"), max_length=7, choices=PassState.choices, default=PassState.RUNNING)
     counts = models.JSONField(default=dict, blank=True, help_text="facts, episodes, expired, purged, refreshed, …")
     reached = models.UUIDField(null=True, editable=False, help_text="Person up to whom the scores are refreshed.")
     upkeep_open = models.BooleanField(default=False, editable=False, help_text="Its upkeep is not over.")

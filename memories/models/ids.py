@@ -13,3 +13,11 @@ def new_id() -> uuid.UUID:
     random = secrets.randbits(_RANDOM_BITS)
     high, low = random >> 62, random & ((1 << 62) - 1)
     return uuid.UUID(int=milliseconds << 80 | 0x7 << 76 | high << 64 | 0b10 << 62 | low)
+
+
+def parse_uuid(text: str) -> uuid.UUID | None:
+    """The UUID that `text` is, None if it is none."""
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return None

@@ -1,6 +1,7 @@
-"""The way past the second person: whoever has a shell on the server takes an erasure through all of its steps.
+"""Break glass: whoever has a shell on the server can take an erasure through all steps, without a second person.
 
-Each step is the verb that an operator would use, audited as done by a command; the approval says so on the receipt.
+Each step is the verb that an operator would use, audited as done by a command; the receipt names the command as the one
+that approved.
 """
 
 import uuid
@@ -13,17 +14,17 @@ from memories.models import CaseState, IdentityCheck, PrivacyCase
 from memories.privacy import cases, running
 
 VERB = "break_glass"
-PATIENCE_SECONDS = 300.0
+WAIT_SECONDS = 300.0
 
 
 def erase(*, case_id: uuid.UUID, policy: str, actor: Actor, now: datetime, releases: bool = False) -> PrivacyCase:
-    """Take the case from where it stands to its end, in this process or after the worker that is at it; the case as it
-    is then, which is completed unless its verification failed or somebody else is still at it.
+    """Take the case to its end, in this process or after the worker that has it, and return it.
 
-    `releases`: also one on legal hold. Errors: those of the verbs (CaseHeld for one on hold) and of the run.
+    It is completed unless its verification failed or another worker still has it. `releases`: a legal hold is released
+    first. Errors: those of the verbs (CaseHeld for a case on hold) and of the run.
     """
     case = PrivacyCase.objects.select_related("tenant").get(pk=case_id)
-    _note(case, actor, now)
+    audit.record(actor=actor, verb=VERB, target=case, object_id=case.pk, tenant=case.tenant, now=now, case=case.pk)
     step: dict[str, Any] = {"case_id": case_id, "expected_version": None, "actor": actor, "now": now}
     if case.state == CaseState.ON_HOLD and releases:
         case = cases.release_case(**step)
@@ -34,8 +35,4 @@ def erase(*, case_id: uuid.UUID, policy: str, actor: Actor, now: datetime, relea
         case = cases.approve_case(typed_id="", **step)
     if case.state in (CaseState.FAILED, CaseState.ON_HOLD):
         cases.run_case(**step)
-    return running.carry_out(case_id=case_id, now=now, patience_seconds=PATIENCE_SECONDS)
-
-
-def _note(case: PrivacyCase, actor: Actor, now: datetime) -> None:
-    audit.record(actor=actor, verb=VERB, target=case, object_id=case.pk, tenant=case.tenant, now=now, case=case.pk)
+    return running.carry_out(case_id=case_id, now=now, wait_seconds=WAIT_SECONDS)

@@ -1,52 +1,62 @@
-"""The erasure of a person, step by step; each a few short transactions, and each does nothing where it was done before.
+"""The steps of an erasure: each a few short transactions, and each does nothing where it was done before.
 
-1. `begin`: what is at work on the person is thrown away (fencing.py).
-2. `note`: what the verification will look for is put by, encrypted, and the ledger, kept apart from the database, told.
-3. `stores`: what every store of the registry holds goes, some thousand rows at a time.
-4. `people`: the person and the names that lead to them go, tombstones take their place: one transaction.
-5. `vacuum`: the dead rows are cleared away, with what the planner sampled of them.
-6. `verify`: other code looks for what must not be there any more; then the receipt is issued.
+1. `begin`: jobs at work on the person lose their leases, and new ones cannot begin.
+2. `note`: the search terms of the verification are stored, encrypted, and the ledger beside the database is written.
+3. `stores`: every store of the registry is emptied, some thousand rows at a time.
+4. `people`: one transaction replaces the person and their aliases by tombstones.
+5. `vacuum`: the dead rows are vacuumed, and the planner takes new samples.
+6. `verify`: independent code (`verification.py`) looks for what must be gone; then the receipt is issued.
 
-The case's row says at which step it is. Whoever takes it up again begins there.
+The row of the case names the next step. Whoever takes the case up again begins there.
 """
 
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from django.db import IntegrityError
+from django.apps import apps
+from django.db import DatabaseError, IntegrityError, connection
 from django.db.models import F
-from django.db.models.functions import Now
+from django.db.models.functions import Coalesce, Now
+from psycopg import sql
 
 from memories import conf
-from memories.models import CaseState, EndUser, PrivacyCase, Tombstone
-from memories.privacy import ledger, receipts, registry, verification
-from memories.privacy.erasure import clearing
-from memories.privacy.erasure.case_leases import FOUND, Work, fail, finish, keep, record
-from memories.privacy.erasure.fencing import end_exports, fence, lock_cases, lock_people
-from memories.privacy.erasure.patience import patiently
-from memories.privacy.searching import needles
-from memories.privacy.stores.keeping import STEP, Keeping, called, ids_behind, names_of
-from memories.privacy.stores.requests import REQUESTS, TEXTS, empty
+from memories.db.lock_timeouts import retry_while_locked
+from memories.models import CaseState, EndUser, PrivacyCase, SessionQueue, Tombstone, WorkingMemory
+from memories.privacy import case_leases, ledger, receipts, registry, verification
+from memories.privacy.case_leases import ClaimedCase, keep
+from memories.privacy.searching import search_terms
+from memories.privacy.stores.linked import CASE_TEXTS, REQUESTS, empty_texts
+from memories.privacy.stores.store import STEP, PersonalDataStore, external_ids_of, ids_behind, names_of
 
 BEGIN, NOTE, STORES, PEOPLE, VACUUM, VERIFY, DONE = "begin", "note", "stores", "people", "vacuum", "verify", "done"
-# Staff may write of the person until the last transaction; not that often.
+# Staff can write about the person until the last transaction, but not that often.
 TRIES = 10
+# An erasure that waits for a lock makes others wait for the locks that it has: not for longer than this. Shorter than
+# what PostgreSQL waits before it looks for a deadlock.
+LOCK_TIMEOUT = "100ms"
+# Seconds between two tries, about a minute in all; most locks are held for milliseconds.
+PAUSES = [min(1.0, 0.02 * 2**tried) for tried in range(60)]
+_NOT_DUE = {"due_at": None, "lease_token": None, "lease_until": None, "woken_at": None}
+_T = TypeVar("_T")
 
 logger = logging.getLogger(__name__)
 
 
-def steps(work: Work, *, now: datetime) -> Iterator[str]:
-    """Take them; yields after each transaction. Errors: LeaseLost, those of the ledger and the verification."""
+def steps(work: ClaimedCase, *, now: datetime) -> Iterator[str]:
+    """Take the steps that are left; yields after each transaction.
+
+    Errors: LeaseLost, those of the ledger and the verification.
+    """
     acts: dict[str, Callable[[], Iterator[str]]] = {
         BEGIN: lambda: _begin(work),
         NOTE: lambda: _note(work, now=now),
-        STORES: lambda: _stores(work),
-        PEOPLE: lambda: _people(work, now=now),
+        STORES: lambda: _empty_stores(work),
+        PEOPLE: lambda: _erase_people(work, now=now),
         VACUUM: lambda: _vacuum(work),
         VERIFY: lambda: _verify(work),
     }
@@ -56,40 +66,87 @@ def steps(work: Work, *, now: datetime) -> Iterator[str]:
         yield from acts[name]()
 
 
-def _begin(work: Work) -> Iterator[str]:
+def _retried(act: Callable[[], _T]) -> _T:
+    """Run `act` in a transaction, again while others hold the locks that it needs. Errors: OperationalError."""
+    return retry_while_locked(act, lock_timeout=LOCK_TIMEOUT, pauses=PAUSES)
+
+
+def _begin(work: ClaimedCase) -> Iterator[str]:
     person = work.case.find_person()
 
     def act() -> None:
         keep(work, step=NOTE, attempts=0)
         if person:
-            fence(person, case_id=work.case.pk)
+            _stop_jobs(person, case_id=work.case.pk)
 
-    patiently(act)
+    _retried(act)
     yield BEGIN
 
 
-def _note(work: Work, *, now: datetime) -> Iterator[str]:
-    """The ledger first: an erasure that it does not know would be undone by a restore."""
+def _stop_jobs(person: EndUser, *, case_id: uuid.UUID) -> None:
+    """Change the person's generation: an extraction, an embedding or a summary that began before fails at its commit.
+
+    The case is locked by its lease. The other locks are taken in the order of everybody else: cases, sessions, people.
+    """
+    people = ids_behind(person)
+    _lock_other_cases(people, case_id)
+    # Whoever posts to one of the sessions is waited for; after that none is due, and no lease is in force.
+    queues = SessionQueue.objects.select_for_update(of=("self", "session")).filter(session__end_user__in=people)
+    locked = [row.pk for row in queues.select_related("session").order_by("pk")]
+    windows = WorkingMemory.objects.select_for_update(of=("self",)).filter(pk__in=locked)
+    list(windows.order_by("pk").values_list("pk"))
+    for model in (SessionQueue, WorkingMemory):
+        model._default_manager.filter(pk__in=locked).update(**_NOT_DUE)
+    _lock_people(people)
+    _end_exports(people, case_id)
+    restricted = {"restricted_at": Coalesce("restricted_at", Now()), "generation": F("generation") + 1}
+    EndUser.objects.filter(pk__in=people).update(**restricted)
+
+
+def _lock_other_cases(people: Sequence[uuid.UUID], case_id: uuid.UUID) -> list[PrivacyCase]:
+    rows = PrivacyCase.objects.select_for_update(of=("self",), no_key=True).filter(end_user__in=people)
+    return list(rows.exclude(pk=case_id).order_by("pk"))
+
+
+def _lock_people(people: Sequence[uuid.UUID]) -> None:
+    """Against new rows that refer to them, too; whoever begins a session at this moment is waited for."""
+    list(EndUser.objects.select_for_update(of=("self",)).filter(pk__in=people).order_by("pk"))
+
+
+def _end_exports(people: Sequence[uuid.UUID], case_id: uuid.UUID) -> None:
+    """An export that is being made loses its lease, and so writes nothing."""
+    others = PrivacyCase.objects.filter(end_user__in=people, lease_token__isnull=False).exclude(pk=case_id)
+    others.update(lease_token=None, lease_until=None)
+
+
+def _note(work: ClaimedCase, *, now: datetime) -> Iterator[str]:
+    """Write the ledger before the first row goes: a restore would undo an erasure that the ledger does not have."""
     person = work.case.find_person()
     ledger.append(work.case, digests_of(work.case, person), now=now)
-    sought = needles.collect(person) if person else needles.of_nobody(work.case.tenant_id)
-    patiently(partial(keep, work, step=STORES, attempts=0, needles=sought))
+    terms = search_terms.collect(person) if person else search_terms.of_nobody(work.case.tenant_id)
+    _retried(partial(keep, work, step=STORES, attempts=0, needles=terms))
     yield NOTE
 
 
-def _stores(work: Work) -> Iterator[str]:
+def digests_of(case: PrivacyCase, person: EndUser | None) -> list[bytes]:
+    """Digests of the requested id and of every id that leads to the person, sorted."""
+    names = external_ids_of(person) if person else []
+    return sorted({bytes(case.subject), *(conf.digest_of_person(case.tenant_id, name) for name in names)})
+
+
+def _empty_stores(work: ClaimedCase) -> Iterator[str]:
     yield from _empty_all(work, work.case.find_person())
-    patiently(partial(keep, work, step=PEOPLE, attempts=0))
+    _retried(partial(keep, work, step=PEOPLE, attempts=0))
     yield STORES
 
 
-def _empty_all(work: Work, person: EndUser | None) -> Iterator[str]:
+def _empty_all(work: ClaimedCase, person: EndUser | None) -> Iterator[str]:
     for store in registry.all_stores():
         while person and store is not registry.PEOPLE and _erase_some(work, store, person):
             yield store.model
 
 
-def _erase_some(work: Work, store: Keeping, person: EndUser) -> int:
+def _erase_some(work: ClaimedCase, store: PersonalDataStore, person: EndUser) -> int:
     def act() -> tuple[int, Counter[str]]:
         keep(work)
         gone = store.erase(person, STEP)
@@ -99,112 +156,126 @@ def _erase_some(work: Work, store: Keeping, person: EndUser) -> int:
         return gone, counts
 
     # Counted once the transaction is through: it may be tried several times.
-    gone, work.counts = patiently(act)
+    gone, work.counts = _retried(act)
     return gone
 
 
-def _people(work: Work, *, now: datetime) -> Iterator[str]:
+def _erase_people(work: ClaimedCase, *, now: datetime) -> Iterator[str]:
     person = work.case.find_person()
     for tried in range(TRIES):
         try:
-            work.counts = patiently(partial(_end, work, person, now))
+            work.counts = _retried(partial(_replace_people, work, person, now))
             break
         except IntegrityError:
-            # Somebody wrote of the person meanwhile, so the database lets go of nobody.
+            # Somebody wrote about the person meanwhile, so the foreign keys keep the rows.
             if tried == TRIES - 1:
                 raise
         yield from _empty_all(work, person)
     yield PEOPLE
 
 
-def _end(work: Work, person: EndUser | None, now: datetime) -> Counter[str]:
-    """The last transaction, short, for whoever comes under the id waits for it. That nothing else refers to the person
-    is checked by the foreign keys at its commit; an export refers to the case alone."""
+def _replace_people(work: ClaimedCase, person: EndUser | None, now: datetime) -> Counter[str]:
+    """The last transaction is short, for posts under the erased id wait for it. At its commit the foreign keys check
+    that nothing else refers to the person; an export refers to the case alone."""
     keep(work)
     case, counts = work.case, Counter(work.counts)
-    _bury(case, digests_of(case, person), now=now, anew=person is not None)
+    _write_tombstones(case, person, now)
     if person:
-        people, words = ids_behind(person), called(person)
-        cases = lock_cases(people, but=case.pk)
-        lock_people(people)
-        _part(cases, words, people, case)
+        people, words = ids_behind(person), names_of(person)
+        cases = _lock_other_cases(people, case.pk)
+        _lock_people(people)
+        # Cases stay, about nobody, without their texts. Those of this case go later: its receipt says who was told.
+        _end_exports(people, case.pk)
+        for other in cases:
+            empty_texts(other, words)
+        empty_texts(PrivacyCase.objects.get(pk=case.pk), words, texts=())
         for store in (*REQUESTS, registry.PEOPLE):
             while gone := store.erase(person, STEP):
                 counts[store.model] += gone
     keep(work, counts=dict(counts), step=VACUUM, attempts=0)
-    record(work, "erase", counts, now=now)
+    case_leases.record(case, "erase", counts, now=now)
     return counts
 
 
-def _part(cases: list[PrivacyCase], words: set[str], people: list[uuid.UUID], own: PrivacyCase) -> None:
-    """Cases stay, about nobody. What they say of the person goes; of the own one the receipt tells first who was
-    told."""
-    end_exports(people, but=own.pk)
-    for case in cases:
-        empty(case, words)
-    empty(PrivacyCase.objects.get(pk=own.pk), words, texts=())
-
-
-def _bury(case: PrivacyCase, digests: list[bytes], *, now: datetime, anew: bool) -> None:
-    """`anew`: in the place of older tombstones; a case that found nobody leaves what was decided when they went."""
+def _write_tombstones(case: PrivacyCase, person: EndUser | None, now: datetime) -> None:
     stones = [
         Tombstone(tenant=case.tenant, digest=digest, policy=case.policy, case_uuid=case.pk, created_at=now)
-        for digest in digests
+        for digest in digests_of(case, person)
     ]
-    if not anew:
+    if person is None:
+        # A case that found nobody leaves what was decided when they went.
         Tombstone.objects.bulk_create(stones, ignore_conflicts=True)
-        return
-    told = ["policy", "case_uuid", "created_at"]
-    Tombstone.objects.bulk_create(stones, update_conflicts=True, unique_fields=["tenant", "digest"], update_fields=told)
+    else:
+        Tombstone.objects.bulk_create(
+            stones,
+            update_conflicts=True,
+            unique_fields=["tenant", "digest"],
+            update_fields=["policy", "case_uuid", "created_at"],
+        )
 
 
-def digests_of(case: PrivacyCase, person: EndUser | None) -> list[bytes]:
-    """Of the id that was asked for, and of every id that leads to the person; in one order for everybody."""
-    names = names_of(person) if person else []
-    return sorted({bytes(case.subject), *(conf.digest_of_person(case.tenant_id, name) for name in names)})
-
-
-def _vacuum(work: Work) -> Iterator[str]:
-    for table in clearing.touched(work.counts):
-        patiently(partial(keep, work))
-        clearing.vacuum(table)
-    patiently(partial(keep, work, step=VERIFY, attempts=0))
+def _vacuum(work: ClaimedCase) -> Iterator[str]:
+    for table in tables_changed(work.counts):
+        _retried(partial(keep, work))
+        vacuum(table)
+    _retried(partial(keep, work, step=VERIFY, attempts=0))
     yield VACUUM
 
 
-def _verify(work: Work) -> Iterator[str]:
-    """Other code than the deleter's looks, outside of any transaction: it reads every table."""
-    patiently(partial(keep, work, state=CaseState.VERIFYING, version=F("version") + 1))
+def tables_changed(counts: Mapping[str, int]) -> list[str]:
+    """Names of the tables that lost rows, by the counts of an erasure."""
+    labels = (label for label, gone in counts.items() if gone and label.count(".") == 1)
+    return sorted({apps.get_model(label)._meta.db_table for label in labels})
+
+
+def vacuum(table: str) -> bool:
+    """Vacuum and analyze the table; False when somebody else holds it, or inside a transaction.
+
+    Columns with personal text have no samples (SET STATISTICS 0), so new ones are taken of ids, states and dates. No
+    other statement waits for it: the end of the table is not cut off.
+    """
+    if connection.in_atomic_block:
+        return False
+    statement = sql.SQL("VACUUM (ANALYZE, SKIP_LOCKED, TRUNCATE FALSE) {}").format(sql.Identifier(table))
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+    except DatabaseError as error:
+        # Autovacuum does it later, and nothing waits for it.
+        logger.warning("%s could not be vacuumed: %s", table, type(error).__name__)
+        return False
+    return True
+
+
+def _verify(work: ClaimedCase) -> Iterator[str]:
+    """Let the independent search look, outside of any transaction: it reads every table."""
+    _retried(partial(keep, work, state=CaseState.VERIFYING, version=F("version") + 1))
     work.case.refresh_from_db()
-    # Of somebody who was gone before it began there is nothing to look for.
+    # When the person was gone before the case began, there is nothing to look for.
     findings = verification.verify(work.case) if work.case.needles else None
     if findings and findings.hits:
-        fail(work, FOUND, findings=findings.as_json())
+        case_leases.fail(work, case_leases.FOUND, findings=findings.as_json())
     else:
-        patiently(partial(_complete, work, findings.as_json() if findings else {}))
-        _write_files(work.case)
+        _retried(partial(_complete, work, findings.as_json() if findings else {}))
+        try:
+            # For those without access to the admin; the files can be written again from the row at any time.
+            receipts.write_files(work.case)
+        except OSError as error:
+            logger.warning("The files of receipt %s could not be written: %s", work.case.pk, type(error).__name__)
     yield VERIFY
 
 
-def _complete(work: Work, findings: dict[str, Any]) -> None:
+def _complete(work: ClaimedCase, findings: dict[str, Any]) -> None:
     keep(work)
     case = work.case
-    # As it is by now, locked by the line above: somebody may have noted who was told.
+    # Read again under the lock of the line above: staff may have noted who was told.
     case.refresh_from_db()
     # By the database's clock, when all is gone: whoever began before that may still see the rows (rewriting.py).
     now = PrivacyCase.objects.annotate(clock=Now()).values_list("clock", flat=True).get(pk=case.pk)
     case.findings, case.completed_at = findings, now
     receipts.issue(case, now=now)
-    emptied = dict.fromkeys(TEXTS, "")
-    finish(
+    emptied = dict.fromkeys(CASE_TEXTS, "")
+    case_leases.finish(
         work, now=now, verb="complete", step=DONE, findings=findings, receipt=case.receipt, signature=case.signature,
         needles=b"", **emptied,
     )  # fmt: skip
-
-
-def _write_files(case: PrivacyCase) -> None:
-    """Beside the row, for who has no access to the admin; they can be written again from it at any time."""
-    try:
-        receipts.write_files(case)
-    except OSError as error:
-        logger.warning("The files of receipt %s could not be written: %s", case.pk, type(error).__name__)

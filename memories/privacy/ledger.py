@@ -1,9 +1,9 @@
-"""The erasure ledger: a file beside the database that says who is to be erased again from an older copy of it.
+"""The erasure ledger: a file beside the database that says who must be erased again from a restored backup.
 
-A line of JSON for each erasure, written before its first row goes. It holds keyed hashes, ids of the case and the
-tenant, and times, nothing of the person. Each line is signed under the pepper and names the signature of the line
-before, so one that was changed, or taken out from between others, shows. Lines cut off at the end do not, but then the
-database knows of erasures that the file lacks.
+It has a line of JSON for each erasure, written before the first row goes. A line holds keyed hashes, ids of the case
+and the tenant, and times, and nothing about the person. It is signed under the pepper and names the signature of the
+line before, so a changed or removed line shows. Lines cut off at the end do not show, but then the database has
+erasures that the file lacks.
 """
 
 import fcntl
@@ -34,10 +34,10 @@ class LedgerUnwritable(MemoryHubError):
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One erasure: `digests` of the ids that led to the person, `rows`: those of our ids of what had them.
+class LedgerEntry:
+    """One erasure: `digests` of the external ids that led to the person, `rows`: digests of the rows with these ids.
 
-    `spelled`: of the ids letter by letter, for somebody else's may differ in case alone; None in lines of before.
+    `spelled`: digests of the exact spelling, for another person's id may differ in case alone; None in older lines.
     """
 
     tenant: uuid.UUID
@@ -49,32 +49,34 @@ class Entry:
     spelled: frozenset[bytes] | None = None
 
     def means(self, tenant: uuid.UUID, external_id: str) -> bool:
-        """Whether it erased this id itself, of those that come to the same digest."""
+        """Whether it erased this spelling of the id, and not only one with the same digest."""
         return self.spelled is None or _digest_of_spelling(tenant, external_id) in self.spelled
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """What the file holds: intact entries, oldest first, and what is wrong with it, as (number of the line, code).
+    """The intact entries of the file, oldest first, and its damage as (number of the line, code).
 
-    Codes: `changed` (no line of ours), `gap` (what stood before it is gone), `torn` (the last one is not whole).
+    Codes: `changed` (not signed by us), `gap` (the line before is gone), `torn` (the last line is incomplete).
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[LedgerEntry, ...]
     damage: tuple[tuple[int, str], ...]
 
 
 def append(case: PrivacyCase, digests: Sequence[bytes], *, now: datetime) -> None:
-    """Note the case's erasure, on the disk when this returns; once, however often it is called, and not again when
-    these very rows are noted already, as those of an older copy of the database are. A torn last line, whose erasure
-    has not begun, is taken away first.
+    """Note the erasure of the case; it is on the disk when this returns.
 
-    Errors: LedgerUnwritable.
+    A second call adds nothing, and neither does the erasure of the same rows in a restored backup. A torn last line,
+    whose erasure has not begun, is removed first. Errors: LedgerUnwritable.
     """
-    people = _people_of(case)
+    people: list[tuple[uuid.UUID, str]] = []
+    if case.end_user:
+        person = case.end_user.merged_into or case.end_user
+        people = list(EndUser.objects.behind(person).values_list("pk", "external_id"))
     rows = frozenset(digest_of_row(row) for row, _name in people)
     spelled = frozenset(_digest_of_spelling(case.tenant_id, name) for _row, name in people)
-    entry = Entry(case.tenant_id, case.pk, rows, frozenset(digests), case.policy, now, spelled)
+    entry = LedgerEntry(case.tenant_id, case.pk, rows, frozenset(digests), case.policy, now, spelled)
     try:
         with _locked(Path(settings.MEMORYHUB_ERASURE_LEDGER)) as file:
             _append(file, entry)
@@ -83,44 +85,41 @@ def append(case: PrivacyCase, digests: Sequence[bytes], *, now: datetime) -> Non
 
 
 def read(path: Path | None = None) -> Ledger:
-    """The ledger in this file, by default the hub's own, checked line by line. Errors: OSError."""
+    """The ledger in this file, by default the hub's own, each line checked. Errors: OSError."""
     return _parsed((path or Path(settings.MEMORYHUB_ERASURE_LEDGER)).read_bytes())
 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[BinaryIO]:
-    """The file for this process alone; made where missing, but not its folder, which may be a disk that is away."""
+    """Lock the file, and make it when it is missing; not its folder, which may be an unmounted disk."""
     made = not path.exists()
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "r+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield file
     if made:
-        _sync_folder(path.parent)
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _append(file: BinaryIO, entry: Entry) -> None:
+def _append(file: BinaryIO, entry: LedgerEntry) -> None:
     content = file.read()
-    if any(_covers(known, entry) for known in _parsed(content).entries):
-        # Whoever wrote it may have died before it was on the disk.
+    if any(_covers(noted, entry) for noted in _parsed(content).entries):
+        # The process that wrote it may have died before it was on the disk.
         os.fsync(file.fileno())
         return
-    whole = _repaired(file, content)
-    file.write(_line(entry, after=_last_signature(whole)))
+    signed = (_values(line) for line in reversed(_repaired(file, content).splitlines()))
+    last = next((str(values["signature"]) for values in signed if values is not None), "")
+    file.write(_line(entry, after=last))
     file.flush()
     os.fsync(file.fileno())
 
 
 def digest_of_row(row: uuid.UUID) -> bytes:
-    """What stands for an id of ours: by it a person is found who was called otherwise in an older copy."""
+    """The digest of a row's id: it finds a person who had another external id in an older backup."""
     return conf.digest("row", row.bytes)
 
 
@@ -128,34 +127,26 @@ def _digest_of_spelling(tenant: uuid.UUID, external_id: str) -> bytes:
     return conf.digest("spelling", tenant.bytes, external_id.encode())
 
 
-def _people_of(case: PrivacyCase) -> list[tuple[uuid.UUID, str]]:
-    """The person and the names that lead to them: our id and the caller's."""
-    if case.end_user is None:
-        return []
-    person = case.end_user.merged_into or case.end_user
-    return list(EndUser.objects.behind(person).values_list("pk", "external_id"))
-
-
-def _covers(known: Entry, entry: Entry) -> bool:
-    # A later moment would make who came back since one to be erased again.
-    same = known.case == entry.case or (bool(entry.rows) and known.policy == entry.policy)
-    return same and known.digests >= entry.digests and known.rows >= entry.rows
+def _covers(noted: LedgerEntry, entry: LedgerEntry) -> bool:
+    # A second line with a later moment would have people erased again who returned in between.
+    same = noted.case == entry.case or (bool(entry.rows) and noted.policy == entry.policy)
+    return same and noted.digests >= entry.digests and noted.rows >= entry.rows
 
 
 def _repaired(file: BinaryIO, content: bytes) -> bytes:
-    """The content with whole lines only, and the file as well."""
+    """Remove an incomplete last line from the file; the content that is left."""
     kept, newline, tail = content.rpartition(b"\n")
     if not tail:
         return content
     if _values(tail) is not None:
-        # Only its end is missing, as some editors leave it.
+        # Only the line end is missing, as some editors leave it.
         file.write(b"\n")
         return content + b"\n"
     os.ftruncate(file.fileno(), len(kept + newline))
     return kept + newline
 
 
-def _line(entry: Entry, *, after: str) -> bytes:
+def _line(entry: LedgerEntry, *, after: str) -> bytes:
     values = {
         "v": VERSION,
         "tenant": str(entry.tenant),
@@ -171,18 +162,12 @@ def _line(entry: Entry, *, after: str) -> bytes:
 
 
 def _signature(values: dict[str, Any]) -> str:
-    said = json.dumps(values, sort_keys=True, separators=(",", ":"))
-    return conf.digest("ledger", said.encode()).hex()
-
-
-def _last_signature(content: bytes) -> str:
-    """Of the last line that is one of ours."""
-    lines = (_values(line) for line in reversed(content.splitlines()))
-    return next((str(values["signature"]) for values in lines if values is not None), "")
+    canonical = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return conf.digest("ledger", canonical.encode()).hex()
 
 
 def _parsed(content: bytes) -> Ledger:
-    entries: list[Entry] = []
+    entries: list[LedgerEntry] = []
     damage: list[tuple[int, str]] = []
     before = ""
     lines = content.split(b"\n")
@@ -199,20 +184,20 @@ def _parsed(content: bytes) -> Ledger:
 
 
 def _values(line: bytes) -> dict[str, Any] | None:
-    """What the line says; None when it is not signed by us."""
+    """The content of the line; None when it is not signed by us."""
     try:
         found = json.loads(line)
     except ValueError:
         return None
     if not isinstance(found, dict) or found.get("v") != VERSION:
         return None
-    told = {name: value for name, value in found.items() if name != "signature"}
+    unsigned = {name: value for name, value in found.items() if name != "signature"}
     signed = str(found.get("signature", ""))
-    return found if hmac.compare_digest(signed.encode(), _signature(told).encode()) else None
+    return found if hmac.compare_digest(signed.encode(), _signature(unsigned).encode()) else None
 
 
-def _entry(values: dict[str, Any]) -> Entry:
-    return Entry(
+def _entry(values: dict[str, Any]) -> LedgerEntry:
+    return LedgerEntry(
         tenant=uuid.UUID(values["tenant"]),
         case=uuid.UUID(values["case"]),
         rows=_digests(values["rows"]),
@@ -223,5 +208,5 @@ def _entry(values: dict[str, Any]) -> Entry:
     )
 
 
-def _digests(told: list[str]) -> frozenset[bytes]:
-    return frozenset(bytes.fromhex(one) for one in told)
+def _digests(values: list[str]) -> frozenset[bytes]:
+    return frozenset(bytes.fromhex(one) for one in values)

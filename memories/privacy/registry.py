@@ -13,28 +13,13 @@ from pgvector.django import BitField, HalfVectorField, SparseVectorField, Vector
 from picklefield.fields import PickledObjectField
 
 from memories.models import EndUser
-from memories.privacy.stores.elsewhere import ELSEWHERE
-from memories.privacy.stores.keeping import Keeping, Store
-from memories.privacy.stores.memories import EPISODES, FACTS, PROFILE, QUESTIONS, VECTORS
+from memories.privacy.stores.linked import PEOPLE, STORES
 from memories.privacy.stores.readers import READERS
-from memories.privacy.stores.requests import REQUESTS
-from memories.privacy.stores.talk import MERGES, PEOPLE, TALK
+from memories.privacy.stores.store import PersonalDataStore, Store
+from memories.privacy.stores.unlinked import UNLINKED
 from memories.privacy.stores.waivers import WAIVERS, Waiver
 
-__all__ = ["ELSEWHERE", "PEOPLE", "STORES", "WAIVERS", "Store", "Waiver", "all_stores", "counts", "unaccounted"]
-
-# Those that a foreign key leads to, in the order in which they go: what hangs on a row goes before it.
-STORES: tuple[Store, ...] = (
-    *VECTORS,
-    *REQUESTS,
-    *QUESTIONS,
-    *FACTS,
-    *PROFILE,
-    *EPISODES,
-    *TALK,
-    *MERGES,
-    PEOPLE,
-)
+__all__ = ["PEOPLE", "STORES", "WAIVERS", "Store", "Waiver", "all_stores", "counts", "unaccounted"]
 
 _HOLDS_TEXT = (
     models.CharField,
@@ -52,36 +37,47 @@ _HOLDS_TEXT = (
 )
 
 
-def all_stores() -> tuple[Keeping, ...]:
-    """In the order of an erasure: what leads to rows by their ids goes while these are there."""
-    return (*ELSEWHERE, READERS, *STORES)
+def all_stores() -> tuple[PersonalDataStore, ...]:
+    """In the order of an erasure: stores that name rows by their ids are emptied while these rows are there."""
+    return (*UNLINKED, READERS, *STORES)
 
 
 def counts(person: EndUser) -> dict[str, int]:
-    """Label of each store → how many rows tell of the person, as it is now."""
+    """Label of each store → its rows about the person, as they are now."""
     return {store.model: store.count(person) for store in all_stores()}
 
 
 def unaccounted() -> list[str]:
     """Models and fields that could hold personal data and are neither registered nor waived, as `app.Model.field`."""
     missing: list[str] = []
-    leading = _leading_to_people()
+    linked = _linked_models()
+    registered = {store.model for store in all_stores()}
     for model in apps.get_models(include_auto_created=False):
         label = model._meta.label
-        if model in leading and not _is_registered(label):
+        if model in linked and label not in registered:
             missing.append(f"{label}.(leads to EndUser)")
-        known = _known_fields(label)
-        if known is not None:
-            missing += [f"{label}.{name}" for name in _text_fields(model) if name not in known]
+        accounted = _accounted_fields(label)
+        if accounted is not None:
+            missing += [f"{label}.{name}" for name in _text_fields(model) if name not in accounted]
     return missing
 
 
-def _is_registered(label: str) -> bool:
-    return any(store.model == label for store in all_stores())
+def _linked_models() -> set[type[models.Model]]:
+    """Models with a path to a person: a reference to one, or to a model that has such a path."""
+    found: set[type[models.Model]] = {EndUser}
+    every = apps.get_models(include_auto_created=False)
+    while new := {model for model in every if model not in found and found & set(_referred_by(model))}:
+        found |= new
+    return found
 
 
-def _known_fields(label: str) -> set[str] | None:
-    """The accounted fields of a model; None when all of it is waived."""
+def _referred_by(model: type[models.Model]) -> Sequence[type[models.Model]]:
+    fields = (*model._meta.local_fields, *model._meta.local_many_to_many)
+    return [field.related_model for field in fields if isinstance(field.related_model, type)]
+
+
+def _accounted_fields(label: str) -> set[str] | None:
+    """None when all of the model is waived."""
     waivers = [waiver for waiver in WAIVERS if waiver.model == label]
     if any(not waiver.fields for waiver in waivers):
         return None
@@ -95,17 +91,3 @@ def _text_fields(model: type[models.Model]) -> Iterable[str]:
         base = getattr(field, "base_field", field)
         if isinstance(base, _HOLDS_TEXT) and not field.is_relation:
             yield field.name
-
-
-def _leading_to_people() -> set[type[models.Model]]:
-    """Models with a path to a person: by a reference to one, or to a model that has such a path."""
-    found: set[type[models.Model]] = {EndUser}
-    every = apps.get_models(include_auto_created=False)
-    while new := {model for model in every if model not in found and found & set(_referred_by(model))}:
-        found |= new
-    return found
-
-
-def _referred_by(model: type[models.Model]) -> Sequence[type[models.Model]]:
-    fields = (*model._meta.local_fields, *model._meta.local_many_to_many)
-    return [field.related_model for field in fields if isinstance(field.related_model, type)]

@@ -1,4 +1,4 @@
-"""After a restore: who was erased since the backup was made is there again, and is erased again by the ledger."""
+"""After a restore, people who were erased since the backup are there again: the ledger says whom to erase again."""
 
 import logging
 import uuid
@@ -23,7 +23,8 @@ from memories.models import (
     Tombstone,
 )
 from memories.privacy import break_glass, cases, ledger
-from memories.privacy.ledger import Entry
+from memories.privacy.casework.restriction import cases_of
+from memories.privacy.ledger import LedgerEntry
 
 CHANNEL = "replay"
 # People read at a time.
@@ -33,18 +34,18 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Found:
-    """Somebody to be erased again, and the last entry that says so."""
+class ReturnedPerson:
+    """A person to be erased again, and the last entry that says so."""
 
     person: EndUser
-    entry: Entry
+    entry: LedgerEntry
 
 
 @dataclass
 class Replayed:
-    """What came of it, in counts; `failed` and `unclear` are our ids of people to be looked at.
+    """The result in counts; `failed` and `unclear` are ids of people whom staff should look at.
 
-    Unclear: the erased id leads to somebody whom the ledger does not mean: they were parted before the erasure.
+    Unclear: the erased id leads to a person whom the ledger does not name: a merge was undone before the erasure.
     """
 
     entries: int
@@ -54,42 +55,43 @@ class Replayed:
     unclear: list[uuid.UUID] = field(default_factory=list)
 
 
-def find(entries: Iterable[Entry]) -> tuple[list[Found], list[uuid.UUID]]:
-    """Whom the entries mean among those who are there, and ids of those of whom it is unclear.
+def find(entries: Iterable[LedgerEntry]) -> tuple[list[ReturnedPerson], list[uuid.UUID]]:
+    """The people in the database whom the entries name, and the ids of unclear ones.
 
-    By the row's id or by what the caller's id comes to; not who came back under the id since the erasure.
+    The id of the row or the digest of the external id finds a person, unless the row is newer than the erasure.
     """
-    meant = dict(_meant(entries))
-    rows = EndUser.objects.select_related("tenant", "merged_into__tenant").in_bulk(list(meant))
-    found: dict[uuid.UUID, Found] = {}
+    named = dict(_named_by(entries))
+    rows = EndUser.objects.select_related("tenant", "merged_into__tenant").in_bulk(list(named))
+    found: dict[uuid.UUID, ReturnedPerson] = {}
     unclear: list[uuid.UUID] = []
     for pk, row in rows.items():
-        person, entry = row.merged_into or row, meant[pk]
-        if person.pk in meant or ledger.digest_of_row(person.pk) in entry.rows:
-            found[person.pk] = Found(person, meant.get(person.pk, entry))
+        person, entry = row.merged_into or row, named[pk]
+        if person.pk in named or ledger.digest_of_row(person.pk) in entry.rows:
+            found[person.pk] = ReturnedPerson(person, named.get(person.pk, entry))
         else:
             unclear.append(pk)
     return list(found.values()), unclear
 
 
-def replay(*, entries: Iterable[Entry], actor: Actor, now: datetime) -> Replayed:
-    """Erase again whom the entries mean, and bury again whoever is not buried; twice does no more than once."""
+def replay(*, entries: Iterable[LedgerEntry], actor: Actor, now: datetime) -> Replayed:
+    """Erase again the people whom the entries name, and write missing tombstones. It is idempotent."""
     entries = list(entries)
     found, unclear = find(entries)
     result = Replayed(len(entries), unclear=unclear)
     for one in found:
-        if _is_erased(one, actor, now):
+        if _erase(one, actor, now):
             result.erased += 1
         else:
             result.failed.append(one.person.pk)
-    result.tombstones = bury(entries)
+    result.tombstones = write_tombstones(entries)
     return result
 
 
-def bury(entries: Iterable[Entry]) -> int:
-    """Write the tombstones that are missing, of tenants that are there; how many."""
-    there = set(Tenant.objects.values_list("pk", flat=True))
-    known = set(_buried())
+def write_tombstones(entries: Iterable[LedgerEntry]) -> int:
+    """Write missing tombstones of tenants in the database; how many."""
+    tenants = set(Tenant.objects.values_list("pk", flat=True))
+    stones = Tombstone.objects.values_list("tenant", "digest").iterator(chunk_size=CHUNK)
+    present = {(tenant, bytes(digest)) for tenant, digest in stones}
     rows = {
         (entry.tenant, digest): Tombstone(
             tenant_id=entry.tenant,
@@ -100,15 +102,14 @@ def bury(entries: Iterable[Entry]) -> int:
         )
         for entry in entries
         for digest in entry.digests
-        if entry.tenant in there and (entry.tenant, digest) not in known
+        if entry.tenant in tenants and (entry.tenant, digest) not in present
     }
     Tombstone.objects.bulk_create(rows.values(), ignore_conflicts=True)
     return len(rows)
 
 
-def unknown_to(entries: Iterable[Entry]) -> list[uuid.UUID]:
-    """Erasures that the database has and the ledger lacks, as ids of cases: lines were cut off, or it is another
-    file."""
+def missing_in(entries: Iterable[LedgerEntry]) -> list[uuid.UUID]:
+    """Ids of completed cases that the ledger lacks: lines were cut off, or it is another file."""
     entries = list(entries)
     noted = {entry.case for entry in entries}
     digests = {(entry.tenant, digest) for entry in entries for digest in entry.digests}
@@ -121,7 +122,7 @@ def unknown_to(entries: Iterable[Entry]) -> list[uuid.UUID]:
 
 
 def settle() -> dict[str, int]:
-    """Of a database that was just restored: nobody holds its leases, and links to its exports may have been used."""
+    """End the leases of a restored database, which nobody holds, and its exports, which may have been downloaded."""
     ready = PrivacyExport.objects.filter(state=ExportState.READY)
     leased = PrivacyCase.objects.exclude(lease_token=None)
     return {
@@ -130,8 +131,8 @@ def settle() -> dict[str, int]:
     }
 
 
-def _meant(entries: Iterable[Entry]) -> Iterator[tuple[uuid.UUID, Entry]]:
-    """Rows of people and of names, each with the last entry that means it."""
+def _named_by(entries: Iterable[LedgerEntry]) -> Iterator[tuple[uuid.UUID, LedgerEntry]]:
+    """Rows of people and of aliases, each with the last entry that names it."""
     latest = sorted(entries, key=lambda entry: entry.moment)
     by_row = {row: entry for entry in latest for row in entry.rows}
     by_digest = {digest: entry for entry in latest for digest in entry.digests}
@@ -139,7 +140,7 @@ def _meant(entries: Iterable[Entry]) -> Iterator[tuple[uuid.UUID, Entry]]:
     rows = EndUser.objects.filter(tenant__in=tenants).values_list("pk", "tenant", "external_id", "created_at")
     for pk, tenant, external_id, created_at in rows.iterator(chunk_size=CHUNK):
         same = by_digest.get(conf.digest_of_person(tenant, external_id))
-        # Another row under a like id is somebody else, who was there beside whoever was erased.
+        # A row whose id has another spelling is another person, who was there beside the erased one.
         named = same if same and same.means(tenant, external_id) else None
         fitting = [
             entry for entry in (by_row.get(ledger.digest_of_row(pk)), named) if entry and created_at < entry.moment
@@ -148,10 +149,10 @@ def _meant(entries: Iterable[Entry]) -> Iterator[tuple[uuid.UUID, Entry]]:
             yield pk, max(fitting, key=lambda entry: entry.moment)
 
 
-def _case_of(found: Found, actor: Actor, now: datetime) -> PrivacyCase:
-    """The case that erased them, as the backup has it, if it is open there and about them; else another one."""
-    known = cases.cases_of(found.person).open()
-    return known.filter(pk=found.entry.case, type=CaseType.ERASURE).first() or cases.open_case(
+def _case_of(found: ReturnedPerson, actor: Actor, now: datetime) -> PrivacyCase:
+    """The case that erased them, if the backup has it, open and about them; else a new case."""
+    open_cases = cases_of(found.person).open()
+    return open_cases.filter(pk=found.entry.case, type=CaseType.ERASURE).first() or cases.open_case(
         tenant=found.person.tenant,
         user_id=found.person.external_id,
         type=CaseType.ERASURE,
@@ -162,18 +163,13 @@ def _case_of(found: Found, actor: Actor, now: datetime) -> PrivacyCase:
     )
 
 
-def _is_erased(found: Found, actor: Actor, now: datetime) -> bool:
-    """Erase them; a failure leaves the others their turn."""
+def _erase(found: ReturnedPerson, actor: Actor, now: datetime) -> bool:
+    """False after a failure, so that the others are erased."""
     try:
         case, policy = _case_of(found, actor, now), found.entry.policy
-        # What held it up then was over when they were erased.
+        # A hold in the backup was over when they were erased.
         done = break_glass.erase(case_id=case.pk, policy=policy, actor=actor, now=now, releases=True)
     except (MemoryHubError, DatabaseError, OSError) as error:
         logger.warning("End user %s is not erased again: %s", found.person.pk, type(error).__name__)
         return False
     return done.state == CaseState.COMPLETED
-
-
-def _buried() -> Iterator[tuple[uuid.UUID, bytes]]:
-    for tenant, digest in Tombstone.objects.values_list("tenant", "digest").iterator(chunk_size=CHUNK):
-        yield tenant, bytes(digest)

@@ -1,7 +1,7 @@
-"""The bytes on the disk: a deleted row's text stays in the file of its table until that is rewritten.
+"""Rewrites tables: the text of a deleted row stays in the file of its table until then.
 
-A rewrite (VACUUM FULL) locks its table for everybody, so it is off by default and happens only in hours that the
-operator names. What a transaction that is still open may see stays: such tables are left to another time.
+A rewrite (VACUUM FULL) locks its table for everybody, so it is off by default and runs only in the hours that the
+operator names. It keeps rows that an open transaction may still see: such tables are left to another time.
 """
 
 from collections.abc import Iterator
@@ -17,48 +17,52 @@ from django.db.models.functions import Greatest
 from django_q.tasks import async_task
 from psycopg.errors import LockNotAvailable
 
+from memories.db.statement_timeouts import unbounded
 from memories.models import CaseState, CaseType, EndUser, Fact, PrivacyCase, TableRewrite
 
 TASK = "memories.tasks.rewrite_tables"
-# Whoever waits for the table's lock keeps others waiting behind.
+# A statement that waits for the table's lock makes all others wait behind it.
 LOCK_MILLISECONDS = 200
 TRIES = 5
-# What a slow disk does. A task that takes longer is ended, and would lock its table in vain.
+# The rate of a slow disk. A task that takes longer is ended, and would have locked its table in vain.
 BYTES_A_SECOND = 10_000_000
 # Any number, the same for all: one process at a time rewrites.
 REWRITE_LOCK = 6_110_307
 RUNNING = (CaseState.RUNNING, CaseState.VERIFYING)
-# Changed by every erasure, though the store counts no row of its own.
+# Every erasure changes these, though their stores may count no rows.
 ALWAYS = (PrivacyCase, EndUser, Fact)
-BUSY, SEEN, ERASING, LONG = "busy", "seen", "erasing", "long"
-# Since when the oldest transaction that may see deleted rows runs; a replication slot may for ever.
+BUSY, SEEN, ERASING, LONG, DENIED = "busy", "seen", "erasing", "long", "denied"
+# When the oldest transaction began that may see deleted rows. A replication slot may always see them, and so may a
+# transaction whose start our role may not read. One that writes in another database of the server counts, too: no
+# snapshot here, that of VACUUM included, is newer than the oldest transaction that writes anywhere.
 _CLOCK = """
     SELECT clock_timestamp(), least(
         clock_timestamp(),
-        (SELECT min(xact_start) FROM pg_stat_activity
-            WHERE (datname = current_database() OR datname IS NULL) AND pid <> pg_backend_pid()
-                AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL)),
-        (SELECT min(prepared) FROM pg_prepared_xacts WHERE database = current_database()),
+        (SELECT min(CASE query WHEN '<insufficient privilege>' THEN 'epoch' ELSE xact_start END) FROM pg_stat_activity
+            WHERE pid <> pg_backend_pid()
+                AND (backend_xid IS NOT NULL OR backend_xmin IS NOT NULL AND
+                    (datname = current_database() OR datname IS NULL))),
+        (SELECT min(prepared) FROM pg_prepared_xacts),
         (SELECT 'epoch'::timestamptz FROM pg_replication_slots WHERE xmin IS NOT NULL LIMIT 1)
     )
 """
 
 
 @dataclass(frozen=True)
-class Window:
+class RewriteHours:
     """Hours of each day, in UTC; over midnight when it ends before it begins."""
 
     begins: time
     ends: time
 
     @classmethod
-    def of(cls, text: str) -> "Window":
-        """As written: 02:00-04:30. Errors: ValueError."""
+    def of(cls, text: str) -> "RewriteHours":
+        """Parse hours like 02:00-04:30. Errors: ValueError."""
         begins, _, ends = text.partition("-")
         return cls(time.fromisoformat(begins), time.fromisoformat(ends))
 
     def end_of(self, now: datetime) -> datetime | None:
-        """When the window ends that is open now; None when none is."""
+        """The end of the window that is open now; None when none is."""
         for day in (now.date() - timedelta(days=1), now.date()):
             begins = datetime.combine(day, self.begins, now.tzinfo)
             ends = datetime.combine(day, self.ends, now.tzinfo)
@@ -70,10 +74,10 @@ class Window:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """Tables that were rewritten, and those that were not, with the reason.
+    """Tables that were rewritten, and table → reason for those that were not.
 
-    Reasons: `busy` (somebody works on it), `seen` (an old transaction may see what was deleted), `erasing` (an erasure
-    is under way), `long` (there is not enough time).
+    Reasons: `busy` (in use), `seen` (an old transaction may see deleted rows), `erasing` (an erasure is under way),
+    `long` (there is not enough time), `denied` (our role may not).
     """
 
     done: list[str]
@@ -82,15 +86,15 @@ class Rewritten:
 
 @dataclass(frozen=True)
 class Horizon:
-    """How long deleted rows are on the disk: the hours in UTC in which tables are rewritten, "" for never; and when the
-    last table of a case was, None before."""
+    """How long deleted rows are on the disk: until the last table of the case was rewritten, None before, in the hours
+    of `window` in UTC, "" for never."""
 
     window: str
     rewritten_at: datetime | None
 
 
 def horizon(case: PrivacyCase) -> Horizon:
-    """How long what a completed case erased is in the files of its tables."""
+    """How long the rows that a completed case erased are on the disk."""
     tables = _tables_of(case.counts)
     moments = TableRewrite.objects.filter(table__in=tables).order_by("rewritten_at")
     found = list(moments.values_list("rewritten_at", flat=True))
@@ -100,37 +104,37 @@ def horizon(case: PrivacyCase) -> Horizon:
 
 
 def is_due(*, now: datetime) -> bool:
-    """Whether the window of the settings is open and there is something to rewrite."""
+    """Whether the configured window is open and there is something to rewrite."""
     window = settings.MEMORYHUB_REWRITE_WINDOW
-    return bool(window and Window.of(window).end_of(now) and due_tables())
+    return bool(window and RewriteHours.of(window).end_of(now) and due_tables())
 
 
 def wake() -> None:
-    """Have a worker rewrite what is due."""
+    """Queue the task that rewrites what is due."""
     async_task(TASK)
 
 
 def due_tables() -> list[str]:
-    """Those that an erasure changed since they were last rewritten."""
+    """Tables that an erasure changed since they were last rewritten."""
     rewritten = dict(TableRewrite.objects.values_list("table", "rewritten_at"))
     changed = _changed()
     return sorted(table for table, ended in changed.items() if table not in rewritten or rewritten[table] <= ended)
 
 
 def rewrite_in_window(*, now: datetime, seconds: float) -> Rewritten:
-    """Rewrite what is due and not too large for that, if the window of the settings is open, for about so long."""
+    """Rewrite what is due for about so long, if the configured window is open and the table is not too large."""
     window = settings.MEMORYHUB_REWRITE_WINDOW
-    end = Window.of(window).end_of(now) if window else None
+    end = RewriteHours.of(window).end_of(now) if window else None
     if end is None:
         return Rewritten([], {})
-    told = rewrite(until=min(end, now + timedelta(seconds=seconds)), most_bytes=int(seconds * BYTES_A_SECOND))
-    if told.done:
+    result = rewrite(until=min(end, now + timedelta(seconds=seconds)), most_bytes=int(seconds * BYTES_A_SECOND))
+    if result.done:
         flush()
-    return told
+    return result
 
 
 def rewrite(*, until: datetime, most_bytes: int | None = None) -> Rewritten:
-    """Rewrite what is due, a table after the other, none beyond `until`; not inside a transaction."""
+    """Rewrite what is due, one table after the other, until `until`; not inside a transaction."""
     done: list[str] = []
     left: dict[str, str] = {}
     with _alone() as is_alone:
@@ -149,7 +153,7 @@ def rewrite(*, until: datetime, most_bytes: int | None = None) -> Rewritten:
 
 
 def flush() -> bool:
-    """Have the server let go of the old files and begin another one of its log of changes; False: we may not."""
+    """Have the server release the old files and switch to a new WAL file; False: our role may not."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("CHECKPOINT")
@@ -160,25 +164,25 @@ def flush() -> bool:
 
 
 def _changed() -> dict[str, datetime]:
-    """Table → when the last erasure was over that changed it."""
+    """Table → when the last erasure that changed it ended."""
     cases = PrivacyCase.objects.filter(type=CaseType.ERASURE, state=CaseState.COMPLETED)
-    # It began by the database's clock; who ran it may have come with an older time of their own.
+    # The database's clock says when it began; the clock of the process may be behind.
     ended = cases.annotate(ended=Greatest("started_at", "completed_at")).order_by("ended")
-    told = ended.values_list("counts", "ended")
-    return {table: moment for counts, moment in told if moment for table in _tables_of(counts)}
+    rows = ended.values_list("counts", "ended")
+    return {table: moment for counts, moment in rows if moment for table in _tables_of(counts)}
 
 
 def _tables_of(counts: dict[str, int]) -> set[str]:
-    """The tables of the stores in which there was something; files and the like have none."""
-    known = {model._meta.label: model for model in apps.get_models()}
-    found: list[Any] = [*ALWAYS, *(known[label] for label, count in counts.items() if count and label in known)]
+    """The tables of the stores that had rows; files and the like have none."""
+    models = {model._meta.label: model for model in apps.get_models()}
+    found: list[Any] = [*ALWAYS, *(models[label] for label, count in counts.items() if count and label in models)]
     links = [field.remote_field.through for model in found for field in model._meta.local_many_to_many]
     return {model._meta.db_table for model in [*found, *links]}
 
 
 @contextmanager
 def _alone() -> Iterator[bool]:
-    """Whether nobody else rewrites meanwhile; with a time for the lock of each table."""
+    """Yields whether nobody else rewrites; with a time limit for the lock of each table."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [REWRITE_LOCK])
         [is_alone] = cursor.fetchone()
@@ -187,19 +191,21 @@ def _alone() -> Iterator[bool]:
             return
         cursor.execute("SELECT set_config('lock_timeout', %s, false)", [f"{LOCK_MILLISECONDS}ms"])
         try:
-            yield True
+            with unbounded():
+                yield True
         finally:
             cursor.execute("RESET lock_timeout")
-            cursor.execute("RESET statement_timeout")
             cursor.execute("SELECT pg_advisory_unlock(%s)", [REWRITE_LOCK])
 
 
 def _rewrite(table: str, until: datetime) -> str:
-    """Rewrite it; why not, otherwise."""
+    """Rewrite the table; "", or the reason why not."""
     with connection.cursor() as cursor:
         cursor.execute(_CLOCK)
         now, gone = cursor.fetchone()
-    # In this order: an erasure that begins later ends later than what is noted.
+    if not _allowed(table):
+        return DENIED
+    # The clock was read before: an erasure that begins later ends later than the moment that is noted.
     if PrivacyCase.objects.filter(type=CaseType.ERASURE, state__in=RUNNING).exists():
         return ERASING
     if gone <= _changed()[table]:
@@ -208,6 +214,18 @@ def _rewrite(table: str, until: datetime) -> str:
     if not reason:
         TableRewrite.objects.update_or_create(table=table, defaults={"rewritten_at": gone})
     return reason
+
+
+def _allowed(table: str) -> bool:
+    """Whether our role owns the table, or may maintain it."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT CASE WHEN pg_has_role(relowner, 'USAGE') THEN true "
+            "WHEN current_setting('server_version_num')::int < 170000 THEN false "
+            "ELSE has_table_privilege(oid, 'MAINTAIN') END FROM pg_class WHERE oid = quote_ident(%s)::regclass",
+            [table],
+        )
+        return bool(cursor.fetchone()[0])
 
 
 def _size(table: str) -> int:

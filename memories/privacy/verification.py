@@ -1,36 +1,43 @@
-"""Whether an erasure left anything: by other code than deleted it, from the database's catalogue instead of our models.
+"""The verification of an erasure: whether anything was left.
 
-All tables, planner statistics, running statements, large objects, files and the hub's own answers are read; what is in
-them is decoded as far as anybody knows how. The time grows with the data alone (about 30 MB a second). Rows are read in
-slices: no lock that anybody feels, no snapshot that lasts.
+It stays independent of the code that deletes: it shares no query, no table list and no text list with the stores of
+the registry, and reads what the database's catalogue lists instead of our models. So an error or a missing table there
+shows here.
+
+It reads all tables, planner statistics, running statements, large objects, files, and what the API still answers, and
+decodes what is in them. The time grows with the data alone (about 30 MB a second). Rows are read in slices: no lock
+that anybody notices, no long snapshot.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from typing import Any
 
-from memories.models import PrivacyCase
-from memories.privacy.searching import answers, kept_files, needles, short_names, tables
+from memories.context import context
+from memories.models import EndUser, Episode, ExtractionRun, Fact, PrivacyCase, ProfileSection, Session, Tenant, Turn
+from memories.privacy.searching import files, search_terms, short_ids, tables
 from memories.privacy.searching.decoding import Layer, layers
-from memories.privacy.searching.judging import (
-    TOLD,
-    Found,
+from memories.privacy.searching.matching import Matcher
+from memories.privacy.searching.search_terms import SearchTerms
+from memories.privacy.searching.tables import Column, Row, Table
+from memories.privacy.searching.verdicts import (
+    REPORTED,
     Judge,
-    Kind,
-    Sought,
-    Verdict,
-    Whose,
-    all_sought,
+    Owner,
+    Pattern,
+    TraceFinding,
+    TraceKind,
+    TraceVerdict,
     holds,
+    patterns_of,
     verdict,
 )
-from memories.privacy.searching.matching import Matcher
-from memories.privacy.searching.needles import Needles
-from memories.privacy.searching.tables import Column, Row, Table
+from memories.retrieval import search as retrieval
 
 STATISTICS = "pg_stats"
-# ANALYZE of a table that was emptied leaves the old samples, and nobody can take them away without locking it.
+# ANALYZE of an emptied table leaves the old samples, and removing them would lock the table.
 SAMPLED_IDS = {"pg_stats:ids": "samples of row ids, without content; those of an emptied table stay until it fills"}
 _SHOWN = ("schemaname", "tablename", "attname", "values")
 _STATISTICS = f"""
@@ -46,11 +53,24 @@ _VIEWS = (
 )
 
 
+# Any word finds what is left of a person; the person's own words are not sent to an embedding model.
+QUESTION = "memory"
+_Listed = type[Session | Fact | Episode | ExtractionRun | Turn]
+_LISTS: dict[str, _Listed] = {
+    "sessions": Session,
+    "facts": Fact,
+    "episodes": Episode,
+    "extractions": ExtractionRun,
+    "turns": Turn,
+}
+SAMPLE = 3000
+
+
 @dataclass
 class Findings:
-    """What was read (`bytes` before decoding), and place → rows that hold something, never a value.
+    """What was read (`bytes` before decoding), and place → rows with a trace, never a value.
 
-    `hits`: what ought to be gone; `mentions`: what others said; `skipped`: place → why nobody looked there.
+    `hits`: what must be gone; `mentions`: what others said; `skipped`: place → why it was not read.
     """
 
     tables: int = 0
@@ -65,107 +85,67 @@ class Findings:
 
 
 def verify(case: PrivacyCase) -> Findings:
-    """Look for what was put into the case before its person was erased; writes nothing.
+    """Search for the terms that were stored in the case before its person was erased; writes nothing.
 
-    Nothing to look for is a hit in `needles`: nobody can say that it is clean.
+    A case without terms is a hit in `needles`: nobody can say that it is clean.
     """
-    sought = needles.opened(case)
-    if sought is None:
+    terms = search_terms.opened(case)
+    if terms is None:
         return Findings(hits={"needles": 1})
-    search = _Search(sought, case)
+    search = _TraceSearch(terms, case)
     search.read_tables()
     search.read_views()
     search.read_files()
-    for place, count in answers.told(sought, case.tenant, case.started_at or case.created_at).items():
-        search.hits[place] += count
+    search.hits.update(_answers(terms, case.tenant, case.started_at or case.created_at))
     return search.findings()
 
 
-class _Search:
-    """One reading of everything."""
+class _TraceSearch:
+    """One search of everything."""
 
-    def __init__(self, sought: Needles, case: PrivacyCase) -> None:
-        self.needles = sought
-        self.sought = list(all_sought(sought))
-        self.matcher = Matcher([one.form for one in self.sought])
-        self.judge = Judge(sought, case)
-        self.read = Findings(skipped=kept_files.skipped() | SAMPLED_IDS)
+    def __init__(self, terms: SearchTerms, case: PrivacyCase) -> None:
+        self.terms = terms
+        self.patterns = list(patterns_of(terms))
+        self.matcher = Matcher([one.form for one in self.patterns])
+        self.judge = Judge(terms, case)
+        self.read = Findings(skipped=files.skipped() | SAMPLED_IDS)
         self.hits: Counter[str] = Counter()
         self.mentions: Counter[str] = Counter()
-        # Values that living people have as well; what that makes of a place is known when all is read.
+        # Values that living people have as well, and hits that depend on them: decided when everything is read.
         self.common: set[str] = set()
-        self.open: list[Found] = []
+        self.undecided: list[TraceFinding] = []
 
     def read_tables(self) -> None:
         found, closed = tables.tables()
         self.read.skipped |= closed
         for table in found:
-            self._read(table)
-            for column, row, sought in short_names.rows_naming(table, self.needles):
-                whose = self.judge.whose(table, row)
-                judged = verdict(sought, whose, refers=column == "allowed_users")
-                self._count([Found(table.place(column), sought, judged, whose)])
+            self._read_table(table)
+            for column, row, pattern in short_ids.rows_naming(table, self.terms):
+                owner = self.judge.owner_of(table, row)
+                judged = verdict(pattern, owner, refers=column == "allowed_users")
+                self._count([TraceFinding(table.place(column), pattern, judged, owner)])
 
     def read_views(self) -> None:
         for name, columns, query in _VIEWS:
-            self._read(Table("", name, tuple(Column(column, "", column) for column in columns), query=query))
+            self._read_table(Table("", name, tuple(Column(column, "", column) for column in columns), query=query))
         shown = tuple(Column(column, "", column) for column in _SHOWN)
-        self._read(Table("", STATISTICS, shown, query=_STATISTICS))
+        self._read_table(Table("", STATISTICS, shown, query=_STATISTICS))
 
-    def read_files(self) -> None:
-        for place, name, part in kept_files.contents():
-            self.read.bytes += len(part)
-            found = list(self._in_file(place, part))
-            whose = self.judge.whose_file(name) if found and place == kept_files.EXPORTS else Whose.NOBODYS
-            if whose is not Whose.NOBODYS:
-                self._count(Found(place, one, verdict(one, whose, refers=False), whose) for one in found)
-            elif found:
-                self.hits[place] += 1
-
-    def findings(self) -> Findings:
-        """Values of the application that living people have, too, are theirs wherever nobody is named."""
-        for one in self.open:
-            counted = self.mentions if one.sought.value in self.common else self.hits
-            counted[one.place] += 1
-        self.read.hits, self.read.mentions = dict(self.hits), dict(self.mentions)
-        return self.read
-
-    def _read(self, table: Table) -> None:
+    def _read_table(self, table: Table) -> None:
         self.read.tables += not table.query
         for block in tables.blocks(table):
             self.read.rows += 0 if table.query else block.count(b"\n")
             self.read.bytes += len(block)
-            for line, wanted in self._lines(block, table.label):
+            for line, wanted in self._lines_with_patterns(block, table.label):
                 row = table.row(line)
-                found = self.judge.look(table, row, [self.sought[one] for one in wanted])
-                self._count(self._sampled(found, row) if table.name == STATISTICS else found)
+                found = self.judge.look(table, row, [self.patterns[one] for one in wanted])
+                self._count(self._in_samples(found, row) if table.name == STATISTICS else found)
 
-    def _sampled(self, found: Iterable[Found], row: Row) -> Iterator[Found]:
-        """Of what the planner keeps: the column that it is a sample of decides, and who else has the value."""
-        table = Table(row["schemaname"].decode(), row["tablename"].decode(), ())
-        place = table.place(row["attname"].decode())
-        for one in found:
-            also = one.sought.kind is Kind.NAME and one.sought.value in self.judge.also_called
-            # What may stand in the column is told of there.
-            may = one.sought.kind in TOLD.get(place, ())
-            if not (also or may) and one.sought.kind is not Kind.ID:
-                yield one._replace(place=f"{STATISTICS}:{place}")
-
-    def _in_file(self, place: str, part: bytes) -> Iterator[Sought]:
-        for layer in layers(part):
-            self._note(layer, place)
-            found = {self.sought[one] for _at, one in self.matcher.found(layer.data)}
-            yield from (one for one in found if holds(layer.data, one))
-
-    def _note(self, layer: Layer, place: str) -> None:
-        if not layer.whole:
-            self.read.skipped[place] = "part of it: too large when it is unpacked"
-
-    def _lines(self, block: bytes, place: str) -> Iterator[tuple[bytes, set[int]]]:
-        """The lines that may hold something, with what."""
+    def _lines_with_patterns(self, block: bytes, place: str) -> Iterator[tuple[bytes, set[int]]]:
+        """The lines that may hold a trace, each with its patterns."""
         found: dict[int, set[int]] = {}
         for layer in layers(block):
-            self._note(layer, place)
+            self._note_skipped(layer, place)
             for at, one in self.matcher.found(layer.data):
                 start = block.rfind(b"\n", 0, layer.origin(at)) + 1
                 found.setdefault(start, set()).add(one)
@@ -173,23 +153,89 @@ class _Search:
             end = block.find(b"\n", start)
             yield block[start : end if end >= 0 else len(block)], wanted
 
-    def _count(self, found: Iterable[Found]) -> None:
-        """Each place of a row once."""
-        worst: dict[str, Found] = {}
+    def _in_samples(self, found: Iterable[TraceFinding], row: Row) -> Iterator[TraceFinding]:
+        """The planner's samples of a column: the column decides, and whether others have the value."""
+        table = Table(row["schemaname"].decode(), row["tablename"].decode(), ())
+        place = table.place(row["attname"].decode())
         for one in found:
-            if one.whose is not Whose.NOBODYS:
-                self.common.add(one.sought.value)
+            also = one.pattern.kind is TraceKind.NAME and one.pattern.value in self.judge.also_named
+            # What the column may hold is reported there.
+            may = one.pattern.kind in REPORTED.get(place, ())
+            if not (also or may) and one.pattern.kind is not TraceKind.ID:
+                yield one._replace(place=f"{STATISTICS}:{place}")
+
+    def read_files(self) -> None:
+        for place, name, part in files.contents():
+            self.read.bytes += len(part)
+            found = list(self._patterns_in_file(place, part))
+            owner = self.judge.owner_of_file(name) if found and place == files.EXPORTS else Owner.NOBODY
+            if owner is not Owner.NOBODY:
+                self._count(TraceFinding(place, one, verdict(one, owner, refers=False), owner) for one in found)
+            elif found:
+                self.hits[place] += 1
+
+    def _patterns_in_file(self, place: str, part: bytes) -> Iterator[Pattern]:
+        for layer in layers(part):
+            self._note_skipped(layer, place)
+            found = {self.patterns[one] for _at, one in self.matcher.found(layer.data)}
+            yield from (one for one in found if holds(layer.data, one))
+
+    def _note_skipped(self, layer: Layer, place: str) -> None:
+        if not layer.whole:
+            self.read.skipped[place] = "part of it: too large when it is unpacked"
+
+    def _count(self, found: Iterable[TraceFinding]) -> None:
+        """Count each place of a row once, by its worst verdict."""
+        worst: dict[str, TraceFinding] = {}
+        for one in found:
+            if one.owner is not Owner.NOBODY:
+                self.common.add(one.pattern.value)
             if one.place not in worst or one.verdict.value > worst[one.place].verdict.value:
                 worst[one.place] = one
         for place, one in worst.items():
-            if one.verdict is Verdict.MENTION:
+            sampled = place.startswith(STATISTICS) and one.pattern.kind is TraceKind.TEXT
+            if one.verdict is TraceVerdict.MENTION:
                 self.mentions[place] += 1
-            elif one.verdict is Verdict.HIT:
-                self._hit(one)
+            elif one.verdict is not TraceVerdict.HIT:
+                continue
+            elif one.owner is Owner.NOBODY and (sampled or one.pattern.kind is TraceKind.WORD):
+                self.undecided.append(one)
+            else:
+                self.hits[place] += 1
 
-    def _hit(self, one: Found) -> None:
-        sampled = one.place.startswith(STATISTICS) and one.sought.kind is Kind.TEXT
-        if one.whose is Whose.NOBODYS and (sampled or one.sought.kind is Kind.WORD):
-            self.open.append(one)
-        else:
-            self.hits[one.place] += 1
+    def findings(self) -> Findings:
+        """A value of the application that living people have, too, counts as theirs wherever a row has no owner."""
+        for one in self.undecided:
+            counted = self.mentions if one.pattern.value in self.common else self.hits
+            counted[one.place] += 1
+        self.read.hits, self.read.mentions = dict(self.hits), dict(self.mentions)
+        return self.read
+
+
+def _answers(terms: SearchTerms, tenant: Tenant, now: datetime) -> Counter[str]:
+    """`api:…` → how much the hub still answers by the ids that the application has.
+
+    Not of a person who returned under the id: their rows are searched as rows.
+    """
+    found: Counter[str] = Counter()
+    for name, model in _LISTS.items():
+        rows = model._default_manager.filter(tenant=tenant, pk__in=terms.ids[:SAMPLE])
+        found[f"api:{name}"] = rows.count()
+    for name in terms.names:
+        if not EndUser.objects.called(tenant, name).exclude(pk__in=terms.ids).exists():
+            found.update(_answers_to(name, tenant, now))
+    # A place without a hit is no place.
+    return +found
+
+
+def _answers_to(name: str, tenant: Tenant, now: datetime) -> dict[str, int]:
+    people = EndUser.objects.called(tenant, name)
+    request = context.ContextRequest(user_id=name, include=frozenset(context.INCLUDABLE))
+    built = context.build(tenant=tenant, request=request, now=now, noted=False)
+    search = retrieval.SearchRequest(user_id=name, query=QUESTION, kinds=retrieval.KINDS)
+    return {
+        "api:users": people.count(),
+        "api:profile": ProfileSection.objects.filter(end_user__in=people).count(),
+        "api:context": len(built.items) + len(built.messages or ()) + bool(built.memory),
+        "api:search": len(retrieval.search(tenant=tenant, search=search, now=now, noted=False).results),
+    }

@@ -18,7 +18,7 @@ from memories.scoring.means import Means, frozen
 Floats = NDArray[np.float32]
 
 
-class Block(NamedTuple):
+class VectorBlock(NamedTuple):
     """The columns of one model in a vector that may be the concatenation of several, and the languages it knows."""
 
     model: str
@@ -26,7 +26,7 @@ class Block(NamedTuple):
     languages: frozenset[Language] = frozenset(LANGUAGES)
 
 
-class Known(NamedTuple):
+class ModelMeans(NamedTuple):
     """What is known of a model beforehand."""
 
     dimensions: int
@@ -34,13 +34,13 @@ class Known(NamedTuple):
 
 
 MODELS = {
-    "use-multilingual-3": Known(512),
-    "e5-small": Known(384),
-    "minilm": Known(384, frozenset({"en"})),
+    "use-multilingual-3": ModelMeans(512),
+    "e5-small": ModelMeans(384),
+    "minilm": ModelMeans(384, frozenset({"en"})),
 }
 
 
-def blocks(model: str, dimensions: int) -> tuple[Block, ...]:
+def blocks(model: str, dimensions: int) -> tuple[VectorBlock, ...]:
     """The blocks of a model id, in order: `a+b` is the concatenation of a and b.
 
     One model of a sum may be unknown and takes the columns that the others leave. ValueError if it does not add up.
@@ -50,7 +50,7 @@ def blocks(model: str, dimensions: int) -> tuple[Block, ...]:
     rest = dimensions - sum(MODELS[name].dimensions for name in names if name in MODELS)
     if len(unknown) > 1 or (rest <= 0 if unknown else rest != 0):
         raise ValueError(f"{model} has no {dimensions} dimensions")
-    return tuple(Block(name, *MODELS.get(name, Known(rest))) for name in names)
+    return tuple(VectorBlock(name, *MODELS.get(name, ModelMeans(rest))) for name in names)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +61,7 @@ class Vectors:
     and 1 for the units that have a vector in a language the block knows, else 0.
     """
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[VectorBlock, ...]
     matrices: tuple[Floats, ...]
     shifts: tuple[dict[Language, Floats], ...]
     known: tuple[Floats, ...]
@@ -73,7 +73,7 @@ class Vectors:
         *,
         present: NDArray[np.bool_],
         languages: Sequence[Language],
-        blocks: Sequence[Block],
+        blocks: Sequence[VectorBlock],
         constants: Constants,
     ) -> "Vectors":
         """Centre raw vectors, float[n, d]; rows that are not `present` are not read. ValueError for another d."""
@@ -104,7 +104,7 @@ class Vectors:
 
 
 def _centred(
-    part: Floats, present: NDArray[np.bool_], spoken: NDArray[np.str_], block: Block, constants: Constants
+    part: Floats, present: NDArray[np.bool_], spoken: NDArray[np.str_], block: VectorBlock, constants: Constants
 ) -> tuple[Floats, dict[Language, Floats]]:
     """The unit vectors of one block around the mean of their language, and what a query of each is moved by."""
     matrix = np.zeros((len(present), block.dimensions), np.float32)

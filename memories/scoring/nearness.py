@@ -16,7 +16,7 @@ class Floors(NamedTuple):
     refused: float
 
 
-# Measured with tests/pipeline/tables/nearness.py; hashed words are for tests.
+# Measured with tests/tables/nearness.py; hashed words are for tests.
 FLOORS = {
     "use-multilingual-3": Floors(0.50, 0.85),
     "use-multilingual-3+e5-small": Floors(0.70, 0.91),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from memories.scoring import language, terms
 from memories.scoring.constants import DEFAULT, Constants
-from memories.scoring.dense import Block, Vectors
+from memories.scoring.dense import VectorBlock, Vectors
 from memories.scoring.language import Language
 from memories.scoring.lexical import Coverage, Layout, Postings, coverage
 
@@ -55,7 +55,7 @@ class Units:
         vectors: Floats | None = None,
         present: NDArray[np.bool_] | None = None,
         languages: Sequence[Language] = (),
-        blocks: Sequence[Block] = (),
+        blocks: Sequence[VectorBlock] = (),
         alone: bool = False,
         constants: Constants = DEFAULT,
     ) -> "Units":

@@ -1,1 +1,1 @@
-"""Django's PostgreSQL backend with a cheaper look at an idle connection."""
+"""Django's PostgreSQL backend with a cheaper health check of idle connections."""

@@ -1,4 +1,4 @@
-"""The backend that settings name: Django asks each kept connection once a request whether it still works."""
+"""The backend of the settings. Django checks each persistent connection once per request."""
 
 import select
 
@@ -6,21 +6,16 @@ from django.db.backends.postgresql import base
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Looks at the socket first: an idle connection has nothing to read until its server says goodbye or dies.
+    """Checks the socket first: an idle connection has nothing to read unless the server has closed it.
 
-    Django's own question, SELECT 1, is a whole round trip. It is still asked when there is something to read, and after
-    an error.
+    Django's own check, SELECT 1, is a whole round trip. It runs if there is something to read, or after an error.
     """
 
     def is_usable(self) -> bool:
         if self.connection is None or self.connection.closed:
             return False
-        if self.errors_occurred or _has_news(self.connection.fileno()):
+        if self.errors_occurred:
             return super().is_usable()
-        return True
-
-
-def _has_news(descriptor: int) -> bool:
-    look = select.poll()
-    look.register(descriptor, select.POLLIN)
-    return bool(look.poll(0))
+        socket = select.poll()
+        socket.register(self.connection.fileno(), select.POLLIN)
+        return not socket.poll(0) or super().is_usable()

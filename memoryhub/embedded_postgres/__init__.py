@@ -25,6 +25,7 @@ __all__ = [
     "folder",
     "home_from_environ",
     "is_running",
+    "runtime_connection",
     "stop",
 ]
 
@@ -38,15 +39,15 @@ def home_from_environ(environ: Mapping[str, str]) -> Path:
 
 
 def connection(home: Path) -> dict[str, str]:
-    """How to connect: host (the socket's folder), port, user, password, dbname. Starts nothing."""
+    """How the owner connects: host (the socket's folder), port, user, password, dbname. Starts nothing."""
     place = locate(home)
-    return {
-        "host": str(place.sockets),
-        "port": str(PORT),
-        "user": server.USER,
-        "password": place.password.read_text(),
-        "dbname": server.DATABASE,
-    }
+    return _connection(place, server.USER, place.password)
+
+
+def runtime_connection(home: Path) -> dict[str, str]:
+    """How web and worker connect, as `connection` has it: as the role that may read and write rows alone."""
+    place = locate(home)
+    return _connection(place, server.RUNTIME_USER, place.runtime_password)
 
 
 def folder(home: Path) -> Path:
@@ -65,7 +66,8 @@ def ensure_running(home: Path, *, fast: bool = False) -> None:
     :raises EmbeddedPostgresError: it cannot be started; the message shows the end of its log.
     """
     place = locate(home)
-    if not server.ready(place):
+    # A hub of an older version may have started it.
+    if not (server.ready(place) and place.roles.is_file()):
         server.start(place, fast=fast)
 
 
@@ -93,6 +95,16 @@ def attached(home: Path, *, fast: bool = False) -> Iterator[None]:
         if os.getpid() == pid:
             _leave(place, users)
         os.close(users)
+
+
+def _connection(place: Place, user: str, password: Path) -> dict[str, str]:
+    return {
+        "host": str(place.sockets),
+        "port": str(PORT),
+        "user": user,
+        "password": password.read_text(),
+        "dbname": server.DATABASE,
+    }
 
 
 def _leave(place: Place, users: int) -> None:

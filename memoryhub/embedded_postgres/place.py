@@ -59,6 +59,15 @@ class Place:
         return self.base / "password"
 
     @property
+    def runtime_password(self) -> Path:
+        return self.base / "runtime_password"
+
+    @property
+    def roles(self) -> Path:
+        """There once the cluster was given its second role."""
+        return self.base / "roles"
+
+    @property
     def start_lock(self) -> Path:
         """Held while a process makes or starts the server."""
         return self.base / "start.lock"
@@ -84,7 +93,7 @@ def as_account(account: Account | None) -> dict[str, Any]:
 
 
 def locate(home: Path) -> Place:
-    """The place of this home's server, settled once (folders and password made) and the same ever after."""
+    """The place of this home's server, settled once (folders and passwords made) and the same ever after."""
     try:
         _make_home(home)
         place = _settled(home)
@@ -118,7 +127,8 @@ def _settled(home: Path) -> Place | None:
     if not base.is_dir():
         return None
     place = Place(base, sockets, _account(base))
-    complete = place.password.is_file() and _fits(sockets) and _is_private(sockets, base)
+    passwords = place.password.is_file() and place.runtime_password.is_file()
+    complete = passwords and _fits(sockets) and _is_private(sockets, base)
     return place if complete else None
 
 
@@ -136,6 +146,8 @@ def _settle(home: Path) -> Place:
         if place.data.is_dir():
             raise EmbeddedPostgresError(f"{place.password} is gone: nothing else opens the data beside it.")
         _write_private(place.password, secrets.token_urlsafe(32), account)
+    if not place.runtime_password.is_file():
+        _write_private(place.runtime_password, secrets.token_urlsafe(32), account)
     if pointer:
         _write_private(_pointer(home), json.dumps(pointer), None)
     return place

@@ -12,9 +12,12 @@ from typing import BinaryIO
 from memoryhub.embedded_postgres import locks
 from memoryhub.embedded_postgres.errors import EmbeddedPostgresError
 from memoryhub.embedded_postgres.place import PORT, Place, as_account
-from memoryhub.embedded_postgres.programs import ENVIRONMENT, programs, run
+from memoryhub.embedded_postgres.programs import ENVIRONMENT, client_program, programs, run
 
+# The cluster's first role: its superuser, the owner of all tables.
 USER = "memoryhub"
+# Web and worker: they may read and write rows.
+RUNTIME_USER = "memoryhub_runtime"
 DATABASE = "memoryhub"
 # Recovery after an unclean stop replays up to max_wal_size.
 START_SECONDS = 120
@@ -75,6 +78,7 @@ def start(place: Place, *, fast: bool) -> None:
                     f"(process {_pid(place) or 'unknown'}).{_log_tail(place)}"
                 )
             time.sleep(LOOK_SECONDS)
+        _give_role(place)
 
 
 def stop(place: Place) -> None:
@@ -92,6 +96,24 @@ def stop(place: Place) -> None:
             os.kill(pid, signal.SIGQUIT)
         if not _gone(place, KILL_SECONDS):
             raise EmbeddedPostgresError(f"PostgreSQL (process {pid}) does not stop.{_log_tail(place)}")
+
+
+def _give_role(place: Place) -> None:
+    """The second role, also in clusters made before there was one; its rights come with migrations."""
+    if place.roles.is_file():
+        return
+    password = place.runtime_password.read_text()
+    statements = f"""
+        DO $$ BEGIN
+            IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{RUNTIME_USER}') THEN
+                CREATE ROLE {RUNTIME_USER};
+            END IF;
+        END $$;
+        ALTER ROLE {RUNTIME_USER} NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS LOGIN
+            PASSWORD '{password}';
+    """
+    _ask(place, statements)
+    place.roles.touch(mode=0o600)
 
 
 def _initialise(place: Place, *, fast: bool) -> None:
@@ -115,7 +137,32 @@ def _initialise(place: Place, *, fast: bool) -> None:
     )
     create = f"CREATE DATABASE {DATABASE};\n"
     run(place, folder / "postgres", "--single", "-D", fresh, "postgres", stdin=create)
+    # Of a cluster that was deleted by hand.
+    place.roles.unlink(missing_ok=True)
     fresh.rename(place.data)
+
+
+def _ask(place: Place, statements: str) -> None:
+    """Run SQL as the owner, in one transaction."""
+    socket_and_role = f"host='{place.sockets}' port={PORT} user={USER} dbname={DATABASE}"
+    answer = subprocess.run(
+        [
+            client_program("psql"),
+            "--no-psqlrc",
+            "--quiet",
+            "--single-transaction",
+            "--set=ON_ERROR_STOP=1",
+            socket_and_role,
+        ],
+        input=statements,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+        env={**ENVIRONMENT, "PGPASSWORD": place.password.read_text()},
+    )
+    if answer.returncode != 0:
+        raise EmbeddedPostgresError(f"psql failed ({answer.returncode}): {answer.stderr.strip()[-2000:]}")
 
 
 def _launch(place: Place, *, fast: bool) -> subprocess.Popen[bytes] | None:

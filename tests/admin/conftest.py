@@ -7,8 +7,8 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.utils import timezone
 
-from memories.admin.fresh import GIVEN_AT
-from memories.admin.lifetime import BEGAN_AT, SEEN_AT
+from memories.admin.access.fresh import GIVEN_AT
+from memories.admin.access.lifetime import BEGAN_AT, SEEN_AT
 from memories.models import Operator
 from tests import factories
 

@@ -16,12 +16,13 @@ CLIENT, SECRET = "hub", "the-secret-of-the-client-for-tests-only"
 
 
 class Provider(ThreadingHTTPServer):
-    """`claims` is what it says of the person; `asked` are the queries that browsers were sent with."""
+    """`claims` is what it says of the person, `token_claims` what the ID token alone says, or leaves out (None)."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Answers)
         self.url = f"http://127.0.0.1:{self.server_port}"
         self.claims: dict[str, Any] = {}
+        self.token_claims: dict[str, Any] = {}
         self.token_requests: list[dict[str, str]] = []
         self.challenge = ""
 
@@ -50,7 +51,8 @@ class _Answers(BaseHTTPRequestHandler):
             self.send_error(400)
             return
         claims = {"iss": self.server.url, "aud": CLIENT, "exp": 4_000_000_000, "iat": 0, **self.server.claims}
-        token = jwt.encode(claims, "k" * 32, algorithm="HS256")
+        said = {name: value for name, value in {**claims, **self.server.token_claims}.items() if value is not None}
+        token = jwt.encode(said, "k" * 32, algorithm="HS256")
         self._say({"access_token": "a", "token_type": "Bearer", "expires_in": 60, "id_token": token})
 
     def _say(self, answer: dict[str, Any]) -> None:

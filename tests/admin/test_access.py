@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django_q.models import Schedule
 
-from memories.admin.site import HubAdminSite
+from memories.admin.site.site import HubAdminSite
 from memories.models import (
     APIKey,
     AuditEvent,

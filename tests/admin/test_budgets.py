@@ -15,7 +15,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memories.admin import cells
+from memories.admin.lists import cells
 from memories.models import EndUser, Operator
 from tests import factories
 from tests.admin import walk

@@ -8,7 +8,8 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
-from memories.admin import case_board, sidebar
+from memories.admin.cases import board as case_board
+from memories.admin.site import sidebar
 from memories.models import Operator, PrivacyCase
 from tests import factories
 from tests.admin.cases import case_of
@@ -53,7 +54,7 @@ def test_what_is_closed_is_folded_for_thirty_days(state: str) -> None:
     assert board.open == 0
 
 
-def test_the_soonest_due_is_first_and_a_column_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_soonest_due_is_first_and_a_column_has_an_end(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     person = factories.end_user()
     made = [case_of(person, days=days) for days in (9, -3, 1)]
     monkeypatch.setattr(case_board, "MOST", 2)
@@ -61,6 +62,7 @@ def test_the_soonest_due_is_first_and_a_column_has_an_end(monkeypatch: pytest.Mo
     received = board.flow[0]
     assert [card.case for card in received.cards] == [made[1], made[2]]
     assert (received.count, received.more, board.overdue, board.urgent) == (3, 1, 1, 1)
+    assert "?state__exact=received" in text_of(admin.get(board_address()))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from memories.admin.charts import Series, short, stacked
+from memories.admin.dashboard.charts import Series, short, stacked
 
 DAYS = [date(2026, 11, 1) + timedelta(days=number) for number in range(7)]
 SERIES = [Series("one", "One"), Series("two", "Two")]

@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from memories.admin.csp import policy_of
+from memories.admin.site.csp import policy_of
 from tests.admin.pages import text_of
 
 STRICT = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from memories.admin.figures import facts_per_day
+from memories.admin.dashboard.figures import facts_per_day
 from memories.models import EmbeddingSpace, Fact, SessionQueue, TurnVector
 from tests import factories
 from tests.admin.conftest import signed_in

@@ -9,8 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memories import audit, conf
-from memories.admin.decay_curve import LEARNED, MENTIONED, RECALLED, Curve, Phase, draw, with_recall
-from memories.admin.fact_fading import curve_of
+from memories.admin.facts.decay_curve import LEARNED, MENTIONED, RECALLED, Curve, Phase, curve_of, draw, with_recall
 from memories.audit import Actor
 from memories.models import ActorKind, Episode, Fact, FactRevision
 from memories.scoring.decay import Remembered, forget_at

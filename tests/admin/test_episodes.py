@@ -10,8 +10,8 @@ from django.contrib.messages import get_messages
 from django.test import Client
 from django.utils import timezone
 
-from memories import curation
-from memories.admin import episode_page, episode_wording
+from memories.admin.episodes import detail as episode_detail
+from memories.curation.review.decisions import reject_item
 from memories.models import AuditEvent, EndUser, Episode, Operator, Session
 from tests import factories
 from tests.admin.conftest import signed_in
@@ -118,8 +118,8 @@ class TestThePage:
     def test_shows_a_bounded_part_of_a_long_range(
         self, admin: Client, session: Session, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(episode_page, "TURNS_SHOWN", 2)
-        monkeypatch.setattr(episode_page, "TURN_CLIP", 5)
+        monkeypatch.setattr(episode_detail, "TURNS_SHOWN", 2)
+        monkeypatch.setattr(episode_detail, "TURN_CLIP", 5)
         page = text_of(admin.get(page_of(factories.episode(session, last_number=3))))
         for shown in ("The first 2 turns", "1 more in session", "Where…"):
             assert shown in page
@@ -141,19 +141,21 @@ class TestThePage:
             ({"forget_at": NOW, "pinned": True}, "Never fades: it is pinned."),
             ({"binding": True}, "Never fades: it is an operator&#x27;s word."),
             ({"status": "trashed", "trashed_at": NOW, "pinned": True}, "Not served: it is in the trash."),
-            ({"forget_at": None, "expires_at": timezone.now() + timedelta(hours=3, minutes=5)}, "in 3 h"),
+            ({"forget_at": None, "expires_at": timedelta(hours=3, minutes=30)}, "in 3 h"),
         ],
     )
     def test_tells_when_it_will_be_forgotten(
         self, admin: Client, episode: Episode, over: dict[str, Any], told: str
     ) -> None:
-        Episode.objects.update(**over)
+        # From now, which is long after the tests were collected.
+        from_now = {name: timezone.now() + value for name, value in over.items() if isinstance(value, timedelta)}
+        Episode.objects.update(**over | from_now)
         assert told in text_of(admin.get(page_of(episode)))
 
     def test_tells_its_flaws_in_words(self, admin: Client, episode: Episode) -> None:
         Episode.objects.update(flaws=["too_short", "unheard_of"])
         page = text_of(admin.get(page_of(episode)))
-        assert str(episode_wording.FLAWS["too_short"]) in page
+        assert str(episode_detail.FLAWS["too_short"]) in page
         assert "unheard_of" in page
 
     @pytest.mark.parametrize(
@@ -318,6 +320,6 @@ class TestElsewhere:
 
     def test_the_page_of_a_rejected_one_offers_to_restore_it(self, admin: Client, session: Session) -> None:
         item = factories.poor_episode(session)
-        curation.reject_item(item_id=item.pk, actor=factories.COMMAND, now=NOW, reason="Says nothing")
+        reject_item(item_id=item.pk, actor=factories.COMMAND, now=NOW, reason="Says nothing")
         assert item.episode
         assert "Restore this episode" in text_of(admin.get(page_of(item.episode)))

@@ -50,7 +50,7 @@ def test_a_failure_of_ours_leads_back_as_well(admin: Client, monkeypatch: pytest
     def fails(*args: object, **kwargs: object) -> None:
         raise RuntimeError("secret of somebody")
 
-    monkeypatch.setattr("memories.admin.facts.FactPage.gather", fails)
+    monkeypatch.setattr("memories.admin.facts.pages.FactPage.gather", fails)
     admin.raise_request_exception = False
     fact = factories.fact(factories.end_user())
     answer = admin.get(fact_page(fact.pk))

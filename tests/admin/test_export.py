@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from django.db.models import Model
 from django.test import Client
+from django.urls import reverse
 
-from memories.admin import export
-from memories.models import AuditEvent, EndUser, Fact
+from memories.admin.lists import export
+from memories.models import AuditEvent, EndUser, Fact, Operator
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import list_of, text_of
@@ -118,3 +119,21 @@ def test_a_list_without_columns_is_not_exported(admin: Client) -> None:
 )
 def test_a_query_of_nonsense_is_no_server_error(admin: Client, query: str) -> None:
     assert admin.post(f"{list_of(Fact)}export/", {"query": query}).status_code in (200, 400)
+
+
+@pytest.mark.parametrize("model", export.COLUMNS)
+def test_every_file_wants_a_fresh_password(administrator: Operator, model: type[Model]) -> None:
+    addresses = [reverse("admin:memories_auditevent_lines")] if model is AuditEvent else []
+    for address in (*addresses, f"{list_of(model)}export/"):
+        exported = AuditEvent.objects.filter(verb="export").count()
+        stale = signed_in(administrator, fresh=False)
+        answer = stale.post(address, {"query": "q=tea"})
+        assert answer.status_code == 403
+        page = text_of(answer)
+        assert 'name="fresh_password"' in page
+        assert 'name="query" value="q=tea"' in page
+        assert AuditEvent.objects.filter(verb="export").count() == exported
+        given = {"query": "q=tea", "fresh_password": "correct horse battery staple"}
+        answer = stale.post(address, given)
+        assert answer.status_code == 200
+        assert "attachment" in answer["Content-Disposition"]

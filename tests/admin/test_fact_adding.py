@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from memories.curation.people.merging.merge import merge_people
 from memories.models import EndUser, Fact, FactRevision, Operator
 from tests import factories
 from tests.admin.conftest import signed_in
@@ -141,3 +142,22 @@ class TestWhoMay:
         assert not Fact.objects.exists()
         limited.tenants.add(person.tenant)
         assert add(client, tenant=str(person.tenant_id), user_id="usr_1000").status_code == 302
+
+
+@pytest.mark.parametrize("by", ["old id", "new id", "link"])
+def test_a_fact_is_stated_by_every_id_of_the_person(admin: Client, person: EndUser, by: str) -> None:
+    other = factories.end_user(person.tenant, external_id="usr_7")
+    merge_people(survivor=other.pk, merged=person.pk, actor=factories.COMMAND, now=timezone.now())
+    user_id = "usr_1000" if by == "old id" else "usr_7"
+    response = add(admin, person) if by == "link" else add(admin, tenant=str(person.tenant_id), user_id=user_id)
+    assert response.status_code == 302
+    assert Fact.objects.get().end_user == other
+
+
+def test_nobody_states_a_fact_of_somebody_beyond_their_tenants_by_an_old_id(person: EndUser) -> None:
+    other = factories.end_user(person.tenant, external_id="usr_7")
+    merge_people(survivor=other.pk, merged=person.pk, actor=factories.COMMAND, now=timezone.now())
+    limited = factories.operator(all_tenants=False)
+    limited.tenants.set([factories.tenant()])
+    assert add(signed_in(limited), person).status_code == 404
+    assert not Fact.objects.exists()

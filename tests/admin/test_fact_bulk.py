@@ -8,10 +8,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memories import curation
-from memories.admin import fact_bulk
+from memories.admin.facts import bulk as fact_bulk
 from memories.audit import Actor
 from memories.curation.batches import TYPED_ABOVE
+from memories.curation.facts.keeping import lock_fact
 from memories.models import Batch, EndUser, Fact, Operator
 from tests import factories
 from tests.admin.conftest import signed_in
@@ -79,7 +79,7 @@ class TestEach:
     def test_leaves_what_was_changed_meanwhile(
         self, admin: Client, administrator: Operator, facts: list[Fact], verb: str
     ) -> None:
-        curation.lock_fact(fact_id=facts[0].pk, actor=Actor.operator(administrator), now=NOW)
+        lock_fact(fact_id=facts[0].pk, actor=Actor.operator(administrator), now=NOW)
         confirm(admin, verb, facts)
         assert done(verb) == 2
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from memories import curation
 from memories.audit import Actor
+from memories.curation.facts.keeping import pin_fact
 from memories.models import EndUser, Fact, FactMerge, Operator, Tenant
 from tests import factories
 from tests.admin.conftest import signed_in
@@ -111,7 +111,7 @@ class TestMerging:
     def test_what_was_typed_is_kept_when_somebody_was_faster(
         self, admin: Client, administrator: Operator, facts: list[Fact]
     ) -> None:
-        curation.pin_fact(fact_id=facts[1].pk, actor=Actor.operator(administrator), now=NOW)
+        pin_fact(fact_id=facts[1].pk, actor=Actor.operator(administrator), now=NOW)
         response = confirm(admin, facts)
         assert response.status_code == 412
         page = text_of(response)
@@ -159,7 +159,7 @@ class TestSplitting:
     def test_looks_again_when_the_other_was_changed(
         self, admin: Client, administrator: Operator, merged: list[Fact]
     ) -> None:
-        curation.pin_fact(fact_id=merged[0].pk, actor=Actor.operator(administrator), now=NOW)
+        pin_fact(fact_id=merged[0].pk, actor=Actor.operator(administrator), now=NOW)
         response = self.split(admin, merged, rest="Typed in vain?")
         assert response.status_code == 412
         assert "Typed in vain?" in text_of(response)
@@ -183,3 +183,29 @@ class TestWhoMay:
         assert confirm(signed_in(limited), facts).status_code == 404
         limited.tenants.add(facts[0].tenant)
         assert confirm(signed_in(limited), facts).status_code == 302
+
+    def test_facts_beyond_their_tenants_are_as_if_they_were_not_there(self, facts: list[Fact]) -> None:
+        limited = factories.operator(all_tenants=False)
+        limited.tenants.set([facts[0].tenant])
+        client, foreign = signed_in(limited), factories.fact(factories.end_user(), "Somebody else's")
+        trashed = factories.fact(foreign.end_user, "In their trash", status="trashed")
+        nobody = Fact(pk=factories.tenant().pk, version=1)
+        for form in (choose, lambda *given: confirm(given[0], list(given[1:]))):
+            answers = [form(client, facts[0], other) for other in (foreign, trashed, nobody)]
+            assert {answer.status_code for answer in answers} == {404}
+            told = [
+                text_of(answer).replace(str(one.pk), "")
+                for answer, one in zip(answers, (foreign, trashed, nobody), strict=True)
+            ]
+            assert len({_plain(page) for page in told}) == 1
+        # Neither by the versions that a form says it saw.
+        pair = [*facts[:2]]
+        for other in (foreign, trashed, nobody):
+            seen = [f"{one.pk}:{one.version}" for one in (*pair, other)]
+            assert confirm(client, pair, seen=seen).status_code == 404
+        assert confirm(client, pair).status_code == 302
+
+
+def _plain(page: str) -> str:
+    """Without what differs from request to request."""
+    return re.sub(r'name="csrfmiddlewaretoken" value="[^"]*"|nonce="[^"]*"', "", page)

@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from memories import curation
-from memories.admin.naming import short_id
+from memories.admin.site.naming import short_id
 from memories.audit import Actor
+from memories.curation.facts.editing import correct_fact
 from memories.models import EndUser, Fact, Operator
 from tests import factories
 from tests.admin.pages import HOSTILE, PAGE_BUDGET, page_of, queries_of, shows_harmless, text_of
@@ -37,7 +37,7 @@ def fact(person: EndUser) -> Fact:
 
 def correct(fact: Fact, operator: Operator, content: str, *, reason: str = "again") -> None:
     actor = Actor.operator(operator)
-    curation.correct_fact(fact_id=fact.pk, tenant=None, content=content, reason=reason, actor=actor, now=timezone.now())
+    correct_fact(fact_id=fact.pk, tenant=None, content=content, reason=reason, actor=actor, now=timezone.now())
 
 
 def test_it_shows_what_and_whose_and_how_sure(admin: Client, fact: Fact) -> None:
@@ -110,7 +110,7 @@ def test_hostile_text_is_escaped_everywhere(admin: Client, administrator: Operat
         "actor": Actor.operator(administrator),
         "now": timezone.now(),
     }
-    curation.correct_fact(**given, content=f"{HOSTILE} 改", reason=HOSTILE)
+    correct_fact(**given, content=f"{HOSTILE} 改", reason=HOSTILE)
     response = admin.get(page_of(fact))
     assert shows_harmless(response)
     assert "<mark>&lt;script&gt;" in text_of(response)
@@ -137,7 +137,7 @@ def test_it_takes_few_queries_whatever_the_size(admin: Client, administrator: Op
             "actor": Actor.operator(administrator),
             "now": timezone.now(),
         }
-        curation.correct_fact(**given, content=f"Version {number}", reason="again")
+        correct_fact(**given, content=f"Version {number}", reason="again")
     # The first page had neither evidence, whose neighbours are a query, nor revisions with actors.
     assert small <= queries_of(admin, page_of(fact)) <= PAGE_BUDGET
 

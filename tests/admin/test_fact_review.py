@@ -8,8 +8,8 @@ from django.test import Client
 from pytest_django import Settings
 
 from memories import conf
+from memories.extraction import consolidation
 from memories.models import AuditEvent, Fact, FactRefusal, FactRevision, Operator
-from memories.pipeline import consolidation
 from tests import factories
 from tests.admin.pages import page_of, text_of
 from tests.factories import NOW

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.messages import get_messages
 from django.test import Client
 
-from memories.admin.naming import short_id
+from memories.admin.site.naming import short_id
 from memories.models import AuditEvent, EndUser, Fact, FactRefusal, FactRevision, Operator
 from tests import factories
 from tests.admin.conftest import signed_in

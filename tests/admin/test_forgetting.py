@@ -9,8 +9,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memories import conf
+from memories.forgetting import decay
 from memories.models import DecayPass, EndUser, Fact, Tenant
-from memories.pipeline import decay
 from tests import factories
 from tests.admin.pages import HOSTILE, LIST_BUDGET, PAGE_BUDGET, list_of, page_of, queries_of, shows_harmless, text_of
 

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from memories.admin.fresh import FRESH, GIVEN_AT
+from memories.admin.access.fresh import FRESH, GIVEN_AT
 from memories.models import APIKey, Operator, Session
 from tests import factories
 from tests.admin.conftest import signed_in

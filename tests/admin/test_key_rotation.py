@@ -7,7 +7,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from memories import curation
+from memories.curation.access.keys import authenticate_key
+from memories.curation.tenants.off_boarding import off_board_tenant
 from memories.models import APIKey, Operator
 from tests import factories
 from tests.admin.conftest import signed_in
@@ -28,7 +29,7 @@ def test_the_successor_is_shown_once(admin: Client, key: APIKey) -> None:
     assert "no-store" in response["Cache-Control"]
     (plaintext,) = set(PLAINTEXT.findall(text_of(response)))
     key.refresh_from_db()
-    assert curation.authenticate_key(plaintext=plaintext, now=timezone.now()) == key.successor
+    assert authenticate_key(plaintext=plaintext, now=timezone.now()) == key.successor
     assert key.expires_at
     assert abs(key.expires_at - timezone.now() - timedelta(hours=1)) < timedelta(minutes=1)
     assert key.successor
@@ -82,7 +83,7 @@ def test_who_may_rotate(staff_who_may: Callable[..., Client], key: APIKey, admin
 
 def test_no_key_is_made_for_a_tenant_that_is_off_boarded(admin: Client, key: APIKey) -> None:
     given = {"tenant_id": key.tenant_id, "expected_keys": 1, "actor": factories.COMMAND, "now": timezone.now()}
-    curation.off_board_tenant(**given)  # type: ignore[arg-type]
+    off_board_tenant(**given)  # type: ignore[arg-type]
     form = {"tenant": str(key.tenant_id), "name": "x", "scopes": ["read"], "expires_on": ""}
     response = admin.post(f"{list_of(APIKey)}add/", form)
     assert response.status_code == 409

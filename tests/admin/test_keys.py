@@ -11,7 +11,8 @@ from django.contrib.sessions.models import Session as BrowserSession
 from django.test import Client
 from django.utils import timezone
 
-from memories import curation
+from memories.curation.access.keys import authenticate_key
+from memories.curation.tenants.off_boarding import off_board_tenant, take_back_tenant
 from memories.models import APIKey, AuditEvent, Tenant
 from tests import factories
 from tests.admin.conftest import signed_in
@@ -37,7 +38,7 @@ def test_the_plaintext_is_in_the_answer_and_nowhere_else(admin: Client, tenant: 
     assert "no-store" in response["Cache-Control"]
     key = APIKey.objects.get()
     assert (key.tenant, key.name, key.scopes, key.expires_at) == (tenant, "support-bot", ["ingest", "read"], None)
-    found = curation.authenticate_key(plaintext=plaintext, now=timezone.now())
+    found = authenticate_key(plaintext=plaintext, now=timezone.now())
     assert found == key
     assert not list(get_messages(response.wsgi_request))
     secret = plaintext.split("_", 2)[-1]  # the secret itself may hold an underscore
@@ -75,7 +76,7 @@ def test_a_key_is_revoked_once(admin: Client, tenant: Tenant) -> None:
     key, plaintext = factories.api_key(tenant)
     for _ in range(2):
         assert admin.post(page_of(key, "revoke")).status_code == 302
-    assert curation.authenticate_key(plaintext=plaintext, now=timezone.now()) is None
+    assert authenticate_key(plaintext=plaintext, now=timezone.now()) is None
     assert AuditEvent.objects.filter(verb="revoke").count() == 1
     page = text_of(admin.get(page_of(key)))
     assert "revoked" in page
@@ -96,12 +97,13 @@ def test_making_and_revoking_need_permissions(tenant: Tenant, staff_who_may: Cal
     key, _ = factories.api_key(tenant)
     assert reader.post(page_of(key, "revoke")).status_code == 403
     assert add(staff_who_may("add_apikey", "view_apikey"), tenant).status_code == 200
+    assert APIKey.objects.count() == 2
     assert staff_who_may("change_apikey").post(page_of(key, "revoke")).status_code == 302
 
 
 def test_the_form_is_protected_against_other_sites(tenant: Tenant) -> None:
     strict = Client(enforce_csrf_checks=True)
-    strict.force_login(factories.operator())
+    strict.cookies = signed_in(factories.operator()).cookies
     assert add(strict, tenant).status_code == 403
     token = str(strict.get(f"{list_of(APIKey)}add/").context["csrf_token"])
     assert add(strict, tenant, csrfmiddlewaretoken=token).status_code == 200
@@ -136,3 +138,88 @@ def test_an_empty_list_says_what_to_do(admin: Client) -> None:
     page = text_of(admin.get(list_of(APIKey)))
     assert "No API keys yet" in page
     assert f"{list_of(APIKey)}add/" in page
+
+
+def test_it_takes_a_fresh_password(tenant: Tenant) -> None:
+    operator = factories.operator()
+    operator.set_password("correct horse")
+    operator.save()
+    stale = signed_in(operator, fresh=False)
+    asked = add(stale, tenant, name="kept while asking")
+    assert asked.status_code == 403
+    assert 'value="kept while asking"' in text_of(asked)
+    assert not PLAINTEXT.search(text_of(asked))
+    assert add(stale, tenant, fresh_password="wrong").status_code == 403
+    assert not APIKey.objects.exists()
+    assert PLAINTEXT.search(text_of(add(stale, tenant, fresh_password="correct horse")))
+    assert APIKey.objects.count() == 1
+
+
+def test_the_scope_privacy_takes_the_permission_for_cases(tenant: Tenant, staff_who_may: Callable[..., Client]) -> None:
+    maker = staff_who_may("add_apikey", "view_apikey", "change_apikey")
+    refused = add(maker, tenant, scopes=["read", "privacy"])
+    assert refused.status_code == 400
+    assert "opens privacy cases" in text_of(refused)
+    assert not APIKey.objects.exists()
+    both = staff_who_may("add_apikey", "view_apikey", "change_apikey", "add_privacycase")
+    assert add(both, tenant, scopes=["read", "privacy"]).status_code == 200
+    # Nor is one rotated into one's hands.
+    key = APIKey.objects.get()
+    assert page_of(key, "rotate") not in text_of(maker.get(page_of(key)))
+    assert maker.post(page_of(key, "rotate"), {"ends": "60"}).status_code == 403
+    assert APIKey.objects.count() == 1
+    assert page_of(key, "rotate") in text_of(both.get(page_of(key)))
+    assert both.post(page_of(key, "rotate"), {"ends": "60"}).status_code == 200
+    assert APIKey.objects.count() == 2
+
+
+def test_a_year_is_filled_in(admin: Client) -> None:
+    form = admin.get(f"{list_of(APIKey)}add/").context["form"]
+    assert form["expires_on"].value() == timezone.localdate() + timedelta(days=365)
+
+
+def test_a_key_for_one_person_and_agent(admin: Client, tenant: Tenant, staff_who_may: Callable[..., Client]) -> None:
+    add(admin, tenant, user_id="anna-4711", agent_id="Support", name="bound")
+    key = APIKey.objects.get()
+    assert (key.user_id, key.agent_id, key.writes_as) == ("anna-4711", "support", "agent")
+    page, listed = text_of(admin.get(page_of(key))), text_of(admin.get(list_of(APIKey)))
+    assert "anna-4711" in page
+    assert "support" in page
+    # Who it is, is told on the key's page alone, to whoever may see people.
+    assert "anna-4711" not in listed
+    assert "one person, support" in listed
+    assert "anna-4711" not in text_of(staff_who_may("view_apikey").get(page_of(key)))
+    assert "bound" in text_of(admin.get(list_of(APIKey), {"tab": "bound"}))
+
+
+@pytest.mark.parametrize("fault", [{"user_id": "a" * 256}, {"user_id": "  "}, {"agent_id": "a\x85b"}])
+def test_an_id_that_is_none(admin: Client, tenant: Tenant, fault: dict[str, str]) -> None:
+    assert add(admin, tenant, **fault).status_code == 400
+    assert not APIKey.objects.exists()
+
+
+def test_no_key_is_for_somebody_restricted(admin: Client, tenant: Tenant) -> None:
+    factories.end_user(tenant, external_id="anna", restricted_at=factories.NOW)
+    assert add(admin, tenant, user_id="anna").status_code == 423
+    assert not APIKey.objects.exists()
+    assert add(admin, tenant, user_id="berta").status_code == 200
+
+
+def test_the_list_shows_what_expires_soon(admin: Client, tenant: Tenant) -> None:
+    factories.api_key(tenant, expires_at=timezone.now() + timedelta(days=29))
+    assert "Expires soon\n</span>" in text_of(admin.get(list_of(APIKey)))
+    APIKey.objects.update(expires_at=timezone.now() + timedelta(days=31))
+    assert "Expires soon\n</span>" not in text_of(admin.get(list_of(APIKey)))
+
+
+def test_a_key_that_went_with_its_tenant_can_be_revoked_for_good(admin: Client, tenant: Tenant) -> None:
+    key, plaintext = factories.api_key(tenant)
+    given: dict[str, Any] = {"tenant_id": tenant.pk, "actor": factories.COMMAND, "now": timezone.now()}
+    off_board_tenant(expected_keys=1, **given)
+    page = text_of(admin.get(page_of(key)))
+    assert page_of(key, "revoke") in page
+    assert page_of(key, "rotate") not in page
+    assert admin.post(page_of(key, "revoke")).status_code == 302
+    assert page_of(key, "revoke") not in text_of(admin.get(page_of(key)))
+    take_back_tenant(**given)
+    assert authenticate_key(plaintext=plaintext, now=timezone.now()) is None

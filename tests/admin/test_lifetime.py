@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from memories.admin.lifetime import BEGAN_AT, SEEN_AT
+from memories.admin.access.lifetime import BEGAN_AT, SEEN_AT
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -14,8 +14,8 @@ from django.contrib.auth.models import Group, Permission
 from django.template.response import SimpleTemplateResponse
 from django.test import Client
 
-from memories.admin.site import HubAdminSite
-from memories.models import roles
+from memories.admin.site.site import HubAdminSite
+from memories.models.access import roles
 from tests.admin import walk
 from tests.admin.conftest import signed_in
 

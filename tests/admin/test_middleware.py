@@ -4,7 +4,7 @@ import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
-from memories.admin.middleware import AuthenticationMiddleware, MessageMiddleware, SessionMiddleware
+from memories.admin.site.middleware import AuthenticationMiddleware, MessageMiddleware, SessionMiddleware
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 
-from memories.admin.case_wording import store_name
-from memories.admin.naming import called, kind_named, kind_of, many_of, short_id
-from memories.admin.reason_words import reason_of
+from memories.admin.cases.wording import store_name
+from memories.admin.site.naming import called, kind_named, kind_of, many_of, short_id
+from memories.admin.site.wording import reason_of
+from memories.forgetting.trash import EXPIRED, FADED
 from memories.models import Operator, Tenant, Turn
-from memories.pipeline.forgetting import EXPIRED, FADED
 from memories.privacy import registry
 from tests import factories
 from tests.admin.cases import case_of

@@ -9,7 +9,8 @@ from django.contrib.auth.models import Group, Permission
 from django.test import Client
 from django.urls import reverse
 
-from memories.models import AuditEvent, Operator, Tenant, roles
+from memories.models import AuditEvent, Operator, Tenant
+from memories.models.access import roles
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import HOSTILE, LIST_BUDGET, list_of, page_of, queries_of, shows_harmless, text_of
@@ -239,3 +240,12 @@ def test_a_group_has_a_box_for_all_that_it_can_have(admin: Client) -> None:
     """What has none would be taken away when somebody saves the page."""
     page = text_of(admin.get(page_of(Group.objects.get(name="administrator"))))
     assert sorted(re.findall(r'name="permissions" value="([\w.]+)"', page)) == sorted(roles.GIVEN)
+
+
+def test_error_reports_hide_what_forms_with_passwords_post(admin: Client) -> None:
+    operator, group = factories.operator(username="chen"), Group.objects.get(name="administrator")
+    for address in (page_of(operator, "password"), reverse("admin:memories_operator_add")):
+        request = admin.post(address, PASSWORDS).wsgi_request
+        assert getattr(request, "sensitive_post_parameters", None) == "__ALL__", address
+    plain = admin.post(page_of(group, "update"), {}).wsgi_request
+    assert not hasattr(plain, "sensitive_post_parameters")

@@ -8,9 +8,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memories import audit, curation
-from memories.admin.naming import short_id
+from memories import audit
+from memories.admin.site.naming import short_id
 from memories.audit import Actor
+from memories.curation.people.records import update_person
 from memories.models import AuditEvent, EndUser
 from tests import factories
 from tests.admin.conftest import signed_in
@@ -250,7 +251,7 @@ def test_a_secret_in_the_name_is_cut_out_and_the_operator_told(admin: Client, pe
 def test_what_somebody_changed_meanwhile_is_not_overwritten(admin: Client, person: EndUser) -> None:
     page = text_of(admin.get(page_of(person)))
     seen = re.findall(r'name="seen" value="(\w+)"', page)[0]
-    curation.update_person(end_user=person, changes={"language": "en"}, actor=factories.COMMAND, now=factories.NOW)
+    update_person(end_user=person, changes={"language": "en"}, actor=factories.COMMAND, now=factories.NOW)
     form = {"display_name": "Lin", "time_zone": "", "language": "", "capture": "on", "serve": "on", "seen": seen}
     refused = admin.post(page_of(person, "update"), form)
     assert refused.status_code == 412

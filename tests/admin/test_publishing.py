@@ -5,8 +5,9 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from memories.models import AuditEvent, Fact
+from memories.models import AuditEvent, Fact, Operator
 from tests import factories
+from tests.admin.conftest import signed_in
 from tests.admin.pages import page_of, text_of
 
 
@@ -56,3 +57,25 @@ def test_who_may_only_read_may_not(staff_who_may: Callable[..., Client], fact: F
         .status_code
         == 302
     )
+
+
+def test_it_wants_a_fresh_password(administrator: Operator, fact: Fact) -> None:
+    stale = signed_in(administrator, fresh=False)
+    form = {"version": 1, "reason": "all may know"}
+    answer = stale.post(page_of(fact, "publish"), form)
+    assert answer.status_code == 403
+    assert 'name="fresh_password"' in text_of(answer)
+    assert Fact.objects.get().scope == "private"
+    given = {**form, "fresh_password": "correct horse battery staple"}
+    assert stale.post(page_of(fact, "publish"), given).status_code == 302
+    assert Fact.objects.get().scope == "public"
+    # Taking it back is no risk.
+    again = signed_in(administrator, fresh=False)
+    assert again.post(page_of(fact, "withdraw"), {"version": 2}).status_code == 302
+
+
+def test_going_back_to_a_version_that_was_public_publishes_nothing(admin: Client, fact: Fact) -> None:
+    admin.post(page_of(fact, "publish"), {"version": 1, "reason": "x"})
+    admin.post(page_of(fact, "withdraw"), {"version": 2})
+    assert admin.post(page_of(fact, "restore"), {"version": 3, "earlier": 2}).status_code == 302
+    assert Fact.objects.get().scope == "private"

@@ -11,9 +11,10 @@ from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 
-from memories import curation
-from memories.admin import reach
-from memories.admin.sidebar import navigation
+from memories.admin.access import reach
+from memories.admin.site.sidebar import navigation
+from memories.curation.rollback.roll_back import roll_back
+from memories.curation.rollback.selection import Selector
 from memories.models import (
     APIKey,
     AuditEvent,
@@ -145,9 +146,7 @@ def test_nothing_of_others_is_rolled_back() -> None:
 def test_a_roll_back_of_others_is_not_shown_nor_undone() -> None:
     own, other = factories.tenant(), factories.tenant()
     done = {
-        tenant: curation.roll_back(
-            selector=curation.Selector(tenant=tenant, agent_id="bot"), actor=factories.COMMAND, now=factories.NOW
-        )
+        tenant: roll_back(selector=Selector(tenant=tenant, agent_id="bot"), actor=factories.COMMAND, now=factories.NOW)
         for tenant in (own, other)
     }
     client = signed_in(limited(own))

@@ -9,10 +9,13 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from memories.admin.ranks import Hit, parts_of
+from memories.admin.recall.playground import RankedMemory, parts_of
+from memories.curation.people.external_ids import change_external_id
+from memories.curation.people.merging.merge import merge_people
 from memories.models import EndUser, Fact
-from memories.pipeline import recalls, retrieval
-from memories.pipeline.retrieval import Finding, Search
+from memories.retrieval import recalls
+from memories.retrieval import search as retrieval
+from memories.retrieval.search import Finding, SearchRequest
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import HOSTILE, page_of, shows_harmless, text_of
@@ -39,8 +42,8 @@ def ask(client: Client, person: EndUser, **over: Any) -> Any:
     return client.post(reverse("admin:recalled"), {**form, **over})
 
 
-def hits(response: Any) -> list[Hit]:
-    return [hit for _, _, hits in response.context_data["ranking"].kinds for hit in hits]
+def hits(response: Any) -> list[RankedMemory]:
+    return [hit for _, _, hits in response.context_data["ranking"] for hit in hits]
 
 
 def test_it_begins_with_the_person_that_a_link_names(admin: Client, person: EndUser) -> None:
@@ -53,7 +56,7 @@ def test_it_begins_with_the_person_that_a_link_names(admin: Client, person: EndU
 
 def test_hits_are_those_of_a_search_in_their_order(admin: Client, person: EndUser) -> None:
     ranked = hits(ask(admin, person))
-    search = Search("usr_1000", QUESTION, ("fact",), explain=True)
+    search = SearchRequest("usr_1000", QUESTION, ("fact",), explain=True)
     found = retrieval.search(tenant=person.tenant, search=search, now=timezone.now(), noted=False)
     assert [hit.memory.id for hit in ranked if hit.memory.kind == "fact"] == [one.id for one in found.results]
     assert {hit.memory.kind for hit in ranked} == {"fact", "episode", "turn"}
@@ -76,10 +79,10 @@ def test_what_takes_away_is_told_too_and_has_no_bar() -> None:
 
 def test_each_hit_says_what_became_of_it(admin: Client, person: EndUser) -> None:
     response = ask(admin, person)
-    assert all(hit.fate["tokens"] for hit in hits(response) if hit.memory.kind == "fact")
+    assert all(hit.outcome["tokens"] for hit in hits(response) if hit.memory.kind == "fact")
     assert "Told" in text_of(response)
     tight = ask(admin, person, max_tokens="60")
-    assert "budget" in {hit.fate.get("reason") for hit in hits(tight)}
+    assert "budget" in {hit.outcome.get("reason") for hit in hits(tight)}
     assert "No room" in text_of(tight)
 
 
@@ -124,7 +127,7 @@ def test_asking_leaves_no_trace(admin: Client, person: EndUser) -> None:
     ask(admin, person)
     assert recalls.flush(now=timezone.now()) == 0
     # The same search of an agent is noted.
-    retrieval.search(tenant=person.tenant, search=Search("usr_1000", QUESTION), now=timezone.now())
+    retrieval.search(tenant=person.tenant, search=SearchRequest("usr_1000", QUESTION), now=timezone.now())
     assert recalls.flush(now=timezone.now()) > 0
 
 
@@ -210,3 +213,32 @@ def test_it_takes_few_queries_however_much_is_found(
     assert Fact.objects.count() > 30
     with django_assert_max_num_queries(45):
         ask(admin, person)
+
+
+@pytest.fixture
+def renamed(admin: Client, person: EndUser) -> EndUser:
+    """The person under another id, to whom the one from before leads."""
+    given: dict[str, Any] = {"actor": factories.COMMAND, "now": timezone.now()}
+    return change_external_id(end_user=person, external_id="usr_2000", keeps_old=True, **given)
+
+
+@pytest.mark.parametrize("user_id", ["usr_1000", "usr_2000"])
+def test_texts_are_told_by_every_id_of_the_person(admin: Client, renamed: EndUser, user_id: str) -> None:
+    response = ask(admin, renamed, user_id=user_id)
+    assert response.context_data["person"] == renamed
+    texts = {hit.memory.text for hit in hits(response)}
+    assert "She lives in Leiden" in texts
+    assert "" not in texts
+    assert all(hit.memory.row for hit in hits(response))
+
+
+def test_texts_are_told_after_a_merge(admin: Client, person: EndUser) -> None:
+    other = factories.end_user(person.tenant, external_id="usr_7")
+    merge_people(survivor=other.pk, merged=person.pk, actor=factories.COMMAND, now=timezone.now())
+    embed_all(other)
+    for user_id in ("usr_1000", "usr_7"):
+        found = hits(ask(admin, other, user_id=user_id))
+        assert {"She lives in Leiden", "Told where she lives"} <= {hit.memory.text for hit in found}
+    # A link that names the id that only leads on begins with whom it leads to.
+    page: Any = admin.get(reverse("admin:recalled"), {"person": str(person.pk)})
+    assert page.context_data["form"].initial["user_id"] == "usr_7"

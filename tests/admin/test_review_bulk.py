@@ -9,9 +9,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memories import curation
-from memories.admin import review_bulk
+from memories.admin.review import bulk as review_bulk
 from memories.audit import Actor
+from memories.curation.facts.forgetting import forget_fact
+from memories.curation.review.decisions import reject_item
 from memories.models import Batch, EndUser, ReviewItem
 from tests import factories
 from tests.admin.conftest import signed_in
@@ -51,7 +52,7 @@ def states(items: Sequence[ReviewItem]) -> list[str]:
 
 def test_a_preview_tells_what_would_change_and_changes_nothing(admin: Client, items: list[ReviewItem]) -> None:
     preview = choose(admin, items)
-    told = {lot.effect: [item for item, _ in lot.items] for lot in preview.context["lots"]}
+    told = {effect: [item for item, _ in group] for effect, group in preview.context["groups"]}
     assert told == {
         "It is served from now on.": [items[0], items[2]],
         "It is served from now on. What is known is superseded by it, though it is an operator's word.": [items[1]],
@@ -120,14 +121,14 @@ def test_there_is_a_cap_and_the_oldest_come_first(
 def test_what_is_decided_meanwhile_is_left_out_and_told(admin: Client, items: list[ReviewItem]) -> None:
     preview = choose(admin, items)
     ben = Actor.operator(factories.operator())
-    curation.reject_item(item_id=items[0].pk, actor=ben, now=NOW, reason="No")
+    reject_item(item_id=items[0].pk, actor=ben, now=NOW, reason="No")
     answer = confirm(admin, preview)
     assert states(items) == ["rejected", "approved", "approved"]
     page = text_of(admin.get(answer["Location"]))
     assert re.search(r"Left out: decided or changed meanwhile</dt><dd>1<", page)
     # What somebody goes on with stays when the rest is undone.
     assert items[1].fact_id
-    curation.forget_fact(fact_id=items[1].fact_id, tenant=None, actor=ben, now=NOW)
+    forget_fact(fact_id=items[1].fact_id, tenant=None, actor=ben, now=NOW)
     admin.post(answer["Location"])
     assert states(items) == ["rejected", "approved", "open"]
     page = text_of(admin.get(answer["Location"]))

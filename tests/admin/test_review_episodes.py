@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from memories import curation
-from memories.admin import episode_wording, review_wording
+from memories.admin.episodes import detail as episode_detail
+from memories.admin.review import wording as review_wording
 from memories.audit import Actor
+from memories.curation.episodes import forget_episode
 from memories.models import Episode, Operator, ReviewItem
 from tests import factories
 from tests.admin.pages import HOSTILE, PAGE_BUDGET, list_of, page_of, queries_of, shows_harmless, text_of
@@ -58,7 +59,7 @@ def test_the_page_shows_the_episode_its_flaws_and_its_turns(admin: Client, item:
     for shown in (
         "The user asked a question",
         str(review_wording.WHY["poor_quality"]),
-        str(episode_wording.FLAWS["boilerplate"]),
+        str(episode_detail.FLAWS["boilerplate"]),
         "invoices",
         "30 %",
         "Where is my invoice?",
@@ -71,7 +72,7 @@ def test_the_page_shows_the_episode_its_flaws_and_its_turns(admin: Client, item:
 
 def test_without_flaws_its_model_judged_it(admin: Client, item: ReviewItem) -> None:
     Episode.objects.update(flaws=[])
-    assert str(episode_wording.OF_ITS_OWN) in text_of(admin.get(page_of(item)))
+    assert str(episode_detail.OF_ITS_OWN) in text_of(admin.get(page_of(item)))
 
 
 @pytest.mark.parametrize("verb", DECISIONS)
@@ -130,7 +131,7 @@ def test_an_item_about_a_fact_takes_no_words_of_an_episode(admin: Client, item: 
 def test_what_settled_it_is_told(admin: Client, item: ReviewItem) -> None:
     assert item.episode_id
     actor = Actor.operator(factories.operator())
-    curation.forget_episode(episode_id=item.episode_id, tenant=None, actor=actor, now=NOW)
+    forget_episode(episode_id=item.episode_id, tenant=None, actor=actor, now=NOW)
     page = text_of(admin.get(page_of(item)))
     assert "somebody changed the episode itself" in page
     assert offered(page) == set()

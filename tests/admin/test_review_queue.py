@@ -10,9 +10,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from memories import curation
-from memories.admin import review_queue
+from memories.admin.review import queue as review_queue
 from memories.audit import Actor
+from memories.curation.review.decisions import keep_both
 from memories.models import EndUser, Fact, Operator, ProfileSection, ReviewItem
 from tests import factories
 from tests.admin.conftest import signed_in
@@ -220,7 +220,7 @@ class TestDeciding:
 
     def test_the_second_sees_what_the_first_decided(self, admin: Client, items: list[ReviewItem]) -> None:
         ben = Actor.operator(factories.operator(username="ben"))
-        curation.keep_both(item_id=items[1].pk, actor=ben, now=NOW)
+        keep_both(item_id=items[1].pk, actor=ben, now=NOW)
         page = decide(admin, items[1], "reject", reason="By phone")
         assert (page.status_code, page.context["item"]) == (409, items[1])
         assert "decided this meanwhile: kept both" in text_of(page)
@@ -287,7 +287,7 @@ class TestWhoMay:
         assert "acme-prod" not in text_of(page)
         assert decide(client, items[0], "approve").status_code == 404
         assert decide(client, elsewhere, "approve").status_code == 200
-        assert client.get(page_of(elsewhere)).context["neighbours"].waiting == 0
+        assert client.get(page_of(elsewhere)).context["waiting"] == 0
 
 
 def test_messages_titles_and_addresses_hold_no_content(admin: Client, items: list[ReviewItem]) -> None:

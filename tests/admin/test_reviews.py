@@ -9,11 +9,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memories import curation
-from memories.admin import review_wording
+from memories.admin.review import wording as review_wording
 from memories.audit import Actor
+from memories.curation.review.decisions import keep_both
 from memories.models import EndUser, Fact, Operator, ReviewItem
-from memories.pipeline.review_items import KIND_OF
+from memories.reconcile.review_items import KIND_OF
 from tests import factories
 from tests.admin.pages import HOSTILE, LIST_BUDGET, PAGE_BUDGET, list_of, page_of, queries_of, shows_harmless, text_of
 from tests.factories import NOW
@@ -157,10 +157,10 @@ class TestThePage:
 
     def test_leads_to_the_items_before_and_after(self, admin: Client, person: EndUser) -> None:
         items = [quarantined(person, f"Fact {n}", created_at=NOW + timedelta(hours=n)) for n in range(3)]
-        shown = admin.get(page_of(items[1])).context["neighbours"]
-        assert (shown.previous, shown.following, shown.waiting) == (items[0], items[2], 3)
-        ends = [admin.get(page_of(items[place])).context["neighbours"] for place in (0, 2)]
-        assert (ends[0].previous, ends[1].following) == (None, None)
+        shown = admin.get(page_of(items[1])).context
+        assert (shown["previous"], shown["following"], shown["waiting"]) == (items[0], items[2], 3)
+        ends = [admin.get(page_of(items[place])).context for place in (0, 2)]
+        assert (ends[0]["previous"], ends[1]["following"]) == (None, None)
 
     def test_names_what_else_waits_about_the_same(self, admin: Client, item: ReviewItem) -> None:
         other = factories.review_item(item.fact, kind="flagged", reason="instructions")
@@ -190,7 +190,7 @@ class TestThePage:
             assert fact
             assert page_of(item) in text_of(admin.get(page_of(fact)))
         assert f"{list_of(LIST)}?end_user__id__exact={item.end_user_id}" in text_of(admin.get(page_of(item.end_user)))
-        curation.keep_both(item_id=item.pk, actor=Actor.operator(factories.operator()), now=NOW)
+        keep_both(item_id=item.pk, actor=Actor.operator(factories.operator()), now=NOW)
         assert item.fact
         assert page_of(item) not in text_of(admin.get(page_of(item.fact)))
 
@@ -243,7 +243,7 @@ class TestDeciding:
         assert item.state == "open"
 
     def test_the_second_sees_what_the_first_decided(self, admin: Client, item: ReviewItem) -> None:
-        curation.keep_both(item_id=item.pk, actor=Actor.operator(factories.operator(username="ben")), now=NOW)
+        keep_both(item_id=item.pk, actor=Actor.operator(factories.operator(username="ben")), now=NOW)
         answer = send(admin, item, "reject", reason="By phone")
         assert answer.status_code == 409
         assert "decided this meanwhile: kept both" in text_of(answer)

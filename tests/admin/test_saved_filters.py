@@ -8,9 +8,9 @@ from django.db.models import Model, Q
 from django.test import Client
 from django.utils import timezone
 
-from memories import curation
-from memories.admin import lists, tabs
+from memories.admin.lists import change_list, tabs
 from memories.audit import Actor
+from memories.curation.access.saved_filters import save_filter
 from memories.exceptions import Conflict
 from memories.models import AuditEvent, EndUser, Fact, Operator, SavedFilter, Session, SessionQueue
 from tests import factories
@@ -74,7 +74,7 @@ def test_counting_stops(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     person = factories.end_user()
     for number in range(4):
         factories.fact(person, f"pinned {number}", pinned=True)
-    monkeypatch.setattr(lists, "COUNTED", 2)
+    monkeypatch.setattr(change_list, "COUNTED", 2)
     pinned = next(tab for tab in shown(admin, Fact).tabs if tab.title == "Pinned")
     assert (pinned.count, pinned.counted) == (3, "2+")
 
@@ -139,10 +139,10 @@ def test_they_are_not_without_number(administrator: Operator) -> None:
     actor, now = Actor.operator(administrator), timezone.now()
     given: dict[str, Any] = {"operator": administrator, "model": "Fact", "actor": actor, "now": now, "choices": {}}
     for number in range(12):
-        curation.save_filter(**given, name=f"n{number}")
-    curation.save_filter(**given, name="n3")
+        save_filter(**given, name=f"n{number}")
+    save_filter(**given, name="n3")
     with pytest.raises(Conflict):
-        curation.save_filter(**given, name="one more")
+        save_filter(**given, name="one more")
 
 
 def test_all_tabs_are_counted_in_one_query(admin: Client, administrator: Operator) -> None:

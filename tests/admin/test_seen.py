@@ -8,10 +8,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from memories.admin.seen import Look
+from memories.admin.recall.live_context import LiveContext
+from memories.context import context
+from memories.context.context import DEFAULT_WITH_QUERY, ContextRequest
 from memories.models import AuditEvent, EndUser, Episode, Fact
-from memories.pipeline import context, recalls
-from memories.pipeline.context import DEFAULT_WITH_QUERY, ContextRequest
+from memories.retrieval import recalls
 from tests import factories
 from tests.admin.pages import HOSTILE, PAGE_BUDGET, page_of, queries_of, shows_harmless, text_of
 
@@ -40,17 +41,17 @@ def ask(client: Client, person: EndUser, **over: Any) -> Any:
     return client.post(seen_of(person), form)
 
 
-def look_of(response: Any) -> Look:
-    look: Look = response.context_data["look"]
-    return look
+def live_context_of(response: Any) -> LiveContext:
+    live: LiveContext = response.context_data["live"]
+    return live
 
 
 def texts(response: Any) -> set[str]:
-    return {memory.text for memory in look_of(response).told}
+    return {memory.text for memory in live_context_of(response).included}
 
 
 def test_it_is_what_the_api_answers(admin: Client, person: EndUser) -> None:
-    shown = look_of(admin.get(seen_of(person))).context
+    shown = live_context_of(admin.get(seen_of(person))).context
     request = ContextRequest(user_id="usr_1000")
     built = context.build(tenant=person.tenant, request=request, now=timezone.now(), noted=False)
     assert (shown.memory, shown.token_count) == (built.memory, built.token_count)
@@ -59,13 +60,13 @@ def test_it_is_what_the_api_answers(admin: Client, person: EndUser) -> None:
 
 def test_each_memory_is_a_link_with_its_tokens(admin: Client, person: EndUser) -> None:
     response = admin.get(seen_of(person))
-    page, look = text_of(response), look_of(response)
+    page, live = text_of(response), live_context_of(response)
     fact = Fact.objects.get(content="Lives in Leiden")
     for address in (page_of(fact), page_of(Episode.objects.get()), f"{reverse('admin:index')}memories/enduser"):
         assert address in page
-    told = {memory.id: memory for memory in look.told}
-    assert told[fact.pk].tokens == next(one["tokens"] for one in look.context.items if one["id"] == str(fact.pk))
-    assert f"{look.context.token_count} of 2000 tokens" in page
+    told = {memory.id: memory for memory in live.included}
+    assert told[fact.pk].tokens == next(one["tokens"] for one in live.context.items if one["id"] == str(fact.pk))
+    assert f"{live.context.token_count} of 2000 tokens" in page
 
 
 def test_an_agent_sees_its_own(admin: Client, person: EndUser) -> None:
@@ -77,7 +78,7 @@ def test_a_conversation_brings_its_agent_and_its_window(admin: Client, person: E
     talk = person.sessions.get()
     response = ask(admin, person, session=str(talk.pk))
     assert "Tells the coach alone" in texts(response)
-    messages = look_of(response).context.messages or []
+    messages = live_context_of(response).context.messages or []
     assert messages[-1]["content"] == "Noted."
     # The window shows these turns: their episode is told nowhere else.
     assert "Told where she lives" in texts(ask(admin, person))
@@ -85,14 +86,14 @@ def test_a_conversation_brings_its_agent_and_its_window(admin: Client, person: E
 
 def test_a_question_recalls_turns(admin: Client, person: EndUser) -> None:
     asked = ask(admin, person, query=QUESTION)
-    assert look_of(asked).context.items
+    assert live_context_of(asked).context.items
     built = context.build(
         tenant=person.tenant,
         request=ContextRequest(user_id="usr_1000", query=QUESTION, include=DEFAULT_WITH_QUERY),
         now=timezone.now(),
         noted=False,
     )
-    assert look_of(asked).context.memory == built.memory
+    assert live_context_of(asked).context.memory == built.memory
 
 
 def test_a_look_leaves_no_trace(admin: Client, person: EndUser) -> None:
@@ -109,9 +110,9 @@ def test_a_look_leaves_no_trace(admin: Client, person: EndUser) -> None:
 
 def test_what_has_no_room_is_told_with_its_reason(admin: Client, person: EndUser) -> None:
     response = ask(admin, person, max_tokens="60")
-    look = look_of(response)
-    assert {memory.reason for memory in look.left_out} == {"budget"}
-    assert all(memory.text for memory in look.left_out)
+    live = live_context_of(response)
+    assert {memory.reason for memory in live.left_out} == {"budget"}
+    assert all(memory.text for memory in live.left_out)
     assert "no room left" in text_of(response)
 
 
@@ -146,7 +147,7 @@ def test_too_small_a_budget_says_so(admin: Client, person: EndUser) -> None:
 def test_bad_input_is_refused_and_kept(admin: Client, person: EndUser, fault: dict[str, str]) -> None:
     response = ask(admin, person, **fault)
     assert response.status_code == 400
-    assert "look" not in response.context_data
+    assert "live" not in response.context_data
 
 
 def test_the_question_is_in_no_address(admin: Client, person: EndUser) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.admin.segments import Segment, diff, highlight
+from memories.admin.site.segments import Segment, diff, highlight
 
 
 def shown(segments: list[Segment]) -> str:

@@ -9,14 +9,14 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 
 from memories import conf
-from memories.conf.kinds import CATEGORIES, Kind, Number, shown
+from memories.conf.kinds import CATEGORIES, Number, NumberKind, shown
 from memories.models import AuditEvent, Tenant
 from tests import factories
 from tests.admin.pages import HOSTILE, LIST_BUDGET, list_of, page_of, queries_of, shows_harmless, text_of
 from tests.curation.marks import places_of
 
-NUMERIC = [number for number in conf.NUMBERS.values() if number.kind in (Kind.WHOLE, Kind.REAL)]
-SWITCHES = [number.name for number in conf.NUMBERS.values() if number.kind == Kind.SWITCH]
+NUMERIC = [number for number in conf.NUMBERS.values() if number.kind in (NumberKind.WHOLE, NumberKind.REAL)]
+SWITCHES = [number.name for number in conf.NUMBERS.values() if number.kind == NumberKind.SWITCH]
 
 
 def form(**over: Any) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def test_no_number_is_taken_beyond_its_ends(admin: Client, wrong: str) -> None:
 
 
 def beyond(number: Number, wrong: str) -> str:
-    step = 1 if number.kind == Kind.WHOLE else 0.01
+    step = 1 if number.kind == NumberKind.WHOLE else 0.01
     return str({"below": number.lowest - step, "above": number.highest + step}.get(wrong, wrong))
 
 
@@ -135,8 +135,8 @@ def test_half_lives_are_days_or_never(admin: Client) -> None:
 def test_the_form_names_ranges_and_the_hubs_own_numbers(admin: Client) -> None:
     page = text_of(admin.get(f"{list_of(Tenant)}add/"))
     for number in conf.NUMBERS.values():
-        assert number.kind == Kind.HALF_LIVES or number.says in page
-        assert number.kind != Kind.WHOLE or number.range in page
+        assert number.kind == NumberKind.HALF_LIVES or number.says in page
+        assert number.kind != NumberKind.WHOLE or number.range in page
     assert hint_of("debounce_seconds", page) == "30"
     assert hint_of("half_life_of_identity", page) == "never"
     assert hint_of("half_life_of_goal", page) == "90"

@@ -8,10 +8,11 @@ from urllib.parse import urlencode
 import pytest
 from django.test import Client
 
-from memories import curation
-from memories.admin import timeline
-from memories.admin.timeline import Wish
+from memories.admin.people import timeline
+from memories.admin.people.timeline import TimelineFilters
 from memories.audit import Actor
+from memories.curation.facts.editing import correct_fact
+from memories.curation.people.records import update_person
 from memories.models import EndUser, Fact, Operator, Turn
 from tests import factories
 from tests.admin.pages import HOSTILE, page_of, shows_harmless, text_of
@@ -36,10 +37,10 @@ def told(person: EndUser, **wish: Any) -> list[str]:
     said: list[str] = []
     before = ""
     while True:
-        leaf = timeline.read(person, timeline.SOURCES, Wish(**{"before": before, **wish}))
-        assert len(leaf.items) <= timeline.PAGE
-        said += [f"{item.source.name} {item.row.pk}" for item in leaf.items]
-        before = leaf.older
+        page = timeline.read(person, timeline.SOURCES, TimelineFilters(**{"before": before, **wish}))
+        assert len(page.items) <= timeline.PAGE
+        said += [f"{item.source.name} {item.row.pk}" for item in page.items]
+        before = page.older
         if not before:
             return said
 
@@ -48,7 +49,7 @@ def days(client: Client, person: EndUser, **query: str) -> list[tuple[str, list[
     response: Any = client.get(f"{page_of(person)}?{urlencode(query)}")
     assert response.status_code == 200
     shown = response.context_data["days"]
-    return [(day.isoformat(), [one.item.source.name for one in items]) for day, items in shown]
+    return [(day.isoformat(), [one.source.name for one in items]) for day, items in shown]
 
 
 def everything(person: EndUser, operator: Operator) -> None:
@@ -58,10 +59,10 @@ def everything(person: EndUser, operator: Operator) -> None:
     factories.episode(session, now=NOW + HOUR)
     fact = factories.fact(person, "Lives in Leiden", now=NOW + 2 * HOUR)
     given: dict[str, Any] = {"actor": Actor.operator(operator), "now": NOW + 3 * HOUR}
-    curation.correct_fact(fact_id=fact.pk, tenant=None, content="Lives in Utrecht", reason="Phoned", **given)
+    correct_fact(fact_id=fact.pk, tenant=None, content="Lives in Utrecht", reason="Phoned", **given)
     factories.profile_revision(person, "Runs a bakery.", created_at=NOW + 4 * HOUR)
     given["now"] = NOW + 5 * HOUR
-    curation.update_person(end_user=person, changes={"language": "nl"}, **given)
+    update_person(end_user=person, changes={"language": "nl"}, **given)
 
 
 def test_all_kinds_stand_in_one_order(admin: Client, person: EndUser, administrator: Operator) -> None:
@@ -145,11 +146,11 @@ def test_pages_mix_the_kinds_by_time(person: EndUser) -> None:
 def test_what_came_meanwhile_moves_nothing(person: EndUser) -> None:
     for number in range(60):
         factories.fact(person, f"Fact {number}", now=NOW + number * HOUR)
-    first = timeline.read(person, timeline.SOURCES, Wish())
+    first = timeline.read(person, timeline.SOURCES, TimelineFilters())
     factories.fact(person, "Newer", now=NOW + 100 * HOUR)
     # The very row that the cursor names.
     Fact.objects.filter(content="Fact 10").delete()
-    second = timeline.read(person, timeline.SOURCES, Wish(before=first.older))
+    second = timeline.read(person, timeline.SOURCES, TimelineFilters(before=first.older))
     contents = [item.row.content for item in (*first.items, *second.items)]
     assert contents == [f"Fact {number}" for number in range(59, -1, -1)]
 
@@ -219,7 +220,7 @@ def test_hostile_text_is_escaped(admin: Client, person: EndUser, administrator: 
     everything(person, administrator)
     given: dict[str, Any] = {"actor": Actor.operator(administrator), "now": NOW}
     fact = Fact.objects.get()
-    curation.correct_fact(fact_id=fact.pk, tenant=None, content=HOSTILE, reason=HOSTILE, **given)
+    correct_fact(fact_id=fact.pk, tenant=None, content=HOSTILE, reason=HOSTILE, **given)
     turns(person, [HOSTILE])
     assert shows_harmless(admin.get(page_of(person)))
 

@@ -11,8 +11,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from memories import audit, curation
+from memories import audit
 from memories.audit import Actor
+from memories.curation.access.keys import revoke_api_key
+from memories.curation.facts.forgetting import forget_fact
+from memories.curation.review.decisions import keep_both
+from memories.curation.review.undo import undo_decision
 from memories.models import AuditEvent, Operator, Tenant
 from memories.models.ids import new_id
 from memories.privacy.trail import sealing
@@ -30,7 +34,7 @@ def apart(settings: Any, tmp_path: Any) -> None:
 def test_it_says_who_did_what_to_which_object(admin: Client, administrator: Operator) -> None:
     fact = factories.fact(factories.end_user(factories.tenant(slug="acme-prod")), "Allergic to penicillin")
     actor = Actor.operator(administrator, request_id="req-7")
-    curation.forget_fact(fact_id=fact.pk, tenant=None, actor=actor, now=timezone.now())
+    forget_fact(fact_id=fact.pk, tenant=None, actor=actor, now=timezone.now())
     page = text_of(admin.get(list_of(AuditEvent)))
     for shown in ("Forget", "Fact", str(fact.pk), administrator.username, "acme-prod", "req-7"):
         assert shown in page
@@ -39,7 +43,7 @@ def test_it_says_who_did_what_to_which_object(admin: Client, administrator: Oper
 
 def test_it_is_searched_by_object_and_verb(admin: Client) -> None:
     key, _ = factories.api_key(factories.tenant())
-    curation.revoke_api_key(key=key, actor=factories.COMMAND, now=timezone.now())
+    revoke_api_key(key=key, actor=factories.COMMAND, now=timezone.now())
     assert [event.verb for event in found(admin, str(key.pk))] == ["revoke", "create"]
     assert [event.verb for event in found(admin, "revoke")] == ["revoke"]
 
@@ -82,8 +86,8 @@ def test_verbs_are_told_in_words(admin: Client) -> None:
     known = factories.fact(person, "Likes tea")
     suggestion = factories.fact(person, "Hates tea", status="pending")
     item = factories.review_item(suggestion, known=known, kind="conflict", reason="less_sure")
-    curation.keep_both(item_id=item.pk, actor=actor, now=timezone.now())
-    curation.undo_decision(item_id=item.pk, actor=actor, now=timezone.now())
+    keep_both(item_id=item.pk, actor=actor, now=timezone.now())
+    undo_decision(item_id=item.pk, actor=actor, now=timezone.now())
     page = text_of(admin.get(list_of(AuditEvent)))
     assert "Keep both" in page
     assert "Undo" in page
@@ -149,7 +153,7 @@ class TestFilters:
 
 def test_it_says_what_is_sealed(admin: Client) -> None:
     record(None, "edit")
-    sealing.seal(now=timezone.now(), seconds=60.0, patience_seconds=0.0)
+    sealing.seal(now=timezone.now(), seconds=60.0, wait_seconds=0.0)
     record(None, "forget")
     listed = admin.get(list_of(AuditEvent)).context["cl"].result_list
     assert [(event.verb, event.is_sealed) for event in listed] == [("forget", False), ("edit", True)]
@@ -182,7 +186,7 @@ class TestLines:
         tenant = factories.tenant()
         for verb in ("edit", "forget", "edit"):
             record(tenant, verb)
-        sealing.seal(now=timezone.now(), seconds=60.0, patience_seconds=0.0)
+        sealing.seal(now=timezone.now(), seconds=60.0, wait_seconds=0.0)
         told = self.taken(admin, "verb=edit")
         assert [(line["verb"], line["seal"]) for line in told] == [("edit", 1), ("edit", 1)]
         left = AuditEvent.objects.latest("pk")
@@ -211,7 +215,7 @@ class TestChains:
         tenant = factories.tenant(slug="acme")
         record(tenant)
         record(None)
-        sealing.seal(now=timezone.now(), seconds=60.0, patience_seconds=0.0)
+        sealing.seal(now=timezone.now(), seconds=60.0, wait_seconds=0.0)
         record(tenant)
         return tenant
 
@@ -232,7 +236,7 @@ class TestChains:
 
     def test_whoever_is_limited_sees_their_own(self, tenant: Tenant) -> None:
         record(other := factories.tenant())
-        sealing.seal(now=timezone.now(), seconds=60.0, patience_seconds=0.0)
+        sealing.seal(now=timezone.now(), seconds=60.0, wait_seconds=0.0)
         limited = factories.operator(all_tenants=False)
         limited.tenants.set([other])
         client = signed_in(limited)

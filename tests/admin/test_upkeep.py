@@ -7,8 +7,8 @@ from django.urls import reverse
 
 from tests import factories
 from tests.admin.pages import page_of, text_of
-from tests.pipeline.model import install
-from tests.pipeline.upkeeping import night, old, passed, stale, switch
+from tests.forgetting.upkeeping import night, old, passed, stale, switch
+from tests.model import install
 
 pytestmark = pytest.mark.django_db
 

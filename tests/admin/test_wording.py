@@ -9,10 +9,10 @@ import pytest
 from django.utils import timezone
 
 import memories
-from memories.admin import wording
-from memories.admin.verb_words import VERBS
+from memories.admin.site import wording
+from memories.admin.trail.verb_words import VERBS
 from memories.exceptions import ModelError
-from memories.privacy.casework.stages import Verb
+from memories.privacy.casework.workflow import CaseVerb
 
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 
@@ -58,7 +58,7 @@ def verbs_of_code() -> Iterator[str]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.keyword) and node.arg == "verb" and isinstance(node.value, ast.Constant):
                 yield str(node.value.value)
-    yield from Verb
+    yield from CaseVerb
     yield from ("erase", "link", "download", "hold")
 
 

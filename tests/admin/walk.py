@@ -12,9 +12,13 @@ from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from memories import curation
 from memories.audit import Actor
-from memories.curation.deciding import Seen
+from memories.curation.facts.batches import pin_facts
+from memories.curation.people.merging.merge import merge_people
+from memories.curation.review.batches import approve_items
+from memories.curation.review.deciding import Seen
+from memories.curation.rollback.roll_back import roll_back
+from memories.curation.rollback.selection import Selector
 from memories.models import AuditEvent, EndUser, Operator, PersonMerge, Tenant
 from memories.models.ids import new_id
 from tests import factories
@@ -44,11 +48,12 @@ def records() -> dict[str, Any]:
     """What the addresses need: a record of each model by its name, and the other arguments."""
     person = factories.end_user()
     session = factories.session(person)
-    key, _ = factories.api_key(person.tenant)
+    # One with the scope privacy takes the permission for cases, too.
+    key, _ = factories.api_key(person.tenant, scopes=["ingest", "read", "write"])
     run, fact = factories.run(session), factories.fact(person)
     item = factories.review_item(factories.fact(person, "Likes tea", status="pending"))
-    selector = curation.Selector(tenant=person.tenant, session=session.pk)
-    done = curation.roll_back(selector=selector, actor=factories.COMMAND, now=factories.NOW, reason="")
+    selector = Selector(tenant=person.tenant, session=session.pk)
+    done = roll_back(selector=selector, actor=factories.COMMAND, now=factories.NOW, reason="")
     named: dict[str, Any] = {
         "reviewitem": item, "enduser": person, "fact": fact, "episode": factories.episode(session),
         "session": session, "extractionrun": run, "apikey": key, "tenant": person.tenant,
@@ -64,19 +69,17 @@ def records() -> dict[str, Any]:
 
 def _merged(tenant: Tenant) -> PersonMerge:
     survivor, merged = factories.end_user(tenant), factories.end_user(tenant)
-    return curation.merge_people(survivor=survivor.pk, merged=merged.pk, actor=_staff(), now=factories.NOW)
+    return merge_people(survivor=survivor.pk, merged=merged.pk, actor=_staff(), now=factories.NOW)
 
 
 def _batches(person: EndUser) -> dict[str, Any]:
     """The batches of facts and of review items: their addresses name both alike."""
     given: dict[str, Any] = {"actor": _staff(), "now": factories.NOW, "reason": ""}
     fact = factories.fact(person, "Likes coffee")
-    pinned = curation.pin_facts(batch_id=new_id(), seen={fact.pk: fact.version}, **given)
+    pinned = pin_facts(batch_id=new_id(), seen={fact.pk: fact.version}, **given)
     waits = factories.fact(person, "Likes milk", status="pending")
     item = factories.review_item(waits)
-    approved = curation.approve_items(
-        batch_id=new_id(), seen={item.pk: Seen(item.version, {waits.pk: waits.version})}, **given
-    )
+    approved = approve_items(batch_id=new_id(), seen={item.pk: Seen(item.version, {waits.pk: waits.version})}, **given)
     return {"fact batch": pinned.pk, "reviewitem batch": approved.pk}
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from memories import curation
-from memories.curation import FactDraft
+from memories.curation.facts.adding import FactDraft, add_fact
+from memories.curation.facts.forgetting import forget_fact
 from memories.models import SessionQueue, Tenant
 from tests import factories
 from tests.api.client import BASE, HubClient, operations
@@ -115,9 +115,9 @@ def populated(tenant: Tenant) -> Ids:
     SessionQueue.objects.filter(session=session).update(parked_at=factories.NOW, due_at=None, failure="model_timeout")
     draft = FactDraft(content=SECRET, category="other")
     given: dict[str, Any] = {"actor": factories.COMMAND, "now": factories.NOW}
-    fact = curation.add_fact(end_user=person, draft=draft, **given)
-    trashed = curation.add_fact(end_user=person, draft=FactDraft(content=f"{SECRET} 2", category="other"), **given)
-    curation.forget_fact(fact_id=trashed.pk, tenant=tenant, **given)
+    fact = add_fact(end_user=person, draft=draft, **given)
+    trashed = add_fact(end_user=person, draft=FactDraft(content=f"{SECRET} 2", category="other"), **given)
+    forget_fact(fact_id=trashed.pk, tenant=tenant, **given)
     episode = factories.episode(session, SECRET)
     factories.profile_section(person, summary=SECRET)
     run = factories.run(session, status="parked")

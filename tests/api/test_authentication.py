@@ -7,7 +7,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from memories import curation
+from memories.curation.access.keys import revoke_api_key
 from tests import factories
 from tests.api.calls import CALLS, Ids, send
 from tests.api.client import HubClient, hold_against_contract
@@ -40,6 +40,25 @@ def test_no_header_at_all(db: None) -> None:
     assert (answer.status_code, answer.headers["Content-Type"]) == (401, "application/problem+json")
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"X-API-Key": "{key}"}, 200),
+        ({"X-API-Key": " {key} "}, 200),
+        ({"X-API-Key": "Bearer {key}"}, 401),
+        ({"X-API-Key": ""}, 401),
+        # Authorization decides where both are sent.
+        ({"X-API-Key": "{key}", "Authorization": "Bearer mh_abcdefghij_x"}, 401),
+        ({"X-API-Key": "mh_abcdefghij_x", "Authorization": "Bearer {key}"}, 200),
+    ],
+)
+def test_a_key_may_come_alone(hub: Hub, headers: dict[str, str], status: int) -> None:
+    sent = {name: text.format(key=hub.client.plaintext) for name, text in headers.items()}
+    answer = Client().get("/api/v1/users", headers=sent)
+    assert answer.status_code == status
+    hold_against_contract("GET", "/api/v1/users", answer)
+
+
 def test_the_secret_must_be_right(hub: Hub) -> None:
     assert hub.client.get("/users").status_code == 200
     forged = hub.client.plaintext[:-1] + ("a" if hub.client.plaintext[-1] != "a" else "b")
@@ -57,7 +76,7 @@ def test_an_expired_key_is_refused(db: None) -> None:
 
 def test_a_revoked_key_is_refused_at_once(hub: Hub) -> None:
     assert hub.client.get("/users").status_code == 200
-    curation.revoke_api_key(key=hub.key, actor=factories.COMMAND, now=timezone.now())
+    revoke_api_key(key=hub.key, actor=factories.COMMAND, now=timezone.now())
     answer = hub.client.get("/users")
     assert answer.status_code == 401
     # The same as for a key that never existed.

@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from memories.api.masks import Masked, masked
 from memories.audit import Actor
-from memories.management.web import QuietLogger
 from memories.models import ActorKind, PrivacyExport
-from memories.privacy import exporting
+from memories.privacy.exports import downloads
+from memories.web.server import QuietLogger
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -30,7 +30,7 @@ def export() -> PrivacyExport:
 @pytest.fixture
 def address(export: PrivacyExport) -> str:
     actor = Actor(kind=ActorKind.OPERATOR, id="1")
-    return f"/exports/{exporting.link_for(export, actor, timezone.now())}"
+    return f"/exports/{downloads.link_for(export, actor, timezone.now())}"
 
 
 def test_scanners_take_nothing_and_the_button_takes_all(address: str, export: PrivacyExport) -> None:

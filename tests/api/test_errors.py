@@ -11,8 +11,8 @@ from pytest_django import Settings
 from rest_framework.exceptions import ErrorDetail
 
 from memories.api import errors, lookups
+from memories.capture import ingest
 from memories.exceptions import LeaseLost
-from memories.pipeline import ingest
 from tests.api.client import PROBLEM_MEMBERS, HubClient
 from tests.api.conftest import Hub
 
@@ -86,7 +86,7 @@ def test_an_error_of_ours_says_nothing_but_its_id(
     def fail(**_: Any) -> None:
         raise trouble
 
-    monkeypatch.setattr(lookups, "known_person", fail)
+    monkeypatch.setattr(lookups, "find_person", fail)
     client = HubClient(hub.client.plaintext)
     client.http = Client(raise_request_exception=False)
     answer = client.http.get("/api/v1/facts?user_id=x", headers={"Authorization": f"Bearer {client.plaintext}"})

@@ -5,15 +5,17 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models.functions import Now
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from memories.api import health
+from memories.management import grants
 from memories.models import EmbeddingSpace, SessionQueue, WorkerHeartbeat, WorkerKind
 from tests import factories
+from tests.database import runtime_role
 
 
 @pytest.fixture(autouse=True)
@@ -132,3 +134,38 @@ def test_costs_six_queries_once_the_migrations_are_known(
     ready()
     with django_assert_num_queries(6):
         ready()
+
+
+@pytest.mark.usefixtures("worker", "alone")
+class TestRoles:
+    """Whose role the web server has; the tests' own owns the tables."""
+
+    @pytest.fixture
+    def alone(self, settings: Any) -> None:
+        """As with DATABASE_URL alone."""
+        settings.RUNTIME_ROLE = None
+
+    def test_an_owner_is_noted_and_ready(self) -> None:
+        status, told = ready()
+        assert (status, told["status"]) == (200, "ready")
+        assert "MEMORYHUB_OWNER_URL" in told["note"]
+
+    def test_the_least_role_is_not(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL ROLE memoryhub_runtime")
+        status, told = ready()
+        assert (status, told["reasons"], told.get("note")) == (200, [], None)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_role_without_rights_says_what_to_do(worker: None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("REVOKE ALL ON django_migrations FROM memoryhub_runtime")
+        cursor.execute("SET ROLE memoryhub_runtime")
+        try:
+            status, told = ready()
+        finally:
+            cursor.execute("RESET ROLE")
+            grants.give(*runtime_role())
+    assert status == 503
+    assert "has no rights on the tables: run manage.py migrate" in told["reasons"][0]

@@ -7,6 +7,8 @@ import pytest
 from django.apps import apps
 from gunicorn.http.errors import InvalidChunkSize
 
+from memories.models import Turn
+from memories.text.secrets import effort
 from tests.api.calls import CALLS, Ids
 from tests.api.client import BASE, operations, schema
 from tests.api.conftest import Hub
@@ -112,7 +114,7 @@ def test_an_operation_without_parameters_takes_none(hub: Hub) -> None:
             assert answer.status_code == 400, operation
             assert [(one["pointer"], one["code"]) for one in answer.json()["errors"]] == [("user", "unknown_field")]
             refused.add(operation)
-    assert {"postTurns", "getContext", "deleteSession", "getFact", "takePrivacyExport"} <= refused
+    assert {"postTurns", "getContext", "deleteSession", "getEpisode", "takePrivacyExport"} <= refused
     assert hub.client.call("POST", "/context", {"user_id": "u1"}, query="user=").status_code == 200
 
 
@@ -195,3 +197,16 @@ def test_a_body_shorter_than_it_says_is_refused(hub: Hub) -> None:
 def test_nothing_at_all_is_an_empty_object(hub: Hub) -> None:
     answer = hub.client.call("POST", "/context", b"")
     assert answer.json()["errors"][0] | {"detail": ""} == {"pointer": "/user_id", "code": "required", "detail": ""}
+
+
+def test_a_request_of_too_much_is_refused_and_stores_nothing(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    def post(count: int) -> Any:
+        said = [{"role": "user", "content": "pw " * 100} for _ in range(count)]
+        return hub.client.post("/turns", {"user_id": "u", "session_id": "s", "messages": said})
+
+    monkeypatch.setattr(effort, "MOST_PLACES", 1_000)
+    refused = post(20)
+    assert (refused.status_code, refused.json()["code"]) == (413, "too_many_secrets")
+    assert not Turn.objects.exists()
+    # Each request has as much again.
+    assert [post(2).status_code for _ in range(8)] == [202] * 8

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 
-from memories import curation
 from memories.api import idempotency
+from memories.capture import ingest
 from memories.curation import replays
+from memories.curation.facts.adding import FactDraft, add_fact
+from memories.curation.replays import sweep_replays
 from memories.exceptions import PersonRestricted
 from memories.models import EndUser, Fact, IdempotencyRecord, SessionQueue, Turn
-from memories.pipeline import ingest
 from memories.privacy import registry
 from tests import factories
 from tests.api.calls import CALLS, populated
@@ -245,11 +246,11 @@ class TestADay:
         for name in ("a", "b", "c"):
             send(client, key=name)
         young = IdempotencyRecord.objects.get(pk=IdempotencyRecord.objects.latest("pk").pk)
-        assert curation.sweep_replays(now=young.created_at + DAY - SECOND * 60) == 0
+        assert sweep_replays(now=young.created_at + DAY - SECOND * 60) == 0
         assert IdempotencyRecord.objects.count() == 3
-        assert curation.sweep_replays(now=young.created_at + DAY) == 2
+        assert sweep_replays(now=young.created_at + DAY) == 2
         assert IdempotencyRecord.objects.get() == young
-        assert curation.sweep_replays(now=young.created_at + DAY) == 1
+        assert sweep_replays(now=young.created_at + DAY) == 1
         assert not IdempotencyRecord.objects.exists()
 
     def test_a_first_request_costs_six_statements(self, client: HubClient) -> None:
@@ -391,8 +392,8 @@ class TestRaces:
         assert (answer.status_code, is_replay(answer), Turn.objects.count()) == (202, False, 1)
 
     def test_a_second_does_not_wait_for_ever(self, plaintext: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert idempotency.PATIENCE_SECONDS == 10
-        monkeypatch.setattr(idempotency, "PATIENCE_SECONDS", 1)
+        assert idempotency.LOCK_TIMEOUT_SECONDS == 10
+        monkeypatch.setattr(idempotency, "LOCK_TIMEOUT_SECONDS", 1)
         client = HubClient(plaintext)
         with held(lambda: send(HubClient(plaintext))) as first:
             answer = send(client)
@@ -406,8 +407,8 @@ class TestRaces:
 def test_an_operation_of_curation_keeps_its_own_conflicts(hub: Hub) -> None:
     """A failed insert inside the operation costs neither its transaction nor the key."""
     person = factories.end_user(hub.tenant, external_id="u1")
-    draft = curation.FactDraft(content="Drinks tea", category="other")
-    known = curation.add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=factories.NOW)
+    draft = FactDraft(content="Drinks tea", category="other")
+    known = add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=factories.NOW)
     body = {"user_id": "u1", "content": "drinks TEA", "category": "other"}
     answers = [send(hub.client, body, path="/facts") for _ in range(2)]
     assert [answer.json()["existing_id"] for answer in answers] == [str(known.pk)] * 2

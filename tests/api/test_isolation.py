@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.apps import apps
 
-from memories import curation
-from memories.models import APIKey
+from memories.curation.facts.publishing import publish_fact
+from memories.models import APIKey, Session
 from tests import factories
 from tests.api.calls import CALLS, SECRET, Ids, populated, send
 from tests.api.client import operations
@@ -79,7 +79,7 @@ def test_what_an_operator_made_public_is_told_within_the_tenant_alone(hub: Hub, 
         return [answer.content.decode() for answer in answers]
 
     assert not any("canteen" in answer for answer in told(hub))
-    curation.publish_fact(fact_id=fact.pk, actor=factories.COMMAND, now=factories.NOW)
+    publish_fact(fact_id=fact.pk, actor=factories.COMMAND, now=factories.NOW)
     assert all("canteen" in answer for answer in told(hub))
     assert not any("4711" in answer for answer in told(hub))
     assert not any("canteen" in answer for answer in told(other))
@@ -105,3 +105,26 @@ def test_a_namesakes_conversation_and_episodes_are_told_to_nobody_else(hub: Hub,
     for nobody in (told(other, "u1"), told(hub, "u2"), told(hub, "u3")):
         assert [SECRET in answer for answer in nobody] == [False, False]
         assert '"messages":[]' in nobody[0]
+
+
+@pytest.mark.parametrize("whose", ["another tenant's", "another person's"])
+def test_what_a_statement_rests_on_is_the_persons_own(hub: Hub, other: Hub, whose: str) -> None:
+    """A foreign turn or fact answers as one that never existed; the very same ids do for their owner."""
+    owner = other if whose == "another tenant's" else hub
+    theirs, nobody = populated(owner.tenant), Ids()
+    turn = str(Session.objects.get(pk=theirs.session).turns.get(number=1).pk)
+
+    def state(to: Hub, user_id: str, turn_id: str, fact_id: str) -> Any:
+        relations = [{"type": "derived_from", "target_id": fact_id}]
+        stated = {"user_id": user_id, "content": "Drinks tea", "category": "other"}
+        return to.client.post("/facts", stated | {"evidence": [turn_id], "relations": relations})
+
+    # Known already: nobody is made for a refusal anyway.
+    factories.end_user(hub.tenant, external_id="u1")
+    before = everything_of(owner)
+    foreign = state(hub, "u1", turn, theirs.fact)
+    assert foreign.status_code == 400
+    assert [fault["pointer"] for fault in foreign.json()["errors"]] == ["/evidence/0", "/relations/0/target_id"]
+    assert said(foreign, theirs) == said(state(hub, "u1", nobody.session, nobody.fact), nobody)
+    assert everything_of(owner) == before
+    assert state(owner, theirs.user_id, turn, theirs.fact).status_code == 201

@@ -33,7 +33,7 @@ def test_every_operation_is_described(operation: str) -> None:
     method, path = operations()[operation]
     found = schema()["paths"][path][method.lower()]
     assert found["summary"]
-    assert found["security"] == [{"key": []}]
+    assert found["security"] == [{"key": []}, {"keyAlone": []}]
     assert {"400", "401", "403", "406", "503"} <= found["responses"].keys()
     assert ("404" in found["responses"]) or "{" not in path
     assert ("415" in found["responses"]) == ("requestBody" in found)

@@ -10,7 +10,7 @@ from django.core.signals import request_finished, request_started
 from django.db import OperationalError, close_old_connections
 from hypothesis import HealthCheck, Phase, given, settings
 
-from memories import curation
+from memories.api import authentication
 from memories.models import Scope
 from tests import factories
 from tests.api.calls import CALLS
@@ -91,7 +91,7 @@ def test_a_server_error_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     def away(**_: Any) -> None:
         raise OperationalError("gone")
 
-    monkeypatch.setattr(curation, "authenticate_key", away)
+    monkeypatch.setattr(authentication, "authenticate_key", away)
     with pytest.raises(BaseException, match=r"(?i)failure|server error"):
         call_examples("listUsers", scopes=list(Scope.values), examples=EXAMPLES)
 

@@ -1,13 +1,16 @@
-"""Throttles: off by default, exact under races, per key and scope, and told in every answer."""
+"""Throttles: generous by default; as set exact under races, per key and scope, and told in every answer."""
 
 import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from django.db import connection
 
-from memories import curation
+from memories.api import throttles
 from memories.conf import Rate
+from memories.curation.access.throttles import Allowance, count_request
 from memories.models import Scope, ThrottleCounter
 from tests import factories
 from tests.api.conftest import Hub, hub_of
@@ -25,10 +28,42 @@ def limits(settings: Any) -> dict[str, tuple[int, int] | None]:
     return dict(settings.MEMORYHUB_THROTTLES)
 
 
-def test_off_there_are_no_headers_and_no_statement(hub: Hub) -> None:
+def test_unset_there_are_no_headers_and_no_statement(hub: Hub) -> None:
     answer = hub.client.get("/users")
     assert not set(HEADERS) & set(answer.headers)
     assert not any("throttle" in sql for sql in statements(lambda: hub.client.get("/users")))
+
+
+def test_unset_a_generous_limit_holds_per_key_and_scope(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Rate(requests=60_000, seconds=60) == throttles.GENEROUS
+    monkeypatch.setattr(throttles, "TALLY", throttles.Tally())
+    monkeypatch.setattr(throttles, "GENEROUS", Rate(requests=3, seconds=DAY))
+    assert [hub.client.get("/users").status_code for _ in range(3)] == [200] * 3
+    found: list[Any] = []
+    assert not any("throttle" in sql for sql in statements(lambda: found.append(hub.client.get("/users"))))
+    refused = found[0]
+    assert (refused.status_code, refused.json()["code"]) == (429, "throttled")
+    assert 1 <= int(refused.headers["Retry-After"]) <= DAY
+    assert not set(HEADERS) & set(refused.headers)
+    assert hub.client.post("/turns", TURN).status_code == 202
+    assert hub_of(hub.tenant).client.get("/users").status_code == 200
+    assert not ThrottleCounter.objects.exists()
+
+
+def test_a_tally_begins_anew_with_each_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, tally, rate, key = [119.0], throttles.Tally(), Rate(requests=2, seconds=60), uuid.uuid4()
+    monkeypatch.setattr("memories.api.throttles.time.time", lambda: clock[0])
+    found = [tally.count(key, "read", rate) for _ in range(3)]
+    assert [(one.allowed, one.remaining, one.reset) for one in found] == [(True, 1, 1), (True, 0, 1), (False, 0, 1)]
+    clock[0] = 120.0
+    assert tally.count(key, "read", rate) == Allowance(limit=2, remaining=1, reset=60, allowed=True)
+
+
+def test_a_tally_loses_nothing_among_threads() -> None:
+    tally, rate, key = throttles.Tally(), Rate(requests=10**9, seconds=10**9), uuid.uuid4()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: tally.count(key, "read", rate), range(4_000)))
+    assert tally.count(key, "read", rate).remaining == 10**9 - 4_001
 
 
 def test_one_statement_while_on(hub: Hub, limits: Any) -> None:
@@ -72,8 +107,8 @@ def test_who_lacks_the_scope_is_not_counted(hub: Hub, limits: Any) -> None:
 def test_the_next_window_begins_anew(hub: Hub) -> None:
     rate = Rate(requests=1, seconds=1)
 
-    def count() -> curation.Allowance:
-        return curation.count_request(key_id=hub.key.pk, scope="read", rate=rate)
+    def count() -> Allowance:
+        return count_request(key_id=hub.key.pk, scope="read", rate=rate)
 
     while not count().allowed:
         time.sleep(0.01)
@@ -88,9 +123,9 @@ def test_the_next_window_begins_anew(hub: Hub) -> None:
 def test_an_older_window_does_not_come_back(hub: Hub) -> None:
     """A request that waited for the row over the turn of a window counts in the newer one."""
     rate = Rate(requests=5, seconds=DAY)
-    curation.count_request(key_id=hub.key.pk, scope="read", rate=rate)
+    count_request(key_id=hub.key.pk, scope="read", rate=rate)
     ThrottleCounter.objects.update(window=10**6, requests=5)
-    assert not curation.count_request(key_id=hub.key.pk, scope="read", rate=rate).allowed
+    assert not count_request(key_id=hub.key.pk, scope="read", rate=rate).allowed
     assert ThrottleCounter.objects.get().window == 10**6
 
 
@@ -100,7 +135,7 @@ def test_exact_under_a_race() -> None:
     rate = Rate(requests=37, seconds=DAY)
 
     def work(index: int) -> int:
-        found = [curation.count_request(key_id=key.pk, scope="read", rate=rate) for _ in range(10)]
+        found = [count_request(key_id=key.pk, scope="read", rate=rate) for _ in range(10)]
         return sum(allowance.allowed for allowance in found)
 
     outcomes = at_once(8, work)

@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from memories import curation
 from memories.audit import Actor
+from memories.curation.facts.editing import correct_fact
 from memories.models import AuditEvent, EndUser, Fact, Operator
 from tests import factories
 from tests.admin.pages import list_of, page_of
@@ -114,9 +114,7 @@ def test_the_second_of_two_operators_loses_nothing_typed(
     page.get_by_label("What is right").fill("对青霉素过敏")
     page.get_by_label("Reason").first.fill("医生来信")
     other = Actor.operator(factories.operator())
-    curation.correct_fact(
-        fact_id=fact.pk, tenant=None, content="对坚果过敏", reason="电话", actor=other, now=timezone.now()
-    )
+    correct_fact(fact_id=fact.pk, tenant=None, content="对坚果过敏", reason="电话", actor=other, now=timezone.now())
     # Chromium logs an answer of 412 as an error of the page, now or a moment later; here it is the answer wanted.
     with page.expect_console_message(lambda message: "412" in message.text):
         page.get_by_role("button", name="Correct this fact").click()

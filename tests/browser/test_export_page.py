@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from memories.audit import Actor
 from memories.models import ActorKind
-from memories.privacy import exporting
+from memories.privacy.exports import downloads
 from tests import factories
 from tests.browser.conftest import PHONE, Open
 from tests.privacy import exports
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.browser
 def link(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> str:
     person = exports.somebody(display_name="王小明", language="zh-CN")
     factories.fact(person, "对花生过敏 " + "长" * 300)
-    token = exporting.link_for(exports.made(person), Actor(kind=ActorKind.OPERATOR, id="1"), timezone.now())
+    token = downloads.link_for(exports.made(person), Actor(kind=ActorKind.OPERATOR, id="1"), timezone.now())
     return f"/exports/{token}"
 
 

@@ -10,9 +10,9 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from memories import curation
-from memories.admin import review_queue
+from memories.admin.review import queue as review_queue
 from memories.audit import Actor
+from memories.curation.review.decisions import keep_both
 from memories.models import AuditEvent, EndUser, Episode, Fact, Operator, ProfileSection, ReviewItem, Tenant
 from tests import factories
 from tests.browser.conftest import DESK, PHONE, Open
@@ -244,7 +244,7 @@ def test_the_second_of_two_people_sees_what_the_first_decided(
     page.goto(QUEUE)
     page.keyboard.press("e")
     ben = Actor.operator(factories.operator(username="ben"))
-    curation.keep_both(item_id=three[0].pk, actor=ben, now=NOW)
+    keep_both(item_id=three[0].pk, actor=ben, now=NOW)
     page.keyboard.type("In my words")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("alert")).to_contain_text("decided this meanwhile: kept both")

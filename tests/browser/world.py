@@ -7,8 +7,10 @@ from typing import Any
 from django.contrib.auth.models import Group
 from django.urls import URLResolver, get_resolver, reverse
 
-from memories import curation
 from memories.audit import Actor
+from memories.curation.facts.editing import correct_fact
+from memories.curation.rollback.roll_back import roll_back
+from memories.curation.rollback.selection import Selector
 from memories.models import AuditEvent, EndUser, Fact, Operator, Session, Turn
 from tests import factories
 from tests.admin.cases import case_of
@@ -35,12 +37,12 @@ def made(operator: Operator) -> dict[str, Any]:
     records = _memories(person, session, names)
     group = Group.objects.create(name=names[6])
     Fact.objects.update(source_error=ALL)
-    curation.correct_fact(
+    correct_fact(
         fact_id=records["fact"].pk, tenant=None, content=f"对坚果过敏\n{ALL}", reason=ALL,
         actor=Actor.operator(operator), now=factories.NOW,
     )  # fmt: skip
-    selector = curation.Selector(tenant=tenant, session=session.pk)
-    done = curation.roll_back(selector=selector, actor=factories.COMMAND, now=factories.NOW, reason=ALL)
+    selector = Selector(tenant=tenant, session=session.pk)
+    done = roll_back(selector=selector, actor=factories.COMMAND, now=factories.NOW, reason=ALL)
     key, _ = factories.api_key(tenant, name=names[7])
     held = factories.decay_pass(tenant, state="held", counts={"held": 9, "memories": 10})
     case = case_of(

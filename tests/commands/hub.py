@@ -20,7 +20,7 @@ from memoryhub.embedded_postgres.place import locate
 from tests.ports import free_port
 
 # Generous: the machine may be busy with other things.
-PATIENCE_SECONDS = 90.0
+PATIENCE_SECONDS = 300.0
 # The last line that `up` prints when all is well.
 RUNNING = "Ctrl-C stops everything."
 
@@ -38,6 +38,9 @@ class Hub:
     def process(self) -> "subprocess.Popen[bytes]":
         """The one started last."""
         return self._processes[-1]
+
+    def is_running(self) -> bool:
+        return bool(self._processes) and self.process.poll() is None
 
     def run(self, *arguments: str, **environ: str) -> "subprocess.Popen[bytes]":
         own = {"MEMORYHUB_HOME": str(self.home), "MEMORYHUB_PORT": str(self.port)}

@@ -9,13 +9,21 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
 
-from memories import conf, curation
+from memories import conf, invariants
+from memories.curation.access.throttles import count_request
 from memories.management import backups
 from memories.models import APIKey, AuditEvent, EndUser, Operator, Tenant, ThrottleCounter, Turn
-from memories.pipeline import invariants
 from tests import factories
+from tests.database import runtime_role
 
 COUNTS = ThrottleCounter._meta.db_table
+# Of web's and worker's role, on tables, sequences and functions.
+RIGHTS = """
+    SELECT name, a.privilege_type
+    FROM (SELECT relname AS name, relacl AS acl FROM pg_class UNION ALL SELECT proname, proacl FROM pg_proc) held,
+        LATERAL aclexplode(acl) a
+    WHERE a.grantee = %s::regrole ORDER BY 1, 2
+"""
 # Real commits: other programs read and write the tables.
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,7 +33,7 @@ def backup(tmp_path: Path, settings: Any) -> Path:
     """Of the demo and a person with words that are hard to carry."""
     settings.HOME = tmp_path
     call_command("seed_demo")
-    curation.count_request(key_id=APIKey.objects.get().pk, scope="read", rate=conf.Rate(1, 60))
+    count_request(key_id=APIKey.objects.get().pk, scope="read", rate=conf.Rate(1, 60))
     factories.session(factories.end_user(), [("user", "过敏:花生\\N \t \\. \n'\"$$ 🥜"), ("assistant", "\\")])
     path = tmp_path / "hub.backup"
     call_command("backup", "--to", str(path))
@@ -46,12 +54,15 @@ def state() -> dict[str, Any]:
         # Their names: a condition that was written down and read again has other casts.
         cursor.execute("SELECT indexname FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1")
         found["indexes"] = cursor.fetchall()
+        cursor.execute(RIGHTS, [runtime_role()[0]])
+        found["rights"] = cursor.fetchall()
     return found
 
 
 def test_a_round_trip_changes_nothing_and_the_hub_goes_on(backup: Path) -> None:
     before = state()
     assert len(before["memories_turn"]) > 2
+    assert {("memories_turn", "DELETE"), ("memories_prune_audit", "EXECUTE")} <= set(before["rights"])
     call_command("flush", interactive=False, verbosity=0)
     assert state() != before
     call_command("restore", "--from", str(backup))

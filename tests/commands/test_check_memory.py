@@ -11,9 +11,10 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.models import F
 
-from memories import curation
+from memories import invariants
 from memories.audit import Actor
-from memories.curation import FactDraft
+from memories.curation.facts.adding import FactDraft, add_fact
+from memories.curation.facts.forgetting import delete_fact
 from memories.llm import embeddings
 from memories.models import (
     ActorKind,
@@ -31,7 +32,6 @@ from memories.models import (
     TurnVector,
     WorkingMemory,
 )
-from memories.pipeline import invariants
 from tests import factories, vectors
 from tests.database import statements
 
@@ -53,14 +53,14 @@ def sound() -> tuple[Session, Fact]:
     SessionQueue.objects.filter(session=session).update(extracted_number=3, due_at=None, pending_user=False)
     run = factories.run(session, last_number=2)
     draft = FactDraft(content=SECRET, category="constraint")
-    fact = curation.add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=factories.NOW)
+    fact = add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=factories.NOW)
     Fact.objects.filter(pk=fact.pk).update(extraction=run)
     factories.evidence(fact, session.turns.get(number=1), quote="penicillin")
     factories.profile_section(person)
     factories.episode(session, last_number=3, fed_turns=2)
     factories.session(person, [("user", "Still waiting")])
     draft = FactDraft(content="Carries an allergy card", category="other")
-    other = curation.add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=factories.NOW)
+    other = add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=factories.NOW)
     FactRelation.objects.create(fact=fact, target=other, type="related_to", created_at=factories.NOW)
     vectors.embed_all(person, vectors.space(embeddings.HASHED, 16))
     return session, fact
@@ -71,7 +71,7 @@ def suggestion() -> Fact:
     person = factories.end_user()
     for city, confidence in (("Leiden", 0.9), ("Delft", 0.7)):
         draft = FactDraft(f"Lives in {city}", "identity", key="home_city", value=city, confidence=confidence)
-        curation.add_fact(end_user=person, draft=draft, actor=KEY, now=factories.NOW)
+        add_fact(end_user=person, draft=draft, actor=KEY, now=factories.NOW)
     assert invariants.check() == []
     return Fact.objects.get(status="pending")
 
@@ -180,7 +180,7 @@ def no_successor(session: Session, fact: Fact) -> None:
 
 def never_closed(session: Session, fact: Fact) -> None:
     draft = FactDraft(content="newer", category="other")
-    newer = curation.add_fact(end_user=fact.end_user, draft=draft, actor=factories.COMMAND, now=factories.NOW)
+    newer = add_fact(end_user=fact.end_user, draft=draft, actor=factories.COMMAND, now=factories.NOW)
     Fact.objects.filter(pk=fact.pk).update(status="superseded", superseded_by=newer)
 
 
@@ -373,8 +373,8 @@ def test_a_successor_that_was_deleted_for_good_is_no_breach(with_model: None) ->
     no_successor(fact.evidence.get().session, fact)
     later = factories.NOW + timedelta(hours=1)
     draft = FactDraft(content="newer", category="other")
-    newer = curation.add_fact(end_user=fact.end_user, draft=draft, actor=factories.COMMAND, now=later)
-    curation.delete_fact(fact_id=newer.pk, tenant=None, actor=factories.COMMAND, now=later)
+    newer = add_fact(end_user=fact.end_user, draft=draft, actor=factories.COMMAND, now=later)
+    delete_fact(fact_id=newer.pk, tenant=None, actor=factories.COMMAND, now=later)
     assert invariants.check() == []
 
 

@@ -8,11 +8,11 @@ from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from memories.capture import flushing
 from memories.management.commands import consolidate
 from memories.models import EndUser, ExtractionRun, SessionQueue
-from memories.pipeline import closing
 from tests import factories
-from tests.pipeline.model import Model
+from tests.model import Model
 
 pytestmark = pytest.mark.django_db
 SAID = (("user", "I live in Leiden"), ("assistant", "Noted"))
@@ -54,7 +54,7 @@ def test_switched_off_it_says_so(settings: LazySettings, person: EndUser) -> Non
 
 def test_windows_that_are_due_are_looked_after(model: Model, person: EndUser) -> None:
     session = factories.session(person, [*SAID, ("user", "I sing"), ("assistant", "Nice"), ("user", "I cook")])
-    closing.end_session(tenant=person.tenant, user_id=person.external_id, session_id=session.external_id, agent_id="")
+    flushing.end_session(tenant=person.tenant, user_id=person.external_id, session_id=session.external_id, agent_id="")
     assert "1 batches extracted, 0 failed, 1 windows looked after" in say()
     assert session.episodes.count() == 1
     assert "0 windows looked after" in say()

@@ -1,12 +1,13 @@
 """create_api_key: the key alone on standard output, and nothing made when something is wrong."""
 
+from datetime import timedelta
 from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from memories import curation
+from memories.curation.access.keys import authenticate_key
 from memories.models import APIKey, AuditEvent, Scope, Tenant
 from tests import factories
 
@@ -22,10 +23,54 @@ def create(*arguments: str, tenant: str = "acme", scopes: str = "ingest,read") -
 def test_the_key_alone_is_printed_and_works() -> None:
     said = create("--name", "客服机器人")
     assert said.count("\n") == 1
-    key = curation.authenticate_key(plaintext=said.rstrip("\n"), now=timezone.now())
+    key = authenticate_key(plaintext=said.rstrip("\n"), now=timezone.now())
     assert key
     assert (key.tenant.slug, key.scopes, key.name) == ("acme", ["ingest", "read"], "客服机器人")
-    assert key.expires_at is None
+    assert key.expires_at == key.created_at + timedelta(days=365)
+    assert (key.user_id, key.agent_id, key.writes_as) == ("", "", "user")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "bound"),
+    [
+        (["--user", "u-1"], ("u-1", "", "user")),
+        (["--agent", "Support"], ("", "support", "agent")),
+        (["--user", "安娜", "--agent", "a", "--writes-as", "user"], ("安娜", "a", "user")),
+        (["--writes-as", "agent"], ("", "", "agent")),
+    ],
+)
+def test_a_key_is_for_one_person_or_agent(arguments: list[str], bound: tuple[str, str, str]) -> None:
+    create(*arguments)
+    key = APIKey.objects.get()
+    assert (key.user_id, key.agent_id, key.writes_as) == bound
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--user", "u\n1"], "--user: An id has"),
+        (["--user", "u" * 256], "--user: An id has"),
+        (["--agent", " "], "--agent: An id has"),
+        (["--agent", "İ" * 255], "--agent: Some letters"),
+        (["--writes-as", "tool"], "--writes-as"),
+        (["--expires-days", "-1"], "--expires-days"),
+        (["--expires-days", "soon"], "--expires-days"),
+        (["--expires-days", "36501"], "--expires-days"),
+    ],
+)
+def test_what_no_key_is_for(arguments: list[str], message: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        create(*arguments)
+    assert message in str(refused.value)
+    assert not APIKey.objects.exists()
+    assert not Tenant.objects.exists()
+
+
+@pytest.mark.parametrize(("days", "lives"), [("0", None), ("1", timedelta(days=1)), ("36500", timedelta(days=36500))])
+def test_how_long_it_lives(days: str, lives: timedelta | None) -> None:
+    create("--expires-days", days)
+    key = APIKey.objects.get()
+    assert (key.expires_at and key.expires_at - key.created_at) == lives
 
 
 def test_a_missing_tenant_is_made_and_a_known_one_kept() -> None:
@@ -61,7 +106,7 @@ def test_scopes(written: str, scopes: list[str]) -> None:
     [
         (
             {"scopes": "read,admin"},
-            "--scopes takes a comma-separated list of ingest, read, write, privacy; got 'read,admin'.",
+            "--scopes takes a comma-separated list of ingest, read, write, privacy, read_all; got 'read,admin'.",
         ),
         ({"scopes": "READ"}, "--scopes takes"),
         ({"scopes": ""}, "--scopes takes"),
@@ -94,4 +139,4 @@ def test_both_are_required(missing: str) -> None:
     del given[missing]
     with pytest.raises(CommandError, match=missing):
         call_command("create_api_key", *[word for pair in given.items() for word in pair])
-    assert Scope.values == ["ingest", "read", "write", "privacy"]
+    assert Scope.values == ["ingest", "read", "write", "privacy", "read_all"]

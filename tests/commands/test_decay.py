@@ -6,8 +6,8 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from memories.forgetting import decay_passes
 from memories.models import DecayPass, Fact, Tenant
-from memories.pipeline import decay_passes
 from tests import factories
 from tests.factories import NOW
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 from django.db import DatabaseError
 
-from memories.management import embedder
-from memories.management.embedder import Embedder, Pulse
+from memories.embedding import spaces, vectors
+from memories.jobs import embedder
+from memories.jobs.embedder import Embedder, EmbedderPulse
 from memories.models import TurnVector, WorkerHeartbeat, WorkerKind
-from memories.pipeline import spaces, vectors
 from memoryhub import embedded_postgres
 from tests import factories
 from tests.commands.hub import PATIENCE_SECONDS, Hub, wait_until
@@ -31,7 +31,7 @@ def unlocked(request: pytest.FixtureRequest) -> Iterator[None]:
 def test_it_embeds_at_once_and_then_looks_once_a_second() -> None:
     factories.session(factories.end_user())
     one = Embedder()
-    assert [one.turn() for _ in range(3)] == [0.0, 0.0, embedder.LOOK_SECONDS]
+    assert [one.step() for _ in range(3)] == [0.0, 0.0, embedder.LOOK_SECONDS]
     assert TurnVector.objects.count() == 1
 
 
@@ -40,29 +40,29 @@ def test_it_stands_by_while_another_is_in_charge() -> None:
     factories.session(factories.end_user())
     one = Embedder()
     with held(lambda: spaces.try_lock(spaces.EMBEDDING)):
-        assert one.turn() == embedder.LOOK_SECONDS
+        assert one.step() == embedder.LOOK_SECONDS
         assert not TurnVector.objects.exists()
-    wait_until(lambda: one.turn() == 0.0)
+    wait_until(lambda: one.step() == 0.0)
 
 
 @races
 def test_after_an_outage_it_asks_for_the_charge_again(monkeypatch: pytest.MonkeyPatch) -> None:
     one = Embedder()
-    one.turn()
+    one.step()
 
     def fail(**_: object) -> None:
         raise DatabaseError
 
     with monkeypatch.context() as patch:
         patch.setattr(vectors, "embed_some", fail)
-        assert one.turn() == embedder.OUTAGE_PAUSE_SECONDS
+        assert one.step() == embedder.OUTAGE_PAUSE_SECONDS
     factories.session(factories.end_user())
-    assert one.turn() == 0.0
+    assert one.step() == 0.0
 
 
 @races
 def test_its_sign_of_life_is_not_that_of_a_cluster() -> None:
-    pulse = Pulse(Embedder())
+    pulse = EmbedderPulse(Embedder())
     pulse.beat()
     pulse.beat()
     assert WorkerHeartbeat.objects.get().kind == WorkerKind.EMBEDDER

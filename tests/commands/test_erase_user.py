@@ -24,7 +24,7 @@ from memories.models import (
     Tombstone,
     Turn,
 )
-from memories.privacy import break_glass, cases, ledger, receipts, running, verification
+from memories.privacy import break_glass, case_leases, cases, ledger, receipts, running, verification
 from tests import factories
 from tests.database import elsewhere
 
@@ -228,7 +228,7 @@ class TestRefused:
         assert capsys.readouterr().out == ""
 
     def test_still_under_way(self, person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(break_glass, "PATIENCE_SECONDS", 0.0)
-        monkeypatch.setattr(running, "claim", lambda case_id: None)
+        monkeypatch.setattr(break_glass, "WAIT_SECONDS", 0.0)
+        monkeypatch.setattr(case_leases, "claim", lambda case_id: None)
         with pytest.raises(CommandError, match="still under way"):
             erase(person.tenant)

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from memories.models import EndUser, Episode, RetentionPass, Tenant
 from memories.privacy import retention
-from memories.privacy.expiry import retention_passes
+from memories.privacy.expiry import passes
 from tests import factories
 from tests.factories import COMMAND
 from tests.privacy.retained import DAY
@@ -57,6 +57,6 @@ def test_it_can_be_another_moment() -> None:
 
 def test_beside_another_pass_it_says_so(tenant: Tenant) -> None:
     row = retention.run(tenant=tenant, actor=COMMAND, now=timezone.now())
-    assert retention_passes.claim(row)
+    assert passes.claim(row)
     with pytest.raises(CommandError, match="under way"):
         say("--confirm")

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from memories import curation
+from memories.context.context import ContextRequest, build
+from memories.curation.access.keys import authenticate_key
 from memories.models import (
     EndUser,
     Episode,
@@ -22,8 +23,7 @@ from memories.models import (
     Turn,
     WorkingMemory,
 )
-from memories.models.episodes import LONGEST_SUMMARY
-from memories.pipeline.context import ContextRequest, build
+from memories.models.memories.episodes import LONGEST_SUMMARY
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +40,7 @@ def test_an_empty_database_gets_a_person_a_sign_in_and_a_key_that_work(home: Pat
     access = json.loads((home / "demo.json").read_text(encoding="utf-8"))
     assert (home / "demo.json").stat().st_mode & 0o777 == 0o600
     assert Operator.objects.get(username=access["username"]).check_password(access["password"])
-    key = curation.authenticate_key(plaintext=access["api_key"], now=timezone.now())
+    key = authenticate_key(plaintext=access["api_key"], now=timezone.now())
     assert key
     assert key.tenant.end_users.get().external_id == access["user_id"]
 
@@ -90,6 +90,14 @@ def test_a_database_in_use_is_left_alone(home: Path) -> None:
     factories.tenant(slug="acme")
     call_command("seed_demo")
     assert list(Tenant.objects.values_list("slug", flat=True)) == ["acme"]
+    assert not (home / "demo.json").exists()
+
+
+def test_it_is_refused_where_others_get_in(home: Path, settings: Any) -> None:
+    settings.PUBLIC_HOST = "hub.example"
+    with pytest.raises(CommandError, match="not local"):
+        call_command("seed_demo")
+    assert not Operator.objects.exists()
     assert not (home / "demo.json").exists()
 
 

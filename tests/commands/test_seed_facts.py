@@ -7,7 +7,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from memories import invariants
 from memories.audit import snapshot
+from memories.forgetting import decay
 from memories.models import (
     DecayPass,
     EndUser,
@@ -21,7 +23,6 @@ from memories.models import (
     Tenant,
     Turn,
 )
-from memories.pipeline import decay, invariants
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -71,7 +72,7 @@ def test_as_much_goes_as_it_says_and_again_nine_days_later(tenant: Tenant) -> No
     now = timezone.now()
     for as_of in (now, now + timedelta(days=9)):
         done = decay.forget(tenant=tenant, now=now, as_of=as_of, trigger=COMMAND)
-        assert done.state == DecayPass.State.DONE
+        assert done.state == DecayPass.PassState.DONE
         taken = {name: done.counts[name] for name in ("facts", "expired", "purged")}
         assert taken == {"facts": 16, "expired": 8, "purged": 8}
         # Not of all: what was written a few days ago is near enough.

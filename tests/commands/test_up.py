@@ -8,11 +8,15 @@ import shutil
 import signal
 import socket
 from collections.abc import Iterator
+from dataclasses import asdict
+from io import StringIO
 
 import pytest
 from pytest_django import Settings
 
-from memories.management.commands.up import greeting
+from memories.management.commands.up import Command, greeting
+from memories.management.demo import DemoAccess
+from memories.models import Operator
 from memoryhub.embedded_postgres.place import locate
 from tests.commands.hub import PATIENCE_SECONDS, RUNNING, Hub, wait_until
 from tests.scratch import connect, scratch_folder
@@ -43,6 +47,16 @@ def test_what_it_prints_works(running: Hub) -> None:
     assert "No language model configured" in running.text
     assert "<memory>" in running.paste_curl()["memory"]
     wait_until(lambda: status(running, "/readyz") == 200)
+
+
+def test_web_and_worker_are_nobody_in_the_database(running: Hub) -> None:
+    """What stood open: they were its superuser."""
+    wait_until(lambda: status(running, "/readyz") == 200)
+    others = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+    with connect(running.home) as connection:
+        assert connection.execute(f"SELECT DISTINCT usename {others}").fetchall() == [("memoryhub_runtime",)]
+        # Web, the cluster's pusher and pulse, the embedder.
+        assert len(connection.execute(f"SELECT pid {others}").fetchall()) >= 4
 
 
 def test_the_access_log_holds_no_query_and_no_line_of_a_stranger(running: Hub) -> None:
@@ -78,6 +92,9 @@ def test_killed_its_children_go_and_the_next_start_has_everything(running: Hub) 
     wait_until(running.is_gone)
     running.run("up")
     running.wait_for(RUNNING)
+    demo = json.loads((running.home / "demo.json").read_text())
+    assert f"sign-in and key are in {running.home / 'demo.json'}" in running.text
+    assert not any(secret in running.text for secret in (demo["password"], demo["api_key"]))
     with connect(running.home) as connection:
         assert connection.execute("SELECT word FROM kept").fetchall() == [("记住",)]
         connection.execute("DROP TABLE kept")
@@ -129,10 +146,32 @@ def test_switched_off_it_promises_no_suggestions(told: Settings) -> None:
 
 def test_a_database_without_the_demo_gets_no_demo_lines(told: Settings) -> None:
     assert "create_api_key" in greeting()
-    demo = {"username": "demo", "password": "it's", "api_key": "mh_a_b", "user_id": "林's"}
-    (told.HOME / "demo.json").write_text(json.dumps(demo), encoding="utf-8")
-    line = next(line for line in greeting().splitlines() if line.startswith("curl "))
+    seeded = DemoAccess(username="demo", password="it's", api_key="mh_a_b", user_id="林's")
+    line = next(line for line in greeting(seeded).splitlines() if line.startswith("curl "))
     words = shlex.split(line)
     assert "https://hub.example/api/v1/context" in words
     assert json.loads(words[-1]) == {"user_id": "林's"}
-    assert "create_api_key" not in greeting()
+    assert "create_api_key" not in greeting(seeded)
+    # From the next start on.
+    (told.HOME / "demo.json").write_text(json.dumps(asdict(seeded)), encoding="utf-8")
+    assert str(told.HOME / "demo.json") in greeting()
+    assert not any(word in greeting() for word in ("create_api_key", "it's", "mh_a_b", "curl"))
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("host", ["hub.example", "10.0.0.7", "127.0.0.1.example.com"])
+def test_where_others_get_in_there_is_no_demo(told: Settings, host: str) -> None:
+    told.PUBLIC_HOST = host
+    assert Command(stdout=StringIO())._prepare() is None
+    assert not Operator.objects.exists()
+    assert not (told.HOME / "demo.json").exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
+def test_where_nobody_else_gets_in_there_is_one(told: Settings, host: str) -> None:
+    told.PUBLIC_HOST = host
+    seeded = Command(stdout=StringIO())._prepare()
+    assert seeded
+    assert json.loads((told.HOME / "demo.json").read_text()) == asdict(seeded)
+    assert Command(stdout=StringIO())._prepare() is None

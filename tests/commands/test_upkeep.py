@@ -10,8 +10,8 @@ from memories.exceptions import ModelRateLimited
 from memories.models import DecayPass, EndUser, Fact
 from tests import factories
 from tests.factories import NOW
-from tests.pipeline.model import Model, install
-from tests.pipeline.upkeeping import many, merged, old, stale, switch
+from tests.forgetting.upkeeping import many, merged, old, stale, switch
+from tests.model import Model, install
 
 pytestmark = pytest.mark.django_db
 

@@ -25,7 +25,7 @@ def tenant(tmp_path: Path, settings: Any) -> Tenant:
     tenant = factories.tenant(slug="acme")
     for verb in ("add", "edit"):
         record(tenant, verb)
-    sealing.seal(now=NOW, seconds=60.0, patience_seconds=0.0)
+    sealing.seal(now=NOW, seconds=60.0, wait_seconds=0.0)
     record(tenant, "forget")
     return tenant
 

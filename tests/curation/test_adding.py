@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
-from memories import curation
 from memories.audit import Actor
-from memories.curation import FactDraft
+from memories.curation.facts.adding import FactDraft, add_fact
+from memories.curation.facts.forgetting import forget_fact
+from memories.curation.people.records import person_for_writing
+from memories.curation.rollback.roll_back import roll_back
+from memories.curation.rollback.selection import Selector
 from memories.exceptions import DuplicateFact, EmbeddingUnavailable, PersonRestricted
 from memories.llm import embeddings
 from memories.models import ActorKind, AuditEvent, EndUser, Fact, FactRevision, ReviewItem
@@ -26,7 +29,7 @@ def person() -> EndUser:
 
 def add(person: EndUser, content: str = "Lives in Leiden", *, actor: Actor = KEY, **over: Any) -> Fact:
     draft = FactDraft(**{"content": content, "category": "knowledge", **over})
-    return curation.add_fact(end_user=person, draft=draft, actor=actor, now=NOW)
+    return add_fact(end_user=person, draft=draft, actor=actor, now=NOW)
 
 
 def test_a_key_states_an_active_fact_of_user_trust(person: EndUser) -> None:
@@ -137,23 +140,23 @@ def test_whoever_waits_for_the_first_writer_is_told_its_id() -> None:
 class TestPersonForWriting:
     def test_made_on_first_sight_and_found_again(self) -> None:
         tenant = factories.tenant()
-        made = curation.person_for_writing(tenant=tenant, user_id="u1", now=NOW)
-        found = curation.person_for_writing(tenant=tenant, user_id="u1", now=NOW + timedelta(days=1))
+        made = person_for_writing(tenant=tenant, user_id="u1", now=NOW)
+        found = person_for_writing(tenant=tenant, user_id="u1", now=NOW + timedelta(days=1))
         assert made == found
         assert (found.created_at, found.last_seen_at, found.tenant) == (NOW, NOW, tenant)
-        elsewhere = curation.person_for_writing(tenant=factories.tenant(), user_id="u1", now=NOW)
+        elsewhere = person_for_writing(tenant=factories.tenant(), user_id="u1", now=NOW)
         assert elsewhere != made
 
     def test_a_restricted_person_is_refused(self) -> None:
         person = factories.end_user(restricted_at=NOW)
         with pytest.raises(PersonRestricted):
-            curation.person_for_writing(tenant=person.tenant, user_id=person.external_id, now=NOW)
-        curation.person_for_writing(tenant=person.tenant, user_id="another", now=NOW)
+            person_for_writing(tenant=person.tenant, user_id=person.external_id, now=NOW)
+        person_for_writing(tenant=person.tenant, user_id="another", now=NOW)
 
     @pytest.mark.django_db(transaction=True)
     def test_many_at_once_make_one(self) -> None:
         tenant = factories.tenant()
-        outcomes = at_once(8, lambda _: curation.person_for_writing(tenant=tenant, user_id="u1", now=NOW))
+        outcomes = at_once(8, lambda _: person_for_writing(tenant=tenant, user_id="u1", now=NOW))
         assert outcomes == [EndUser.objects.get()] * 8
 
 
@@ -236,7 +239,7 @@ class TestAgainstWhatIsKnown:
         refused = factories.fact(person, "Lives in Leiden", key="city", value="Leiden")
         staff = Actor.operator(factories.operator())
         assert add(person, "Drinks tea", key="drink").status == "active"
-        curation.forget_fact(fact_id=refused.pk, tenant=None, actor=staff, now=NOW)
+        forget_fact(fact_id=refused.pk, tenant=None, actor=staff, now=NOW)
         fact = add(person, **again)
         item = ReviewItem.objects.get()
         assert (fact.status, item.reason, item.fact, item.known) == ("pending", "refused_before", fact, None)
@@ -253,7 +256,7 @@ class TestAgainstWhatIsKnown:
         old = self.known(person)
         fact = self.state(person, actor=Actor(kind=ActorKind.KEY, id=str(key.pk)))
         staff = Actor.operator(factories.operator())
-        curation.roll_back(selector=curation.Selector(person.tenant, key=key.pk), actor=staff, now=NOW)
+        roll_back(selector=Selector(person.tenant, key=key.pk), actor=staff, now=NOW)
         assert dict(Fact.objects.values_list("pk", "status")) == {old.pk: "active", fact.pk: "trashed"}
 
 

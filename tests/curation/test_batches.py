@@ -7,10 +7,13 @@ from functools import partial
 
 import pytest
 
-from memories import curation
 from memories.audit import Actor
-from memories.curation import Seen
-from memories.curation.batches import MOST, Memory, Step, carry_out, undo_batch
+from memories.curation.batches import MOST, BatchStep, Memory, carry_out, undo_batch
+from memories.curation.facts.forgetting import forget_fact
+from memories.curation.review.deciding import Seen
+from memories.curation.review.decisions import approve_item, reject_item
+from memories.curation.review.suggestions import approve_fact
+from memories.curation.review.undo import undo_decision
 from memories.exceptions import Conflict, InvalidInput, NotFound
 from memories.models import AuditEvent, Batch, BatchEntry, Fact, Operator, ReviewItem
 from tests import factories
@@ -46,11 +49,11 @@ def items(db: None) -> list[ReviewItem]:
 def approve(item: ReviewItem, actor: Actor) -> ReviewItem:
     assert item.fact
     seen = Seen(item.version, {item.fact.pk: item.fact.version})
-    return curation.approve_item(item_id=item.pk, actor=actor, now=LATER, seen=seen)
+    return approve_item(item_id=item.pk, actor=actor, now=LATER, seen=seen)
 
 
-def steps(items: Sequence[ReviewItem], actor: Actor) -> list[Step]:
-    return [Step(item.pk, partial(approve, item, actor)) for item in items]
+def steps(items: Sequence[ReviewItem], actor: Actor) -> list[BatchStep]:
+    return [BatchStep(item.pk, partial(approve, item, actor)) for item in items]
 
 
 def approve_all(items: Sequence[ReviewItem], actor: Actor, batch_id: uuid.UUID | None = None) -> Batch:
@@ -62,7 +65,7 @@ def undo_item(actor: Actor) -> Callable[[BatchEntry], object]:
     def undo(entry: BatchEntry) -> object:
         assert entry.item_id
         given = {"item_id": entry.item_id, "expected_version": entry.version}
-        return curation.undo_decision(**given, actor=actor, now=LATER)  # type: ignore[arg-type]
+        return undo_decision(**given, actor=actor, now=LATER)  # type: ignore[arg-type]
 
     return undo
 
@@ -80,7 +83,7 @@ def states(items: Sequence[ReviewItem]) -> list[str]:
 def test_each_is_done_and_noted_and_all_are_undone(items: list[ReviewItem], actor: Actor, ana: Operator) -> None:
     batch = approve_all(items, actor)
     assert (batch.operator, batch.verb, batch.counts) == (ana, "approve", {"asked": 3, "done": 3, "refused": 0})
-    noted = BatchEntry.objects.values_list("item", "version", "change_set")
+    noted = BatchEntry.objects.order_by("item").values_list("item", "version", "change_set")
     assert list(noted) == list(ReviewItem.objects.order_by("pk").values_list("pk", "version", "change_set"))
     assert {*Fact.objects.values_list("status", flat=True)} == {"active"}
     undone = undo_all(batch, actor)
@@ -93,7 +96,7 @@ def test_each_is_done_and_noted_and_all_are_undone(items: list[ReviewItem], acto
 def test_what_somebody_changed_meanwhile_is_refused_and_stops_no_other(items: list[ReviewItem], actor: Actor) -> None:
     Fact.objects.filter(pk__in=[items[1].fact_id]).update(version=9)
     items[2].delete()
-    gone = Step(uuid.uuid4(), partial(approve, items[2], actor))
+    gone = BatchStep(uuid.uuid4(), partial(approve, items[2], actor))
     batch = carry_out(
         batch_id=uuid.uuid4(), verb="approve", steps=[*steps(items[:2], actor), gone], actor=actor, now=LATER
     )
@@ -103,7 +106,7 @@ def test_what_somebody_changed_meanwhile_is_refused_and_stops_no_other(items: li
 
 @one
 def test_what_had_nothing_to_do_is_not_undone(items: list[ReviewItem], actor: Actor) -> None:
-    idle = Step(items[0].pk, lambda: None)
+    idle = BatchStep(items[0].pk, lambda: None)
     batch = carry_out(batch_id=uuid.uuid4(), verb="approve", steps=[idle], actor=actor, now=LATER)
     assert (batch.counts, BatchEntry.objects.count()) == ({"asked": 1, "done": 0, "refused": 1}, 0)
 
@@ -112,7 +115,7 @@ def test_what_had_nothing_to_do_is_not_undone(items: list[ReviewItem], actor: Ac
 def test_undo_leaves_what_somebody_went_on_with(items: list[ReviewItem], actor: Actor) -> None:
     batch = approve_all(items, actor)
     assert items[1].fact_id
-    curation.forget_fact(fact_id=items[1].fact_id, tenant=None, actor=actor, now=LATER)
+    forget_fact(fact_id=items[1].fact_id, tenant=None, actor=actor, now=LATER)
     assert undo_all(batch, actor).counts["kept"] == 1
     assert states(items) == ["open", "approved", "open"]
 
@@ -122,9 +125,9 @@ def test_facts_are_noted_with_the_change_set_of_their_revision(actor: Actor) -> 
     fact = factories.fact(factories.end_user(), status="pending")
 
     def act() -> Memory:
-        return curation.approve_fact(fact_id=fact.pk, actor=actor, now=LATER)
+        return approve_fact(fact_id=fact.pk, actor=actor, now=LATER)
 
-    carry_out(batch_id=uuid.uuid4(), verb="approve", steps=[Step(fact.pk, act)], actor=actor, now=LATER)
+    carry_out(batch_id=uuid.uuid4(), verb="approve", steps=[BatchStep(fact.pk, act)], actor=actor, now=LATER)
     entry = BatchEntry.objects.get()
     assert (entry.fact, entry.version, entry.change_set) == (fact, 2, fact.revisions.get().change_set)
 
@@ -135,7 +138,7 @@ def test_cut_short_it_goes_on_where_it_ended(items: list[ReviewItem], actor: Act
         raise Died
 
     batch_id, [first, second, third] = uuid.uuid4(), steps(items, actor)
-    cut = [first, Step(second.id, die), third]
+    cut = [first, BatchStep(second.id, die), third]
     with pytest.raises(Died):
         carry_out(batch_id=batch_id, verb="approve", steps=cut, actor=actor, now=LATER)
     assert states(items) == ["approved", "open", "open"]
@@ -181,7 +184,7 @@ def test_it_leaves_an_event_of_its_own(items: list[ReviewItem], actor: Actor) ->
 @one
 @pytest.mark.parametrize("count", [0, MOST + 1])
 def test_there_is_a_cap(actor: Actor, count: int) -> None:
-    chosen = [Step(uuid.uuid4(), lambda: None)] * count
+    chosen = [BatchStep(uuid.uuid4(), lambda: None)] * count
     with pytest.raises(InvalidInput):
         carry_out(batch_id=uuid.uuid4(), verb="approve", steps=chosen, actor=actor, now=LATER)
     assert not Batch.objects.exists()
@@ -216,7 +219,7 @@ def test_sent_twice_at_once_each_is_done_once(items: list[ReviewItem], actor: Ac
 @many
 def test_a_colleague_who_decides_one_meanwhile_comes_first(items: list[ReviewItem], actor: Actor) -> None:
     ben = Actor.operator(factories.operator())
-    with held(lambda: curation.reject_item(item_id=items[1].pk, actor=ben, now=LATER, reason="No")):
+    with held(lambda: reject_item(item_id=items[1].pk, actor=ben, now=LATER, reason="No")):
         waiting = blocked(lambda: approve_all(items, actor))
     assert waiting.result(PATIENCE).counts == {"asked": 3, "done": 2, "refused": 1}
     assert states(items) == ["approved", "rejected", "approved"]

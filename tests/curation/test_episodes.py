@@ -7,8 +7,17 @@ from typing import Any
 
 import pytest
 
-from memories import curation
 from memories.audit import Actor
+from memories.curation.episodes import (
+    delete_episode,
+    edit_episode,
+    forget_episode,
+    pin_episode,
+    restore_episode,
+    unpin_episode,
+)
+from memories.curation.review.decisions import approve_edited, approve_item
+from memories.curation.sessions import delete_session
 from memories.exceptions import Conflict, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
 from memories.models import (
     ActorKind,
@@ -50,20 +59,20 @@ def call(verb: Verb, episode: Episode, *, actor: Actor = KEY, **over: Any) -> An
 
 
 def edit(episode: Episode, *, actor: Actor = KEY, **changes: Any) -> Episode:
-    changed: Episode = call(curation.edit_episode, episode, actor=actor, changes=changes)
+    changed: Episode = call(edit_episode, episode, actor=actor, changes=changes)
     return changed
 
 
 def editing(**given: Any) -> Episode:
-    return curation.edit_episode(changes={"summary": "Got the invoice"}, **given)
+    return edit_episode(changes={"summary": "Got the invoice"}, **given)
 
 
 def fresh(episode: Episode) -> Episode:
     return Episode.objects.get(pk=episode.pk)
 
 
-BY_KEYS: tuple[Verb, ...] = (curation.edit_episode, editing, curation.forget_episode, curation.delete_episode)
-OPERATORS: tuple[Verb, ...] = (curation.pin_episode, curation.unpin_episode)
+BY_KEYS: tuple[Verb, ...] = (edit_episode, editing, forget_episode, delete_episode)
+OPERATORS: tuple[Verb, ...] = (pin_episode, unpin_episode)
 ALL = [*BY_KEYS[1:], *OPERATORS]
 
 
@@ -108,51 +117,51 @@ class TestEditing:
         assert places_of(mark) == []
 
     def test_of_what_is_in_the_trash_is_refused(self, episode: Episode) -> None:
-        call(curation.forget_episode, episode)
+        call(forget_episode, episode)
         with pytest.raises(Conflict, match="trashed"):
             edit(episode, summary="x")
 
 
 class TestPinning:
     def test_is_an_operators_word_until_it_is_lifted(self, episode: Episode) -> None:
-        call(curation.pin_episode, episode, actor=STAFF)
+        call(pin_episode, episode, actor=STAFF)
         assert (fresh(episode).pinned, fresh(episode).binding) == (True, True)
         with pytest.raises(OperatorWord):
             edit(episode, pinned=False)
-        call(curation.unpin_episode, episode, actor=STAFF)
+        call(unpin_episode, episode, actor=STAFF)
         assert (fresh(episode).pinned, fresh(episode).binding) == (False, False)
         assert edit(episode, importance=0.5).version == 4
 
 
 class TestForgettingAndRestoring:
     def test_there_and_back(self, episode: Episode) -> None:
-        call(curation.forget_episode, episode)
+        call(forget_episode, episode)
         assert (fresh(episode).status, fresh(episode).trashed_at) == ("trashed", LATER)
-        call(curation.restore_episode, episode, actor=STAFF)
+        call(restore_episode, episode, actor=STAFF)
         after = fresh(episode)
         assert (after.status, after.trashed_at, after.last_recalled_at) == ("active", None, LATER)
 
     def test_twice_is_once(self, episode: Episode) -> None:
-        call(curation.forget_episode, episode)
-        call(curation.forget_episode, episode)
+        call(forget_episode, episode)
+        call(forget_episode, episode)
         assert fresh(episode).version == 2
         assert AuditEvent.objects.count() == 1
 
     @pytest.mark.parametrize(("over", "left"), [(timedelta(0), None), (timedelta(days=1), LATER + timedelta(days=1))])
     def test_what_has_expired_does_not_expire_at_once(self, episode: Episode, over: timedelta, left: Any) -> None:
         Episode.objects.update(expires_at=LATER + over)
-        call(curation.forget_episode, episode)
-        call(curation.restore_episode, episode, actor=STAFF)
+        call(forget_episode, episode)
+        call(restore_episode, episode, actor=STAFF)
         assert fresh(episode).expires_at == left
 
     def test_what_is_not_in_the_trash_is_not_restored(self, episode: Episode) -> None:
         with pytest.raises(Conflict, match="not in the trash"):
-            call(curation.restore_episode, episode, actor=STAFF)
+            call(restore_episode, episode, actor=STAFF)
 
     def test_settles_what_waits(self, session: Session) -> None:
         item = factories.poor_episode(session)
         assert item.episode
-        call(curation.forget_episode, item.episode)
+        call(forget_episode, item.episode)
         item.refresh_from_db()
         assert (item.state, item.decided_at, item.change_set) == ("settled", LATER, None)
 
@@ -161,7 +170,7 @@ class TestDeleting:
     def test_leaves_no_text_and_no_vector(self, session: Session) -> None:
         mark = "xyzzy-4711"
         item = factories.poor_episode(session, f"Spoke of {mark}", key_topics=[mark])
-        curation.approve_edited(item_id=item.pk, changes={"summary": "Spoke"}, actor=STAFF, now=NOW)
+        approve_edited(item_id=item.pk, changes={"summary": "Spoke"}, actor=STAFF, now=NOW)
         assert item.episode
         space = EmbeddingSpace.objects.create(model="test", dimensions=2, state="serving", created_at=NOW)
         EpisodeVector.objects.create(
@@ -169,7 +178,7 @@ class TestDeleting:
             vector=[1.0, 0.0], text_digest=b"x",
         )  # fmt: skip
         assert places_of(mark)
-        call(curation.delete_episode, item.episode, actor=STAFF)
+        call(delete_episode, item.episode, actor=STAFF)
         assert places_of(mark) == []
         assert not Episode.objects.exists()
         assert not EpisodeVector.objects.exists()
@@ -178,7 +187,7 @@ class TestDeleting:
 
     def test_the_session_remembers_how_far_it_was_summarised(self, session: Session, episode: Episode) -> None:
         WorkingMemory.objects.filter(session=session).update(episode_number=1)
-        call(curation.delete_episode, episode)
+        call(delete_episode, episode)
         assert WorkingMemory.objects.get(session=session).episode_number == 1
 
 
@@ -219,7 +228,7 @@ class TestEachVerb:
     @pytest.mark.django_db(transaction=True)
     def test_a_session_deleted_meanwhile(self, episode: Episode, verb: Verb) -> None:
         gone = {"session_id": episode.session_id, "tenant": None, "actor": STAFF, "now": LATER}
-        with held(lambda: curation.delete_session(**gone)):  # type: ignore[arg-type]
+        with held(lambda: delete_session(**gone)):  # type: ignore[arg-type]
             waiting = blocked(lambda: call(verb, episode, actor=STAFF))
         with pytest.raises(NotFound):
             waiting.result(PATIENCE)
@@ -247,8 +256,8 @@ class TestAKey:
 
 @pytest.mark.django_db(transaction=True)
 def test_of_many_restores_at_once_one_counts(episode: Episode) -> None:
-    call(curation.forget_episode, episode)
-    outcomes = at_once(5, lambda _: call(curation.restore_episode, episode, actor=STAFF))
+    call(forget_episode, episode)
+    outcomes = at_once(5, lambda _: call(restore_episode, episode, actor=STAFF))
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict"] * 4 + ["Episode"]
     assert fresh(episode).version == 3
 
@@ -257,7 +266,7 @@ def test_of_many_restores_at_once_one_counts(episode: Episode) -> None:
 def test_deleting_and_deciding_at_once_ends_in_one_of_the_two_orders(session: Session) -> None:
     item = factories.poor_episode(session)
     assert item.episode
-    with held(lambda: curation.approve_item(item_id=item.pk, actor=STAFF, now=LATER)):
-        waiting = blocked(lambda: call(curation.delete_episode, item.episode))  # type: ignore[arg-type]
+    with held(lambda: approve_item(item_id=item.pk, actor=STAFF, now=LATER)):
+        waiting = blocked(lambda: call(delete_episode, item.episode))  # type: ignore[arg-type]
     waiting.result(PATIENCE)
     assert not ReviewItem.objects.exists()

@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
-from memories import curation
 from memories.audit import Actor
+from memories.curation.facts import batches
+from memories.curation.facts.batches import undo_facts
+from memories.curation.facts.forgetting import forget_fact
+from memories.curation.facts.keeping import lock_fact
+from memories.curation.facts.restoring import restore_fact
 from memories.models import AuditEvent, Batch, Fact, FactRefusal, ReviewItem
 from memories.models.ids import new_id
 from tests import factories
@@ -38,7 +42,7 @@ def seen(facts: list[Fact]) -> dict[uuid.UUID, int]:
 
 def do(verb: str, facts: list[Fact], staff: Actor, **over: Any) -> Batch:
     more: dict[str, Any] = MORE.get(verb, {})
-    act: Any = getattr(curation, f"{verb}_facts")
+    act: Any = getattr(batches, f"{verb}_facts")
     given = {"batch_id": new_id(), "seen": seen(facts), "actor": staff, "now": LATER, **more, **over}
     batch: Batch = act(**given)
     return batch
@@ -66,13 +70,13 @@ class TestEach:
         batch = do(verb, facts, staff)
         assert batch.counts == {"asked": 4, "done": 4, "refused": 0}
         assert Fact.objects.filter(**DONE[verb]).count() == 4
-        undone = curation.undo_facts(batch_id=batch.pk, actor=staff, now=LATER)
+        undone = undo_facts(batch_id=batch.pk, actor=staff, now=LATER)
         assert (undone.counts["undone"], undone.counts["kept"]) == (4, 0)
         assert state() == before
 
     def test_leaves_what_somebody_changed_meanwhile(self, facts: list[Fact], staff: Actor, verb: str) -> None:
         looked_at = seen(facts)
-        curation.lock_fact(fact_id=facts[0].pk, actor=staff, now=LATER)
+        lock_fact(fact_id=facts[0].pk, actor=staff, now=LATER)
         batch = do(verb, facts, staff, seen=looked_at)
         assert (batch.counts["done"], batch.counts["refused"]) == (3, 1)
         assert not Fact.objects.filter(pk=facts[0].pk, **DONE[verb]).exists()
@@ -80,11 +84,11 @@ class TestEach:
     def test_undo_leaves_what_somebody_went_on_from(self, facts: list[Fact], staff: Actor, verb: str) -> None:
         batch = do(verb, facts, staff)
         if verb == "forget":
-            curation.restore_fact(fact_id=facts[0].pk, tenant=None, actor=staff, now=LATER)
+            restore_fact(fact_id=facts[0].pk, tenant=None, actor=staff, now=LATER)
         else:
-            curation.lock_fact(fact_id=facts[0].pk, actor=staff, now=LATER)
+            lock_fact(fact_id=facts[0].pk, actor=staff, now=LATER)
         after = Fact.objects.get(pk=facts[0].pk).version
-        undone = curation.undo_facts(batch_id=batch.pk, actor=staff, now=LATER)
+        undone = undo_facts(batch_id=batch.pk, actor=staff, now=LATER)
         assert (undone.counts["undone"], undone.counts["kept"]) == (3, 1)
         assert Fact.objects.get(pk=facts[0].pk).version == after
 
@@ -101,9 +105,9 @@ class TestEach:
 
 
 def test_what_is_in_the_trash_already_is_not_part_of_it(facts: list[Fact], staff: Actor) -> None:
-    curation.forget_fact(fact_id=facts[0].pk, tenant=None, actor=staff, now=NOW)
+    forget_fact(fact_id=facts[0].pk, tenant=None, actor=staff, now=NOW)
     batch = do("forget", [Fact.objects.get(pk=fact.pk) for fact in facts], staff)
-    curation.undo_facts(batch_id=batch.pk, actor=staff, now=LATER)
+    undo_facts(batch_id=batch.pk, actor=staff, now=LATER)
     assert list(Fact.objects.filter(status="trashed")) == [facts[0]]
     assert FactRefusal.objects.filter(fact=facts[0]).count() == 2
 
@@ -112,6 +116,6 @@ def test_undo_does_not_bring_back_a_second_value_of_a_key(facts: list[Fact], sta
     Fact.objects.filter(pk=facts[0].pk).update(key="home_city", value="Leiden")
     batch = do("forget", facts, staff)
     factories.fact(facts[0].end_user, "Lives in Delft", key="home_city", value="Delft")
-    undone = curation.undo_facts(batch_id=batch.pk, actor=staff, now=LATER)
+    undone = undo_facts(batch_id=batch.pk, actor=staff, now=LATER)
     assert (undone.counts["undone"], undone.counts["kept"]) == (3, 1)
     assert Fact.objects.get(pk=facts[0].pk).status == "trashed"

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from memories import curation
 from memories.audit import Actor
-from memories.curation import FactDraft
+from memories.curation.facts.adding import FactDraft, add_fact
+from memories.curation.facts.editing import correct_fact, edit_fact
+from memories.curation.facts.forgetting import delete_fact, forget_fact
+from memories.curation.facts.restoring import restore_fact
 from memories.exceptions import Conflict, DuplicateFact, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
 from memories.models import (
     ActorKind,
@@ -42,7 +44,7 @@ def person() -> EndUser:
 def fact(person: EndUser) -> Fact:
     """Stated by a key, so that its history begins with version 1."""
     draft = FactDraft(content="Lives in Leiden", category="knowledge", key="home_city", value="Leiden", confidence=0.8)
-    return curation.add_fact(end_user=person, draft=draft, actor=KEY, now=NOW)
+    return add_fact(end_user=person, draft=draft, actor=KEY, now=NOW)
 
 
 def call(verb: Verb, fact: Fact, *, actor: Actor = KEY, **over: Any) -> Any:
@@ -50,7 +52,7 @@ def call(verb: Verb, fact: Fact, *, actor: Actor = KEY, **over: Any) -> Any:
 
 
 def change(fact: Fact, changes: dict[str, Any], **over: Any) -> Fact:
-    changed: Fact = call(curation.edit_fact, fact, changes=changes, reason="Because", **over)
+    changed: Fact = call(edit_fact, fact, changes=changes, reason="Because", **over)
     return changed
 
 
@@ -59,22 +61,20 @@ def edit(fact: Fact, **changes: Any) -> Fact:
 
 
 def correct(fact: Fact, content: str = "Lives in Delft", **over: Any) -> Fact:
-    corrected: Fact = call(
-        curation.correct_fact, fact, **{"actor": STAFF, "content": content, "reason": "By phone", **over}
-    )
+    corrected: Fact = call(correct_fact, fact, **{"actor": STAFF, "content": content, "reason": "By phone", **over})
     return corrected
 
 
 def forget(fact: Fact, **over: Any) -> None:
-    call(curation.forget_fact, fact, **over)
+    call(forget_fact, fact, **over)
 
 
 def delete(fact: Fact, **over: Any) -> None:
-    call(curation.delete_fact, fact, **over)
+    call(delete_fact, fact, **over)
 
 
 def restore(fact: Fact, **over: Any) -> Fact:
-    restored: Fact = call(curation.restore_fact, fact, **over)
+    restored: Fact = call(restore_fact, fact, **over)
     return restored
 
 

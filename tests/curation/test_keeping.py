@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from memories import curation
 from memories.audit import Actor
-from memories.curation import FactDraft
+from memories.curation.facts.adding import FactDraft, add_fact
+from memories.curation.facts.editing import correct_fact, edit_fact
+from memories.curation.facts.forgetting import delete_fact, forget_fact
+from memories.curation.facts.keeping import expire_fact, lock_fact, pin_fact, unlock_fact, unpin_fact
 from memories.exceptions import Conflict, FactLocked, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
 from memories.models import ActorKind, AuditEvent, EndUser, Fact, FactRevision
 from tests import factories
@@ -35,12 +37,12 @@ def call(verb: Callable[..., Any], fact: Fact, **over: Any) -> Any:
 
 
 def by_key(fact: Fact, **changes: Any) -> Fact:
-    return curation.edit_fact(fact_id=fact.pk, tenant=fact.tenant, changes=changes, actor=KEY, now=LATER)
+    return edit_fact(fact_id=fact.pk, tenant=fact.tenant, changes=changes, actor=KEY, now=LATER)
 
 
 KEEP = {
-    "pin": (curation.pin_fact, curation.unpin_fact, "pinned"),
-    "lock": (curation.lock_fact, curation.unlock_fact, "locked"),
+    "pin": (pin_fact, unpin_fact, "pinned"),
+    "lock": (lock_fact, unlock_fact, "locked"),
 }
 
 
@@ -63,7 +65,7 @@ class TestKeeping:
         with pytest.raises(OperatorWord):
             by_key(fact, **changes)
         with pytest.raises(OperatorWord):
-            curation.forget_fact(fact_id=fact.pk, tenant=None, actor=KEY, now=LATER)
+            forget_fact(fact_id=fact.pk, tenant=None, actor=KEY, now=LATER)
         freed = call(release, fact)
         assert (getattr(freed, flag), freed.binding, freed.forget_at == fact.forget_at) == (False, False, True)
         assert by_key(fact, **changes).version == 4
@@ -88,7 +90,7 @@ class TestKeeping:
         assert now_of(fact).version == fact.version
 
     def test_only_what_is_live_is_kept(self, fact: Fact, name: str) -> None:
-        curation.forget_fact(fact_id=fact.pk, tenant=None, actor=STAFF, now=NOW)
+        forget_fact(fact_id=fact.pk, tenant=None, actor=STAFF, now=NOW)
         with pytest.raises(Conflict):
             call(KEEP[name][0], fact)
 
@@ -115,7 +117,7 @@ class TestALockThatAKeySet:
             by_key(locked, **changes)
         assert now_of(locked).version == locked.version
 
-    @pytest.mark.parametrize("verb", [curation.forget_fact, curation.delete_fact])
+    @pytest.mark.parametrize("verb", [forget_fact, delete_fact])
     def test_stands_against_deletion_by_keys(self, locked: Fact, verb: Callable[..., Any]) -> None:
         with pytest.raises(FactLocked):
             verb(fact_id=locked.pk, tenant=locked.tenant, actor=KEY, now=LATER)
@@ -124,15 +126,15 @@ class TestALockThatAKeySet:
     def test_is_lifted_by_a_key_which_may_go_on_at_once(self, locked: Fact) -> None:
         freed = by_key(locked, locked=False, content="Lives in Delft")
         assert (freed.locked, freed.content) == (False, "Lives in Delft")
-        curation.forget_fact(fact_id=freed.pk, tenant=freed.tenant, actor=KEY, now=LATER)
+        forget_fact(fact_id=freed.pk, tenant=freed.tenant, actor=KEY, now=LATER)
 
     def test_becomes_an_operators(self, locked: Fact) -> None:
-        call(curation.lock_fact, locked)
+        call(lock_fact, locked)
         with pytest.raises(OperatorWord):
             by_key(locked, locked=False)
 
     def test_is_none_for_an_operator(self, locked: Fact) -> None:
-        corrected = call(curation.correct_fact, locked, tenant=None, content="Lives in Delft", reason="Letter")
+        corrected = call(correct_fact, locked, tenant=None, content="Lives in Delft", reason="Letter")
         assert (corrected.content, corrected.locked) == ("Lives in Delft", True)
 
     def test_is_told_after_a_restriction(self, locked: Fact) -> None:
@@ -143,20 +145,20 @@ class TestALockThatAKeySet:
 
 class TestExpire:
     def test_it_holds_until_then(self, fact: Fact) -> None:
-        call(curation.expire_fact, fact, expires_at=LATER + timedelta(days=2))
+        call(expire_fact, fact, expires_at=LATER + timedelta(days=2))
         assert Fact.objects.active(now=LATER).exists()
         assert not Fact.objects.active(now=LATER + timedelta(days=3)).exists()
-        assert call(curation.expire_fact, fact, expires_at=None).expires_at is None
+        assert call(expire_fact, fact, expires_at=None).expires_at is None
 
     @pytest.mark.parametrize("moment", [LATER, NOW])
     def test_a_moment_that_is_over_is_refused(self, fact: Fact, moment: Any) -> None:
         with pytest.raises(Conflict):
-            call(curation.expire_fact, fact, expires_at=moment)
+            call(expire_fact, fact, expires_at=moment)
 
     def test_a_locked_fact_does_not_expire(self, fact: Fact) -> None:
-        call(curation.lock_fact, fact)
+        call(lock_fact, fact)
         with pytest.raises(Conflict):
-            call(curation.expire_fact, fact, expires_at=LATER + timedelta(days=2))
+            call(expire_fact, fact, expires_at=LATER + timedelta(days=2))
 
 
 def test_nothing_is_added_of_a_restricted_person() -> None:
@@ -166,14 +168,14 @@ def test_nothing_is_added_of_a_restricted_person() -> None:
     EndUser.objects.update(restricted_at=NOW)
     for actor in (KEY, STAFF):
         with pytest.raises(PersonRestricted):
-            curation.add_fact(actor=actor, **given)
+            add_fact(actor=actor, **given)
     assert not Fact.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_of_a_key_that_edits_and_an_operator_that_locks_neither_is_lost(fact: Fact) -> None:
     def act(index: int) -> Any:
-        return by_key(fact, content="Lives in Delft") if index else call(curation.lock_fact, fact)
+        return by_key(fact, content="Lives in Delft") if index else call(lock_fact, fact)
 
     outcomes = at_once(2, act)
     kept = now_of(fact)

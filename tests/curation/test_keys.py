@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from memories import curation
 from memories.audit import Actor
+from memories.curation.access.keys import authenticate_key, create_api_key, revoke_api_key
 from memories.models import ActorKind, APIKey, AuditEvent, Scope, Tenant
 from tests import factories
 from tests.curation.marks import places_of
@@ -27,11 +27,11 @@ def tenant() -> Tenant:
 
 def make(tenant: Tenant, **over: Any) -> tuple[APIKey, str]:
     given = {"name": "bot", "scopes": [Scope.READ, Scope.INGEST], "actor": STAFF, "now": NOW, **over}
-    return curation.create_api_key(tenant=tenant, **given)
+    return create_api_key(tenant=tenant, **given)
 
 
 def authenticate(plaintext: str, *, after: timedelta = timedelta()) -> APIKey | None:
-    return curation.authenticate_key(plaintext=plaintext, now=NOW + after)
+    return authenticate_key(plaintext=plaintext, now=NOW + after)
 
 
 def test_the_secret_is_shown_once_and_kept_nowhere(tenant: Tenant) -> None:
@@ -51,8 +51,8 @@ def test_no_two_are_alike(tenant: Tenant) -> None:
 
 def test_making_and_revoking_leave_events(tenant: Tenant) -> None:
     key, _ = make(tenant)
-    curation.revoke_api_key(key=key, actor=STAFF, now=NOW)
-    curation.revoke_api_key(key=key, actor=STAFF, now=NOW)
+    revoke_api_key(key=key, actor=STAFF, now=NOW)
+    revoke_api_key(key=key, actor=STAFF, now=NOW)
     told = AuditEvent.objects.order_by("id").values_list("verb", "object_type", "object_id", "tenant_uuid", "actor_id")
     assert list(told) == [(verb, "APIKey", key.pk, tenant.pk, "7") for verb in ("create", "revoke")]
 
@@ -119,9 +119,9 @@ def test_a_revoked_key_is_refused_at_once_and_keeps_its_first_date(tenant: Tenan
     key, plaintext = make(tenant)
     spare = make(tenant)[1]
     assert authenticate(plaintext)
-    curation.revoke_api_key(key=key, actor=STAFF, now=NOW)
+    revoke_api_key(key=key, actor=STAFF, now=NOW)
     assert authenticate(plaintext) is None
-    curation.revoke_api_key(key=key, actor=STAFF, now=NOW + MINUTE)
+    revoke_api_key(key=key, actor=STAFF, now=NOW + MINUTE)
     assert APIKey.objects.get(pk=key.pk).revoked_at == NOW
     assert authenticate(spare)
 

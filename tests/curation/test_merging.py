@@ -6,11 +6,23 @@ from typing import Any
 import pytest
 from django.apps import apps
 
-from memories import audit, curation
+from memories import audit, invariants
 from memories.audit import Actor
-from memories.curation import merging_rows
-from memories.curation.merging_rows import Way
-from memories.curation.people_errors import PersonMerged
+from memories.capture import ingest
+from memories.capture.ingest import PostedMessage
+from memories.context import context
+from memories.context.context import ContextRequest
+from memories.curation.facts.editing import edit_fact
+from memories.curation.people.errors import PersonMerged
+from memories.curation.people.merging import rows as merging_rows
+from memories.curation.people.merging.merge import merge_people, preview_person_merge
+from memories.curation.people.merging.rows import Way
+from memories.curation.people.merging.undo import may_undo_person_merge, undo_person_merge
+from memories.curation.profile.sections import write_profile_section
+from memories.curation.review.deciding import choices_of
+from memories.curation.review.decisions import approve_item, merge_items
+from memories.curation.review.undo import undo_decision
+from memories.embedding import vectors
 from memories.exceptions import Conflict, NotFound, PersonRestricted, PreconditionFailed
 from memories.models import (
     ActorKind,
@@ -31,9 +43,6 @@ from memories.models import (
     WorkingMemory,
 )
 from memories.models.folding import refusal_of_text
-from memories.pipeline import context, ingest, invariants, vectors
-from memories.pipeline.context import ContextRequest
-from memories.pipeline.ingest import Message
 from memories.privacy import registry
 from tests import factories
 from tests.factories import NOW
@@ -75,11 +84,11 @@ def remembered(person: EndUser, topic: str, **over: Any) -> Session:
 
 def merge(ours: EndUser, theirs: EndUser, **over: Any) -> PersonMerge:
     given: dict[str, Any] = {"actor": STAFF, "now": LATER, **over}
-    return curation.merge_people(survivor=ours.pk, merged=theirs.pk, **given)
+    return merge_people(survivor=ours.pk, merged=theirs.pk, **given)
 
 
 def undo(merged: PersonMerge, **over: Any) -> PersonMerge:
-    return curation.undo_person_merge(merge_id=merged.pk, **{"actor": STAFF, "now": LATEST, **over})
+    return undo_person_merge(merge_id=merged.pk, **{"actor": STAFF, "now": LATEST, **over})
 
 
 def texts(person: EndUser, *statuses: str) -> list[str]:
@@ -167,7 +176,7 @@ class TestWhatMoves:
                 user_id="chat-9",
                 session_id=session_id,
                 agent_id="",
-                messages=[Message(role="user", content="Again")],
+                messages=[PostedMessage(role="user", content="Again")],
             )
             assert receipt.session
             assert receipt.session.end_user_id == ours.pk
@@ -260,7 +269,7 @@ class TestWhereTheyMeet:
             "possible_duplicate",
             ours.pk,
         )
-        assert "merge" in curation.choices_of(item)
+        assert "merge" in choices_of(item)
         assert (done.counts["asked"], sound()) == (1, True)
         undo(done)
         assert not ReviewItem.objects.exists()
@@ -270,7 +279,7 @@ class TestWhereTheyMeet:
         other = known(theirs, "Lives in Delft", key="home_city", value="Delft")
         done = merge(ours, theirs)
         item = ReviewItem.objects.get()
-        curation.approve_item(item_id=item.pk, actor=STAFF, now=LATER)
+        approve_item(item_id=item.pk, actor=STAFF, now=LATER)
         mine.refresh_from_db()
         assert (mine.status, mine.superseded_by_id) == ("superseded", other.pk)
         undo(done)
@@ -278,7 +287,7 @@ class TestWhereTheyMeet:
         item.refresh_from_db()
         assert (item.end_user_id, item.known) == (theirs.pk, None)
         with pytest.raises(Conflict):
-            curation.undo_decision(item_id=item.pk, actor=STAFF, now=LATEST)
+            undo_decision(item_id=item.pk, actor=STAFF, now=LATEST)
         assert sound()
 
     def test_what_was_refused_of_the_one_is_asked_of_the_other(self, ours: EndUser, theirs: EndUser) -> None:
@@ -369,7 +378,7 @@ class TestProfile:
         self.write(ours, "Bakes.", binding=False)
         self.write(theirs, "Builds boats.", binding=False)
         done = merge(ours, theirs)
-        curation.approve_item(item_id=ReviewItem.objects.get().pk, actor=STAFF, now=LATER)
+        approve_item(item_id=ReviewItem.objects.get().pk, actor=STAFF, now=LATER)
         assert ProfileSection.objects.get(end_user=ours).summary == "Builds boats."
         undo(done)
         # An operator decided that meanwhile: it stays said.
@@ -380,7 +389,7 @@ class TestProfile:
         self.write(theirs, "Builds boats.", binding=False)
         factories.profile_revision(ours, "Once proposed.", section=self.SECTION, version=None)
         done = merge(ours, theirs)
-        curation.write_profile_section(end_user=ours, section=self.SECTION, summary="Sails.", actor=STAFF, now=LATEST)
+        write_profile_section(end_user=ours, section=self.SECTION, summary="Sails.", actor=STAFF, now=LATEST)
         undo(done)
         assert ProfileSection.objects.get(end_user=theirs).summary == "Sails."
         versions = ProfileRevision.objects.filter(end_user=theirs).order_by("version").values_list("version", flat=True)
@@ -445,7 +454,7 @@ class TestUndo:
         old = known(theirs, "Builds boats")
         done = merge(ours, theirs)
         new = known(ours, "Builds ships")
-        curation.merge_items(
+        merge_items(
             item_id=factories.review_item(new, known=Fact.objects.get(pk=old.pk), kind="possible_duplicate").pk,
             survivor=new.pk,
             content="Builds ships and boats",
@@ -463,16 +472,16 @@ class TestUndo:
         known(theirs, "Bakes bread")
         done = merge(ours, theirs)
         stays = Fact.objects.get(status="active")
-        curation.edit_fact(fact_id=stays.pk, tenant=None, changes={"content": "Bakes cakes"}, actor=STAFF, now=LATER)
+        edit_fact(fact_id=stays.pk, tenant=None, changes={"content": "Bakes cakes"}, actor=STAFF, now=LATER)
         undone = undo(done)
         assert (texts(ours), texts(theirs)) == (["Bakes cakes"], ["Bakes bread"])
         assert (undone.counts["kept"], sound()) == (1, True)
 
     def test_it_can_be_undone_once(self, ours: EndUser, theirs: EndUser) -> None:
         done = merge(ours, theirs)
-        assert curation.may_undo_person_merge(done)
+        assert may_undo_person_merge(done)
         undo(done)
-        assert not curation.may_undo_person_merge(PersonMerge.objects.get())
+        assert not may_undo_person_merge(PersonMerge.objects.get())
         with pytest.raises(Conflict, match="undone already"):
             undo(done)
         again = merge(ours, theirs)
@@ -541,7 +550,7 @@ class TestPreview:
         factories.profile_section(theirs, "top_of_mind", "Boats")
         theirs.display_name = "Anna"
         theirs.save()
-        preview = curation.preview_person_merge(survivor=ours, merged=theirs)
+        preview = preview_person_merge(survivor=ours, merged=theirs)
         assert (preview.same_texts, preview.same_keys, preview.same_sessions, preview.refused) == (1, 1, 1, 0)
         fates = {section: fate.name for section, fate in preview.sections.items()}
         assert fates == {"top_of_mind": "MOVED", "work_context": "ASKED"}
@@ -555,7 +564,7 @@ class TestPreview:
         for number in range(7):
             known(ours, f"Mine {number}")
             known(theirs, f"Theirs {number}")
-        assert curation.preview_person_merge(survivor=ours, merged=theirs).beyond == 4
+        assert preview_person_merge(survivor=ours, merged=theirs).beyond == 4
 
 
 def test_leases_of_both_end_and_the_work_is_due_again(ours: EndUser, theirs: EndUser) -> None:

@@ -7,9 +7,15 @@ from typing import Any
 
 import pytest
 
-from memories import audit, curation
+from memories import audit, invariants
 from memories.audit import Actor
-from memories.curation import FactDraft
+from memories.curation.facts.adding import FactDraft, add_fact
+from memories.curation.facts.forgetting import delete_fact, forget_fact
+from memories.curation.facts.keeping import lock_fact, pin_fact
+from memories.curation.facts.merging import merge_facts, preview_fact_merge, undo_fact_merge
+from memories.curation.facts.restoring import restore_fact
+from memories.curation.facts.splitting import split_fact
+from memories.curation.review.decisions import merge_items
 from memories.exceptions import (
     Conflict,
     DuplicateFact,
@@ -30,7 +36,6 @@ from memories.models import (
     FactRevision,
     ReviewItem,
 )
-from memories.pipeline import invariants
 from tests import factories
 from tests.curation.marks import places_of
 from tests.database import at_once
@@ -66,15 +71,15 @@ def facts(person: EndUser) -> list[Fact]:
 def merge(facts: Sequence[Fact], content: str = SAID, **over: Any) -> FactMerge:
     seen = {fact.pk: fact.version for fact in facts}
     given = {"survivor": facts[0].pk, "seen": seen, "content": content, "actor": STAFF, "now": LATER, **over}
-    return curation.merge_facts(**given)
+    return merge_facts(**given)
 
 
 def undo(made: FactMerge, **over: Any) -> Fact:
-    return curation.undo_fact_merge(**{"merge_id": made.pk, "actor": STAFF, "now": LATER, **over})
+    return undo_fact_merge(**{"merge_id": made.pk, "actor": STAFF, "now": LATER, **over})
 
 
 def split(fact: Fact, rest: str = "", **over: Any) -> Fact:
-    return curation.split_fact(**{"fact_id": fact.pk, "rest": rest, "actor": STAFF, "now": LATER, **over})
+    return split_fact(**{"fact_id": fact.pk, "rest": rest, "actor": STAFF, "now": LATER, **over})
 
 
 def now_of(fact: Fact) -> Fact:
@@ -151,7 +156,7 @@ class TestMerge:
 
     def test_the_preview_says_what_it_would_make_and_changes_nothing(self, facts: list[Fact]) -> None:
         before = told()
-        shown = curation.preview_fact_merge(survivor=facts[0].pk, others=[facts[2].pk, facts[1].pk])
+        shown = preview_fact_merge(survivor=facts[0].pk, others=[facts[2].pk, facts[1].pk])
         assert (shown.survivor, list(shown.others), shown.turns) == (facts[0], [facts[2], facts[1]], 2)
         assert told() == before
 
@@ -176,7 +181,7 @@ class TestMergeIsRefused:
         with pytest.raises(Conflict):
             merge(facts)
         with pytest.raises(Conflict):
-            curation.preview_fact_merge(survivor=facts[0].pk, others=[facts[1].pk])
+            preview_fact_merge(survivor=facts[0].pk, others=[facts[1].pk])
         assert told() == before
 
     def test_when_they_are_of_two_people(self, facts: list[Fact]) -> None:
@@ -191,7 +196,7 @@ class TestMergeIsRefused:
         merge([facts[0], *crowd[1:]])
 
     def test_when_one_was_changed_meanwhile(self, facts: list[Fact]) -> None:
-        curation.pin_fact(fact_id=facts[1].pk, actor=STAFF, now=LATER)
+        pin_fact(fact_id=facts[1].pk, actor=STAFF, now=LATER)
         with pytest.raises(PreconditionFailed):
             merge(facts)
         assert not FactMerge.objects.exists()
@@ -215,10 +220,8 @@ class TestMergeIsRefused:
 class TestUndo:
     def test_everything_is_as_it_was(self, facts: list[Fact]) -> None:
         factories.review_item(facts[1], known=facts[0], kind="possible_duplicate", reason="not_judged")
-        refused = curation.add_fact(
-            end_user=facts[0].end_user, draft=FactDraft(SAID, "knowledge"), actor=STAFF, now=NOW
-        )
-        curation.forget_fact(fact_id=refused.pk, tenant=None, actor=STAFF, now=NOW)
+        refused = add_fact(end_user=facts[0].end_user, draft=FactDraft(SAID, "knowledge"), actor=STAFF, now=NOW)
+        forget_fact(fact_id=refused.pk, tenant=None, actor=STAFF, now=NOW)
         before = told()
         made = merge(facts)
         assert told() != before
@@ -252,7 +255,7 @@ class TestUndo:
     @pytest.mark.parametrize("which", [0, 1])
     def test_not_after_a_change(self, facts: list[Fact], which: int) -> None:
         made = merge(facts)
-        curation.restore_fact(fact_id=facts[which].pk, tenant=None, actor=STAFF, now=LATER, version=_last(facts[which]))
+        restore_fact(fact_id=facts[which].pk, tenant=None, actor=STAFF, now=LATER, version=_last(facts[which]))
         after = told()
         with pytest.raises(Conflict):
             undo(made)
@@ -260,7 +263,7 @@ class TestUndo:
 
     def test_not_after_one_was_deleted(self, facts: list[Fact]) -> None:
         made = merge(facts)
-        curation.delete_fact(fact_id=facts[2].pk, tenant=None, actor=STAFF, now=LATER)
+        delete_fact(fact_id=facts[2].pk, tenant=None, actor=STAFF, now=LATER)
         with pytest.raises(Conflict):
             undo(made)
 
@@ -280,7 +283,7 @@ class TestUndo:
 class TestSplit:
     def test_it_is_a_fact_of_its_own_again_whatever_happened_since(self, facts: list[Fact]) -> None:
         merge(facts)
-        curation.lock_fact(fact_id=facts[0].pk, actor=STAFF, now=LATER)
+        lock_fact(fact_id=facts[0].pk, actor=STAFF, now=LATER)
         split(facts[1], rest="Allergic to peanuts")
         kept, freed = now_of(facts[0]), now_of(facts[1])
         assert (freed.status, freed.content, freed.superseded_by_id) == ("active", "Has a peanut allergy", None)
@@ -308,16 +311,14 @@ class TestSplit:
 
     def test_also_when_the_other_is_in_the_trash(self, facts: list[Fact]) -> None:
         merge(facts)
-        curation.forget_fact(fact_id=facts[0].pk, tenant=None, actor=STAFF, now=LATER)
+        forget_fact(fact_id=facts[0].pk, tenant=None, actor=STAFF, now=LATER)
         split(facts[1], rest="Allergic to peanuts")
         assert (now_of(facts[0]).status, now_of(facts[0]).content) == ("trashed", SAID)
         assert now_of(facts[1]).status == "active"
 
     def test_what_a_review_merged_is_split_too(self, facts: list[Fact]) -> None:
         item = factories.review_item(facts[1], known=facts[0], kind="possible_duplicate", reason="not_judged")
-        curation.merge_items(
-            item_id=item.pk, survivor=facts[0].pk, content=SAID, actor=STAFF, now=LATER, reason="The same"
-        )
+        merge_items(item_id=item.pk, survivor=facts[0].pk, content=SAID, actor=STAFF, now=LATER, reason="The same")
         assert turns_of(facts[0]) == [1, 3]
         split(facts[1])
         assert turns_of(facts[0]) == [1]

@@ -7,11 +7,28 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from memories import audit, curation
+from memories import audit, invariants
 from memories.audit import Actor
-from memories.curation import FactDraft, merging, merging_records, merging_undo
-from memories.curation.people_errors import PeopleBusy, PersonMerged
+from memories.capture import flushing, ingest
+from memories.capture.ingest import Conversation, PostedMessage, Receipt
+from memories.context import context
+from memories.context.context import ContextRequest
+from memories.curation.facts.adding import FactDraft, add_fact
+from memories.curation.facts.editing import edit_fact
+from memories.curation.people.errors import PeopleBusy, PersonMerged
+from memories.curation.people.merging import merge as merging
+from memories.curation.people.merging import records as merging_records
+from memories.curation.people.merging import undo as merging_undo
+from memories.curation.people.merging.merge import merge_people
+from memories.curation.people.merging.undo import undo_person_merge
+from memories.curation.people.records import update_person
+from memories.curation.profile.sections import write_profile_section
+from memories.curation.review.decisions import approve_item
+from memories.curation.statements.documents import import_document
+from memories.embedding import batching, memory_vectors, reembedding, turn_vectors, vectors
+from memories.episodes import compaction
 from memories.exceptions import Conflict
+from memories.extraction import consolidation
 from memories.models import (
     ActorKind,
     AuditEvent,
@@ -29,27 +46,12 @@ from memories.models import (
     TurnVector,
     WorkingMemory,
 )
-from memories.pipeline import (
-    closing,
-    compaction,
-    consolidation,
-    context,
-    embedding,
-    ingest,
-    invariants,
-    memory_vectors,
-    reembedding,
-    stores,
-    turn_vectors,
-    vectors,
-)
-from memories.pipeline.context import ContextRequest
-from memories.pipeline.ingest import Conversation, Message, Receipt
-from memories.pipeline.stores import open_store
+from memories.retrieval import turn_index
+from memories.retrieval.turn_index import open_index
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, elsewhere, held
 from tests.factories import NOW
-from tests.pipeline.model import Model, candidate
+from tests.model import Model, candidate
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LATER = NOW + timedelta(days=1)
@@ -74,11 +76,11 @@ def ended_sound(db: None) -> Any:
 
 
 def merge(ours: EndUser, theirs: EndUser) -> PersonMerge:
-    return curation.merge_people(survivor=ours.pk, merged=theirs.pk, actor=STAFF, now=LATER)
+    return merge_people(survivor=ours.pk, merged=theirs.pk, actor=STAFF, now=LATER)
 
 
 def undo(done: PersonMerge) -> PersonMerge:
-    return curation.undo_person_merge(merge_id=done.pk, actor=STAFF, now=LATER)
+    return undo_person_merge(merge_id=done.pk, actor=STAFF, now=LATER)
 
 
 def post(person: EndUser, session_id: str) -> Receipt:
@@ -87,7 +89,7 @@ def post(person: EndUser, session_id: str) -> Receipt:
         user_id=person.external_id,
         session_id=session_id,
         agent_id="",
-        messages=[Message(role="user", content="Hello")],
+        messages=[PostedMessage(role="user", content="Hello")],
     )
 
 
@@ -128,7 +130,7 @@ class TestIngest:
         assert (owners(Session), owners(Turn)) == ({ours.pk}, {ours.pk})
 
     def test_a_merge_gives_way_to_who_holds_on(self, ours: EndUser, theirs: EndUser, monkeypatch: Any) -> None:
-        monkeypatch.setattr("memories.curation.merging_locks.PATIENCE", "10ms")
+        monkeypatch.setattr("memories.curation.people.merging.locks.LOCK_TIMEOUT", "10ms")
         with held(lambda: post(theirs, "new")), pytest.raises(PeopleBusy):
             elsewhere(lambda: merge(ours, theirs))
         assert (PersonMerge.objects.count(), owners(Session)) == (0, {theirs.pk})
@@ -137,7 +139,7 @@ class TestIngest:
         for person in (ours, theirs):
             factories.session(person, session_id="known")
         talks = [
-            Conversation(person.external_id, session_id, "", [Message(role="user", content="Hi")])
+            Conversation(person.external_id, session_id, "", [PostedMessage(role="user", content="Hi")])
             for person in (ours, theirs)
             for session_id in ("known", "new")
         ]
@@ -165,7 +167,7 @@ class TestIngest:
         factories.session(theirs, session_id="known")
         named: dict[str, Any] = {"tenant": ours.tenant, "user_id": "chat-9", "session_id": "known", "agent_id": ""}
         with held(lambda: merge(ours, theirs)):
-            ending = blocked(lambda: closing.end_session(**named))
+            ending = blocked(lambda: flushing.end_session(**named))
         assert ending.result(PATIENCE).session.end_user_id == ours.pk
 
 
@@ -219,7 +221,7 @@ class TestWorkers:
 
     def test_a_summary_in_flight_is_thrown_away(self, model: Model, ours: EndUser, theirs: EndUser) -> None:
         session = factories.session(theirs, SAID * 4, flush=True)
-        closing.end_session(
+        flushing.end_session(
             tenant=ours.tenant, user_id="chat-9", session_id=session.external_id, agent_id=session.agent_id
         )
         due(session)
@@ -271,7 +273,7 @@ class TestWorkers:
         space = EmbeddingSpace.objects.get()
         EmbeddingSpace.objects.update(model="an-older-one")
         merged: list[PersonMerge] = []
-        embed = embedding.embed_each
+        embed = batching.embed_each
 
         def meanwhile(*given: Any) -> Any:
             found = embed(*given)
@@ -289,7 +291,7 @@ class TestWorkers:
         for person in (ours, theirs):
             factories.session(person, SAID)
         done = merge(ours, theirs)
-        talks = stores._talks
+        talks = turn_index._read_sessions
 
         def meanwhile(person: EndUser) -> Any:
             found = talks(person)
@@ -297,21 +299,21 @@ class TestWorkers:
             return found
 
         with monkeypatch.context() as patch:
-            patch.setattr(stores, "_talks", meanwhile)
-            assert len(open_store(EndUser.objects.get(pk=ours.pk), None)) == 2
+            patch.setattr(turn_index, "_read_sessions", meanwhile)
+            assert len(open_index(EndUser.objects.get(pk=ours.pk), None)) == 2
         merge(ours, theirs)
-        assert len(open_store(EndUser.objects.get(pk=ours.pk), None)) == 4
+        assert len(open_index(EndUser.objects.get(pk=ours.pk), None)) == 4
 
 
 class TestPeopleAtWork:
     def test_whoever_states_something_of_the_merged_person_is_told(self, ours: EndUser, theirs: EndUser) -> None:
         verbs: tuple[Callable[[], object], ...] = (
-            lambda: curation.add_fact(end_user=theirs, draft=FactDraft("Sails", "other"), actor=STAFF, now=LATER),
-            lambda: curation.write_profile_section(
+            lambda: add_fact(end_user=theirs, draft=FactDraft("Sails", "other"), actor=STAFF, now=LATER),
+            lambda: write_profile_section(
                 end_user=theirs, section="work_context", summary="Sails", actor=STAFF, now=LATER
             ),
-            lambda: curation.update_person(end_user=theirs, changes={"language": "zh"}, actor=STAFF, now=LATER),
-            lambda: curation.import_document(end_user=theirs, sections={}, facts=[], actor=STAFF, now=LATER),
+            lambda: update_person(end_user=theirs, changes={"language": "zh"}, actor=STAFF, now=LATER),
+            lambda: import_document(end_user=theirs, sections={}, facts=[], actor=STAFF, now=LATER),
         )
         for verb in verbs:
             with held(lambda: merge(ours, theirs)):
@@ -331,13 +333,13 @@ class TestPeopleAtWork:
             "now": LATER,
         }
         with held(lambda: merge(ours, theirs)):
-            editing = blocked(lambda: curation.edit_fact(**edit))
+            editing = blocked(lambda: edit_fact(**edit))
         assert editing.result(PATIENCE).end_user_id == ours.pk
 
     def test_a_decision_waits_and_stands(self, ours: EndUser, theirs: EndUser) -> None:
         item = factories.review_item(known(theirs, status="pending"))
         with held(lambda: merge(ours, theirs)):
-            deciding = blocked(lambda: curation.approve_item(item_id=item.pk, actor=STAFF, now=LATER))
+            deciding = blocked(lambda: approve_item(item_id=item.pk, actor=STAFF, now=LATER))
         assert deciding.result(PATIENCE).state == "approved"
         assert (owners(Fact), owners(ReviewItem)) == ({ours.pk}, {ours.pk})
         undo(PersonMerge.objects.get())
@@ -345,7 +347,7 @@ class TestPeopleAtWork:
 
     def test_a_merge_waits_for_a_decision(self, ours: EndUser, theirs: EndUser) -> None:
         item = factories.review_item(known(theirs, status="pending"))
-        with held(lambda: curation.approve_item(item_id=item.pk, actor=STAFF, now=LATER)):
+        with held(lambda: approve_item(item_id=item.pk, actor=STAFF, now=LATER)):
             merging_them = blocked(lambda: merge(ours, theirs))
         merging_them.result(PATIENCE)
         assert Fact.objects.get().status == "active"
@@ -380,7 +382,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    "place", [(merging, "carry"), (merging, "move_questions"), (merging, "begin_anew"), (merging, "_record")]
+    "place", [(merging, "carry"), (merging, "move_questions"), (merging, "discard_work_in_flight"), (merging, "record")]
 )
 def test_killed_anywhere_a_merge_never_was(
     ours: EndUser, theirs: EndUser, monkeypatch: pytest.MonkeyPatch, place: tuple[Any, str]
@@ -398,7 +400,7 @@ def test_killed_anywhere_a_merge_never_was(
     assert rows() != before
 
 
-@pytest.mark.parametrize("place", [(merging_undo, "carry"), (merging_records, "part"), (merging_undo, "_record")])
+@pytest.mark.parametrize("place", [(merging_undo, "carry"), (merging_records, "separate"), (merging_undo, "record")])
 def test_killed_anywhere_it_is_not_undone(
     ours: EndUser, theirs: EndUser, monkeypatch: pytest.MonkeyPatch, place: tuple[Any, str]
 ) -> None:

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from memories import curation
 from memories.audit import Actor
-from memories.curation import OffBoarding
+from memories.curation.access.keys import revoke_api_key
+from memories.curation.tenants.off_boarding import OffBoarding, off_board_tenant, preview_off_boarding, take_back_tenant
+from memories.curation.tenants.settings import save_tenant
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
 from memories.models import ActorKind, APIKey, AuditEvent, Fact, SessionQueue, Tenant
 from tests import factories
@@ -21,11 +22,11 @@ DAY = timedelta(days=1)
 
 
 def off_board(tenant: Tenant, keys: int, *, after: timedelta = timedelta()) -> Tenant:
-    return curation.off_board_tenant(tenant_id=tenant.pk, expected_keys=keys, actor=STAFF, now=NOW + after)
+    return off_board_tenant(tenant_id=tenant.pk, expected_keys=keys, actor=STAFF, now=NOW + after)
 
 
 def take_back(tenant: Tenant, *, after: timedelta = DAY) -> Tenant:
-    return curation.take_back_tenant(tenant_id=tenant.pk, actor=STAFF, now=NOW + after)
+    return take_back_tenant(tenant_id=tenant.pk, actor=STAFF, now=NOW + after)
 
 
 def test_the_preview_counts_what_it_is_about() -> None:
@@ -37,7 +38,7 @@ def test_the_preview_counts_what_it_is_about() -> None:
     factories.fact(session.end_user)
     factories.end_user()
     factories.api_key(factories.tenant())
-    seen = curation.preview_off_boarding(tenant, now=NOW)
+    seen = preview_off_boarding(tenant, now=NOW)
     assert seen == OffBoarding(keys=1, people=1, facts=1, waiting=1, operators=0)
 
 
@@ -60,7 +61,7 @@ def test_taken_back_all_is_as_it_was() -> None:
     tenant = factories.tenant(serve=False)
     _, plaintext = factories.api_key(tenant)
     revoked, gone = factories.api_key(tenant)
-    curation.revoke_api_key(key=revoked, actor=STAFF, now=NOW - DAY)
+    revoke_api_key(key=revoked, actor=STAFF, now=NOW - DAY)
     off_board(tenant, 1)
     take_back(tenant)
     tenant.refresh_from_db()
@@ -96,7 +97,7 @@ def test_a_form_that_was_open_before_switches_nothing_on() -> None:
     stale = Tenant.objects.get(pk=tenant.pk)
     off_board(tenant, 0)
     stale.name = "New name"
-    curation.save_tenant(tenant=stale, actor=STAFF, now=NOW + DAY)
+    save_tenant(tenant=stale, actor=STAFF, now=NOW + DAY)
     tenant.refresh_from_db()
     assert (tenant.name, tenant.capture, tenant.serve, tenant.offboarded_at) == ("New name", False, False, NOW)
     with pytest.raises(Conflict):
@@ -110,3 +111,57 @@ def test_of_many_at_once_one_does_it() -> None:
     outcomes: list[Any] = at_once(4, lambda _: off_board(tenant, 1))
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict"] * 3 + ["Tenant"]
     assert APIKey.objects.filter(revoked_at=NOW).count() == 1
+
+
+def test_who_revokes_a_key_meanwhile_has_revoked_it() -> None:
+    tenant = factories.tenant()
+    meanwhile, plaintext = factories.api_key(tenant)
+    _, other = factories.api_key(tenant)
+    off_board(tenant, 2)
+    revoke_api_key(key=meanwhile, actor=STAFF, now=NOW + DAY / 2)
+    assert AuditEvent.objects.filter(verb="revoke", object_id=meanwhile.pk).count() == 1
+    take_back(tenant)
+    assert authenticate(plaintext) is None
+    assert authenticate(other)
+    # Twice: neither brings it back.
+    off_board(tenant, 1, after=2 * DAY)
+    take_back(tenant, after=3 * DAY)
+    assert authenticate(plaintext) is None
+
+
+def test_a_key_that_was_revoked_at_the_very_moment_stays_revoked() -> None:
+    tenant = factories.tenant()
+    key, plaintext = factories.api_key(tenant)
+    revoke_api_key(key=key, actor=STAFF, now=NOW)
+    off_board(tenant, 0)
+    take_back(tenant)
+    assert authenticate(plaintext) is None
+
+
+def test_a_key_that_was_given_back_can_be_revoked() -> None:
+    tenant = factories.tenant()
+    key, plaintext = factories.api_key(tenant)
+    off_board(tenant, 1)
+    take_back(tenant)
+    assert authenticate(plaintext)
+    revoke_api_key(key=key, actor=STAFF, now=NOW + 2 * DAY)
+    assert authenticate(plaintext) is None
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("round_", range(5))
+def test_revoked_while_the_tenant_is_taken_back_it_is_revoked(round_: int) -> None:
+    tenant = factories.tenant(slug=f"tenant-{round_}")
+    key, plaintext = factories.api_key(tenant)
+    off_board(tenant, 1)
+
+    def act(index: int) -> None:
+        if index:
+            revoke_api_key(key=key, actor=STAFF, now=NOW + DAY)
+        else:
+            take_back(tenant)
+
+    outcomes = at_once(2, act)
+    assert not [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+    assert authenticate(plaintext) is None
+    assert Tenant.objects.get(pk=tenant.pk).offboarded_at is None

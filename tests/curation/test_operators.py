@@ -11,11 +11,20 @@ from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.db import connections
 
-from memories import curation
 from memories.audit import Actor
-from memories.curation.operators import OperatorDraft
+from memories.curation.access.operators import (
+    OperatorDraft,
+    add_operator,
+    draft_of,
+    save_group,
+    seen_of,
+    set_password,
+    update_operator,
+)
+from memories.curation.access.powers import powers_of
 from memories.exceptions import Conflict, MemoryHubError, NotFound, PreconditionFailed
-from memories.models import AuditEvent, Operator, Tenant, roles
+from memories.models import AuditEvent, Operator, Tenant
+from memories.models.access import roles
 from tests import factories
 from tests.factories import COMMAND, NOW
 
@@ -36,14 +45,14 @@ def made(role: str | None = "administrator", *tenants: Tenant, **over: Any) -> O
 
 
 def update(by: Operator, whom: Operator, **changes: Any) -> Operator:
-    draft = replace(curation.draft_of(whom), **changes)
-    return curation.update_operator(operator_id=whom.pk, draft=draft, actor=Actor.operator(by), now=NOW)
+    draft = replace(draft_of(whom), **changes)
+    return update_operator(operator_id=whom.pk, draft=draft, actor=Actor.operator(by), now=NOW)
 
 
 def add(by: Operator | None, **said: Any) -> Operator:
     actor = Actor.operator(by) if by else COMMAND
     draft = OperatorDraft(**{"username": "lin", **said})
-    return curation.add_operator(draft=draft, password="correct horse", actor=actor, now=NOW)
+    return add_operator(draft=draft, password="correct horse", actor=actor, now=NOW)
 
 
 def test_an_operator_is_added_with_roles_and_tenants() -> None:
@@ -66,7 +75,7 @@ def test_the_trail_names_what_changed_and_not_to_what() -> None:
 def test_what_is_not_said_of_an_operator_stays() -> None:
     admin, lin = made(), made("reviewer")
     stale = Operator.objects.get(pk=lin.pk)
-    curation.set_password(operator_id=lin.pk, password="a newer one", actor=Actor.operator(admin), now=NOW)
+    set_password(operator_id=lin.pk, password="a newer one", actor=Actor.operator(admin), now=NOW)
     update(admin, stale, first_name="Lin")
     lin.refresh_from_db()
     assert lin.first_name == "Lin"
@@ -100,23 +109,23 @@ def limited_superuser(tenant: Tenant) -> Operator:
 @pytest.mark.parametrize(("what", "case"), BEYOND, ids=[what for what, _ in BEYOND])
 def test_nobody_gives_or_takes_more_than_they_have(what: str, case: Any) -> None:
     by, whom, changes = case(factories.tenant(), factories.tenant())
-    before = curation.draft_of(whom)
+    before = draft_of(whom)
     with pytest.raises(Conflict):
         update(by, whom, **changes)
-    assert curation.draft_of(Operator.objects.get(pk=whom.pk)) == before
+    assert draft_of(Operator.objects.get(pk=whom.pk)) == before
     assert not AuditEvent.objects.exists()
     # Nor does somebody take their account over.
-    if curation.powers_of(by).cover(curation.powers_of(whom)):
+    if powers_of(by).cover(powers_of(whom)):
         return
     with pytest.raises(Conflict):
-        curation.set_password(operator_id=whom.pk, password="mine now", actor=Actor.operator(by), now=NOW)
+        set_password(operator_id=whom.pk, password="mine now", actor=Actor.operator(by), now=NOW)
 
 
 def test_a_limited_administrator_gives_what_they_have() -> None:
     tenant = factories.tenant()
     by, whom = made("administrator", tenant), made("reviewer", tenant)
     update(by, whom, groups=frozenset({group("operator")}))
-    assert curation.draft_of(whom).groups == {group("operator")}
+    assert draft_of(whom).groups == {group("operator")}
 
 
 def test_a_permission_of_ones_own_counts_too() -> None:
@@ -131,7 +140,7 @@ def test_a_permission_of_ones_own_counts_too() -> None:
 
 
 def roles_permissions(*names: str) -> list[Any]:
-    from memories.curation.operators import _permissions
+    from memories.curation.access.operators import _permissions
 
     return _permissions(names)
 
@@ -155,13 +164,13 @@ def test_who_was_dismissed_meanwhile_changes_nothing() -> None:
 
 def test_a_change_that_somebody_overtook_is_refused() -> None:
     admin, lin = made(), made("reviewer")
-    seen = curation.seen_of(curation.draft_of(lin))
+    seen = seen_of(draft_of(lin))
     update(admin, lin, email="first@example.com")
-    late: dict[str, Any] = {"operator_id": lin.pk, "draft": replace(curation.draft_of(lin), email="second@example.com")}
+    late: dict[str, Any] = {"operator_id": lin.pk, "draft": replace(draft_of(lin), email="second@example.com")}
     with pytest.raises(PreconditionFailed):
-        curation.update_operator(**late, seen=seen, actor=Actor.operator(admin), now=NOW)
-    again = curation.seen_of(curation.draft_of(Operator.objects.get(pk=lin.pk)))
-    curation.update_operator(**late, seen=again, actor=Actor.operator(admin), now=NOW)
+        update_operator(**late, seen=seen, actor=Actor.operator(admin), now=NOW)
+    again = seen_of(draft_of(Operator.objects.get(pk=lin.pk)))
+    update_operator(**late, seen=again, actor=Actor.operator(admin), now=NOW)
     assert Operator.objects.get(pk=lin.pk).email == "second@example.com"
 
 
@@ -171,7 +180,7 @@ def test_the_last_who_may_change_operators_stays(change: dict[str, Any]) -> None
     made("operator")
     with pytest.raises(Conflict, match="nobody would be left"):
         update(last, last, **change)
-    assert curation.draft_of(Operator.objects.get(pk=last.pk)) == curation.draft_of(last)
+    assert draft_of(Operator.objects.get(pk=last.pk)) == draft_of(last)
     made(None)
     update(last, last, **change)
 
@@ -183,30 +192,30 @@ def test_names_are_unique_and_unknown_operators_are_not_found() -> None:
     with pytest.raises(Conflict, match="name"):
         update(admin, made("reviewer"), username="lin")
     with pytest.raises(NotFound):
-        curation.set_password(operator_id=factories.tenant().pk, password="x", actor=COMMAND, now=NOW)
+        set_password(operator_id=factories.tenant().pk, password="x", actor=COMMAND, now=NOW)
 
 
 def test_without_a_password_nobody_signs_in_with_one() -> None:
     draft = OperatorDraft(username="lin")
-    assert not curation.add_operator(draft=draft, password=None, actor=COMMAND, now=NOW).has_usable_password()
+    assert not add_operator(draft=draft, password=None, actor=COMMAND, now=NOW).has_usable_password()
 
 
 def test_ones_own_password_needs_no_permission() -> None:
     lin = made("auditor")
-    curation.set_password(operator_id=lin.pk, password="newer", actor=Actor.operator(lin), now=NOW)
+    set_password(operator_id=lin.pk, password="newer", actor=Actor.operator(lin), now=NOW)
     assert Operator.objects.get(pk=lin.pk).check_password("newer")
     assert AuditEvent.objects.get().verb == "set_password"
 
 
-def save_group(by: Operator, **said: Any) -> Group:
+def save(by: Operator, **said: Any) -> Group:
     given = {"group_id": None, "name": "Readers", "permissions": ["memories.view_fact"], **said}
-    return curation.save_group(**given, actor=Actor.operator(by), now=NOW)
+    return save_group(**given, actor=Actor.operator(by), now=NOW)
 
 
 def test_a_group_is_made_and_changed() -> None:
     admin = made()
-    readers = save_group(admin)
-    save_group(admin, group_id=readers.pk, name="Keys", permissions=["memories.view_apikey"])
+    readers = save(admin)
+    save(admin, group_id=readers.pk, name="Keys", permissions=["memories.view_apikey"])
     assert [one.codename for one in readers.permissions.all()] == ["view_apikey"]
     assert Group.objects.get(pk=readers.pk).name == "Keys"
     assert [event.object_id.int for event in AuditEvent.objects.all()] == [readers.pk] * 2
@@ -216,17 +225,17 @@ def test_a_group_is_not_made_or_changed_beyond_ones_own() -> None:
     admin, limited = made(), made("administrator", factories.tenant())
     for by, permissions in ((admin, ["auth.delete_group"]), (limited, ["memories.view_fact"])):
         with pytest.raises(Conflict):
-            save_group(by, permissions=permissions)
+            save(by, permissions=permissions)
     with pytest.raises(PermissionDenied):
-        save_group(made("operator"))
+        save(made("operator"))
     with pytest.raises(Conflict, match="name"):
-        save_group(admin, name="reviewer")
+        save(admin, name="reviewer")
     with pytest.raises(NotFound):
-        save_group(admin, group_id=10**6)
+        save(admin, group_id=10**6)
     with pytest.raises(PreconditionFailed):
-        save_group(admin, group_id=group("auditor"), name="auditor", seen=[])
+        save(admin, group_id=group("auditor"), name="auditor", seen=[])
     with pytest.raises(Conflict, match="nobody would be left"):
-        save_group(admin, group_id=group("administrator"), name="administrator", permissions=[])
+        save(admin, group_id=group("administrator"), name="administrator", permissions=[])
 
 
 @pytest.mark.django_db(transaction=True)
@@ -235,10 +244,10 @@ def test_two_who_dismiss_each_other_at_once_do_not_both_succeed() -> None:
     gate, outcomes = threading.Barrier(2), []
 
     def dismiss(by: Operator, whom: Operator) -> None:
-        draft = replace(curation.draft_of(whom), is_active=False)
+        draft = replace(draft_of(whom), is_active=False)
         gate.wait()
         try:
-            curation.update_operator(operator_id=whom.pk, draft=draft, actor=Actor.operator(by), now=NOW)
+            update_operator(operator_id=whom.pk, draft=draft, actor=Actor.operator(by), now=NOW)
             outcomes.append("done")
         except (MemoryHubError, PermissionDenied):
             outcomes.append("refused")

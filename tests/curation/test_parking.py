@@ -4,9 +4,9 @@ from datetime import datetime
 
 import pytest
 
-from memories import curation
 from memories.audit import Actor
-from memories.curation import parking
+from memories.curation import retries
+from memories.curation.retries import retry_parked
 from memories.models import ActorKind, AuditEvent, Session, SessionQueue, Tenant, WorkingMemory
 from tests import factories
 from tests.database import at_once
@@ -26,7 +26,7 @@ def parked(tenant: Tenant | None = None, *, failure: str = "model_timeout", at: 
 
 def retry(*tenants: Tenant, work: str = "extraction", failure: str = "model_timeout") -> int:
     among = Tenant.objects.filter(pk__in=[tenant.pk for tenant in tenants])
-    return curation.retry_parked(work=work, failure=failure, tenants=among, actor=STAFF, now=NOW)
+    return retry_parked(work=work, failure=failure, tenants=among, actor=STAFF, now=NOW)
 
 
 @pytest.mark.parametrize(("work", "model"), [("extraction", SessionQueue), ("window", WorkingMemory)])
@@ -48,7 +48,7 @@ def test_other_tenants_are_left_alone() -> None:
 
 
 def test_a_go_has_an_end_and_takes_the_longest_parked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parking, "MOST", 1)
+    monkeypatch.setattr(retries, "MOST", 1)
     tenant = factories.tenant()
     late, early = parked(tenant), parked(tenant, at=NOW.replace(year=2025))
     assert retry(tenant) == 1

@@ -5,14 +5,19 @@ from typing import Any
 
 import pytest
 
-from memories import curation
+from memories import invariants
 from memories.audit import Actor
-from memories.curation.people_errors import PersonExists, PersonMerged
+from memories.capture import ingest
+from memories.capture.ingest import PostedMessage
+from memories.context import context
+from memories.context.context import ContextRequest
+from memories.curation.people.errors import PersonExists, PersonMerged
+from memories.curation.people.external_ids import change_external_id
+from memories.curation.people.merging.merge import merge_people
+from memories.curation.people.merging.undo import undo_person_merge
+from memories.curation.people.records import add_person, update_person
 from memories.exceptions import InvalidInput, PersonRestricted, PreconditionFailed
 from memories.models import ActorKind, AuditEvent, EndUser, Fact, Session
-from memories.pipeline import context, ingest, invariants
-from memories.pipeline.context import ContextRequest
-from memories.pipeline.ingest import Message
 from tests import factories
 from tests.curation.test_merging import known
 from tests.database import PATIENCE, at_once, blocked, held
@@ -36,7 +41,7 @@ def events() -> list[tuple[str, str, str]]:
 
 class TestPerson:
     def update(self, person: EndUser, *, actor: Actor = KEY, **changes: Any) -> EndUser:
-        return curation.update_person(end_user=person, changes=changes, actor=actor, now=LATER)
+        return update_person(end_user=person, changes=changes, actor=actor, now=LATER)
 
     def test_named_fields_change_and_no_others(self, person: EndUser) -> None:
         changes: dict[str, Any] = {
@@ -49,7 +54,8 @@ class TestPerson:
         }
         before = EndUser.objects.values().get()
         self.update(person, **changes)
-        assert EndUser.objects.values().get() == {**before, **changes}
+        who = {"capture_off_by": "key", "serve_off_by": "key"}
+        assert EndUser.objects.values().get() == {**before, **changes, **who}
 
     def test_it_leaves_an_event_without_content(self, person: EndUser) -> None:
         self.update(person, display_name="Anna Secret")
@@ -82,7 +88,7 @@ class TestAdding:
     def add(self, person: EndUser, external_id: str = "u-1", **record: Any) -> EndUser:
         """Beside a person of the same tenant."""
         given: dict[str, Any] = {"external_id": external_id, "record": record, "actor": STAFF, "now": LATER}
-        return curation.add_person(tenant=person.tenant, **given)
+        return add_person(tenant=person.tenant, **given)
 
     def test_the_first_turn_finds_them(self, person: EndUser) -> None:
         added = self.add(person, display_name="安娜", language="zh-CN")
@@ -114,7 +120,7 @@ class TestAdding:
 class TestExternalId:
     def change(self, person: EndUser, external_id: str = "new", *, keeps_old: bool = True) -> EndUser:
         given: dict[str, Any] = {"keeps_old": keeps_old, "actor": STAFF, "now": LATER}
-        return curation.change_external_id(end_user=person, external_id=external_id, **given)
+        return change_external_id(end_user=person, external_id=external_id, **given)
 
     def post(self, person: EndUser, user_id: str) -> Session | None:
         return ingest.store_turns(
@@ -122,7 +128,7 @@ class TestExternalId:
             user_id=user_id,
             session_id="s",
             agent_id="",
-            messages=[Message(role="user", content="Hello")],
+            messages=[PostedMessage(role="user", content="Hello")],
         ).session
 
     @pytest.mark.parametrize("keeps_old", [True, False])
@@ -170,11 +176,11 @@ class TestExternalId:
         other = factories.end_user(person.tenant, external_id="new")
         with pytest.raises(PersonExists):
             self.change(person)
-        merged = curation.merge_people(survivor=person.pk, merged=other.pk, actor=STAFF, now=LATER)
+        merged = merge_people(survivor=person.pk, merged=other.pk, actor=STAFF, now=LATER)
         # Undone, they want their id back.
         with pytest.raises(PersonExists):
             self.change(person)
-        curation.undo_person_merge(merge_id=merged.pk, actor=STAFF, now=LATER)
+        undo_person_merge(merge_id=merged.pk, actor=STAFF, now=LATER)
         assert EndUser.objects.get(pk=other.pk).external_id == "new"
 
     def test_what_was_seen_must_be_so(self, person: EndUser) -> None:
@@ -196,19 +202,19 @@ class TestExternalId:
 class TestRaces:
     def test_of_two_who_add_the_same_one_does(self, person: EndUser) -> None:
         given: dict[str, Any] = {"tenant": person.tenant, "external_id": "u-1", "actor": STAFF, "now": LATER}
-        outcomes = at_once(4, lambda _: curation.add_person(**given))
+        outcomes = at_once(4, lambda _: add_person(**given))
         assert sorted(type(one).__name__ for one in outcomes) == ["EndUser", *["PersonExists"] * 3]
 
     def test_of_two_who_want_one_id_one_gets_it(self, person: EndUser) -> None:
         people = [person, factories.end_user(person.tenant)]
         given: dict[str, Any] = {"external_id": "new", "keeps_old": True, "actor": STAFF, "now": LATER}
-        outcomes = at_once(2, lambda number: curation.change_external_id(end_user=people[number], **given))
+        outcomes = at_once(2, lambda number: change_external_id(end_user=people[number], **given))
         assert sorted(type(one).__name__ for one in outcomes) == ["EndUser", "PersonExists"]
 
     @pytest.mark.parametrize("keeps_old", [True, False])
     def test_a_turn_that_comes_meanwhile_is_stored_once(self, person: EndUser, keeps_old: bool) -> None:
         given: dict[str, Any] = {"external_id": "new", "keeps_old": keeps_old, "actor": STAFF, "now": LATER}
-        with held(lambda: curation.change_external_id(end_user=person, **given)):
+        with held(lambda: change_external_id(end_user=person, **given)):
             posting = blocked(lambda: TestExternalId().post(person, person.external_id))
         assert posting.result(PATIENCE)
         [session] = Session.objects.all()

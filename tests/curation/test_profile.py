@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 
-from memories import curation
 from memories.audit import Actor
+from memories.curation.profile.sections import (
+    release_profile_section,
+    restore_profile_section,
+    take_proposed_section,
+    undo_profile_change,
+    write_profile_section,
+)
 from memories.exceptions import Conflict, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
 from memories.models import ActorKind, AuditEvent, EndUser, ProfileRevision, ProfileSection
 from tests import factories
@@ -31,11 +37,11 @@ def write(
     person: EndUser, summary: str, *, actor: Actor = KEY, section: str = SECTION, **over: Any
 ) -> ProfileSection | None:
     given = {"end_user": person, "section": section, "summary": summary, "actor": actor, "now": LATER, **over}
-    return curation.write_profile_section(**given)
+    return write_profile_section(**given)
 
 
 def release(person: EndUser, *, actor: Actor = STAFF, **over: Any) -> ProfileSection:
-    return curation.release_profile_section(end_user=person, section=SECTION, actor=actor, now=LATER, **over)
+    return release_profile_section(end_user=person, section=SECTION, actor=actor, now=LATER, **over)
 
 
 def section() -> tuple[str, int, bool]:
@@ -180,7 +186,7 @@ class TestRestoring:
         run = factories.run(factories.session(person), prompt_version="p1")
         factories.profile_section(person, summary="Nothing is known.", version=2)
         factories.profile_revision(person, "Runs a bakery.", extraction=run, verb="extract")
-        row = curation.restore_profile_section(revision=revision(1), actor=STAFF, now=LATER, expected_version=2)
+        row = restore_profile_section(revision=revision(1), actor=STAFF, now=LATER, expected_version=2)
         assert (row.extraction, row.prompt_version, section()) == (run, "p1", ("Runs a bakery.", 3, True))
         assert history()[-1] == (3, "restore", "Nothing is known.", "Runs a bakery.", False)
         assert revision(3).extraction == run
@@ -189,7 +195,7 @@ class TestRestoring:
     def test_a_proposal_is_not_restored(self, person: EndUser) -> None:
         proposal = factories.profile_revision(person, version=None)
         with pytest.raises(Conflict):
-            curation.restore_profile_section(revision=proposal, actor=STAFF, now=LATER)
+            restore_profile_section(revision=proposal, actor=STAFF, now=LATER)
         assert not ProfileSection.objects.exists()
 
     def test_a_change_is_undone_to_what_bound_before(self, person: EndUser) -> None:
@@ -198,7 +204,7 @@ class TestRestoring:
         factories.profile_revision(person, extraction=run, verb="extract")
         write(person, "Retired.", actor=STAFF)
         change_set = uuid.uuid4()
-        row = curation.undo_profile_change(revision=revision(2), actor=STAFF, now=LATER, change_set=change_set)
+        row = undo_profile_change(revision=revision(2), actor=STAFF, now=LATER, change_set=change_set)
         assert (row.extraction, section()) == (run, ("Runs a bakery.", 3, False))
         assert (revision(3).verb, revision(3).change_set) == ("undo", change_set)
 
@@ -206,10 +212,10 @@ class TestRestoring:
         write(person, "One")
         write(person, "Two")
         with pytest.raises(PreconditionFailed):
-            curation.undo_profile_change(revision=revision(1), actor=STAFF, now=LATER)
+            undo_profile_change(revision=revision(1), actor=STAFF, now=LATER)
         proposal = factories.profile_revision(person, version=None)
         with pytest.raises(Conflict):
-            curation.undo_profile_change(revision=proposal, actor=STAFF, now=LATER)
+            undo_profile_change(revision=proposal, actor=STAFF, now=LATER)
         assert section() == ("Two", 2, False)
 
 
@@ -222,44 +228,36 @@ class TestProposals:
     def test_one_is_taken_as_the_operators_word(self, person: EndUser, proposal: ProfileRevision) -> None:
         change_set = uuid.uuid4()
         given: dict[str, Any] = {"revision": proposal, "actor": STAFF, "now": LATER}
-        row = curation.take_proposed_section(**given, change_set=change_set, expected_version=0)
+        row = take_proposed_section(**given, change_set=change_set, expected_version=0)
         assert (section(), row.extraction) == (("Answers <profile> questions.", 1, True), proposal.extraction)
         assert (revision(1).verb, revision(1).change_set) == ("approve", change_set)
         assert events() == [("approve", "ProfileSection", "operator")]
         # Twice is once.
-        curation.take_proposed_section(**given)
+        take_proposed_section(**given)
         assert section()[1] == 1
-        curation.undo_profile_change(revision=revision(1), actor=STAFF, now=LATER)
+        undo_profile_change(revision=revision(1), actor=STAFF, now=LATER)
         assert section() == ("", 2, False)
 
     def test_a_stale_view_takes_nothing(self, person: EndUser, proposal: ProfileRevision) -> None:
         write(person, "Retired.", actor=STAFF)
         with pytest.raises(PreconditionFailed):
-            curation.take_proposed_section(revision=proposal, actor=STAFF, now=LATER, expected_version=0)
+            take_proposed_section(revision=proposal, actor=STAFF, now=LATER, expected_version=0)
         assert section() == ("Retired.", 1, True)
 
-    def test_one_is_dropped_and_stays_on_record(self, person: EndUser, proposal: ProfileRevision) -> None:
-        write(person, "Retired.")
-        curation.drop_proposed_section(revision=proposal, actor=STAFF, now=LATER)
-        assert section() == ("Retired.", 1, False)
-        assert events()[-1] == ("reject", "ProfileRevision", "operator")
-        assert ProfileRevision.objects.filter(version=None).exists()
-
-    @pytest.mark.parametrize("verb", [curation.take_proposed_section, curation.drop_proposed_section])
-    def test_what_stood_in_the_profile_is_no_proposal(self, person: EndUser, verb: Callable[..., Any]) -> None:
+    def test_what_stood_in_the_profile_is_no_proposal(self, person: EndUser) -> None:
         write(person, "One")
         write(person, "Two")
         with pytest.raises(Conflict):
-            verb(revision=revision(1), actor=STAFF, now=LATER)
+            take_proposed_section(revision=revision(1), actor=STAFF, now=LATER)
         assert section() == ("Two", 2, False)
 
 
 def _restore(person: EndUser, actor: Actor) -> object:
-    return curation.restore_profile_section(revision=revision(1), actor=actor, now=LATER)
+    return restore_profile_section(revision=revision(1), actor=actor, now=LATER)
 
 
 def _undo(person: EndUser, actor: Actor) -> object:
-    return curation.undo_profile_change(revision=revision(2), actor=actor, now=LATER)
+    return undo_profile_change(revision=revision(2), actor=actor, now=LATER)
 
 
 VERBS: list[Callable[[EndUser, Actor], object]] = [

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from memories import curation
+from memories import invariants
 from memories.audit import Actor
-from memories.curation import Seen
+from memories.curation.review.batches import approve_items, reject_items, undo_items
+from memories.curation.review.deciding import Seen
 from memories.models import Batch, EndUser, ReviewItem
-from memories.pipeline import invariants
 from tests import factories
 from tests.curation.test_review_decisions import ENDS, KINDS, fresh, statuses, stored, world
 from tests.factories import NOW
@@ -40,7 +40,7 @@ def mixed() -> dict[str, ReviewItem]:
 
 def decide(verb: str, items: list[ReviewItem], actor: Actor) -> Batch:
     given = {"batch_id": uuid.uuid4(), "seen": seen(items), "actor": actor, "now": LATER, "reason": "By phone"}
-    return {"approve": curation.approve_items, "reject": curation.reject_items}[verb](**given)  # type: ignore[arg-type]
+    return {"approve": approve_items, "reject": reject_items}[verb](**given)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("verb", "end"), [("approve", 0), ("reject", 1)])
@@ -53,7 +53,7 @@ def test_each_kind_ends_as_alone_and_all_are_undone(actor: Actor, verb: str, end
     assert {kind: statuses(item) for kind, item in items.items()} == {kind: ENDS[kind][end] for kind in KINDS}
     assert {item.note for item in ReviewItem.objects.all()} == {"By phone"}
     assert invariants.check() == []
-    undone = curation.undo_items(batch_id=batch.pk, actor=actor, now=LATER)
+    undone = undo_items(batch_id=batch.pk, actor=actor, now=LATER)
     assert (undone.counts["undone"], undone.counts["kept"]) == (len(KINDS) + 1, 0)
     assert world() == before
 
@@ -71,7 +71,7 @@ def test_what_hangs_together_is_undone_in_reverse(actor: Actor) -> None:
     batch = decide("approve", items, actor)
     assert batch.counts == {"asked": 4, "done": 3, "refused": 1}
     assert [statuses(item)[0] for item in items] == ["superseded", "superseded", "active", "superseded"]
-    assert curation.undo_items(batch_id=batch.pk, actor=actor, now=LATER).counts["kept"] == 0
+    assert undo_items(batch_id=batch.pk, actor=actor, now=LATER).counts["kept"] == 0
     assert world() == before
     assert invariants.check() == []
 
@@ -81,5 +81,5 @@ def test_what_was_not_seen_is_not_decided(actor: Actor) -> None:
     looked_at = seen(items)
     looked_at[items[0].pk] = Seen(1, {})
     given = {"seen": looked_at, "actor": actor, "now": LATER}
-    batch = curation.approve_items(batch_id=uuid.uuid4(), **given)  # type: ignore[arg-type]
+    batch = approve_items(batch_id=uuid.uuid4(), **given)  # type: ignore[arg-type]
     assert (batch.counts["refused"], fresh(items[0]).state) == (1, "open")

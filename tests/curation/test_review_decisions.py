@@ -7,9 +7,14 @@ from typing import Any
 
 import pytest
 
-from memories import audit, curation
+from memories import audit, invariants
 from memories.audit import Actor
-from memories.curation import Choice, Seen
+from memories.curation.facts.forgetting import forget_fact
+from memories.curation.facts.restoring import restore_fact
+from memories.curation.review.deciding import Choice, Seen, choices_of
+from memories.curation.review.decisions import approve_edited, approve_item, keep_both, merge_items, reject_item
+from memories.curation.review.suggestions import approve_fact
+from memories.curation.review.undo import undo_decision
 from memories.exceptions import Conflict, DuplicateFact, InvalidInput, NotFound, PreconditionFailed
 from memories.models import (
     ActorKind,
@@ -23,7 +28,6 @@ from memories.models import (
     ReviewItem,
 )
 from memories.models.folding import refusal_of_key, refusal_of_text
-from memories.pipeline import invariants
 from tests import factories
 from tests.factories import NOW
 
@@ -118,17 +122,17 @@ def decide(item: ReviewItem, choice: Choice, **over: Any) -> ReviewItem:
     if choice == Choice.EDIT:
         given = {"changes": {"content": "Lives in Delft, near Leiden"}, **given}
     verbs: dict[Choice, Callable[..., ReviewItem]] = {
-        Choice.APPROVE: curation.approve_item,
-        Choice.EDIT: curation.approve_edited,
-        Choice.REJECT: curation.reject_item,
-        Choice.KEEP_BOTH: curation.keep_both,
-        Choice.MERGE: curation.merge_items,
+        Choice.APPROVE: approve_item,
+        Choice.EDIT: approve_edited,
+        Choice.REJECT: reject_item,
+        Choice.KEEP_BOTH: keep_both,
+        Choice.MERGE: merge_items,
     }
     return verbs[choice](**given)
 
 
 def undo(item: ReviewItem, **over: Any) -> ReviewItem:
-    return curation.undo_decision(**{"item_id": item.pk, "actor": STAFF, "now": LATER, **over})
+    return undo_decision(**{"item_id": item.pk, "actor": STAFF, "now": LATER, **over})
 
 
 def statuses(item: ReviewItem) -> tuple[str | None, str | None]:
@@ -190,7 +194,7 @@ class TestEachKind:
     @pytest.mark.parametrize("choice", list(Choice))
     def test_undone_all_is_as_it_was(self, person: EndUser, kind: str, choice: Choice) -> None:
         item = KINDS[kind](person)
-        if choice not in curation.choices_of(item):
+        if choice not in choices_of(item):
             return
         before = world()
         decide(item, choice)
@@ -205,7 +209,7 @@ class TestEachKind:
     @pytest.mark.parametrize("choice", list(Choice))
     def test_it_is_closed_with_one_event_and_one_change_set(self, person: EndUser, kind: str, choice: Choice) -> None:
         item = KINDS[kind](person)
-        if choice not in curation.choices_of(item):
+        if choice not in choices_of(item):
             return
         decide(item, choice)
         closed = fresh(item)
@@ -253,8 +257,8 @@ class TestApprove:
     def test_what_is_known_may_have_gone_meanwhile(self, person: EndUser) -> None:
         item = conflict()(person)
         assert item.known
-        curation.forget_fact(fact_id=item.known.pk, tenant=None, actor=STAFF, now=NOW)
-        assert curation.choices_of(fresh(item)) == (Choice.APPROVE, Choice.EDIT, Choice.REJECT)
+        forget_fact(fact_id=item.known.pk, tenant=None, actor=STAFF, now=NOW)
+        assert choices_of(fresh(item)) == (Choice.APPROVE, Choice.EDIT, Choice.REJECT)
         decide(item, Choice.APPROVE)
         assert statuses(item) == ("active", "trashed")
 
@@ -415,13 +419,13 @@ class TestWhatWasSeen:
     ) -> None:
         item = KINDS[kind](person)
         Fact.objects.filter(pk=getattr(item, f"{which}_id")).update(status=status)
-        assert curation.choices_of(fresh(item)) == ()
+        assert choices_of(fresh(item)) == ()
         for choice in (Choice.APPROVE, Choice.REJECT):
             with pytest.raises(Conflict, match="nothing left to decide"):
                 decide(item, choice)
 
     def test_an_unknown_item_is_not_found(self) -> None:
-        for verb in (curation.approve_item, curation.undo_decision):
+        for verb in (approve_item, undo_decision):
             with pytest.raises(NotFound):
                 verb(item_id=uuid.uuid4(), actor=STAFF, now=NOW)
 
@@ -444,9 +448,9 @@ class TestUndo:
         decide(item, choice)
         changed = getattr(item, f"{which}_id")
         if choice == Choice.REJECT and which == "fact":
-            curation.approve_fact(fact_id=changed, actor=STAFF, now=LATER)
+            approve_fact(fact_id=changed, actor=STAFF, now=LATER)
         else:
-            curation.restore_fact(fact_id=changed, tenant=None, version=1, actor=STAFF, now=LATER)
+            restore_fact(fact_id=changed, tenant=None, version=1, actor=STAFF, now=LATER)
         before = world()
         with pytest.raises(Conflict, match="changed since"):
             undo(item)
@@ -479,7 +483,7 @@ class TestUndo:
 
     def test_what_was_settled_by_itself_is_not_undone(self, person: EndUser) -> None:
         item = duplicate(person)
-        curation.forget_fact(fact_id=item.fact_id, tenant=None, actor=STAFF, now=NOW)  # type: ignore[arg-type]
+        forget_fact(fact_id=item.fact_id, tenant=None, actor=STAFF, now=NOW)  # type: ignore[arg-type]
         assert fresh(item).state == "settled"
         with pytest.raises(Conflict):
             undo(item)

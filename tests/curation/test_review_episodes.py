@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from memories import curation
 from memories.audit import Actor
-from memories.curation import Choice, Seen
+from memories.curation.episodes import edit_episode, forget_episode, pin_episode, restore_episode
+from memories.curation.review.deciding import Choice, Seen, choices_of
+from memories.curation.review.decisions import approve_edited, approve_item, keep_both, merge_items, reject_item
+from memories.curation.review.undo import undo_decision
 from memories.exceptions import Conflict, InvalidInput, NotFound, PreconditionFailed
 from memories.models import ActorKind, AuditEvent, EndUser, Episode, ReviewItem
 from tests import factories
@@ -35,12 +37,12 @@ def item() -> ReviewItem:
 def decide(item: ReviewItem, choice: Choice, **over: Any) -> ReviewItem:
     given: dict[str, Any] = {"item_id": item.pk, "actor": STAFF, "now": LATER, "reason": "By phone", **over}
     if choice == Choice.EDIT:
-        return curation.approve_edited(changes=WORDS, **given)
-    return (curation.approve_item if choice == Choice.APPROVE else curation.reject_item)(**given)
+        return approve_edited(changes=WORDS, **given)
+    return (approve_item if choice == Choice.APPROVE else reject_item)(**given)
 
 
 def undo(item: ReviewItem, **over: Any) -> ReviewItem:
-    return curation.undo_decision(**{"item_id": item.pk, "actor": STAFF, "now": LATER, **over})
+    return undo_decision(**{"item_id": item.pk, "actor": STAFF, "now": LATER, **over})
 
 
 def fresh(item: ReviewItem) -> ReviewItem:
@@ -80,7 +82,7 @@ class TestEachDecision:
 
     def test_is_not_undone_once_the_episode_has_changed(self, item: ReviewItem, choice: Choice) -> None:
         decide(item, choice)
-        verb = curation.restore_episode if choice == Choice.REJECT else curation.pin_episode
+        verb = restore_episode if choice == Choice.REJECT else pin_episode
         verb(episode_id=episode_of(item).pk, actor=STAFF, now=LATER)
         with pytest.raises(Conflict, match="the episode has changed"):
             undo(item)
@@ -94,7 +96,7 @@ class TestEachDecision:
         decide(item, choice, seen=Seen(1, {item.episode_id: 1}))
 
     def test_of_an_episode_forgotten_meanwhile_is_refused(self, item: ReviewItem, choice: Choice) -> None:
-        curation.forget_episode(episode_id=episode_of(item).pk, tenant=None, actor=BEN, now=NOW)
+        forget_episode(episode_id=episode_of(item).pk, tenant=None, actor=BEN, now=NOW)
         with pytest.raises(Conflict, match="settled"):
             decide(item, choice)
         assert episode_of(item).status == "trashed"
@@ -119,19 +121,19 @@ class TestEachDecision:
     def test_an_application_that_rewrote_it_meanwhile_is_seen_first(self, item: ReviewItem, choice: Choice) -> None:
         pk = episode_of(item).pk
         given = {"episode_id": pk, "tenant": None, "now": NOW, "actor": Actor(kind=ActorKind.KEY, id="k")}
-        with held(lambda: curation.edit_episode(changes={"importance": 0.9}, **given)):  # type: ignore[arg-type]
+        with held(lambda: edit_episode(changes={"importance": 0.9}, **given)):  # type: ignore[arg-type]
             waiting = blocked(lambda: decide(item, choice, seen=Seen(1, {pk: 1})))
         with pytest.raises(PreconditionFailed):
             waiting.result(PATIENCE)
         assert fresh(item).state == "open"
 
 
-@pytest.mark.parametrize("verb", [curation.keep_both, partial(curation.merge_items, content="x")])
+@pytest.mark.parametrize("verb", [keep_both, partial(merge_items, content="x")])
 def test_there_are_no_two_to_keep_or_to_merge(item: ReviewItem, verb: Any) -> None:
     survivor = {"survivor": item.episode_id} if isinstance(verb, partial) else {}
     with pytest.raises(Conflict, match="does not fit"):
         verb(item_id=item.pk, actor=STAFF, now=LATER, reason="x", **survivor)
-    assert curation.choices_of(fresh(item)) == (Choice.APPROVE, Choice.EDIT, Choice.REJECT)
+    assert choices_of(fresh(item)) == (Choice.APPROVE, Choice.EDIT, Choice.REJECT)
 
 
 def test_a_fact_is_not_approved_with_the_words_of_an_episode() -> None:

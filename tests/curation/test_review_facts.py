@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
-from memories import curation
+from memories import invariants
 from memories.audit import Actor
+from memories.curation.facts import editing, forgetting, restoring
+from memories.curation.review import suggestions
+from memories.curation.review.decisions import reject_item
+from memories.curation.sessions import delete_session
 from memories.exceptions import Conflict, DuplicateFact
 from memories.models import ActorKind, EndUser, Fact, FactRevision, ReviewItem
-from memories.pipeline import invariants
 from tests import factories
 from tests.curation.test_review_decisions import conflict, duplicate, fresh, statuses, stored, suggested, undo
 from tests.factories import NOW
@@ -35,7 +38,8 @@ def act(verb: str, fact_id: uuid.UUID | None, **over: Any) -> Any:
     given: dict[str, Any] = {"fact_id": fact_id, "actor": STAFF, "now": LATER, **over}
     if verb in ("edit", "correct", "forget", "delete", "restore"):
         given = {"tenant": None, **given}
-    return getattr(curation, f"{verb}_fact")(**given)
+    module = next(one for one in (suggestions, editing, forgetting, restoring) if hasattr(one, f"{verb}_fact"))
+    return getattr(module, f"{verb}_fact")(**given)
 
 
 class TestASuggestion:
@@ -55,7 +59,7 @@ class TestASuggestion:
         assert (again.state, again.decided_by, again.change_set, again.version) == ("open", "", None, 3)
 
     def test_rejected_by_the_item_and_reconsidered_on_its_page(self, item: ReviewItem) -> None:
-        curation.reject_item(item_id=item.pk, actor=STAFF, now=LATER, reason="No")
+        reject_item(item_id=item.pk, actor=STAFF, now=LATER, reason="No")
         act("reconsider", item.fact_id)
         assert fresh(item).state == "open"
 
@@ -125,14 +129,14 @@ class TestASession:
         item = conflict()(person)
         assert item.known
         session = item.known.evidence.get().session
-        curation.delete_session(session_id=session.pk, tenant=None, actor=STAFF, now=NOW)
+        delete_session(session_id=session.pk, tenant=None, actor=STAFF, now=NOW)
         assert (fresh(item).known_id, fresh(item).state) == (None, "open")
 
     def test_deleted_with_the_suggestion_nothing_waits(self, person: EndUser) -> None:
         item = conflict()(person)
         assert item.fact
         session = item.fact.evidence.get().session
-        curation.delete_session(session_id=session.pk, tenant=None, actor=STAFF, now=NOW)
+        delete_session(session_id=session.pk, tenant=None, actor=STAFF, now=NOW)
         assert not ReviewItem.objects.exists()
 
 

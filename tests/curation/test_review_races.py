@@ -6,12 +6,16 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from memories import audit, curation
+from memories import audit, invariants
 from memories.audit import Actor
-from memories.curation import Seen
+from memories.curation.facts.editing import edit_fact
+from memories.curation.facts.forgetting import delete_fact
+from memories.curation.review.deciding import Seen
+from memories.curation.review.decisions import approve_item, reject_item
+from memories.curation.review.undo import undo_decision
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
 from memories.models import ActorKind, AuditEvent, EndUser, Fact, ReviewItem
-from memories.pipeline import invariants, review_items
+from memories.reconcile import review_items
 from tests import factories
 from tests.curation.test_review_decisions import conflict, duplicate, fresh, statuses
 from tests.database import PATIENCE, at_once, blocked, held
@@ -34,11 +38,11 @@ def seen(item: ReviewItem) -> Seen:
 
 
 def approve(item: ReviewItem, actor: Actor = ANA, **over: Any) -> ReviewItem:
-    return curation.approve_item(item_id=item.pk, actor=actor, now=LATER, **over)
+    return approve_item(item_id=item.pk, actor=actor, now=LATER, **over)
 
 
 def reject(item: ReviewItem, actor: Actor = BEN, **over: Any) -> ReviewItem:
-    return curation.reject_item(item_id=item.pk, actor=actor, now=LATER, reason="No", **over)
+    return reject_item(item_id=item.pk, actor=actor, now=LATER, reason="No", **over)
 
 
 def extraction_changes(item: ReviewItem, which: str, **fields: Any) -> Fact:
@@ -73,7 +77,7 @@ def test_of_many_at_once_one_decides(item: ReviewItem) -> None:
 
 def test_a_decision_is_undone_once(item: ReviewItem) -> None:
     approve(item)
-    outcomes = at_once(4, lambda _: curation.undo_decision(item_id=item.pk, actor=ANA, now=LATER))
+    outcomes = at_once(4, lambda _: undo_decision(item_id=item.pk, actor=ANA, now=LATER))
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict"] * 3 + ["ReviewItem"]
     assert (fresh(item).state, statuses(item)) == ("open", ("pending", "active"))
 
@@ -120,7 +124,7 @@ def test_an_extraction_that_comes_second_waits_for_the_decision(item: ReviewItem
 def test_a_fact_that_changes_while_a_decision_is_undone(item: ReviewItem) -> None:
     approve(item)
     with held(lambda: extraction_changes(item, "fact", mentions=2)):
-        waiting = blocked(lambda: curation.undo_decision(item_id=item.pk, actor=ANA, now=LATER))
+        waiting = blocked(lambda: undo_decision(item_id=item.pk, actor=ANA, now=LATER))
     with pytest.raises(Conflict, match="changed since"):
         waiting.result(PATIENCE)
     assert (fresh(item).state, statuses(item)) == ("approved", ("active", "superseded"))
@@ -136,7 +140,7 @@ def test_a_person_deleted_meanwhile(item: ReviewItem) -> None:
 
 def test_a_fact_deleted_meanwhile(item: ReviewItem) -> None:
     given = {"fact_id": item.fact_id, "tenant": None, "actor": BEN, "now": LATER}
-    with held(lambda: curation.delete_fact(**given)):  # type: ignore[arg-type]
+    with held(lambda: delete_fact(**given)):  # type: ignore[arg-type]
         waiting = blocked(lambda: approve(item))
     with pytest.raises(NotFound):
         waiting.result(PATIENCE)
@@ -152,7 +156,7 @@ def test_decisions_and_verbs_on_the_same_facts_never_wait_for_each_other_in_a_ci
             return approve(item)
         changes = {"importance": 0.9}
         given = {"fact_id": edits[number % 2], "tenant": None, "actor": BEN, "now": LATER}
-        return curation.edit_fact(**given, changes=changes)  # type: ignore[arg-type]
+        return edit_fact(**given, changes=changes)  # type: ignore[arg-type]
 
     outcomes = at_once(9, work)
     assert {type(outcome).__name__ for outcome in outcomes} <= {"ReviewItem", "Fact", "Conflict"}

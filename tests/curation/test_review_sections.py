@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
-from memories import curation
 from memories.audit import Actor
+from memories.curation.profile.sections import write_profile_section
+from memories.curation.review.decisions import approve_edited, approve_item, reject_item
+from memories.curation.review.undo import undo_decision
 from memories.exceptions import PreconditionFailed
 from memories.models import ActorKind, EndUser, ProfileSection, ReviewItem
 from tests import factories
@@ -44,39 +46,39 @@ def summary(person: EndUser) -> tuple[str, bool]:
 
 
 def test_approved_it_is_an_operators_word_and_undone_as_it_was(person: EndUser, item: ReviewItem) -> None:
-    curation.approve_item(item_id=item.pk, actor=STAFF, now=LATER, reason="It is harmless")
+    approve_item(item_id=item.pk, actor=STAFF, now=LATER, reason="It is harmless")
     assert summary(person) == (NEW, True)
-    curation.undo_decision(item_id=item.pk, actor=STAFF, now=LATER)
+    undo_decision(item_id=item.pk, actor=STAFF, now=LATER)
     item.refresh_from_db()
     assert (item.state, summary(person)) == ("open", (OLD, False))
 
 
 def test_turned_down_it_changes_nothing(person: EndUser, item: ReviewItem) -> None:
-    curation.reject_item(item_id=item.pk, actor=STAFF, now=LATER, reason="No")
+    reject_item(item_id=item.pk, actor=STAFF, now=LATER, reason="No")
     item.refresh_from_db()
     assert (item.state, summary(person)) == ("rejected", (OLD, False))
-    curation.undo_decision(item_id=item.pk, actor=STAFF, now=LATER)
+    undo_decision(item_id=item.pk, actor=STAFF, now=LATER)
     item.refresh_from_db()
     assert item.state == "open"
 
 
 def test_what_was_written_since_is_not_undone(person: EndUser, item: ReviewItem) -> None:
-    curation.approve_item(item_id=item.pk, actor=STAFF, now=LATER)
+    approve_item(item_id=item.pk, actor=STAFF, now=LATER)
     given: dict[str, Any] = {"end_user": person, "section": "work_context", "actor": STAFF, "now": LATER}
-    curation.write_profile_section(summary="Sold the bakery.", **given)
+    write_profile_section(summary="Sold the bakery.", **given)
     with pytest.raises(PreconditionFailed):
-        curation.undo_decision(item_id=item.pk, actor=STAFF, now=LATER)
+        undo_decision(item_id=item.pk, actor=STAFF, now=LATER)
     item.refresh_from_db()
     assert (item.state, summary(person)) == ("approved", ("Sold the bakery.", True))
 
 
 def test_edited_it_says_what_the_operator_wrote_without_secrets(person: EndUser, item: ReviewItem) -> None:
     text = "Runs two bakeries. My password is hunter2hunter2"
-    curation.approve_edited(item_id=item.pk, changes={"summary": text}, actor=STAFF, now=LATER)
+    approve_edited(item_id=item.pk, changes={"summary": text}, actor=STAFF, now=LATER)
     said, binding = summary(person)
     assert said.startswith("Runs two bakeries.")
     assert ("hunter2" in said, binding) == (False, True)
-    curation.undo_decision(item_id=item.pk, actor=STAFF, now=LATER)
+    undo_decision(item_id=item.pk, actor=STAFF, now=LATER)
     assert summary(person) == (OLD, False)
 
 
@@ -85,9 +87,9 @@ def test_decisions_on_top_of_each_other_are_undone_from_the_last(person: EndUser
     given = {"tenant": person.tenant, "end_user": person, "kind": "flagged", "reason": "instructions"}
     second = ReviewItem.objects.create(**given, proposed_section=proposed, created_at=NOW)
     for one in (item, second):
-        curation.approve_item(item_id=one.pk, actor=STAFF, now=LATER)
+        approve_item(item_id=one.pk, actor=STAFF, now=LATER)
     with pytest.raises(PreconditionFailed):
-        curation.undo_decision(item_id=item.pk, actor=STAFF, now=LATER)
+        undo_decision(item_id=item.pk, actor=STAFF, now=LATER)
     for one, left in ((second, (NEW, True)), (item, (OLD, False))):
-        curation.undo_decision(item_id=one.pk, actor=STAFF, now=LATER)
+        undo_decision(item_id=one.pk, actor=STAFF, now=LATER)
         assert summary(person) == left

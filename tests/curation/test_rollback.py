@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
-from memories import audit, curation
+from memories import audit
 from memories.audit import Actor
-from memories.curation import Selector
+from memories.curation.facts.adding import FactDraft, add_fact
+from memories.curation.facts.editing import correct_fact
+from memories.curation.facts.restoring import restore_fact
+from memories.curation.rollback.roll_back import preview_rollback, roll_back, undo_rollback
+from memories.curation.rollback.selection import Selector
 from memories.exceptions import NotFound
+from memories.extraction import consolidation
 from memories.models import (
     ActorKind,
     AuditEvent,
@@ -24,14 +29,14 @@ from memories.models import (
     Session,
     Tenant,
 )
-from memories.pipeline import consolidation, debounce
+from memories.queue import session_queue
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, held, impatient
 from tests.factories import NOW
-from tests.pipeline.model import Model, candidate
+from tests.model import Model, candidate
 
 pytestmark = pytest.mark.django_db
-SAID = (("user", "I live in Leiden"), ("assistant", "Noted"))
+SAID = (("user", "I live in Leiden; before that it was Delft, then Gouda"), ("assistant", "Noted"))
 STAFF = Actor(kind=ActorKind.OPERATOR, id="7")
 DAY = timedelta(days=1)
 
@@ -67,7 +72,7 @@ def of(session: Session) -> Selector:
 
 def rolled_back(selector: Selector, **over: Any) -> dict[str, int]:
     """The counts that are not zero."""
-    done = curation.roll_back(selector=selector, actor=STAFF, now=NOW + DAY, **over)
+    done = roll_back(selector=selector, actor=STAFF, now=NOW + DAY, **over)
     return {name: count for name, count in done.counts.items() if count}
 
 
@@ -169,7 +174,7 @@ class TestWhatItDoes:
     def test_one_event_with_the_counts_and_one_change_set(self, person: EndUser, tell: Tell) -> None:
         tell(person, city("Leiden"))
         poison = tell(person, city("Delft"), at=NOW + DAY)
-        done = curation.roll_back(selector=of(poison), actor=STAFF, now=NOW, reason="password: hunter2hunter2")
+        done = roll_back(selector=of(poison), actor=STAFF, now=NOW, reason="password: hunter2hunter2")
         event = AuditEvent.objects.get()
         assert (event.verb, event.object_id, event.counts) == ("roll_back", done.change_set, done.counts)
         made = FactRevision.objects.filter(change_set=done.change_set)
@@ -187,8 +192,8 @@ class TestWhatIsSelected:
         tell(person, candidate("of tomorrow"), agent_id="good", at=NOW + DAY)
         tell(person, candidate("of the key's turn"), agent_id="good", key_id=key.pk)
         said = Actor(kind=ActorKind.KEY, id=str(key.pk))
-        draft = curation.FactDraft("stated by the key", "knowledge")
-        curation.add_fact(end_user=person, draft=draft, actor=said, now=NOW)
+        draft = FactDraft("stated by the key", "knowledge")
+        add_fact(end_user=person, draft=draft, actor=said, now=NOW)
         tell(factories.end_user(person.tenant), candidate("of somebody else"), agent_id="evil", session_id="s1")
         return {"key": key.pk}
 
@@ -212,9 +217,9 @@ class TestWhatIsSelected:
         known = {**facts, "person": person}
         named = {name: known.get(value, value) for name, value in given.items()}
         selector = Selector(person.tenant, **named)
-        shown = curation.preview_rollback(selector)
+        shown = preview_rollback(selector)
         assert {fact.content for fact in shown.trashed} == gone
-        curation.roll_back(selector=selector, actor=STAFF, now=NOW)
+        roll_back(selector=selector, actor=STAFF, now=NOW)
         assert {content for content, status in statuses().items() if status == "trashed"} == gone
 
     def test_another_tenants_is_out_of_reach(self, person: EndUser, tell: Tell) -> None:
@@ -269,9 +274,9 @@ class TestProfile:
     def test_one_that_was_not_there_before_is_emptied_and_can_come_back(self, person: EndUser, tell: Tell) -> None:
         poison = tell(person)
         self.wrote(poison, "", "Sells arms.", version=1)
-        done = curation.roll_back(selector=of(poison), actor=STAFF, now=NOW)
+        done = roll_back(selector=of(poison), actor=STAFF, now=NOW)
         assert ProfileSection.objects.get().summary == ""
-        assert curation.undo_rollback(change_set=done.change_set, actor=STAFF, now=NOW).sections == 1
+        assert undo_rollback(change_set=done.change_set, actor=STAFF, now=NOW).sections == 1
         assert ProfileSection.objects.get().summary == "Sells arms."
         assert rolled_back(of(poison)) == {"sections": 1}
 
@@ -293,9 +298,9 @@ class TestUndo:
         poison = tell(person, city("Delft"), candidate("Said by it", evidence=[2]), at=NOW + DAY)
         item = ReviewItem.objects.first() or factories.review_item(Fact.objects.get(status="pending"))
         before = states()
-        done = curation.roll_back(selector=of(poison), actor=STAFF, now=NOW + DAY)
+        done = roll_back(selector=of(poison), actor=STAFF, now=NOW + DAY)
         assert states() != before
-        undone = curation.undo_rollback(change_set=done.change_set, actor=STAFF, now=NOW + DAY)
+        undone = undo_rollback(change_set=done.change_set, actor=STAFF, now=NOW + DAY)
         item.refresh_from_db()
         assert (states(), item.state, undone.put_back, undone.kept) == (before, "open", 3, 0)
         assert list(AuditEvent.objects.values_list("verb", flat=True)) == ["undo_roll_back", "roll_back"]
@@ -303,23 +308,23 @@ class TestUndo:
 
     def test_what_changed_since_stays(self, person: EndUser, tell: Tell) -> None:
         poison = tell(person, candidate("Likes tea"), candidate("Likes milk"))
-        done = curation.roll_back(selector=of(poison), actor=STAFF, now=NOW)
+        done = roll_back(selector=of(poison), actor=STAFF, now=NOW)
         tea = Fact.objects.get(content="Likes tea")
-        curation.restore_fact(fact_id=tea.pk, tenant=None, actor=STAFF, now=NOW)
-        undone = curation.undo_rollback(change_set=done.change_set, actor=STAFF, now=NOW)
+        restore_fact(fact_id=tea.pk, tenant=None, actor=STAFF, now=NOW)
+        undone = undo_rollback(change_set=done.change_set, actor=STAFF, now=NOW)
         assert (undone.put_back, undone.kept) == (1, 1)
 
     def test_what_was_said_again_stays_alone(self, person: EndUser, tell: Tell) -> None:
         poison = tell(person, candidate("Likes tea"))
-        done = curation.roll_back(selector=of(poison), actor=STAFF, now=NOW)
+        done = roll_back(selector=of(poison), actor=STAFF, now=NOW)
         tell(person, candidate("Likes tea"))
-        undone = curation.undo_rollback(change_set=done.change_set, actor=STAFF, now=NOW)
+        undone = undo_rollback(change_set=done.change_set, actor=STAFF, now=NOW)
         assert (undone.put_back, undone.kept) == (0, 1)
         assert Fact.objects.filter(status="active").count() == 1
 
     def test_of_nothing(self, person: EndUser) -> None:
         with pytest.raises(NotFound):
-            curation.undo_rollback(change_set=uuid.uuid4(), actor=STAFF, now=NOW)
+            undo_rollback(change_set=uuid.uuid4(), actor=STAFF, now=NOW)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -329,11 +334,11 @@ class TestAtOnce:
     ) -> None:
         poison = tell(person, candidate("Likes tea"))
         honest = factories.session(person, SAID, flush=True)
-        claim = debounce.claim(honest.pk)
+        claim = session_queue.claim(honest.pk)
         assert claim
 
         def commit() -> None:
-            debounce.hold(claim)
+            session_queue.hold(claim)
             fact = Fact.objects.get()
             before, run = audit.snapshot(fact), factories.run(honest)
             fact.mentions, fact.version = 2, 2
@@ -350,7 +355,7 @@ class TestAtOnce:
         poison = tell(person, candidate("Likes tea"), candidate("Likes milk"))
         fact = Fact.objects.get(content="Likes tea")
         given: dict[str, Any] = {"tenant": None, "actor": STAFF, "now": NOW, "reason": "said so"}
-        with held(lambda: curation.correct_fact(fact_id=fact.pk, content="Likes coffee", **given)), impatient():
+        with held(lambda: correct_fact(fact_id=fact.pk, content="Likes coffee", **given)), impatient():
             rolling = blocked(lambda: rolled_back(of(poison)))
         assert rolling.result(PATIENCE) == {"trashed": 1, "kept": 1}
         assert statuses() == {"Likes coffee": "active", "Likes milk": "trashed"}

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from memories import curation
+from memories.curation.access.keys import put_off_end, revoke_api_key, rotate_api_key
+from memories.curation.tenants.off_boarding import off_board_tenant
 from memories.exceptions import Conflict, PreconditionFailed
 from memories.models import APIKey, AuditEvent, Scope
 from tests import factories
@@ -18,7 +19,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 def rotate(key: APIKey, *, after: timedelta = timedelta(), ends: timedelta = DAY) -> tuple[APIKey, str]:
-    return curation.rotate_api_key(key=key, ends_at=NOW + ends, actor=STAFF, now=NOW + after)
+    return rotate_api_key(key=key, ends_at=NOW + ends, actor=STAFF, now=NOW + after)
 
 
 def test_both_work_until_the_old_one_ends() -> None:
@@ -50,11 +51,11 @@ def test_the_successor_is_good_for_as_long_as_the_old_one_was() -> None:
 def test_what_cannot_be_rotated(state: str) -> None:
     key, _ = make(factories.tenant(), expires_at=NOW + HOUR if state == "expired" else None)
     if state == "revoked":
-        curation.revoke_api_key(key=key, actor=STAFF, now=NOW)
+        revoke_api_key(key=key, actor=STAFF, now=NOW)
     if state == "rotated":
         rotate(key)
     if state == "off-boarded":
-        curation.off_board_tenant(tenant_id=key.tenant_id, expected_keys=1, actor=STAFF, now=NOW)
+        off_board_tenant(tenant_id=key.tenant_id, expected_keys=1, actor=STAFF, now=NOW)
     keys = APIKey.objects.count()
     with pytest.raises(Conflict):
         rotate(key, after=2 * HOUR)
@@ -66,8 +67,8 @@ def test_the_end_is_put_off() -> None:
     rotate(key)
     given: dict[str, Any] = {"key": key, "ends_at": NOW + 3 * DAY, "actor": STAFF, "now": NOW + HOUR}
     with pytest.raises(PreconditionFailed):
-        curation.put_off_end(**given, expected=NOW + 2 * DAY)
-    curation.put_off_end(**given, expected=NOW + DAY)
+        put_off_end(**given, expected=NOW + 2 * DAY)
+    put_off_end(**given, expected=NOW + DAY)
     assert authenticate(old, after=2 * DAY) == key
     assert authenticate(old, after=3 * DAY) is None
 
@@ -76,10 +77,10 @@ def test_a_key_that_is_over_is_not_brought_back() -> None:
     key, _ = make(factories.tenant())
     given: dict[str, Any] = {"key": key, "ends_at": NOW + 3 * DAY, "actor": STAFF}
     with pytest.raises(Conflict):
-        curation.put_off_end(**given, expected=None, now=NOW)
+        put_off_end(**given, expected=None, now=NOW)
     rotate(key)
     with pytest.raises(Conflict):
-        curation.put_off_end(**given, expected=NOW + DAY, now=NOW + DAY)
+        put_off_end(**given, expected=NOW + DAY, now=NOW + DAY)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -96,7 +97,7 @@ def test_two_who_rotate_one_key_make_one_successor() -> None:
 def test_no_key_is_made_past_an_off_boarding() -> None:
     key, _ = make(factories.tenant())
     tenant = key.tenant
-    with held(lambda: curation.off_board_tenant(tenant_id=tenant.pk, expected_keys=1, actor=STAFF, now=NOW)):
+    with held(lambda: off_board_tenant(tenant_id=tenant.pk, expected_keys=1, actor=STAFF, now=NOW)):
         second = blocked(lambda: make(tenant))
     with pytest.raises(Conflict):
         second.result()

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from memories import curation
 from memories.audit import Actor
+from memories.curation.retries import retry_extraction
 from memories.exceptions import Conflict
 from memories.models import ActorKind, AuditEvent, ExtractionRun, Session, SessionQueue
-from memories.pipeline import debounce
-from memories.pipeline.setbacks import Setback
+from memories.queue import session_queue
+from memories.queue.retry_policy import Retry
 from tests import factories
 from tests.factories import NOW
 
@@ -29,22 +29,22 @@ def talk() -> Session:
 
 
 def retry(run: ExtractionRun) -> None:
-    curation.retry_extraction(run=run, actor=KEY, now=NOW)
+    retry_extraction(run=run, actor=KEY, now=NOW)
 
 
 def failed(talk: Session, *, park: bool) -> ExtractionRun:
-    claim = debounce.claim(talk.pk)
+    claim = session_queue.claim(talk.pk)
     assert claim
-    debounce.postpone(claim, Setback("model_timeout", delay=200.0, park=park), now=NOW)
+    session_queue.postpone(claim, Retry("model_timeout", delay=200.0, park=park), now=NOW)
     return factories.run(talk, status="parked" if park else "failed", failure="model_timeout")
 
 
 @pytest.mark.parametrize("park", [True, False])
 def test_a_failed_batch_is_due_at_once_with_its_attempts_counted_anew(talk: Session, park: bool) -> None:
     run = failed(talk, park=park)
-    assert debounce.claim(talk.pk) is None
+    assert session_queue.claim(talk.pk) is None
     retry(run)
-    claim = debounce.claim(talk.pk)
+    claim = session_queue.claim(talk.pk)
     assert claim
     assert claim.attempt == 1
     event = AuditEvent.objects.get()
@@ -71,7 +71,7 @@ def test_what_is_extracted_by_now_is_not_retried(talk: Session) -> None:
 def test_what_is_being_extracted_is_not_retried(talk: Session) -> None:
     run = failed(talk, park=False)
     SessionQueue.objects.update(due_at=Now())
-    assert debounce.claim(talk.pk)
+    assert session_queue.claim(talk.pk)
     with pytest.raises(Conflict):
         retry(run)
 

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from memories import curation
 from memories.audit import Actor
-from memories.curation import FactDraft
+from memories.curation.facts.adding import FactDraft, add_fact
+from memories.curation.facts.editing import correct_fact, edit_fact
+from memories.curation.profile.sections import write_profile_section
 from memories.models import EndUser, Fact
 from tests import factories
 from tests.curation.marks import places_of
@@ -36,7 +37,7 @@ def fields(text: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("given", [given for text in SAID for given in fields(text)])
 def test_a_stated_secret_is_nowhere(person: EndUser, given: dict[str, Any]) -> None:
     draft = FactDraft(**{"content": "Likes tea", "category": "knowledge", **given})
-    fact = curation.add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=NOW)
+    fact = add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=NOW)
     assert places_of(SECRET) == []
     assert "memories_fact." in "".join(places_of("redacted:password"))
     other = {name: value for name, value in vars(draft).items() if name not in given}
@@ -46,7 +47,7 @@ def test_a_stated_secret_is_nowhere(person: EndUser, given: dict[str, Any]) -> N
 @pytest.mark.parametrize("given", [given for text in SAID for given in fields(text)])
 def test_an_edit_stores_none(person: EndUser, given: dict[str, Any]) -> None:
     fact = factories.fact(person)
-    curation.edit_fact(fact_id=fact.pk, tenant=person.tenant, changes=given, actor=factories.COMMAND, now=NOW)
+    edit_fact(fact_id=fact.pk, tenant=person.tenant, changes=given, actor=factories.COMMAND, now=NOW)
     assert places_of(SECRET) == []
     assert places_of("redacted:password")
 
@@ -54,7 +55,7 @@ def test_an_edit_stores_none(person: EndUser, given: dict[str, Any]) -> None:
 @pytest.mark.parametrize("said", SAID)
 def test_a_correction_and_its_reason_store_none(person: EndUser, said: str) -> None:
     fact, operator = factories.fact(person), Actor.operator(factories.operator())
-    curation.correct_fact(fact_id=fact.pk, tenant=None, content=said, reason=said, actor=operator, now=NOW)
+    correct_fact(fact_id=fact.pk, tenant=None, content=said, reason=said, actor=operator, now=NOW)
     assert places_of(SECRET) == []
     assert {"memories_fact.content", "memories_factrevision.reason"} <= set(places_of("redacted:password"))
 
@@ -62,7 +63,7 @@ def test_a_correction_and_its_reason_store_none(person: EndUser, said: str) -> N
 @pytest.mark.parametrize("said", SAID)
 def test_a_profile_stores_none(person: EndUser, said: str) -> None:
     given: dict[str, Any] = {"section": "work_context", "actor": factories.COMMAND, "now": NOW}
-    curation.write_profile_section(end_user=person, summary=f"Runs a bakery. {said}", **given)
+    write_profile_section(end_user=person, summary=f"Runs a bakery. {said}", **given)
     assert places_of(SECRET) == []
     assert places_of("Runs a bakery")
 
@@ -76,6 +77,6 @@ def test_what_is_no_secret_stays(person: EndUser) -> None:
         "structured": {"since": [2019, None, {"深": True}]},
     }
     draft = FactDraft(category="constraint", **stated)
-    added = curation.add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=NOW)
+    added = add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=NOW)
     fact = Fact.objects.get(pk=added.pk)
     assert {name: getattr(fact, name) for name in stated} == stated

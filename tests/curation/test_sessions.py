@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
-from memories import curation
 from memories.audit import Actor
+from memories.curation.facts.editing import correct_fact
+from memories.curation.sessions import delete_session
 from memories.exceptions import NotFound, PersonRestricted
+from memories.extraction import consolidation
 from memories.models import (
     ActorKind,
     AuditEvent,
@@ -20,11 +22,11 @@ from memories.models import (
     Tenant,
     Turn,
 )
-from memories.pipeline import consolidation, debounce
+from memories.queue import session_queue
 from tests import factories
 from tests.database import PATIENCE, Gate, blocked, held, impatient
 from tests.factories import COMMAND, NOW
-from tests.pipeline.model import Model, candidate
+from tests.model import Model, candidate
 
 pytestmark = pytest.mark.django_db
 SAID = (("user", "I live in Leiden"), ("assistant", "Noted"))
@@ -37,7 +39,7 @@ def person(db: None) -> EndUser:
 
 
 def delete(session: Session, *, actor: Actor = COMMAND, tenant: Tenant | None = None) -> None:
-    curation.delete_session(session_id=session.pk, tenant=tenant, actor=actor, now=NOW)
+    delete_session(session_id=session.pk, tenant=tenant, actor=actor, now=NOW)
 
 
 def resting(content: str, *sessions: Session, quote: str = "", **over: Any) -> Fact:
@@ -177,11 +179,11 @@ class TestRaces:
 
     def test_it_waits_for_an_extraction_that_commits(self, person: EndUser, model: Model) -> None:
         session = factories.session(person, SAID, flush=True)
-        claim = debounce.claim(session.pk)
+        claim = session_queue.claim(session.pk)
         assert claim
 
         def commit() -> None:
-            debounce.hold(claim)
+            session_queue.hold(claim)
             resting("Lives in Leiden", session)
 
         with held(commit), impatient():
@@ -203,7 +205,7 @@ class TestRaces:
 
         def correct() -> None:
             given: dict[str, Any] = {"tenant": None, "actor": STAFF, "now": NOW, "reason": "said so"}
-            curation.correct_fact(fact_id=fact.pk, content="Lives in Utrecht", **given)
+            correct_fact(fact_id=fact.pk, content="Lives in Utrecht", **given)
 
         with held(correct):
             deletion = blocked(lambda: delete(session))

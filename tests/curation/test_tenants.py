@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from django_q.models import OrmQ
 
-from memories import conf, curation
+from memories import conf
 from memories.audit import Actor
+from memories.curation.tenants.settings import save_tenant
 from memories.models import ActorKind, AuditEvent, Tenant
 from tests import factories
 from tests.factories import NOW
@@ -20,7 +21,7 @@ STAFF = Actor(kind=ActorKind.OPERATOR, id="7", request_id="r-2")
 def save(tenant: Tenant, **changes: Any) -> Tenant:
     for name, value in changes.items():
         setattr(tenant, name, value)
-    return curation.save_tenant(tenant=tenant, actor=STAFF, now=LATER)
+    return save_tenant(tenant=tenant, actor=STAFF, now=LATER)
 
 
 def events() -> list[tuple[str, str, str]]:

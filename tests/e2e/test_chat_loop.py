@@ -60,7 +60,7 @@ def test_the_window_is_folded_into_a_summary(agent: Any) -> None:
 
     def summary() -> str:
         told = [str(one["content"]) for one in agent.context(QUESTION)["messages"]]
-        return next((text for text in told if text.startswith("Earlier in this conversation:")), "")
+        return next((text for text in told if text.startswith("<conversation_summary>")), "")
 
     wait_until(lambda: bool(summary()), lambda: "no running summary")
     wait_until(lambda: "Biscuit" in agent.context(QUESTION)["memory"], lambda: "forgotten")

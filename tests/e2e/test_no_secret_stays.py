@@ -7,8 +7,8 @@ import pytest
 from pytest_django import Settings
 
 from memories import conf
+from memories.extraction import consolidation
 from memories.models import SessionQueue, Tenant
-from memories.pipeline import consolidation
 from tests import factories
 from tests.api.calls import CALLS, Ids, populated
 from tests.api.client import BASE, HubClient, operations, schema
@@ -25,7 +25,10 @@ SAYING_IT = {
 # The caller's own names for things are compared as they stand, and so are kept as they stand.
 NAMES = {"user_id", "session_id", "agent_id", "external_id", "allowed_users", "allowed_roles"}
 # Words of a fixed form.
-FORMS = {"time_zone": "Europe/Amsterdam", "language": "nl", "if_revision": "r", "roles": ["r"], "channel": "email"}
+FORMS = {
+    "time_zone": "Europe/Amsterdam", "language": "nl", "if_revision": "r", "roles": ["r"], "channel": "email",
+    "evidence": [], "relations": [], "valid_from": "2026-11-01T00:00:00Z",
+}  # fmt: skip
 WRITERS = (
     "postTurns", "postTurnsBulk", "addFact", "changeFact", "writeProfileSection", "changeUser", "changeEpisode",
     "putMemory", "createPrivacyRequest",
@@ -46,8 +49,8 @@ def texts_of(given: dict[str, Any], word: str, name: str = "") -> Iterator[Any]:
         yield from texts_of(schema()["components"]["schemas"][given["$ref"].rsplit("/", 1)[1]], word, name)
     elif name in FORMS:
         yield FORMS[name]
-    elif "oneOf" in given:
-        for form in given["oneOf"]:
+    elif forms := given.get("oneOf") or given.get("allOf"):
+        for form in forms:
             yield from texts_of(form, word, name)
     elif "enum" in given:
         yield given["enum"][0]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from evals import examples
 from memories.models import EndUser
 from tests import factories
 from tests.api.client import HubClient
-from tests.evals import examples
 from tests.vectors import embed_all
 
 TEXTS = json.loads(examples.TEXTS.read_text(encoding="utf-8"))

@@ -5,9 +5,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.evals.fading import page
-from tests.evals.fading.__main__ import PAGE, PICTURE
-from tests.evals.fading.year import GONE, LAST, STORIES, live
+from evals.fading import page
+from evals.fading.__main__ import PAGE, PICTURE
+from evals.fading.year import GONE, LAST, STORIES, live
 
 # Every one that something happens on to a memory, the days of the table, and a few others.
 LOOKS = sorted({0, 14, 30, 45, 89, 90, 125, 150, 200, 215, 219, 220, 240, 300, 361, LAST})

@@ -2,18 +2,18 @@
 
 import pytest
 
+from evals import gossip, replay
+from evals.gossip import JUNK
 from memories.conf import Rules
 from memories.models import Role, Status, Turn
-from memories.pipeline import gate
-from memories.pipeline.feed import FedTurn
-from memories.pipeline.gate import Accepted, Evidence
-from tests.evals import gossip, replay
-from tests.evals.gossip import JUNK
+from memories.reconcile import gate
+from memories.reconcile.gate import Accepted, BatchEvidence
+from memories.text.transcript import FedTurn
 
 RULES = Rules(debounce_seconds=30, max_wait_seconds=300, lease_seconds=120, max_attempts=5)
 SAID = "I have sung in a choir since the spring of 2019."
 TURNS = [FedTurn(Turn(number=n, role=role, content=SAID), SAID) for n, role in ((1, Role.ASSISTANT), (2, Role.USER))]
-EVIDENCE = Evidence(fed={turn.number: turn for turn in TURNS}, tool_numbers=frozenset())
+EVIDENCE = BatchEvidence(fed={turn.number: turn for turn in TURNS}, tool_numbers=frozenset())
 
 
 def is_served(raw: gossip.Fact) -> bool:

@@ -6,8 +6,8 @@ from django.db import connection
 from django.db.models.functions import Now
 from pytest_django import Settings
 
+from memories import invariants
 from memories.models import ExtractionRun, Session, SessionQueue
-from memories.pipeline import invariants
 from tests import factories
 from tests.faults.evidence import wrong
 

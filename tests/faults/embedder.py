@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import connection
 
-from memories.pipeline import vectors
+from memories.embedding import vectors
 from tests.api.client import HubClient
 
 PATIENCE = 60.0

@@ -13,7 +13,7 @@ import psycopg
 from memories.conf import Rules
 from memories.models import Turn
 from memories.models.folding import fold
-from memories.pipeline.feed import FedTurn, fed
+from memories.text.transcript import FedTurn, fed
 
 TURNS = """
     SELECT s.external_id, t.number, t.role, t.content, t.tool_calls, t.metadata

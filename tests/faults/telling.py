@@ -12,10 +12,10 @@ from typing import Any
 
 import psycopg
 
+from evals.talks import Session, Talk
 from memoryhub.embedded_postgres import EmbeddedPostgresError
 from tests.commands.hub import Hub
 from tests.e2e.test_main_path import Client
-from tests.evals.talks import Session, Talk
 from tests.faults.workers import wait_until
 from tests.scratch import connect
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from evals.talks import Session
 from memories.conf import Rules
 from memories.models import Turn
-from tests.evals.talks import Session
 from tests.faults import end_state, killing, telling
 from tests.faults.end_state import Kept
 

@@ -1,6 +1,6 @@
 """A person's conversations told to a whole hub, and again while three of its processes are killed: the same is kept.
 
-The whole of it, with LoCoMo and MemoryBank, is `python -m tests.evals.lives`.
+The whole of it, with LoCoMo and MemoryBank, is `python -m evals.lives`.
 """
 
 from collections.abc import Iterator
@@ -8,10 +8,10 @@ from itertools import chain
 
 import pytest
 
+from evals.lives import NUMBERS, texts
+from evals.talks import Session, Talk
 from memories import conf
 from tests.commands.hub import Hub
-from tests.evals.lives import NUMBERS, texts
-from tests.evals.talks import Session, Talk
 from tests.faults import end_state, killing, telling
 from tests.faults.hubs import assert_sound, hub_asking
 from tests.faults.parrot import Killer, Parrot

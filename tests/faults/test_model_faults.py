@@ -10,17 +10,17 @@ from django.conf import LazySettings
 from django.db.models.functions import Now
 
 from memories import conf
+from memories.extraction import consolidation
 from memories.llm import client
 from memories.llm.backends import openai as openai_backend
 from memories.models import EndpointState, ExtractionRun, Fact, Session, SessionQueue
-from memories.pipeline import consolidation, debounce
-from memories.pipeline import endpoint as endpoint_state
+from memories.queue import circuit_breaker, session_queue
 from tests import factories
 from tests.factories import NOW
 from tests.llm import endpoint as at
 from tests.llm.endpoint import Endpoint, Handler, Response
 from tests.llm.endpoint import running as endpoint_running
-from tests.pipeline.model import candidate
+from tests.model import candidate
 
 GOOD = at.says(json.dumps({"new_facts": [candidate("我住在莱顿")]}, ensure_ascii=False))
 ROUND = (("user", "我住在莱顿"), ("assistant", "Noted"))
@@ -137,12 +137,12 @@ def test_a_batch_that_fails_each_time_is_parked_with_its_reason(endpoint: Endpoi
     assert row(session).failure == runs[-1].failure
     assert len(list(filter(is_batch, endpoint.requests))) == 5
     assert len(endpoint.requests) == sum(run.calls for run in runs) <= 6
-    assert not endpoint_state.turn_to_ask(lease=timedelta(seconds=60))
-    assert not endpoint_state.is_down()
+    assert not circuit_breaker.should_probe(lease=timedelta(seconds=60))
+    assert not circuit_breaker.is_open()
     assert nothing_applied(session)
     # By a person's word it starts over.
     endpoint.responds(GOOD)
-    assert debounce.revive(session_id=session.pk, range_end=2)
+    assert session_queue.revive(session_id=session.pk, range_end=2)
     assert attempt(session).status == "committed"
 
 
@@ -165,24 +165,24 @@ def test_what_an_outage_parked_goes_on_by_itself(endpoint: Endpoint, response: R
     # Its attempts are bounded; before the last one parks it, the endpoint is asked without anybody's words.
     assert [run.status for run in runs] == ["failed"] * 4 + ["parked"]
     assert [run.calls for run in runs] == [1, 1, 1, 1, 2]
-    assert endpoint_state.is_down()
+    assert circuit_breaker.is_open()
     for _ in range(3):
         assert ask_in_time() is False
     assert len(list(filter(is_batch, endpoint.requests))) == 5
     assert row(session).parked_at
     endpoint.responds(GOOD)
     assert ask_in_time() is True
-    assert not endpoint_state.is_down()
+    assert not circuit_breaker.is_open()
     assert attempt(session).status == "committed"
     assert Fact.objects.get().mentions == 1
 
 
 def ask_in_time() -> bool:
     """As the pulse does when the pause is over."""
-    assert not endpoint_state.turn_to_ask(lease=timedelta(seconds=60))
+    assert not circuit_breaker.should_probe(lease=timedelta(seconds=60))
     EndpointState.objects.update(until=Now(), stated_until=Now())
-    assert endpoint_state.turn_to_ask(lease=timedelta(seconds=60))
-    return endpoint_state.ask()
+    assert circuit_breaker.should_probe(lease=timedelta(seconds=60))
+    return circuit_breaker.probe()
 
 
 @pytest.mark.parametrize("response", MISCONFIGURED.values(), ids=MISCONFIGURED.keys())
@@ -193,7 +193,7 @@ def test_a_wrong_key_name_or_address_parks_one_and_pauses_all(endpoint: Endpoint
     assert (run.status, run.failure) == ("parked", "model_misconfigured")
     assert run.calls == len(endpoint.requests) <= 4
     assert row(sessions[0]).failure == "model_misconfigured"
-    assert debounce.due_sessions(5) == []
+    assert session_queue.due_sessions(5) == []
     assert consolidation.consolidate(session_id=sessions[1].pk, now=NOW) is None
     # The settings are mended.
     endpoint.responds(GOOD)
@@ -207,14 +207,14 @@ def test_batches_that_fail_by_themselves_do_not_hold_the_endpoint_closed(endpoin
     sessions = [a_session() for _ in range(3)]
     for session in sessions:
         attempt(session)
-    assert endpoint_state.is_down()
+    assert circuit_breaker.is_open()
     for _ in range(5 * len(sessions)):
         EndpointState.objects.update(until=Now())
         for session in sessions:
             if not row(session).parked_at:
                 attempt(session)
     assert all(row(session).parked_at for session in sessions)
-    endpoint_state.answered()
+    circuit_breaker.close()
     assert all(row(session).parked_at for session in sessions), "an answer brought them back, to fail for ever"
     # At most two attempts of each more than may be.
     assert ExtractionRun.objects.count() <= 7 * len(sessions)
@@ -225,11 +225,11 @@ def test_retry_after_is_waited_for_by_all(endpoint: Endpoint) -> None:
     session, other = a_session(), a_session()
     assert attempt(session).failure == "model_rate_limited"
     assert 39 < wait_of(session) <= 40
-    assert debounce.due_sessions(5) == []
+    assert session_queue.due_sessions(5) == []
     assert consolidation.consolidate(session_id=other.pk, now=NOW) is None
     assert len(endpoint.requests) == 1
     EndpointState.objects.update(until=Now(), stated_until=Now())
-    assert debounce.due_sessions(5) == [other.pk]
+    assert session_queue.due_sessions(5) == [other.pk]
     assert attempt(other).status == "committed"
 
 
@@ -273,7 +273,7 @@ def test_an_outage_parks_nobody_and_is_asked_by_one_at_a_time(endpoint: Endpoint
     for _ in range(6):
         # The pause is over: one of those that are due may ask, and fails.
         EndpointState.objects.update(until=Now())
-        assert len(debounce.due_sessions(8)) == 1
+        assert len(session_queue.due_sessions(8)) == 1
         for other in sessions:
             consolidation.consolidate(session_id=other.pk, now=NOW)
         SessionQueue.objects.update(woken_at=None)
@@ -283,6 +283,6 @@ def test_an_outage_parks_nobody_and_is_asked_by_one_at_a_time(endpoint: Endpoint
     assert SessionQueue.objects.exclude(parked_at=None).count() == (begun == 2)
     endpoint.responds(GOOD)
     EndpointState.objects.update(until=Now())
-    assert endpoint_state.ask()
+    assert circuit_breaker.probe()
     for session in sessions:
         assert attempt(session).status == "committed"

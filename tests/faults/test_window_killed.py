@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 
+from memories import invariants
 from memories.models import EndUser, Episode, Fact, Session, WorkingMemory
-from memories.pipeline import invariants
 from tests import factories
 from tests.faults.parrot import format_of, repeat
 from tests.faults.workers import Worker, running, wait_until

@@ -17,7 +17,7 @@ from tests import factories
 from tests.faults.workers import PATIENCE, Worker, running, wait_until
 from tests.llm.endpoint import Endpoint, Handler, envelope
 from tests.llm.endpoint import running as endpoint_running
-from tests.pipeline.model import candidate
+from tests.model import candidate
 
 LEASE = 8
 HELD = "Please hold"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, models, transaction
 
-from memories import curation
+from memories.curation.access.keys import authenticate_key
 from memories.models import (
     ActorKind,
     APIKey,
@@ -252,7 +252,7 @@ def test_active_means_active_and_not_expired(person: EndUser, over: dict[str, An
 def test_a_usable_key_is_neither_revoked_nor_expired(over: dict[str, Any], usable: bool) -> None:
     key, plaintext = factories.api_key(factories.tenant())
     APIKey.objects.filter(pk=key.pk).update(**over)
-    assert (curation.authenticate_key(plaintext=plaintext, now=NOW) is not None) is usable
+    assert (authenticate_key(plaintext=plaintext, now=NOW) is not None) is usable
 
 
 def test_nothing_personal_is_in_the_names_of_rows(person: EndUser, talk: Session) -> None:

@@ -3,9 +3,9 @@
 import pytest
 from django.db import models
 
+from memories.embedding import spaces
 from memories.models import APIKey, EmbeddingSpace, EndUser, Session, SessionQueue, Tenant
 from memories.models.hand_written import columns_of, first, read, selected
-from memories.pipeline import spaces
 from tests import factories
 
 pytestmark = pytest.mark.django_db

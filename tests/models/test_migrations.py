@@ -1,22 +1,20 @@
 """Migrations: complete, named by hand, and reversible on a real database of their own."""
 
-import json
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from io import StringIO
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connections
+from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 from pytest_django import DjangoDbBlocker
 
-from memories.models import ProfileRevision
-from tests import factories
-
 ALIAS = "scratch"
-BEFORE_SETTINGS, SETTINGS = "0019_decay", "0020_settings"
+# The migrations that the present ones replace.
+REPLACED = 41
 
 
 @pytest.fixture
@@ -82,7 +80,7 @@ def test_every_migration_is_named_by_hand_and_reversible() -> None:
     own = [graph.nodes[key] for key in graph.nodes if key[0] == "memories"]
     assert own
     for migration in own:
-        assert re.fullmatch(r"\d{4}_(?!auto|initial|alter_|remove_)[a-z0-9_]+", migration.name)
+        assert re.fullmatch(r"0001_initial|\d{4}_(?!auto|initial|alter_|remove_)[a-z0-9_]+", migration.name)
         assert all(operation.reversible for operation in migration.operations), migration.name
 
 
@@ -92,66 +90,41 @@ def test_the_numbers_of_migrations_leave_no_gap() -> None:
     assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))
 
 
-@pytest.mark.django_db
-def test_each_section_gets_its_first_revision_once() -> None:
-    person = factories.end_user()
-    run = factories.run(factories.session(person))
-    factories.profile_section(person, "work_context", "Bakes bread.", version=3, extraction=run)
-    factories.profile_section(person, "top_of_mind", "在开面包店。", actor_kind="operator", binding=True)
-    factories.profile_section(person, "recent_months", "Moved.")
-    factories.profile_revision(person, "Moved.", section="recent_months")
-    forward = import_module("memories.migrations.0012_profile_history").FORWARD
-    for _ in range(2):
-        with connections["default"].cursor() as cursor:
-            cursor.execute(forward)
-    made = ProfileRevision.objects.exclude(section="recent_months").order_by("-section")
-    assert list(made.values_list("end_user", "version", "verb", "actor_id", "before", "after", "extraction")) == [
-        (person.pk, 3, "extract", str(run.pk), "", "Bakes bread.", run.pk),
-        (person.pk, 1, "write", "", "", "在开面包店。", None),
-    ]
-    assert ProfileRevision.objects.count() == 3
+def test_each_replaced_migration_is_named_once() -> None:
+    disk = MigrationLoader(None).disk_migrations or {}
+    names = [name for (app, _), one in disk.items() if app == "memories" for _, name in one.replaces]
+    assert sorted(int(name[:4]) for name in names) == list(range(1, REPLACED + 1))
+    assert not {("memories", name) for name in names} & disk.keys()
 
 
-def rows_of_tenants(alias: str, columns: str) -> list[tuple[object, ...]]:
-    with connections[alias].cursor() as cursor:
-        cursor.execute(f"SELECT {columns} FROM memories_tenant ORDER BY slug")
-        return [tuple(row) for row in cursor.fetchall()]
+def plan(alias: str) -> list[str]:
+    """What `migrate` would run."""
+    executor = MigrationExecutor(connections[alias])
+    return [migration.name for migration, _ in executor.migration_plan(executor.loader.graph.leaf_nodes())]
 
 
-def test_a_tenants_four_columns_join_its_numbers_and_part_from_them_again(scratch: str) -> None:
-    migrate(scratch, "memories", BEFORE_SETTINGS)
-    four = "debounce_seconds, max_wait_seconds, lease_seconds, max_attempts"
-    given = {
-        "a": ("NULL, NULL, NULL, NULL", "{}"),
-        "b": ("5, 60, NULL, 20", '{"capacity": 50}'),
-        "c": ("300, NULL, 2, NULL", '{"debounce_seconds": 7, "half_life_days": 14.5}'),
-        "d": ("NULL, NULL, NULL, 3", '"torn"'),
-    }
-    with connections[scratch].cursor() as cursor:
-        for slug, (columns, numbers) in given.items():
-            cursor.execute(
-                f"INSERT INTO memories_tenant (id, slug, name, capture, serve, trust_assistant, extraction_guidance,"
-                f" signal_phrases, guidance_version, time_zone, numbers, created_at, {four}) VALUES (gen_random_uuid(),"
-                f" %s, '', true, true, false, '', '{{}}', 1, 'UTC', %s, now(), {columns})",
-                [slug, numbers],
-            )
-    migrate(scratch, "memories", SETTINGS)
-    assert [json.loads(str(numbers)) for (numbers,) in rows_of_tenants(scratch, "numbers::text")] == [
-        {},
-        {"debounce_seconds": 5, "max_wait_seconds": 60, "max_attempts": 20, "capacity": 50},
-        {"debounce_seconds": 300, "lease_seconds": 2, "half_life_days": 14.5},
-        {"max_attempts": 3},
-    ]
-    with connections[scratch].cursor() as cursor:
-        # What a hand may have written in between: none of it may stop the way back.
-        wrong = '{"debounce_seconds": 301, "max_wait_seconds": "9", "lease_seconds": 2.5, "max_attempts": 99999999999}'
-        cursor.execute("UPDATE memories_tenant SET numbers = %s WHERE slug = 'a'", [wrong])
-    migrate(scratch, "memories", BEFORE_SETTINGS)
-    assert rows_of_tenants(scratch, four) == [
-        (None, None, None, None),
-        (5, 60, None, 20),
-        (300, None, 2, None),
-        (None, None, None, 3),
-    ]
-    left = [json.loads(str(numbers)) for (numbers,) in rows_of_tenants(scratch, "numbers::text")]
-    assert left == [{}, {"capacity": 50}, {"half_life_days": 14.5}, {}]
+def test_databases_with_the_replaced_migrations_go_on_from_there_and_others_are_refused(scratch: str) -> None:
+    migrate(scratch)
+    made = ours(scratch)
+    migrate(scratch, "memories", "0005")
+    recorder = MigrationRecorder(connections[scratch])
+    replaced = {name: int(name[:4]) for app, name in recorder.applied_migrations() if app == "memories"}
+    own = [name for app, name in MigrationLoader(None).disk_migrations or {} if app == "memories"]
+    # As the version left it that had the 35.
+    recorder.migration_qs.filter(app="memories", name__in=own).delete()
+    assert sorted({replaced[name] for name in replaced if name not in own}) == list(range(1, 36))
+    assert plan(scratch) == ["0006_trust", "0007_keys_and_sign_ins", "0008_audit_pruning"]
+    # As an older one left it.
+    recorder.record_unapplied("memories", "0035_retention")
+    recorder.record_unapplied("memories", "0034_table_rewrites")
+    applied = recorder.applied_migrations().keys()
+    with pytest.raises(CommandError, match="too old for this version \\(it lacks 0035_retention"):
+        migrate(scratch)
+    assert recorder.applied_migrations().keys() == applied
+    recorder.record_applied("memories", "0034_table_rewrites")
+    recorder.record_applied("memories", "0035_retention")
+    migrate(scratch)
+    assert ours(scratch) == made
+    # As a developer's version left it that had 41.
+    recorder.migration_qs.filter(app="memories", name__in=own).delete()
+    assert plan(scratch) == []

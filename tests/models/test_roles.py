@@ -5,7 +5,7 @@ from django.apps import apps
 from django.contrib.auth.management import create_permissions
 from django.contrib.auth.models import Group, Permission
 
-from memories.models import roles
+from memories.models.access import roles
 
 pytestmark = pytest.mark.django_db
 

@@ -18,15 +18,18 @@ from typing import Any
 from django.db import connections
 from django.utils import timezone
 
+from memories.capture import ingest
+from memories.capture.ingest import PostedMessage
+from memories.embedding import vectors
+from memories.episodes import compaction
 from memories.exceptions import MemoryHubError
+from memories.extraction import consolidation
 from memories.models import EndUser, PrivacyCase, Session, SessionQueue, Tenant
-from memories.pipeline import compaction, consolidation, ingest, vectors
-from memories.pipeline.ingest import Message
 from memories.privacy import cases, running
 from tests import factories
 from tests.database import PATIENCE
 from tests.factories import COMMAND
-from tests.pipeline.model import candidate
+from tests.model import candidate
 from tests.privacy.scan import marks_in
 
 LONGEST_PAUSE = 0.03
@@ -58,7 +61,7 @@ class Round:
     def post(self, chance: random.Random) -> None:
         """A turn; refused while the person is restricted, and for good afterwards."""
         text = f"{self.mark} {chance.choice(WORDS)} {chance.random()}"
-        message = Message(role=chance.choice(["user", "assistant"]), content=text)
+        message = PostedMessage(role=chance.choice(["user", "assistant"]), content=text)
         session = f"{self.mark}-session-{chance.randrange(3)}"
         ingest.store_turns(
             tenant=self.tenant, user_id=self.user_id, messages=[message], session_id=session, agent_id=""

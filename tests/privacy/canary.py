@@ -15,8 +15,14 @@ from django.utils import timezone
 from django_q.models import Task
 from django_q.tasks import async_task
 
-from memories import curation
 from memories.audit import Actor
+from memories.curation.access.keys import Binding
+from memories.curation.facts.merging import merge_facts
+from memories.curation.facts.publishing import publish_fact
+from memories.curation.people.merging.merge import merge_people
+from memories.curation.review.decisions import reject_item
+from memories.embedding import vectors
+from memories.extraction import consolidation
 from memories.models import (
     EndpointState,
     EndUser,
@@ -29,13 +35,12 @@ from memories.models import (
     TurnVector,
     WorkingMemory,
 )
-from memories.pipeline import consolidation, vectors
 from memories.privacy import cases, running
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.api.client import HubClient
 from tests.factories import COMMAND
-from tests.pipeline.model import Model, candidate
+from tests.model import Model, candidate
 
 _DIGITS = "〇一二三四五六七八九"
 
@@ -75,7 +80,7 @@ class Canary:
         for part in (
             self.record, self.talk, self.extracted, self.stated, self.reviewed, self.merged_facts, self.profile,
             self.episodes, self.names, self.runs, self.embedded, self.queues, self.staffs_traces, self.asked,
-            self.friend, self.cases,
+            self.friend, self.cases, self.keys_for_them,
         ):  # fmt: skip
             part()
 
@@ -115,6 +120,10 @@ class Canary:
         self.session = self.turns(self.mark("Session.external_id"), messages, self.mark("Session.agent_id"))
         WorkingMemory.objects.filter(pk=self.session.pk).update(summary=self.mark("WorkingMemory.summary"))
 
+    def keys_for_them(self) -> None:
+        """API keys for the person alone."""
+        factories.api_key(self.tenant, binding=Binding(self.user_id))
+
     def record(self) -> None:
         factories.end_user(self.tenant, external_id=self.user_id)
         metadata = {self.mark("key of the record"): self.mark("value of the record")}
@@ -123,18 +132,15 @@ class Canary:
         assert response.status_code == 200, response.content
 
     def extracted(self) -> None:
-        """Facts whose words only the model said."""
-        session = self.turns(self.mark("session of an extraction"), [self.message("user"), self.message("assistant")])
+        """Facts of all fields, in words that the person says: others' would not be kept, or would wait."""
+        fields = ("content", "key", "value", "tag", "what was wrong", "profile")
+        content, key, value, tag, wrong, profile = marks = [self.mark(f"{field} by a model") for field in fields]
+        said = self.message("user")
+        said["content"] = " ".join([said["content"], *marks])
+        session = self.turns(self.mark("session of an extraction"), [said, self.message("assistant")])
         self.model.say(
-            candidate(
-                self.mark("content by a model"),
-                key=self.mark("key by a model")[:100],
-                value=self.mark("value by a model"),
-                tags=[self.mark("tag by a model")],
-                source_error=self.mark("what was wrong, by a model"),
-                category="correction",
-            ),
-            profile={"work_context": {"summary": self.mark("profile by a model"), "should_update": True}},
+            candidate(content, key=key[:100], value=value, tags=[tag], source_error=wrong, category="correction"),
+            profile={"work_context": {"summary": profile, "should_update": True}},
         )
         SessionQueue.objects.filter(pk=session.pk).update(due_at=timezone.now() - timedelta(hours=1))
         run = consolidation.consolidate(session_id=session.pk, now=timezone.now())
@@ -152,7 +158,7 @@ class Canary:
         public = self.post("/facts", self.fact("public"))
         reason = self.mark("why it was made public")
         pk = uuid.UUID(public["id"])
-        curation.publish_fact(fact_id=pk, actor=self.staff, now=timezone.now(), reason=reason)
+        publish_fact(fact_id=pk, actor=self.staff, now=timezone.now(), reason=reason)
         older = factories.fact(self.person, self.mark("a superseded fact"), status="superseded", raw=self.mark("raw"))
         Fact.objects.filter(pk=older.pk).update(superseded_by=fact_id, structured={"a": self.mark("structured")})
 
@@ -170,7 +176,7 @@ class Canary:
         waits = factories.fact(self.person, self.mark("a suggestion"), status="pending")
         item = factories.review_item(waits)
         note = self.mark("why it was rejected")
-        curation.reject_item(item_id=item.pk, actor=self.staff, now=timezone.now(), reason=note)
+        reject_item(item_id=item.pk, actor=self.staff, now=timezone.now(), reason=note)
         open_one = factories.review_item(factories.fact(self.person, self.mark("an open question"), status="pending"))
         ReviewItem.objects.filter(pk=open_one.pk).update(note=self.mark("ReviewItem.note"))
 
@@ -180,7 +186,7 @@ class Canary:
         turn = self.session.turns.first()
         assert turn
         factories.evidence(one, turn, self.mark("FactEvidence.quote"))
-        curation.merge_facts(
+        merge_facts(
             survivor=one.pk,
             seen={one.pk: one.version, two.pk: two.version},
             content=self.mark("what the survivor says"),
@@ -208,7 +214,7 @@ class Canary:
         said = [("user", self.mark("what the merged one said"))]
         factories.session(other, said, session_id=self.mark("a session of who was merged"))
         factories.fact(other, self.mark("a fact of who was merged"))
-        curation.merge_people(survivor=self.person.pk, merged=other.pk, actor=self.staff, now=timezone.now())
+        merge_people(survivor=self.person.pk, merged=other.pk, actor=self.staff, now=timezone.now())
 
     def runs(self) -> None:
         """An attempt that failed with the model's own words, and one that was parked."""

@@ -20,6 +20,8 @@ from django_q.models import Schedule, Task
 from django_q.tasks import async_task
 
 from memories import audit
+from memories.curation.access.keys import Binding
+from memories.embedding import vectors
 from memories.models import (
     Batch,
     BatchEntry,
@@ -37,7 +39,6 @@ from memories.models import (
     Tenant,
 )
 from memories.models.ids import new_id
-from memories.pipeline import vectors
 from memories.privacy import erasing
 from tests import factories
 from tests.factories import NOW
@@ -90,7 +91,7 @@ class Neighbours:
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> Neighbours:
     """Take the neighbours' places for one test."""
     neighbours = Neighbours()
-    for name in ("ledger", "needles", "verification", "receipts"):
+    for name in ("ledger", "search_terms", "verification", "receipts"):
         monkeypatch.setattr(erasing, name, neighbours)
     return neighbours
 
@@ -146,6 +147,7 @@ def _asked(person: EndUser) -> None:
     factories.idempotency_record(person, key_digest=digest_of(person), body=b"{}", status=202)
     case = factories.privacy_case(person, type="access", reference=f"about {person.external_id}", outcome="A text")
     factories.privacy_export(case)
+    factories.api_key(person.tenant, binding=Binding(person.external_id))
 
 
 def _elsewhere(person: EndUser) -> None:

@@ -11,6 +11,6 @@ COPY = Path(__file__).resolve().parent.parent.parent / "docs/export-schema.json"
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
     django.setup()
-    from memories.privacy.exports import export_schema
+    from memories.privacy.exports import schema
 
-    COPY.write_text(json.dumps(export_schema.document(), indent=1) + "\n", encoding="utf-8")
+    COPY.write_text(json.dumps(schema.document(), indent=1) + "\n", encoding="utf-8")

@@ -6,6 +6,7 @@ from typing import Any
 from zipfile import ZipFile
 
 from memories.audit import Actor, revise
+from memories.embedding import vectors
 from memories.models import (
     CaseState,
     CaseType,
@@ -21,7 +22,6 @@ from memories.models import (
     Tenant,
     WorkingMemory,
 )
-from memories.pipeline import vectors
 from memories.privacy import exporting
 from tests import factories
 from tests.privacy.lease import claimed

@@ -1,5 +1,6 @@
 """What the tests of retention share: conversations that jobs are done with, and that grew old."""
 
+import itertools
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -8,6 +9,9 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from memories import invariants
+from memories.capture import ingest
+from memories.capture.ingest import PostedMessage
 from memories.models import (
     EndUser,
     Episode,
@@ -19,20 +23,21 @@ from memories.models import (
     Turn,
     WorkingMemory,
 )
-from memories.pipeline import ingest, invariants
-from memories.pipeline.ingest import Message
 from memories.privacy import retention
 from tests import factories
-from tests.pipeline.model import Model, candidate
+from tests.model import Model, candidate
 
 DAY = timedelta(days=1)
+_serial = itertools.count(1)
 
 
 def talk(model: Model, person: EndUser, rounds: int = 4, **over: Any) -> Session:
     """A session of so many rounds that was extracted and summed up: a fact of its first turn, an episode."""
+    name = over.setdefault("session_id", f"talk-{next(_serial)}")
     said = [(role, f"{role} says {number}") for number in range(1, rounds + 1) for role in ("user", "assistant")]
+    said[0] = ("user", f"user says 1, and lives in Leiden, of {name}")
     session = factories.session(person, said, **over)
-    quote = candidate(f"Lives in Leiden {session.external_id}", evidence=[1], quote="user says 1")
+    quote = candidate(f"Says 1, lives in Leiden {name}", evidence=[1], quote="user says 1")
     settle(model, session, quote)
     return session
 
@@ -54,7 +59,7 @@ def post(session: Session, *texts: str) -> None:
         user_id=session.end_user.external_id,
         session_id=session.external_id,
         agent_id=session.agent_id,
-        messages=[Message(role="user", content=text) for text in texts],
+        messages=[PostedMessage(role="user", content=text) for text in texts],
     )
 
 

@@ -15,15 +15,17 @@ from django.utils import timezone
 from django_q.models import OrmQ
 from django_q.signing import SignedPackage
 
-from memories import curation, tasks
+from memories import tasks
+from memories.curation.replays import sweep_replays
+from memories.extraction import consolidation
 from memories.models import EndUser, Fact, PrivacyCase, SessionQueue
-from memories.pipeline import consolidation, rearming
 from memories.privacy import cases, registry, running
+from memories.queue import rearming
 from tests import factories
 from tests.admin.pages import page_of
 from tests.database import PATIENCE
 from tests.factories import COMMAND
-from tests.pipeline.model import candidate, install
+from tests.model import candidate, install
 from tests.privacy.canary import Canary, embed_all
 from tests.privacy.scan import marks_in
 
@@ -165,7 +167,7 @@ def test_nothing_is_left_though_all_is_at_work(canary: Canary, home: Path) -> No
         again = canary.client.post(sent["path"], sent["body"], **{"Idempotency-Key": key})
         assert again.status_code == 410, again.content
     assert differences(before, (rows_of(near), rows_of(far))) == []
-    curation.sweep_replays(now=timezone.now() + timedelta(days=3))
+    sweep_replays(now=timezone.now() + timedelta(days=3))
     work_all_off()
     assert nothing_left(canary, home) == {}
     assert not EndUser.objects.filter(tenant=canary.tenant, external_id=canary.user_id).exists()

@@ -9,6 +9,8 @@ from memories import conf
 from memories.audit import Actor
 from memories.models import EXPORTING, ActorKind, CaseType, EndUser, PrivacyCase, PrivacyExport
 from memories.privacy import cases, receipts, registry, running
+from memories.privacy.casework import workflow
+from memories.privacy.casework.restriction import cases_of
 from tests import factories
 from tests.factories import COMMAND, NOW
 
@@ -46,7 +48,7 @@ def step(case: PrivacyCase, *, actor: Actor = COMMAND) -> dict[str, Any]:
 
 
 def carry_out(case: PrivacyCase) -> PrivacyCase:
-    return running.carry_out(case_id=case.pk, now=LATER, patience_seconds=30)
+    return running.carry_out(case_id=case.pk, now=LATER, wait_seconds=30)
 
 
 def erase(person: EndUser) -> PrivacyCase:
@@ -124,7 +126,7 @@ def test_what_needs_no_run_is_completed_or_refused(person: EndUser, kind: str, e
     case = other(person, kind, "verified")
     erase(person)
     case.refresh_from_db()
-    assert cases.verbs_of(case) == ("complete", "hold", "extend", "tell", "refuse")
+    assert workflow.verbs_of(case) == ("complete", "hold", "extend", "tell", "refuse")
     if ends == "complete":
         case = cases.complete_case(outcome="Erased since", told="", **step(case))
     else:
@@ -139,7 +141,7 @@ def test_who_comes_back_is_not_restricted_by_a_case_of_before(person: EndUser) -
     cases.verify_identity(how="document", **step(case))
     again.refresh_from_db()
     assert again.restricted_at is None
-    assert list(cases.cases_of(again)) == []
+    assert list(cases_of(again)) == []
 
 
 def test_what_was_held_goes_on_when_a_command_erased_it(person: EndUser) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django_q.models import OrmQ
 
-from memories import curation
 from memories.audit import Actor
+from memories.curation.people.merging.merge import merge_people
 from memories.exceptions import NotFound, PersonRestricted, PreconditionFailed
 from memories.models import ActorKind, AuditEvent, EndUser, PrivacyCase
 from memories.privacy import cases
@@ -68,7 +68,7 @@ def test_of_two_approvals_one_counts(person: EndUser) -> None:
 def test_of_two_who_did_not_look_the_second_is_told(person: EndUser) -> None:
     case = case_of(person, "scoped")
     outcomes = at_once(2, lambda _: take("approve", case, version=None))
-    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["CaseState", "PrivacyCase"]
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["CaseStepOutOfOrder", "PrivacyCase"]
     assert OrmQ.objects.count() == 1
 
 
@@ -84,7 +84,7 @@ MEETINGS = [
     ("received", "hold", "verify", errors.CaseHeld, "on_hold"),
     ("verified", "hold", "refuse", None, "refused"),
     ("verified", "extend", "extend", errors.CaseExtended, "verified"),
-    ("on_hold", "release", "release", errors.CaseState, "verified"),
+    ("on_hold", "release", "release", errors.CaseStepOutOfOrder, "verified"),
     ("on_hold", "release", "refuse", None, "refused"),
 ]
 
@@ -190,7 +190,7 @@ def test_merged_while_the_identity_is_checked(person: EndUser) -> None:
     case = case_of(person)
 
     def merge() -> Any:
-        return curation.merge_people(survivor=survivor.pk, merged=person.pk, actor=FIRST, now=NOW)
+        return merge_people(survivor=survivor.pk, merged=person.pk, actor=FIRST, now=NOW)
 
     with held(merge):
         waiting = blocked(lambda: take("verify", case))
@@ -203,7 +203,7 @@ def test_checked_while_they_are_merged(person: EndUser) -> None:
     case = case_of(person)
 
     def merge() -> Any:
-        return curation.merge_people(survivor=survivor.pk, merged=person.pk, actor=FIRST, now=NOW)
+        return merge_people(survivor=survivor.pk, merged=person.pk, actor=FIRST, now=NOW)
 
     with held(lambda: take("verify", case)):
         waiting = blocked(merge)
@@ -215,7 +215,7 @@ def test_checked_while_they_are_merged(person: EndUser) -> None:
 
 MEANWHILE: dict[str, Callable[[PrivacyCase], object]] = {
     "held": lambda case: take("hold", case, version=None),
-    "merged": lambda case: curation.merge_people(
+    "merged": lambda case: merge_people(
         survivor=factories.end_user(case.tenant).pk,
         merged=EndUser.objects.get(privacy_cases=case).pk,
         actor=FIRST,
@@ -241,7 +241,7 @@ def test_counting_holds_nobody_up(
             elsewhere(lambda: _impatiently(MEANWHILE[what], case))
         return {"memories.Turn.content": 7}
 
-    monkeypatch.setattr("memories.privacy.casework.opening.mentions.mentions_of", counting)
+    monkeypatch.setattr("memories.privacy.cases.mentions.mentions_of", counting)
     scope = partial(cases.scope_case, case_id=case.pk, expected_version=None, policy="flag", actor=SECOND, now=LATER)
     if refusal:
         with pytest.raises(refusal):

@@ -8,7 +8,8 @@ from unittest.mock import ANY
 import pytest
 from django_q.models import OrmQ
 
-from memories import conf, curation
+from memories import conf, invariants
+from memories.curation.facts.editing import edit_fact
 from memories.exceptions import LeaseLost
 from memories.models import (
     AuditEvent,
@@ -21,10 +22,8 @@ from memories.models import (
     Tenant,
     Tombstone,
 )
-from memories.pipeline import invariants
-from memories.privacy import erasing, registry, running
-from memories.privacy.erasure import case_leases
-from memories.privacy.stores.readers import NOBODY
+from memories.models.people.people import NOBODY
+from memories.privacy import case_leases, erasing, registry, running
 from tests import factories
 from tests.factories import NOW
 from tests.privacy.erased_world import Neighbours, digest_of, erasure, known, rows_beside, somebody, stand_in
@@ -44,7 +43,7 @@ def neighbours(monkeypatch: pytest.MonkeyPatch) -> Neighbours:
 
 
 def carry_out(case: PrivacyCase) -> PrivacyCase:
-    return running.carry_out(case_id=case.pk, now=LATER, patience_seconds=30)
+    return running.carry_out(case_id=case.pk, now=LATER, wait_seconds=30)
 
 
 def trail_of(case: PrivacyCase) -> list[tuple[str, Any]]:
@@ -103,9 +102,7 @@ class TestWhatGoes:
         self, owner: Tenant, neighbours: Neighbours
     ) -> None:
         fact = known(factories.end_user(owner), "For one", allowed_users=["anneke-7"])
-        curation.edit_fact(
-            fact_id=fact.pk, tenant=owner, changes={"allowed_users": ["b"]}, actor=factories.COMMAND, now=LATER
-        )
+        edit_fact(fact_id=fact.pk, tenant=owner, changes={"allowed_users": ["b"]}, actor=factories.COMMAND, now=LATER)
         person = somebody(owner, "anneke-7")
         assert registry.counts(person)["memories.Fact.allowed_users"] == 1
         carry_out(erasure(person))
@@ -229,11 +226,11 @@ class TestTheRun:
     def test_whoever_lost_the_lease_writes_nothing(self, owner: Tenant, neighbours: Neighbours) -> None:
         person = somebody(owner, "anneke-7")
         case = erasure(person)
-        work = running.claim(case.pk)
+        work = case_leases.claim(case.pk)
         assert work
-        assert running.claim(case.pk) is None
+        assert case_leases.claim(case.pk) is None
         PrivacyCase.objects.filter(pk=case.pk).update(lease_until=NOW)
-        other = running.claim(case.pk)
+        other = case_leases.claim(case.pk)
         assert other
         with pytest.raises(LeaseLost):
             list(erasing.steps(work, now=LATER))
@@ -243,9 +240,9 @@ class TestTheRun:
     def test_a_worker_that_dies_each_time_takes_five_with_it(self, owner: Tenant, neighbours: Neighbours) -> None:
         case = erasure(factories.end_user(owner))
         for _ in range(case_leases.MOST_ATTEMPTS):
-            assert running.claim(case.pk)
+            assert case_leases.claim(case.pk)
             PrivacyCase.objects.filter(pk=case.pk).update(lease_until=NOW)
-        assert running.claim(case.pk) is None
+        assert case_leases.claim(case.pk) is None
         case.refresh_from_db()
         assert (case.state, case.failure) == (CaseState.FAILED, "worker_lost")
         assert trail_of(case) == [("fail", {"worker_lost": 1})]
@@ -263,9 +260,9 @@ class TestTheRun:
 
     def test_a_wake_up_holds_the_cases_id_alone(self, owner: Tenant) -> None:
         case = erasure(factories.end_user(owner))
-        running.wake(case.pk)
+        case_leases.wake(case.pk)
         [queued] = OrmQ.objects.all()
-        assert (queued.task["func"], queued.task["args"]) == (running.RUN_TASK, (str(case.pk),))
+        assert (queued.task["func"], queued.task["args"]) == (case_leases.RUN_TASK, (str(case.pk),))
 
 
 def _keys_and_staff(before: dict[str, Any]) -> set[str]:

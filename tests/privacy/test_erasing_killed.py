@@ -44,7 +44,7 @@ def case(owner: Tenant, monkeypatch: pytest.MonkeyPatch) -> PrivacyCase:
 
 
 def carry_out(case: PrivacyCase) -> PrivacyCase:
-    return running.carry_out(case_id=case.pk, now=LATER, patience_seconds=30)
+    return running.carry_out(case_id=case.pk, now=LATER, wait_seconds=30)
 
 
 def at_statement(number: int, act: Callable[[], None]) -> Callable[..., Any]:

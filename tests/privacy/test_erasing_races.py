@@ -10,10 +10,22 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
 
-from memories import curation
+from memories import invariants
 from memories.audit import Actor
-from memories.curation import FactDraft
+from memories.capture import flushing, ingest
+from memories.capture.ingest import PostedMessage, Receipt
+from memories.curation.facts.adding import FactDraft, add_fact
+from memories.curation.facts.editing import edit_fact
+from memories.curation.facts.feedback import give_feedback
+from memories.curation.people.merging.merge import merge_people
+from memories.curation.people.records import update_person
+from memories.curation.profile.sections import write_profile_section
+from memories.curation.statements.documents import import_document
+from memories.embedding import batching, memory_vectors, reembedding, turn_vectors, vectors
+from memories.episodes import compaction
 from memories.exceptions import MemoryHubError, NotFound, PersonRestricted
+from memories.extraction import consolidation
+from memories.forgetting import decay, trash
 from memories.models import (
     ActorKind,
     CaseState,
@@ -33,28 +45,12 @@ from memories.models import (
     TurnVector,
     WorkingMemory,
 )
-from memories.pipeline import (
-    closing,
-    compaction,
-    consolidation,
-    decay,
-    embedding,
-    forgetting,
-    ingest,
-    invariants,
-    memory_vectors,
-    recalls,
-    reembedding,
-    stores,
-    turn_vectors,
-    vectors,
-)
-from memories.pipeline.ingest import Message, Receipt
-from memories.privacy import erasing, registry, running
+from memories.privacy import case_leases, erasing, registry, running
+from memories.retrieval import recalls, turn_index
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, elsewhere, held
 from tests.factories import NOW
-from tests.pipeline.model import Model, candidate
+from tests.model import Model, candidate
 from tests.privacy.erased_world import Neighbours, erasure, known, somebody, stand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -81,7 +77,7 @@ def ended_sound(db: None) -> Any:
 
 
 def erase(person: EndUser) -> PrivacyCase:
-    case = running.carry_out(case_id=erasure(person).pk, now=LATER, patience_seconds=PATIENCE)
+    case = running.carry_out(case_id=erasure(person).pk, now=LATER, wait_seconds=PATIENCE)
     assert case.state == CaseState.COMPLETED, case.failure
     return case
 
@@ -92,7 +88,7 @@ def restrict(person: EndUser) -> None:
 
 
 def post(person: EndUser, session_id: str = "s") -> Receipt:
-    said = [Message(role="user", content="I live in Leiden")]
+    said = [PostedMessage(role="user", content="I live in Leiden")]
     named: dict[str, Any] = {"user_id": person.external_id, "session_id": session_id, "agent_id": ""}
     return ingest.store_turns(tenant=person.tenant, messages=said, **named)
 
@@ -125,7 +121,7 @@ class TestWorkers:
         model.answers.append(answer)
         run = consolidation.consolidate(session_id=session.pk, now=LATER)
         assert run
-        assert run.status == ExtractionRun.Status.DISCARDED
+        assert run.status == ExtractionRun.RunStatus.DISCARDED
         assert nothing_is_left()
 
     def test_one_whose_answer_comes_between_two_steps_too(self, model: Model, person: EndUser) -> None:
@@ -157,7 +153,7 @@ class TestWorkers:
     def test_a_summary_in_flight_is_thrown_away(self, model: Model, person: EndUser) -> None:
         session = factories.session(person, SAID * 4, flush=True)
         named: dict[str, Any] = {"session_id": session.external_id, "agent_id": session.agent_id}
-        closing.end_session(tenant=person.tenant, user_id=person.external_id, **named)
+        flushing.end_session(tenant=person.tenant, user_id=person.external_id, **named)
         due(session)
 
         def answer() -> dict[str, Any]:
@@ -195,7 +191,7 @@ class TestWorkers:
             """Until every text has its vector."""
         space = EmbeddingSpace.objects.get()
         EmbeddingSpace.objects.update(model="an-older-one")
-        embed = embedding.embed_each
+        embed = batching.embed_each
 
         def meanwhile(*given: Any) -> Any:
             found = embed(*given)
@@ -211,14 +207,14 @@ class TestWorkers:
         other = factories.end_user(person.tenant)
         for one in (person, other):
             known(one, "Sails", now=NOW - timedelta(days=900), importance=0.1)
-        locked = forgetting._locked
+        locked = trash._locked
 
         def meanwhile(*given: Any, **named: Any) -> Any:
             if not PrivacyCase.objects.exists():
                 elsewhere(lambda: erase(person))
             return locked(*given, **named)
 
-        monkeypatch.setattr(forgetting, "_locked", meanwhile)
+        monkeypatch.setattr(trash, "_locked", meanwhile)
         done = decay.forget(tenant=person.tenant, now=LATER, trigger=DecayPass.Trigger.COMMAND, confirm=True)
         assert (done.counts["facts"], done.reached, PrivacyCase.objects.count()) == (1, None, 1)
         assert list(Fact.objects.values_list("end_user", "status")) == [(other.pk, "trashed")]
@@ -232,9 +228,9 @@ class TestWorkers:
 
     def test_what_was_read_to_be_searched_is_not_found_again(self, person: EndUser) -> None:
         factories.session(person, SAID)
-        assert len(stores.open_store(person, None)) == 2
+        assert len(turn_index.open_index(person, None)) == 2
         erase(person)
-        assert len(stores.open_store(person, None)) == 0
+        assert len(turn_index.open_index(person, None)) == 0
 
 
 class TestPosts:
@@ -288,7 +284,7 @@ class TestPosts:
         somebody(person.tenant, "bram-8")
         target = EndUser.objects.get(external_id="bram-8")
         case = erasure(target)
-        outcomes = at_once(3, lambda _: running.carry_out(case_id=case.pk, now=LATER, patience_seconds=PATIENCE))
+        outcomes = at_once(3, lambda _: running.carry_out(case_id=case.pk, now=LATER, wait_seconds=PATIENCE))
         assert [one.state for one in outcomes if isinstance(one, PrivacyCase)] == [CaseState.COMPLETED] * 3
         assert neighbours.asked == ["ledger", "needles", "verify", "receipt", "files"]
 
@@ -297,7 +293,7 @@ class TestPeopleAtWork:
     def test_a_merge_of_somebody_restricted_is_refused_and_one_under_way_waited_for(self, person: EndUser) -> None:
         other = factories.end_user(person.tenant)
         factories.session(other, SAID)
-        merge = partial(curation.merge_people, survivor=person.pk, merged=other.pk, actor=STAFF, now=LATER)
+        merge = partial(merge_people, survivor=person.pk, merged=other.pk, actor=STAFF, now=LATER)
         with held(merge):
             erasing_them = blocked(lambda: erase(person))
         erasing_them.result(PATIENCE)
@@ -367,7 +363,7 @@ class TestPeopleAtWork:
 
 def _until(case: PrivacyCase, step: str) -> None:
     """The steps of a worker that dies right after this one, its first transaction if it has several."""
-    work = running.claim(case.pk)
+    work = case_leases.claim(case.pk)
     assert work
     for taken in erasing.steps(work, now=LATER):
         if taken == step:
@@ -378,10 +374,10 @@ def _verbs(person: EndUser, fact: Fact, actor: Actor) -> list[Callable[[], objec
     given: dict[str, Any] = {"actor": actor, "now": LATER}
     tenant = person.tenant
     return [
-        lambda: curation.edit_fact(fact_id=fact.pk, tenant=tenant, changes={"content": "Rows"}, **given),
-        lambda: curation.give_feedback(fact_id=fact.pk, tenant=tenant, useful=True, **given),
-        lambda: curation.add_fact(end_user=person, draft=FactDraft("Sails", "other"), **given),
-        lambda: curation.write_profile_section(end_user=person, section="work_context", summary="Sails", **given),
-        lambda: curation.update_person(end_user=person, changes={"language": "zh"}, **given),
-        lambda: curation.import_document(end_user=person, sections={"top_of_mind": "Boats"}, facts=[], **given),
+        lambda: edit_fact(fact_id=fact.pk, tenant=tenant, changes={"content": "Rows"}, **given),
+        lambda: give_feedback(fact_id=fact.pk, tenant=tenant, useful=True, **given),
+        lambda: add_fact(end_user=person, draft=FactDraft("Sails", "other"), **given),
+        lambda: write_profile_section(end_user=person, section="work_context", summary="Sails", **given),
+        lambda: update_person(end_user=person, changes={"language": "zh"}, **given),
+        lambda: import_document(end_user=person, sections={"top_of_mind": "Boats"}, facts=[], **given),
     ]

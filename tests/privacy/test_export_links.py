@@ -9,7 +9,7 @@ from django.db import transaction
 from memories.audit import Actor
 from memories.exceptions import ExportGone, NotFound
 from memories.models import ActorKind, AuditEvent, PrivacyExport
-from memories.privacy import exporting
+from memories.privacy.exports import downloads
 from tests import factories
 from tests.database import at_once, elsewhere, held
 
@@ -31,14 +31,14 @@ def events() -> list[tuple[str, str, str]]:
 @pytest.mark.django_db
 def test_looking_takes_nothing_and_taking_takes_all() -> None:
     export = ready()
-    token = exporting.link_for(export, ACTOR, NOW)
+    token = downloads.link_for(export, ACTOR, NOW)
     for _ in range(3):
-        assert exporting.look(token, NOW) == export
-    download = exporting.take(token, NOW, "req-1")
+        assert downloads.look(token, NOW) == export
+    download = downloads.take(token, NOW, "req-1")
     assert (download.content, download.name) == (b"PK zip", f"export-{export.case_id}.zip")
     export.refresh_from_db()
     assert (export.state, bytes(export.content), export.taken_at) == ("taken", b"", NOW)
-    for again in (exporting.look, exporting.take):
+    for again in (downloads.look, downloads.take):
         with pytest.raises(ExportGone):
             again(token, NOW)
     assert events() == [("link", "operator", "7"), ("download", "link", "")]
@@ -49,64 +49,64 @@ def test_looking_takes_nothing_and_taking_takes_all() -> None:
 @pytest.mark.django_db
 def test_of_the_token_only_the_digest_is_kept() -> None:
     export = ready()
-    token = exporting.link_for(export, ACTOR, NOW)
+    token = downloads.link_for(export, ACTOR, NOW)
     # 256 bits in base64.
     assert len(token) == 43
     export.refresh_from_db()
     assert bytes(export.token_digest or b"") == hashlib.sha256(token.encode()).digest()
-    assert exporting.link_for(export, ACTOR, NOW) != token
+    assert downloads.link_for(export, ACTOR, NOW) != token
 
 
 @pytest.mark.django_db
 def test_a_new_link_ends_the_one_before() -> None:
     export = ready()
-    old, new = (exporting.link_for(export, ACTOR, NOW) for _ in range(2))
-    for verb in (exporting.look, exporting.take):
+    old, new = (downloads.link_for(export, ACTOR, NOW) for _ in range(2))
+    for verb in (downloads.look, downloads.take):
         with pytest.raises(NotFound):
             verb(old, NOW)
-    assert exporting.take(new, NOW).content
+    assert downloads.take(new, NOW).content
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("token", ["", "x", "ü", "a" * 43, "\x00", "'; --"])
 def test_any_other_leads_nowhere(token: str) -> None:
-    exporting.link_for(ready(), ACTOR, NOW)
+    downloads.link_for(ready(), ACTOR, NOW)
     with pytest.raises(NotFound):
-        exporting.take(token, NOW)
+        downloads.take(token, NOW)
 
 
 @pytest.mark.django_db
 def test_after_a_week_nothing_is_left() -> None:
     export = ready()
-    token = exporting.link_for(export, ACTOR, NOW)
+    token = downloads.link_for(export, ACTOR, NOW)
     soon = NOW + WEEK - timedelta(seconds=1)
-    assert exporting.sweep_exports(soon) == 0
-    assert exporting.look(token, soon)
+    assert downloads.sweep_exports(soon) == 0
+    assert downloads.look(token, soon)
     # Whether or not anybody has swept.
     for _ in range(2):
         with pytest.raises(ExportGone):
-            exporting.take(token, NOW + WEEK)
-        exporting.sweep_exports(NOW + WEEK)
+            downloads.take(token, NOW + WEEK)
+        downloads.sweep_exports(NOW + WEEK)
     export.refresh_from_db()
     assert (export.state, bytes(export.content)) == ("expired", b"")
     with pytest.raises(ExportGone):
-        exporting.link_for(export, ACTOR, NOW + WEEK)
+        downloads.link_for(export, ACTOR, NOW + WEEK)
 
 
 @pytest.mark.django_db
 def test_an_erased_person_s_is_gone() -> None:
     export = ready()
-    token = exporting.link_for(export, ACTOR, NOW)
+    token = downloads.link_for(export, ACTOR, NOW)
     export.delete()
     with pytest.raises(NotFound):
-        exporting.take(token, NOW)
+        downloads.take(token, NOW)
 
 
 @pytest.mark.django_db(transaction=True)
 def test_of_many_at_once_one_gets_it() -> None:
-    token = exporting.link_for(ready(), ACTOR, NOW)
-    outcomes = at_once(4, lambda _: exporting.take(token, NOW))
-    assert [one.content for one in outcomes if isinstance(one, exporting.Download)] == [b"PK zip"]
+    token = downloads.link_for(ready(), ACTOR, NOW)
+    outcomes = at_once(4, lambda _: downloads.take(token, NOW))
+    assert [one.content for one in outcomes if isinstance(one, downloads.Download)] == [b"PK zip"]
     assert [type(one) for one in outcomes].count(ExportGone) == 3
     assert [verb for verb, _, _ in events()] == ["link", "download"]
 
@@ -118,7 +118,7 @@ def test_what_is_rolled_back_is_not_taken() -> None:
 
     @transaction.atomic
     def move() -> None:
-        assert exporting.take_export(export, ACTOR, NOW)
+        assert downloads.take_export(export, ACTOR, NOW)
         raise IsADirectoryError
 
     with pytest.raises(IsADirectoryError):
@@ -131,8 +131,8 @@ def test_what_is_rolled_back_is_not_taken() -> None:
 def test_the_sweep_waits_for_nobody() -> None:
     late, other = ready(), ready()
     with held(lambda: PrivacyExport.objects.select_for_update().get(pk=late.pk)):
-        assert elsewhere(lambda: exporting.sweep_exports(NOW + WEEK)) == 1
+        assert elsewhere(lambda: downloads.sweep_exports(NOW + WEEK)) == 1
     late.refresh_from_db()
     other.refresh_from_db()
     assert (late.state, other.state) == ("ready", "expired")
-    assert exporting.sweep_exports(NOW + WEEK) == 1
+    assert downloads.sweep_exports(NOW + WEEK) == 1

@@ -19,10 +19,10 @@ from pytest_django import Settings
 from memories.exceptions import LeaseLost
 from memories.models import CaseState, CaseType, EndUser, Fact, PrivacyCase, PrivacyExport
 from memories.privacy import exporting
-from memories.privacy.exports import archive, export_lease, export_links, export_schema
-from memories.privacy.exports.computed import subject_of
+from memories.privacy.exports import archive, downloads, schema
+from memories.privacy.exports.archive import Heading
 from memories.privacy.exports.disclosures import about
-from memories.privacy.exports.headings import Heading
+from memories.privacy.exports.rows import subject_of
 from tests import factories
 from tests.database import PATIENCE, blocked, elsewhere, held
 from tests.hostile import STRINGS
@@ -71,7 +71,7 @@ def test_data_is_as_its_schema_says(profile: str) -> None:
 
 def test_the_documented_schema_is_this_one() -> None:
     """After a change: python -m tests.privacy.export_schema."""
-    assert json.loads(COPY.read_text(encoding="utf-8")) == json.loads(json.dumps(export_schema.document()))
+    assert json.loads(COPY.read_text(encoding="utf-8")) == json.loads(json.dumps(schema.document()))
 
 
 def test_access_tells_every_store() -> None:
@@ -151,7 +151,7 @@ def test_how_long_the_tenant_keeps_things_is_told() -> None:
         one for chapter in plain["chapters"] for one in chapter["says"]
     }
     assert {re.sub(r"\D+", " ", one).strip() for one in new} == {"90", "9", "365"}
-    assert export_links.lifetime(person.tenant) == timedelta(days=3)
+    assert downloads.lifetime(person.tenant) == timedelta(days=3)
 
 
 def test_the_case_ends_with_it() -> None:
@@ -255,11 +255,11 @@ def test_an_erasure_begins_before_the_person_is_checked_or_after_the_export_is_t
     def begin() -> int:
         return EndUser.objects.filter(pk=person.pk).update(generation=F("generation") + 1)
 
-    with held(lambda: exporting._is_still(person)) as still:
+    with held(lambda: exporting._is_unchanged(person)) as still:
         assert still
         erasure = blocked(begin)
     assert erasure.result(PATIENCE) == 1
-    assert not elsewhere(transaction.atomic(lambda: exporting._is_still(person)))
+    assert not elsewhere(transaction.atomic(lambda: exporting._is_unchanged(person)))
 
 
 class Killed(BaseException):
@@ -268,7 +268,7 @@ class Killed(BaseException):
 
 def test_what_a_killed_worker_began_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     case = exports.case_of(exports.somebody())
-    for place in ("write", "_keep", "_is_still"):
+    for place in ("write", "_keep", "_is_unchanged"):
         work = lease.claimed(case)
         with monkeypatch.context() as patch:
             patch.setattr(exporting, place, killed)
@@ -285,7 +285,7 @@ def killed(*_: Any, **__: Any) -> None:
 
 
 def test_the_lease_is_renewed_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export_lease, "PROLONGED_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(exporting, "RENEWED_EVERY_SECONDS", 0.0)
     person = exports.somebody()
     work = lease.claimed(exports.case_of(person))
     rows = PrivacyCase.objects.filter(pk=work.case.pk)

@@ -10,8 +10,8 @@ from memories.audit import Actor
 from memories.exceptions import LeaseLost, NotFound
 from memories.models import ActorKind, CaseState, EndUser, PrivacyCase, PrivacyExport
 from memories.privacy import exporting
-from memories.privacy.exports import archive
-from memories.privacy.exports.headings import Heading
+from memories.privacy.exports import archive, downloads
+from memories.privacy.exports.archive import Heading
 from tests import factories
 from tests.database import elsewhere
 from tests.privacy import exports, lease
@@ -62,8 +62,8 @@ def test_a_link_leads_nowhere_once_the_person_is_erased(person: EndUser) -> None
     actor = Actor(kind=ActorKind.OPERATOR, id="1")
     export = exports.made(person)
     assert export.made_at
-    token = exporting.link_for(export, actor, export.made_at)
-    assert exporting.look(token, export.made_at)
+    token = downloads.link_for(export, actor, export.made_at)
+    assert downloads.look(token, export.made_at)
     assert erase(person).state == CaseState.COMPLETED
     with pytest.raises(NotFound):
-        exporting.take(token, export.made_at)
+        downloads.take(token, export.made_at)

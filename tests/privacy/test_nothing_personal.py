@@ -29,20 +29,23 @@ from django.utils import timezone
 from django_q.models import OrmQ, Task
 from django_q.signing import SignedPackage
 
-from memories import curation, tasks
-from memories.admin import facts as facts_page
+from memories import tasks
+from memories.admin.facts import pages as facts_page
 from memories.api import lookups
 from memories.audit import Actor
+from memories.capture import flushing
+from memories.curation.decay import run_decay
+from memories.curation.facts.forgetting import forget_fact
 from memories.exceptions import ModelAnswerInvalid, ModelUnavailable
+from memories.forgetting import decay
 from memories.models import APIKey, EndUser, Fact, Operator, SessionQueue, Tenant, Turn
-from memories.pipeline import closing, decay
 from memories.privacy import retention
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import list_of, page_of
 from tests.api.client import HubClient
 from tests.browser import world
-from tests.pipeline.model import Model, candidate
+from tests.model import Model, candidate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("ledger_apart")]
 MARK = "Zqxmarkerling"
@@ -146,7 +149,7 @@ class TestLogs:
             except IntegrityError as error:
                 raise RuntimeError(f"It was about {MARK}") from error
 
-        monkeypatch.setattr(lookups, "known_person", fail)
+        monkeypatch.setattr(lookups, "readable_person", fail)
         monkeypatch.setattr(facts_page.FactPage, "get_queryset", fail)
         browser = signed_in(factories.operator())
         browser.raise_request_exception = False
@@ -311,13 +314,13 @@ class TestPayloads:
     def test_tasks_carry_ids_alone(self, client: HubClient, person: EndUser) -> None:
         client.post("/turns", turn())
         session = SessionQueue.objects.get().session
-        closing.end_session(
+        flushing.end_session(
             tenant=person.tenant, user_id=ADDRESS, session_id=session.external_id, agent_id=MARK.lower()
         )
         fact = factories.fact(person, f"Is called {MARK}")
         actor = Actor.operator(factories.operator())
-        curation.forget_fact(fact_id=fact.pk, tenant=None, actor=actor, now=timezone.now())
-        curation.run_decay(tenant=person.tenant, actor=actor, now=timezone.now())
+        forget_fact(fact_id=fact.pk, tenant=None, actor=actor, now=timezone.now())
+        run_decay(tenant=person.tenant, actor=actor, now=timezone.now())
         retention.run(tenant=person.tenant, actor=actor, now=timezone.now())
         decay.replan(tenant_id=person.tenant.pk)
         payloads = [SignedPackage.loads(payload) for payload in OrmQ.objects.values_list("payload", flat=True)]
@@ -333,7 +336,7 @@ class TestPayloads:
 def test_the_trail_and_its_export_hold_none(client: HubClient, person: EndUser, capsys: Any) -> None:
     client.post("/turns", turn())
     fact = factories.fact(person, f"Is called {MARK}")
-    curation.forget_fact(fact_id=fact.pk, tenant=None, actor=factories.COMMAND, now=timezone.now())
+    forget_fact(fact_id=fact.pk, tenant=None, actor=factories.COMMAND, now=timezone.now())
     call_command("export_audit", "--tenant", person.tenant.slug)
     said = capsys.readouterr().out
     assert "forget" in said

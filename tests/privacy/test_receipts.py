@@ -13,10 +13,9 @@ from django.utils.translation import override
 
 from memories import conf
 from memories.models import CaseState, EndUser, PrivacyCase, Tombstone
-from memories.pipeline import lone_units, stores
-from memories.privacy import receipts
-from memories.privacy.receipt import receipt_contents, receipt_page
-from memories.privacy.searching import needles
+from memories.privacy import receipt_page, receipts
+from memories.privacy.searching import search_terms
+from memories.retrieval import memory_index, turn_index
 from tests import factories, hostile
 from tests.factories import NOW
 
@@ -122,16 +121,16 @@ class TestWhatItSays:
     def test_models_that_no_setting_names_any_more(self) -> None:
         person = factories.end_user()
         factories.fact(person, extractor="llm:gone-1")
-        case = issued(person, needles=needles.collect(person))
+        case = issued(person, needles=search_terms.collect(person))
         [told] = [one["says"] for one in case.receipt["not_covered"] if one["what"] == "models"]
         assert "gone-1" in told
         assert "Language models" in read(case).text
         person = factories.end_user()
-        whats = {one["what"] for one in issued(person, needles=needles.collect(person)).receipt["not_covered"]}
+        whats = {one["what"] for one in issued(person, needles=search_terms.collect(person)).receipt["not_covered"]}
         assert "models" not in whats
 
     def test_the_memory_of_processes_is_told_as_it_is(self) -> None:
-        assert receipt_contents.MEMORY_MINUTES * 60 == stores.IDLE_SECONDS == lone_units.IDLE_SECONDS
+        assert receipts.MEMORY_MINUTES * 60 == turn_index.IDLE_SECONDS == memory_index.IDLE_SECONDS
 
     def covered(self, what: str) -> dict[str, str]:
         [found] = [one for one in issued().receipt["not_covered"] if one["what"] == what]
@@ -160,7 +159,7 @@ class TestItNamesNobody:
 
     @pytest.mark.parametrize("told", ["Acme, about canary-anna.", "(CANARY-ANNA)", "Acme\ncanary-anna"])
     def test_a_note_that_names_the_person_stays_out(self, person: EndUser, told: str) -> None:
-        assert issued(person, told=told).receipt["told"] == receipt_contents.NAMED
+        assert issued(person, told=told).receipt["told"] == receipts.NAMED
 
     @pytest.mark.parametrize(
         ("told", "named"),
@@ -174,12 +173,12 @@ class TestItNamesNobody:
     )
     def test_nor_does_one_with_the_name_of_the_person(self, person: EndUser, told: str, named: bool) -> None:
         factories.end_user(person.tenant, external_id="x-2", display_name="林薇", merged_into=person)
-        case = issued(person, told=told, needles=needles.collect(person))
-        assert case.receipt["told"] == (receipt_contents.NAMED if named else told)
+        case = issued(person, told=told, needles=search_terms.collect(person))
+        assert case.receipt["told"] == (receipts.NAMED if named else told)
 
     def test_an_id_of_several_words(self) -> None:
         case = issued(factories.end_user(external_id="Anna van Dam"), told="Acme (of anna van dam)")
-        assert case.receipt["told"] == receipt_contents.NAMED
+        assert case.receipt["told"] == receipts.NAMED
 
 
 class TestThePage:

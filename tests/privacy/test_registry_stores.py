@@ -9,11 +9,10 @@ from django.db import connection, transaction
 from django.db.models import Model
 
 from memories.models import EndUser, PrivacyCase, Tenant
-from memories.privacy import registry
-from memories.privacy.erasure import clearing
+from memories.privacy import erasing, registry
 from memories.privacy.stores import readers as stores_of_readers
-from memories.privacy.stores.keeping import Keeping
-from memories.privacy.stores.traces import Traces
+from memories.privacy.stores.store import PersonalDataStore
+from memories.privacy.stores.unlinked import Traces
 from tests import factories
 from tests.privacy.erased_world import known, somebody
 
@@ -139,10 +138,10 @@ def test_every_foreign_key_to_what_is_erased_has_an_index(db: None) -> None:
 
 @pytest.mark.django_db
 def test_in_a_transaction_nothing_is_vacuumed() -> None:
-    assert not clearing.vacuum("memories_turn")
-    assert clearing.touched({"memories.Turn": 3, "memories.Fact": 0, "files": 2, "memories.Fact.allowed_users": 1}) == [
-        "memories_turn"
-    ]
+    assert not erasing.vacuum("memories_turn")
+    assert erasing.tables_changed(
+        {"memories.Turn": 3, "memories.Fact": 0, "files": 2, "memories.Fact.allowed_users": 1}
+    ) == ["memories_turn"]
 
 
 _READERS = ("fact_readers_idx", "revision_readers_idx")
@@ -155,17 +154,17 @@ _UNINDEXED = """
 """
 
 
-def _erase_all(store: Keeping, person: EndUser) -> None:
+def _erase_all(store: PersonalDataStore, person: EndUser) -> None:
     while store.erase(person, 100):
         """Until nothing is left."""
 
 
-def _before(label: str) -> list[Keeping]:
+def _before(label: str) -> list[PersonalDataStore]:
     labels = list(BY_LABEL)
     return [BY_LABEL[one] for one in labels[: labels.index(label)] if one != "memories.EndUser"]
 
 
-def _erase_up_to(store: Keeping, person: EndUser) -> None:
+def _erase_up_to(store: PersonalDataStore, person: EndUser) -> None:
     for one in (*_before(store.model), store):
         _erase_all(one, person)
 

@@ -22,7 +22,7 @@ from memories.models import (
 )
 from memories.models.ids import new_id
 from memories.privacy import break_glass, ledger, replaying, running
-from memories.privacy.ledger import Entry
+from memories.privacy.ledger import LedgerEntry
 from memories.privacy.replaying import Replayed
 from tests import factories
 from tests.factories import NOW
@@ -43,7 +43,7 @@ def tenant() -> Tenant:
     return factories.tenant()
 
 
-def entry(tenant: Tenant, *names: str, rows: tuple[EndUser, ...] = (), **over: Any) -> Entry:
+def entry(tenant: Tenant, *names: str, rows: tuple[EndUser, ...] = (), **over: Any) -> LedgerEntry:
     """As of an erasure a day after the people of the factories were made."""
     given = {
         "tenant": tenant.pk,
@@ -53,10 +53,10 @@ def entry(tenant: Tenant, *names: str, rows: tuple[EndUser, ...] = (), **over: A
         "policy": "flag",
         "moment": LATER,
     }
-    return Entry(**{**given, **over})
+    return LedgerEntry(**{**given, **over})
 
 
-def replay(*entries: Entry) -> Replayed:
+def replay(*entries: LedgerEntry) -> Replayed:
     return replaying.replay(entries=entries, actor=COMMAND, now=LATER + timedelta(days=1))
 
 
@@ -122,7 +122,7 @@ class TestWhom:
         if backup == "after":
             EndUser.objects.filter(pk=person.pk).delete()
 
-        def meant(one: Entry) -> set[str]:
+        def meant(one: LedgerEntry) -> set[str]:
             return {found.person.external_id for found in replaying.find([one])[0]}
 
         assert meant(line) == ({"Anna"} if backup == "before" else set())
@@ -240,14 +240,14 @@ class TestWhatTheLedgerLacks:
     def test_an_erasure_that_it_does_not_know(self, tenant: Tenant) -> None:
         person = factories.end_user(tenant, external_id="anna")
         case = factories.privacy_case(person, state=CaseState.COMPLETED, completed_at=NOW)
-        assert replaying.unknown_to([]) == [case.pk]
-        assert replaying.unknown_to([entry(tenant, "ben", case=case.pk)]) == []
-        assert replaying.unknown_to([entry(tenant, "anna")]) == []
+        assert replaying.missing_in([]) == [case.pk]
+        assert replaying.missing_in([entry(tenant, "ben", case=case.pk)]) == []
+        assert replaying.missing_in([entry(tenant, "anna")]) == []
 
     def test_cases_that_erased_nobody_are_none_of_it(self, tenant: Tenant) -> None:
         for over in ({"state": "refused"}, {"state": "completed", "type": "access"}, {"state": "approved"}):
             factories.privacy_case(factories.end_user(tenant), **over)
-        assert replaying.unknown_to([]) == []
+        assert replaying.missing_in([]) == []
 
 
 def test_a_case_on_hold_is_not_taken_past_it_by_others(tenant: Tenant) -> None:

@@ -3,10 +3,13 @@
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 from django.utils import timezone
 
-from memories import audit, conf, tasks
+from memories import audit, conf, invariants, tasks
+from memories.context import context
+from memories.embedding import spaces, vectors
 from memories.exceptions import RetentionRunning
 from memories.models import (
     AuditEvent,
@@ -24,16 +27,19 @@ from memories.models import (
     Session,
     SessionQueue,
     Tenant,
+    Turn,
     TurnVector,
     WorkingMemory,
 )
-from memories.pipeline import context, invariants, vectors
 from memories.privacy import retention
-from memories.privacy.expiry import expiring_talk, pruning
+from memories.privacy.expiry import records, turns
 from memories.privacy.trail import chain_check, sealing
+from memories.retrieval import search, turn_index
+from memories.retrieval.hits import Finding
+from memories.retrieval.search import SearchRequest
 from tests import factories
 from tests.factories import COMMAND
-from tests.pipeline.model import Model
+from tests.model import Model
 from tests.privacy.retained import DAY, age, numbers_of, passes, post, retain, settle, sound, talk
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("ledger_apart")]
@@ -54,6 +60,13 @@ def session(model: Model, person: EndUser) -> Session:
     return talk(model, person)
 
 
+def recall(person: EndUser) -> list[Finding]:
+    """The two turns that answer best; with places taken by deleted ones, fewer."""
+    asked = SearchRequest(user_id=person.external_id, query="user says", kinds=("turn",), limit=2)
+    found = search.search(tenant=person.tenant, search=asked, now=timezone.now())
+    return sorted(found.results, key=lambda one: one.turn_numbers, reverse=True)
+
+
 class TestTurns:
     def test_old_ones_of_a_session_that_is_over_go_with_their_vectors_and_its_summary(self, session: Session) -> None:
         # The first makes the space.
@@ -71,6 +84,26 @@ class TestTurns:
         assert WorkingMemory.objects.get(pk=session.pk).summary == ""
         sound()
         assert retain(session.tenant) == {}
+
+    def test_they_leave_the_ranking_that_a_process_keeps(self, model: Model, person: EndUser) -> None:
+        session, whole = talk(model, person), talk(model, person, session_id="over")
+        for _ in range(2):
+            vectors.embed_some()
+        space = spaces.serving()
+        before = turn_index.open_index(person, space)
+        assert (len(before), len(before.sessions)) == (16, 2)
+        for one in (session, whole):
+            age(one, 31)
+        Turn.objects.filter(session=session, number__gt=6).update(created_at=timezone.now())
+        retain(session.tenant)
+        assert (numbers_of(session), numbers_of(whole)) == ([7, 8], [])
+        [left] = turn_index.open_index(person, space).sessions
+        assert left.numbers.tolist() == [7, 8]
+        assert (len(left.ids), len(left.terms), left.languages.tolist()) == (2, 2, ["en", "en"])
+        assert left.vectors.base is None
+        assert np.array_equal(left.vectors, turn_index._update(person, None, [left.session], space)[0].vectors)
+        post(session, "user says 9")
+        assert [found.turn_numbers for found in recall(person)] == [[9], [7]]
 
     def test_younger_ones_stay(self, session: Session) -> None:
         age(session, 29)
@@ -138,7 +171,7 @@ class TestTurns:
         assert [message["role"] for message in told.messages] == ["system"]
 
     def test_many_go_in_steps(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(expiring_talk, "STEP", 3)
+        monkeypatch.setattr(turns, "STEP", 3)
         age(session, 31)
         assert retain(session.tenant) == {"turns": 8}
         sound()
@@ -243,7 +276,7 @@ class TestAudit:
         return audit.record(actor=COMMAND, verb="edit", target=owner, object_id=owner.pk, tenant=tenant, now=now)
 
     def seal(self) -> None:
-        sealing.seal(now=timezone.now(), seconds=60.0, patience_seconds=0.0)
+        sealing.seal(now=timezone.now(), seconds=60.0, wait_seconds=0.0)
 
     def test_old_seals_lose_their_events_and_the_chain_holds(self, tenant: Tenant) -> None:
         for days in (200, 150, 91, 10):
@@ -263,7 +296,7 @@ class TestAudit:
         assert retain(tenant) == {}
 
     def test_in_steps(self, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(pruning, "SEALS", 2)
+        monkeypatch.setattr(records, "SEALS", 2)
         for _ in range(5):
             self.record(tenant, 100)
             self.seal()
@@ -288,7 +321,7 @@ class TestAudit:
         event.save(force_insert=True)
         broken = chain_check.check(tenant.pk).broken
         assert broken
-        assert (broken.flaw, broken.event_id) == (chain_check.Flaw.INSERTED, event.pk)
+        assert (broken.flaw, broken.event_id) == (chain_check.ChainFlaw.INSERTED, event.pk)
 
     def test_a_successor_whose_deletion_was_pruned_is_no_broken_invariant(self, tenant: Tenant) -> None:
         long_ago = timezone.now() - 200 * DAY
@@ -368,7 +401,7 @@ class TestNight:
 
     def test_a_worker_goes_on_where_another_stopped(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
         factories.set_numbers(session.tenant, keep_episodes_days=30, keep_runs_days=30)
-        monkeypatch.setattr(expiring_talk, "STEP", 3)
+        monkeypatch.setattr(turns, "STEP", 3)
         age(session, 31)
         retention.run(tenant=session.tenant, actor=COMMAND, now=timezone.now())
         slices = 0

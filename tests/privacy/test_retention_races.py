@@ -9,8 +9,9 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from memories import curation
+from memories.curation.sessions import delete_session
 from memories.exceptions import RetentionRunning
+from memories.extraction import consolidation
 from memories.models import (
     CaseState,
     DecayPass,
@@ -25,13 +26,13 @@ from memories.models import (
     Tenant,
     Turn,
 )
-from memories.pipeline import consolidation
 from memories.privacy import retention
-from memories.privacy.expiry import expiring_talk, retention_passes, spared
+from memories.privacy.expiry import passes as retention_passes
+from memories.privacy.expiry import turns
 from tests import factories
 from tests.database import PATIENCE, Gate, at_once, blocked, elsewhere, held
 from tests.factories import COMMAND
-from tests.pipeline.model import Model, candidate
+from tests.model import Model, candidate
 from tests.privacy.retained import age, numbers_of, passes, post, retain, sound, talk
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("ledger_apart")]
@@ -55,14 +56,14 @@ Meanwhile = Callable[[Tenant, Callable[[], Any]], dict[str, int]]
 @pytest.fixture
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
     """What a pass did, with something done after it has found a session, and before it locks any of it."""
-    gate, plain = Gate(), expiring_talk._after
+    gate, plain = Gate(), turns._next_sessions
 
     def gated(*args: Any) -> list[Any]:
         ids = plain(*args)
         gate.stop()
         return ids
 
-    monkeypatch.setattr(expiring_talk, "_after", gated)
+    monkeypatch.setattr(turns, "_next_sessions", gated)
     return lambda tenant, act: gate.meanwhile(lambda: retain(tenant), act)
 
 
@@ -80,7 +81,7 @@ def erase(person: EndUser) -> None:
 
 
 @pytest.mark.parametrize("act", [restrict, put_on_hold])
-def test_who_is_spared_meanwhile_loses_nothing(
+def test_who_is_passed_over_meanwhile_loses_nothing(
     session: Session, meanwhile: Meanwhile, act: Callable[[EndUser], None]
 ) -> None:
     assert meanwhile(session.tenant, lambda: act(session.end_user)) == {}
@@ -110,7 +111,7 @@ def test_a_post_waits_for_the_step_and_goes_on_counting(session: Session) -> Non
     assert work
     cutoff = retention_passes.cutoff(work.rules, "turns", as_of=now)
     assert cutoff
-    with held(lambda: list(expiring_talk.delete(work, cutoff))):
+    with held(lambda: list(turns.delete(work, cutoff))):
         waiting = blocked(lambda: post(session, "back again"))
     waiting.result(PATIENCE)
     assert numbers_of(session) == [9]
@@ -163,7 +164,7 @@ def test_a_deletion_of_the_session_and_a_pass_are_one_after_the_other(session: S
         if index:
             retain(session.tenant)
         else:
-            curation.delete_session(session_id=session.pk, tenant=None, actor=COMMAND, now=timezone.now())
+            delete_session(session_id=session.pk, tenant=None, actor=COMMAND, now=timezone.now())
 
     assert at_once(2, act) == [None, None]
     assert not Session.objects.exists()
@@ -198,8 +199,8 @@ def test_a_hold_waits_for_the_step(session: Session) -> None:
             EndUser.objects.select_for_update(no_key=True).get(pk=session.end_user_id)
             put_on_hold(session.end_user)
 
-    with held(lambda: spared.locked([session.end_user_id])) as locked:
+    with held(lambda: retention_passes.lock_people([session.end_user_id])) as locked:
         assert locked == [session.end_user_id]
         waiting = blocked(hold)
     waiting.result(PATIENCE)
-    assert list(spared.people().filter(pk=session.end_user_id)) == []
+    assert list(retention_passes.people().filter(pk=session.end_user_id)) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.conf import LazySettings
 
-from tests.pipeline.model import install
+from tests.model import install
 from tests.privacy import amid
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -13,12 +13,11 @@ from django_q.tasks import async_task
 
 from memories import tasks
 from memories.exceptions import LeaseLost
+from memories.forgetting import decay
+from memories.jobs.pulse import ClusterPulse
 from memories.models import AuditEvent, CaseState, EndpointState, EndUser, PrivacyCase
-from memories.pipeline import decay
-from memories.privacy import exporting, registry, running
-from memories.privacy.erasure import case_leases
-from memories.privacy.stores import queue_remains
-from memories.schedules import Pulse
+from memories.privacy import case_leases, erasing, exporting, registry, running
+from memories.privacy.stores import unlinked
 from tests import factories
 from tests.factories import NOW
 from tests.privacy.erased_world import Neighbours, erasure, stand_in
@@ -52,7 +51,7 @@ class TestTheTask:
         monkeypatch.setattr(tasks, "SLICE_SECONDS", 0)
         case = erasure(person)
         assert tasks.run_case(str(case.pk)) == 0
-        assert queued() == [(running.RUN_TASK, (str(case.pk),))]
+        assert queued() == [(case_leases.RUN_TASK, (str(case.pk),))]
 
     def test_an_error_says_its_place_and_nobodys_words(
         self, person: EndUser, neighbours: Neighbours, monkeypatch: Any, caplog: Any
@@ -68,13 +67,13 @@ class TestTheTask:
         assert "OSError" in caplog.text
         assert "anneke" not in caplog.text
         # Not at once again.
-        assert running.claim(case.pk) is None
+        assert case_leases.claim(case.pk) is None
 
     def test_exports_are_made_by_their_own_module(self, person: EndUser, monkeypatch: Any) -> None:
         made: list[Any] = []
 
-        def make(work: running.Work) -> None:
-            running.finish(work, now=NOW, verb="export")
+        def make(work: case_leases.ClaimedCase) -> None:
+            case_leases.finish(work, now=NOW, verb="export")
             made.append(work.case.pk)
 
         monkeypatch.setattr(exporting, "make", make)
@@ -87,18 +86,18 @@ class TestTheTask:
 @pytest.mark.django_db
 class TestTheLease:
     def test_an_export_that_is_being_made_of_somebody_erased_writes_nothing(self, person: EndUser) -> None:
-        export = running.claim(factories.privacy_case(person, type="access", state="running").pk)
-        erasing = running.claim(erasure(person).pk)
+        export = case_leases.claim(factories.privacy_case(person, type="access", state="running").pk)
+        erasure_of_them = case_leases.claim(erasure(person).pk)
         assert export
-        assert erasing
-        running.keep(export)
-        next(running._steps(erasing, now=NOW))
+        assert erasure_of_them
+        case_leases.keep(export)
+        next(erasing.steps(erasure_of_them, now=NOW))
         with pytest.raises(LeaseLost):
-            running.keep(export)
-        running.keep(erasing)
+            case_leases.keep(export)
+        case_leases.keep(erasure_of_them)
 
     def test_it_is_renewed_beside_a_long_step(self, person: EndUser, monkeypatch: Any) -> None:
-        work = running.claim(erasure(person).pk)
+        work = case_leases.claim(erasure(person).pk)
         assert work
         monkeypatch.setattr(case_leases, "RENEWED_EVERY", timedelta(milliseconds=1))
         renewed, update = threading.Event(), QuerySet.update
@@ -108,20 +107,20 @@ class TestTheLease:
             return update(rows, **changes)
 
         monkeypatch.setattr(QuerySet, "update", seen)
-        with running.kept(work):
+        with case_leases.renewing(work):
             assert renewed.wait(30)
 
     def test_a_pass_puts_off_nobody_who_holds_it(self, person: EndUser) -> None:
-        work = running.claim(erasure(person).pk)
+        work = case_leases.claim(erasure(person).pk)
         assert work
-        assert running.abandoned() == []
+        assert running.waiting() == []
         case_leases.release(work)
-        assert running.abandoned() == [work.case.pk]
+        assert running.waiting() == [work.case.pk]
 
     def test_who_waits_too_long_gets_the_case_as_it_is(self, person: EndUser) -> None:
         case = erasure(person)
-        assert running.claim(case.pk)
-        assert running.carry_out(case_id=case.pk, now=NOW, patience_seconds=0).state == CaseState.RUNNING
+        assert case_leases.claim(case.pk)
+        assert running.carry_out(case_id=case.pk, now=NOW, wait_seconds=0).state == CaseState.RUNNING
 
 
 @pytest.mark.django_db
@@ -129,24 +128,24 @@ class TestTheLook:
     def test_it_wakes_a_worker_for_what_nobody_works_on(self, person: EndUser) -> None:
         waiting, taken = erasure(person), erasure(factories.end_user(person.tenant))
         factories.privacy_case(person, state="scoped")
-        assert running.claim(taken.pk)
-        pulse = Pulse()
-        pulse._look_for_cases()
-        assert queued() == [(running.RUN_TASK, (str(waiting.pk),))]
-        pulse._look_for_cases()
+        assert case_leases.claim(taken.pk)
+        pulse = ClusterPulse()
+        pulse.wake_cases()
+        assert queued() == [(case_leases.RUN_TASK, (str(waiting.pk),))]
+        pulse.wake_cases()
         assert len(queued()) == 1
 
     def test_results_about_sessions_that_are_gone_go(self, person: EndUser) -> None:
         session = factories.session(person)
         given = {"name": "t", "started": NOW, "stopped": timezone.now(), "success": False}
         for key, function, arguments in (
-            ("a", queue_remains.FUNCTIONS[0], (str(session.pk),)),
-            ("b", queue_remains.FUNCTIONS[0], (str(person.pk),)),
-            ("c", queue_remains.FUNCTIONS[1], ()),
+            ("a", unlinked.SESSION_TASKS[0], (str(session.pk),)),
+            ("b", unlinked.SESSION_TASKS[0], (str(person.pk),)),
+            ("c", unlinked.SESSION_TASKS[1], ()),
             ("d", "memories.tasks.replan_decay", (str(person.pk),)),
         ):
             Task.objects.create(id=key, func=function, args=arguments, **given)
-        assert queue_remains.sweep_remains() == 1
+        assert unlinked.sweep_leftovers() == 1
         assert sorted(Task.objects.values_list("pk", flat=True)) == ["a", "c", "d"]
 
     @pytest.mark.parametrize("there", [True, False])
@@ -154,8 +153,8 @@ class TestTheLook:
         for one in (factories.session(person).pk, person.pk):
             EndpointState.objects.all().delete()
             EndpointState.objects.create(last_session=one if there else person.tenant_id)
-            queue_remains.sweep_remains()
-            assert EndpointState.objects.get().last_session == (one if there else queue_remains.SOMEBODY)
+            unlinked.sweep_leftovers()
+            assert EndpointState.objects.get().last_session == (one if there else unlinked.SOME_SESSION)
 
     def test_planning_that_stands_at_the_person_begins_anew(self, person: EndUser) -> None:
         tenant = person.tenant_id
@@ -171,9 +170,9 @@ def test_a_pause_grows_with_the_failures(person: EndUser) -> None:
     case, pauses = erasure(person), []
     for _ in range(3):
         PrivacyCase.objects.filter(pk=case.pk).update(lease_until=None)
-        work = running.claim(case.pk)
+        work = case_leases.claim(case.pk)
         assert work
-        assert not case_leases.note_failure(work, "database")
+        assert not case_leases.retry_or_fail(work, "database")
         case.refresh_from_db()
         assert case.lease_until
         pauses.append(case.lease_until - timezone.now())

@@ -13,8 +13,8 @@ from django.db import DatabaseError, connection, transaction
 
 from memories import audit, tasks
 from memories.models import AuditEvent, AuditSeal, Tenant
-from memories.privacy.trail import chain, chain_check, heads, horizon, sealing
-from memories.privacy.trail.chain_check import Flaw
+from memories.privacy.trail import chain, chain_check, heads, sealing
+from memories.privacy.trail.chain_check import ChainFlaw
 from tests import factories
 from tests.database import PATIENCE, at_once, elsewhere, held
 from tests.factories import COMMAND, NOW
@@ -33,7 +33,7 @@ def record(tenant: Tenant | None, verb: str = "forget", **over: Any) -> AuditEve
 
 
 def seal(now: Any = NOW, **over: Any) -> int:
-    return sealing.seal(now=now, **{"seconds": 60.0, "patience_seconds": 0.0, **over})
+    return sealing.seal(now=now, **{"seconds": 60.0, "wait_seconds": 0.0, **over})
 
 
 def tamper(*statements: str, **values: Any) -> None:
@@ -45,7 +45,7 @@ def tamper(*statements: str, **values: Any) -> None:
         cursor.execute("SET LOCAL session_replication_role = origin")
 
 
-def flaw_of(tenant: Tenant | None) -> Flaw | None:
+def flaw_of(tenant: Tenant | None) -> ChainFlaw | None:
     broken = chain_check.check(tenant.pk if tenant else None).broken
     return broken.flaw if broken else None
 
@@ -98,7 +98,7 @@ class TestSealing:
         record(tenant)
         seal()
         settings.MEMORYHUB_PEPPER = "another"
-        assert flaw_of(tenant) == Flaw.SEAL_CHANGED
+        assert flaw_of(tenant) == ChainFlaw.SEAL_CHANGED
 
     def test_the_form_of_an_event_is_as_it_was_written_down(self, settings: Any) -> None:
         """A change of it would make all chains look broken."""
@@ -107,7 +107,7 @@ class TestSealing:
             pk=7, tenant_uuid=None, actor_kind="operator", actor_id="1", verb="forget", object_type="Fact",
             object_id="0192f0c1-2345-7000-8000-000000000001", request_id="r", counts={"b": 1, "a": 2}, created_at=NOW,
         )  # fmt: skip
-        assert chain.canonical(chain.told(event)).decode() == (
+        assert chain.canonical(chain.fields_of(event)).decode() == (
             '{"actor_id":"1","actor_kind":"operator","case_uuid":null,"counts":{"a":2,"b":1},'
             '"created_at":"2026-11-03T09:12:00.000000+00:00","id":7,'
             '"object_id":"0192f0c1-2345-7000-8000-000000000001","object_type":"Fact","request_id":"r",'
@@ -141,41 +141,43 @@ class TestTampering:
     @pytest.mark.parametrize(
         ("statement", "flaw", "number"),
         [
-            ("UPDATE memories_auditevent SET verb = 'add' WHERE id = {event}", Flaw.CHANGED, 2),
-            ("UPDATE memories_auditevent SET counts = '{{\"facts\": 1}}' WHERE id = {event}", Flaw.CHANGED, 2),
-            ("UPDATE memories_auditevent SET actor_id = 'x' WHERE id = {event}", Flaw.CHANGED, 2),
+            ("UPDATE memories_auditevent SET verb = 'add' WHERE id = {event}", ChainFlaw.CHANGED, 2),
+            ("UPDATE memories_auditevent SET counts = '{{\"facts\": 1}}' WHERE id = {event}", ChainFlaw.CHANGED, 2),
+            ("UPDATE memories_auditevent SET actor_id = 'x' WHERE id = {event}", ChainFlaw.CHANGED, 2),
             ("UPDATE memories_auditevent SET created_at = created_at + interval '1 s' WHERE id = {event}",
-             Flaw.CHANGED, 2),
-            ("DELETE FROM memories_auditevent WHERE id = {event}", Flaw.MISSING, 2),
-            ("UPDATE memories_auditevent SET tenant_uuid = NULL WHERE id = {event}", Flaw.MISSING, 2),
-            ("UPDATE memories_auditevent SET tenant_uuid = '{tenant}' WHERE id = {neighbours}", Flaw.INSERTED, 2),
+             ChainFlaw.CHANGED, 2),
+            ("DELETE FROM memories_auditevent WHERE id = {event}", ChainFlaw.MISSING, 2),
+            ("UPDATE memories_auditevent SET tenant_uuid = NULL WHERE id = {event}", ChainFlaw.MISSING, 2),
+            ("UPDATE memories_auditevent SET tenant_uuid = '{tenant}' WHERE id = {neighbours}", ChainFlaw.INSERTED, 2),
             ("UPDATE memories_auditseal SET sealed_at = sealed_at - interval '1 s' WHERE id = {seal}",
-             Flaw.SEAL_CHANGED, 2),
-            ("UPDATE memories_auditseal SET leaves = '' WHERE id = {seal}", Flaw.SEAL_CHANGED, 2),
-            ("DELETE FROM memories_auditseal WHERE id = {seal}", Flaw.SEAL_MISSING, 2),
+             ChainFlaw.SEAL_CHANGED, 2),
+            ("UPDATE memories_auditseal SET leaves = '' WHERE id = {seal}", ChainFlaw.SEAL_CHANGED, 2),
+            ("DELETE FROM memories_auditseal WHERE id = {seal}", ChainFlaw.SEAL_MISSING, 2),
             # By what it then says, none of the events up to there should be left.
-            ("UPDATE memories_auditseal SET kind = 'pruning' WHERE id = {seal}", Flaw.INSERTED, 1),
-            ("DELETE FROM memories_auditseal WHERE tenant_uuid = '{tenant}' AND number = 3", Flaw.INSERTED, 3),
-            ("DELETE FROM memories_auditseal WHERE tenant_uuid = '{tenant}'", Flaw.INSERTED, 1),
+            ("UPDATE memories_auditseal SET kind = 'pruning' WHERE id = {seal}", ChainFlaw.INSERTED, 1),
+            ("DELETE FROM memories_auditseal WHERE tenant_uuid = '{tenant}' AND number = 3", ChainFlaw.INSERTED, 3),
+            ("DELETE FROM memories_auditseal WHERE tenant_uuid = '{tenant}'", ChainFlaw.INSERTED, 1),
         ],
     )  # fmt: skip
-    def test_it_shows_where(self, tenant: Tenant, events: list[int], statement: str, flaw: Flaw, number: int) -> None:
+    def test_it_shows_where(
+        self, tenant: Tenant, events: list[int], statement: str, flaw: ChainFlaw, number: int
+    ) -> None:
         link = chain.of(tenant.pk).get(number=2)
         tamper(statement, event=events[2], neighbours=events[3] + 1 - 3, tenant=tenant.pk, seal=link.pk)
         broken = chain_check.check(tenant.pk).broken
         assert broken
         assert (broken.flaw, broken.number) == (flaw, number)
-        if flaw in (Flaw.CHANGED, Flaw.MISSING):
+        if flaw in (ChainFlaw.CHANGED, ChainFlaw.MISSING):
             assert broken.event_id == events[2]
 
     def test_the_last_links_of_all_chains_are_missed_by_the_note(self, tenant: Tenant) -> None:
         tamper("DELETE FROM memories_auditseal WHERE number = 3 OR tenant_uuid <> '{tenant}'", tenant=tenant.pk)
         tamper("DELETE FROM memories_auditevent WHERE id > (SELECT max(last_id) FROM memories_auditseal)")
-        assert flaw_of(tenant) == Flaw.TAIL_MISSING
+        assert flaw_of(tenant) == ChainFlaw.TAIL_MISSING
         record(tenant)
         seal()
         # The chain goes on, and what was noted is not written over.
-        assert flaw_of(tenant) == Flaw.TAIL_MISSING
+        assert flaw_of(tenant) == ChainFlaw.TAIL_MISSING
 
     def test_without_the_note_a_tail_would_be_missed_by_nobody(self, tenant: Tenant) -> None:
         heads.place().unlink()
@@ -206,7 +208,7 @@ class TestGuards:
         seal()
         if link:
             span = (event.pk, event.pk)
-            chain.append(tenant.pk, AuditSeal.Kind.PRUNING, span=span, count=1, newest_at=NOW, now=NOW)
+            chain.append(tenant.pk, AuditSeal.SealKind.PRUNING, span=span, count=1, newest_at=NOW, now=NOW)
         with connection.cursor() as cursor:
             if setting:
                 cursor.execute("SET LOCAL memoryhub.audit_pruning = 'on'")
@@ -216,7 +218,7 @@ class TestGuards:
         with refused, transaction.atomic():
             AuditEvent.objects.filter(pk=event.pk).delete()
         assert AuditEvent.objects.filter(pk=event.pk).exists() is not goes
-        assert flaw_of(tenant) is (Flaw.INSERTED if link and not goes else None)
+        assert flaw_of(tenant) is (ChainFlaw.INSERTED if link and not goes else None)
 
 
 class TestNote:
@@ -249,7 +251,7 @@ class TestNote:
 @contextmanager
 def held_at_second_look(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]) -> Iterator[None]:
     """While the block lasts a transaction is open that began after the sealer looked who is at work."""
-    plain, looks = horizon.writers, list[set[str]]()
+    plain, looks = sealing.writers, list[set[str]]()
     with ExitStack() as stack, monkeypatch.context() as patched:
 
         def look() -> set[str]:
@@ -258,7 +260,7 @@ def held_at_second_look(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]
             looks.append(plain())
             return looks[-1]
 
-        patched.setattr(horizon, "writers", look)
+        patched.setattr(sealing, "writers", look)
         yield
 
 
@@ -282,11 +284,11 @@ class TestRaces:
         self, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """So the test above can fail."""
-        monkeypatch.setattr(horizon, "writers", set)
+        monkeypatch.setattr(sealing, "writers", set)
         with held(lambda: record(tenant, "late")):
             record(tenant)
             assert seal() == 1
-        assert flaw_of(tenant) == Flaw.INSERTED
+        assert flaw_of(tenant) == ChainFlaw.INSERTED
 
     def test_an_id_that_was_given_and_rolled_back_is_waited_for_no_longer(self, tenant: Tenant) -> None:
         def give_up() -> None:
@@ -301,17 +303,17 @@ class TestRaces:
 
     def test_it_waits_a_while_for_who_is_at_work(self, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
         looked = threading.Event()
-        plain = horizon.writers
+        plain = sealing.writers
 
         def looking() -> set[str]:
             found = plain()
             looked.set()
             return found
 
-        monkeypatch.setattr(horizon, "writers", looking)
+        monkeypatch.setattr(sealing, "writers", looking)
         done: list[Any] = []
         with held(lambda: record(tenant, "late")):
-            thread = threading.Thread(target=lambda: done.extend(at_once(1, lambda _: seal(patience_seconds=PATIENCE))))
+            thread = threading.Thread(target=lambda: done.extend(at_once(1, lambda _: seal(wait_seconds=PATIENCE))))
             record(tenant)
             thread.start()
             assert looked.wait(PATIENCE)
@@ -328,7 +330,7 @@ class TestRaces:
     def test_of_sealers_at_once_each_event_has_one_seal(self, tenant: Tenant) -> None:
         for _ in range(20):
             record(tenant)
-        outcomes = at_once(6, lambda _: seal(patience_seconds=PATIENCE))
+        outcomes = at_once(6, lambda _: seal(wait_seconds=PATIENCE))
         assert sum(outcome for outcome in outcomes if isinstance(outcome, int)) == 20, outcomes
         assert flaw_of(tenant) is None
 
@@ -338,9 +340,9 @@ class TestRaces:
                 if index % 3:
                     record(tenant)
                 else:
-                    seal(patience_seconds=PATIENCE)
+                    seal(wait_seconds=PATIENCE)
 
         assert at_once(9, act) == [None] * 9
-        seal(patience_seconds=PATIENCE)
+        seal(wait_seconds=PATIENCE)
         report = chain_check.check(tenant.pk)
         assert (report.sealed, report.unsealed, report.broken) == (30, 0, None)

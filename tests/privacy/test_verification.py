@@ -16,9 +16,10 @@ import pytest
 from django.conf import LazySettings
 from django.db import connection
 
+from memories.curation.access.keys import Binding
 from memories.models import EndUser, PrivacyCase
 from memories.privacy import verification
-from memories.privacy.searching import needles
+from memories.privacy.searching import search_terms
 from memories.privacy.verification import Findings
 from tests import factories
 
@@ -42,7 +43,7 @@ def person(db: None) -> EndUser:
 @pytest.fixture
 def case(person: EndUser) -> PrivacyCase:
     """Its person was erased by hand."""
-    row = factories.privacy_case(person, state="verifying", needles=needles.collect(person))
+    row = factories.privacy_case(person, state="verifying", needles=search_terms.collect(person))
     person.delete()
     row.refresh_from_db()
     return row
@@ -73,7 +74,7 @@ def test_after_a_whole_erasure_nothing_is_found(case: PrivacyCase) -> None:
 
 
 def test_before_it_every_place_is_found(person: EndUser) -> None:
-    case = factories.privacy_case(person, state="verifying", needles=needles.collect(person))
+    case = factories.privacy_case(person, state="verifying", needles=search_terms.collect(person))
     found = verify(case)
     assert {
         "memories.EndUser.external_id",
@@ -94,7 +95,7 @@ def test_before_it_every_place_is_found(person: EndUser) -> None:
 def test_with_nothing_to_look_for_it_does_not_say_clean(person: EndUser, settings: LazySettings) -> None:
     case = factories.privacy_case(person, state="verifying")
     assert verify(case).hits == {"needles": 1}
-    case.needles = needles.collect(person)
+    case.needles = search_terms.collect(person)
     settings.MEMORYHUB_PEPPER = "another"
     assert verify(case).hits == {"needles": 1}
 
@@ -184,3 +185,17 @@ def test_what_bytes_say_in_other_words(case: PrivacyCase, home: Path, way: str, 
     (home / "exports").mkdir()
     (home / "exports" / "one.bin").write_bytes(BYTES[way](text))
     assert verify(case).hits == {"public.planted.held": 1, "files:exports": 1}
+
+
+def test_an_agents_key_names_the_agent_alone(person: EndUser) -> None:
+    """An agent that the person spoke with is the application's; an id of theirs that was left in a key is found."""
+    agent = "otter-concierge-42"
+    person.sessions.update(agent_id=agent)
+    factories.api_key(person.tenant, binding=Binding(agent_id=agent))
+    key, _ = factories.api_key(person.tenant, binding=Binding(user_id=NAME))
+    row = factories.privacy_case(person, state="verifying", needles=search_terms.collect(person))
+    person.delete()
+    row.refresh_from_db()
+    assert verify(row).hits == {"memories.APIKey.user_id": 1}
+    key.delete()
+    assert verify(row).hits == {}

@@ -16,7 +16,7 @@ from memories import conf
 from memories.audit import record
 from memories.models import EndpointState, EndUser, Fact, PrivacyCase, Turn
 from memories.privacy import verification
-from memories.privacy.searching import judging, needles
+from memories.privacy.searching import search_terms, verdicts
 from tests import factories
 from tests.database import elsewhere
 from tests.factories import COMMAND, NOW
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 def person(db: None) -> EndUser:
     someone = factories.end_user(external_id=NAME, display_name="Zaphod Beeblebrox", metadata={"crm": "CRM-77123-XY"})
     session = factories.session(someone, [("user", SAID), ("assistant", CHINESE)], session_id="s-zaphod-1")
-    factories.session(someone, session_id="default")
+    factories.session(someone, [("user", "Hello")], session_id="default")
     factories.fact(someone, "Keeps otters behind the bakery in Kraków", tags=["otters of Kraków", "animals"])
     factories.run(session)
     return someone
@@ -42,7 +42,7 @@ def home(settings: LazySettings, tmp_path: Path) -> Path:
 
 
 def erased(person: EndUser, **over: Any) -> PrivacyCase:
-    row = factories.privacy_case(person, state="verifying", needles=needles.collect(person), **over)
+    row = factories.privacy_case(person, state="verifying", needles=search_terms.collect(person), **over)
     EndUser.objects.filter(pk=person.pk).delete()
     row.refresh_from_db()
     return row
@@ -93,7 +93,7 @@ def test_a_session_that_the_endpoint_failed_at_is_found(person: EndUser) -> None
 
 
 def test_vectors_are_told_by_their_digests(person: EndUser) -> None:
-    from memories.pipeline import vectors
+    from memories.embedding import vectors
 
     while vectors.embed_some().moved:
         """Until every text has its vector."""
@@ -161,7 +161,7 @@ def test_statements_of_others_are_read(person: EndUser) -> None:
 
 def _views(case: PrivacyCase) -> dict[str, int]:
     """On a connection that does not see what the test has not committed."""
-    search = verification._Search(needles.opened(case) or needles.Needles(), case)
+    search = verification._TraceSearch(search_terms.opened(case) or search_terms.SearchTerms(), case)
     search.read_views()
     return dict(search.hits)
 
@@ -209,7 +209,7 @@ def test_the_ledger_is_read_wherever_it_lies(person: EndUser, home: Path, settin
 
 def test_a_large_file_is_read_across_the_borders(person: EndUser, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case = erased(person)
-    monkeypatch.setattr("memories.privacy.searching.kept_files.CHUNK_BYTES", 10_000)
+    monkeypatch.setattr("memories.privacy.searching.files.CHUNK_BYTES", 10_000)
     (home / "big.log").write_text("x " * 4_990 + SAID + " y" * 9_000)
     assert hits(case) == {"files:big.log": 1}
 
@@ -231,7 +231,7 @@ def test_the_trail_keeps_ids_but_no_words(person: EndUser) -> None:
 
 
 def test_every_exception_says_why() -> None:
-    for place, (kinds, reason) in judging.KEPT.items():
+    for place, (kinds, reason) in verdicts.KEPT.items():
         assert kinds, place
         assert len(reason) > 20, place
 
@@ -278,7 +278,7 @@ def test_what_another_person_says_too_is_a_mention(person: EndUser) -> None:
 
 def test_ids_that_others_have_as_well_are_no_trace(person: EndUser) -> None:
     for other in (factories.end_user(person.tenant), factories.end_user()):
-        factories.session(other, session_id="default")
+        factories.session(other, [("user", "Hello")], session_id="default")
         factories.fact(other, tags=["animals"])
     run("ANALYZE memories_session, memories_fact")
     case = erased(person)

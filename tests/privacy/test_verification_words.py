@@ -12,7 +12,7 @@ from django.db import models
 
 from memories.models import EndUser, FactRevision, Operator, Session, Tenant, Turn
 from memories.privacy import registry, verification
-from memories.privacy.searching import judging, words
+from memories.privacy.searching import verdicts
 from tests import factories
 from tests.factories import NOW
 from tests.privacy.test_verification import NAME, run
@@ -131,7 +131,7 @@ def test_words_that_look_like_a_reference_are_words(person: EndUser, said: str) 
 
 OWN = {
     "Can add privacy case": ["auth.Permission.name"],
-    "0033_export_links": ["public.django_migrations.name"],
+    "0008_audit_pruning": ["public.django_migrations.name"],
     "America/Argentina/Buenos_Aires": ["memories.Tenant.time_zone"],
     "Beeblebrox Bakeries Ltd": ["memories.Tenant.name", "memories.APIKey.name"],
     "owner@bakery.example": ["memories.Operator.username", "memories.Operator.email"],
@@ -167,10 +167,10 @@ def test_somebody_who_is_staff_as_well_keeps_the_account(person: EndUser) -> Non
 
 def test_every_column_of_words_is_one_that_can_hold_them() -> None:
     kept = {store.model: set(store.fields) for store in registry.all_stores()}
-    for label, columns in words.SAID.items():
+    for label, columns in verdicts.SAID.items():
         assert columns <= kept[label], label
-    for place in (*judging.TOLD, *words.AROUND):
+    for place in (*verdicts.REPORTED, *verdicts.AROUND):
         label, _, column = place.rpartition(".")
         if not label.startswith("public."):
             assert isinstance(apps.get_model(label)._meta.get_field(column), models.Field)
-    assert uuid.UUID(int=0).hex.encode() in words.written("memories.AuditEvent.object_id", b"0" * 32)
+    assert uuid.UUID(int=0).hex.encode() in verdicts.written_by_hub("memories.AuditEvent.object_id", b"0" * 32)

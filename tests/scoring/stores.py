@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from memories.scoring import terms
 from memories.scoring.constants import DEFAULT, Constants
-from memories.scoring.dense import Block
+from memories.scoring.dense import VectorBlock
 from memories.scoring.language import Language
 from memories.scoring.ranking import Units
 
-PLAIN = (Block("plain", 2),)
+PLAIN = (VectorBlock("plain", 2),)
 
 
 def packed(texts: Sequence[str]) -> list[bytes]:
@@ -25,7 +25,7 @@ def units(
     vectors: Sequence[Sequence[float]] | None = None,
     present: Sequence[bool] | None = None,
     languages: Sequence[Language] | None = None,
-    blocks: Sequence[Block] = PLAIN,
+    blocks: Sequence[VectorBlock] = PLAIN,
     alone: bool = False,
     constants: Constants = DEFAULT,
 ) -> Units:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.scoring.capacity import worth
+from memories.scoring.weighting import worth
 from tests.factories import NOW
 
 BY_HAND = [

@@ -7,7 +7,7 @@ import pytest
 
 from memories.scoring import means
 from memories.scoring.constants import Constants
-from memories.scoring.dense import Block, Vectors, blocks
+from memories.scoring.dense import VectorBlock, Vectors, blocks
 from memories.scoring.language import Language
 from tests.scoring.stores import PLAIN, floats
 
@@ -19,7 +19,7 @@ def vectors(
     *,
     present: list[bool] | None = None,
     languages: list[Language] | None = None,
-    of: tuple[Block, ...] = PLAIN,
+    of: tuple[VectorBlock, ...] = PLAIN,
     constants: Constants = UNCENTRED,
 ) -> Vectors:
     there = np.array(present or [True] * len(raw))
@@ -55,7 +55,7 @@ def test_each_language_is_centred_by_its_own_mean() -> None:
 
 
 def test_the_mean_over_the_models_that_know_both_languages() -> None:
-    two = (Block("a", 2), Block("b", 2, frozenset({"en"})))
+    two = (VectorBlock("a", 2), VectorBlock("b", 2, frozenset({"en"})))
     store = vectors([[1, 0, 0, 1], [1, 0, 0, 1]], languages=["en", "zh"], of=two)
     assert store.nearness(floats([1, 0, 1, 0]), "en")[0] == pytest.approx([0.5, 1], abs=1e-6)
     assert store.nearness(floats([1, 0, 1, 0]), "zh")[0] == pytest.approx([1, 1], abs=1e-6)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.evals import metrics
+from evals import metrics
 
 
 def test_one_ranking() -> None:

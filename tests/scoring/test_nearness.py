@@ -8,7 +8,7 @@ from memories.conf import LOCAL_EMBEDDINGS
 from memories.llm import embeddings
 from memories.scoring import nearness
 from memories.scoring.nearness import Floats, nearest
-from tests.pipeline.tables.nearness import APART, BESIDE, MISSED, OPPOSED, PARAPHRASES, Pair
+from tests.tables.nearness import APART, BESIDE, MISSED, OPPOSED, PARAPHRASES, Pair
 
 MODELS = pytest.mark.parametrize("model", LOCAL_EMBEDDINGS)
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from html import unescape
 from typing import Any
@@ -125,11 +125,15 @@ class Model:
 
     def _fact(self, stated: Stated, shown: list[tuple[str, str, str]]) -> dict[str, Any]:
         cited = [(number, text) for number, role, text in shown if role == stated.cites]
+        # Of the phrases and values that the person says, if there are any: what nobody says would always wait.
+        said = unescape(" ".join(text for _, role, text in shown if role == "user"))
+        phrase = stated.phrase if stated.phrase in said else _first(PHRASES, said, stated.phrase)
+        value = stated.value if stated.value in said else _first(VALUES[1:], said, stated.value)
         return {
-            "content": marked(self.marker, stated.phrase),
+            "content": marked(self.marker, phrase),
             "category": stated.category,
             "key": stated.key or None,
-            "value": stated.value or None,
+            "value": value or None,
             "confidence": stated.confidence,
             "importance": stated.importance,
             "tags": [],
@@ -153,6 +157,10 @@ class Model:
     def _summary(self, name: str, said: str) -> dict[str, Any]:
         told = summaries.of(name, said) or {}
         return {**told, "quality": self.fate.quality} if name == "episode_summary" else told
+
+
+def _first(texts: Iterable[str], said: str, otherwise: str) -> str:
+    return next((text for text in texts if text in said), otherwise)
 
 
 present = Model()

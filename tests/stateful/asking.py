@@ -8,13 +8,14 @@ import tiktoken
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from memories import curation
-from memories.api.v1.serializers.memory import document_of, facts_of, sections_of
+from memories.api.v1.memory.serializers import document_of, facts_of, sections_of
+from memories.context import context
+from memories.context.context import INCLUDABLE, Context, ContextRequest
+from memories.curation.statements.documents import import_document
 from memories.models import Episode, Fact
-from memories.pipeline import context, retrieval
-from memories.pipeline.context import INCLUDABLE, Context, ContextRequest
-from memories.pipeline.lines import HEADINGS
-from memories.pipeline.retrieval import KINDS, Search
+from memories.retrieval import search as retrieval
+from memories.retrieval.search import KINDS, SearchRequest
+from memories.text.memory_block import HEADINGS
 from tests.stateful.texts import PHRASES
 from tests.stateful.world import KEY, SESSIONS, WHO, World
 
@@ -55,7 +56,7 @@ class Asking(World):
     @rule(who=WHO, query=st.sampled_from(PHRASES), kinds=st.sets(st.sampled_from(KINDS), min_size=1))
     def search(self, who: int, query: str, kinds: set[str]) -> None:
         somebody = self.people[who]
-        looked_for = Search(somebody.marker, query, kinds=sorted(kinds), limit=10)
+        looked_for = SearchRequest(somebody.marker, query, kinds=sorted(kinds), limit=10)
         found = self.do(retrieval.search, tenant=somebody.row.tenant, search=looked_for, now=self.now)
         assert found is not None
         self.check_apart(who, found)
@@ -72,7 +73,7 @@ class Asking(World):
         self.check_apart(who, document)
         before = _versions(person)
         given: dict[str, Any] = {"sections": sections_of(document), "facts": facts_of(document)}
-        self.do(curation.import_document, end_user=person, actor=KEY, now=self.now, **given)
+        self.do(import_document, end_user=person, actor=KEY, now=self.now, **given)
         assert _versions(person) == before
 
     def check_told(self, who: int) -> None:

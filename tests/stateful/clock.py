@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 
 from memories.models import ids
-from memories.pipeline.whose_fault import Calling
+from memories.queue.attempts import Attempt
 
 BEGINNING = datetime(2026, 11, 3, 9, 12, tzinfo=UTC)
 MILLISECOND = 1_000_000
@@ -42,6 +42,6 @@ def replace_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
     so that one run is as another."""
     with connection.cursor() as cursor:
         cursor.execute(_REPLACED)
-    monkeypatch.setattr(Calling, "now", lambda calling: calling.begun_at)
+    monkeypatch.setattr(Attempt, "now", lambda calling: calling.begun_at)
     moments = itertools.count(MILLISECOND, MILLISECOND)
     monkeypatch.setattr(ids, "time", SimpleNamespace(time_ns=lambda: next(moments)))

@@ -5,8 +5,23 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from memories import curation
-from memories.curation import Choice, FactDraft, Selector
+from memories.curation import episodes
+from memories.curation.facts import keeping
+from memories.curation.facts.adding import FactDraft, add_fact
+from memories.curation.facts.editing import correct_fact, edit_fact
+from memories.curation.facts.feedback import give_feedback
+from memories.curation.facts.forgetting import delete_fact, forget_fact
+from memories.curation.facts.merging import merge_facts, undo_fact_merge
+from memories.curation.facts.restoring import restore_fact
+from memories.curation.facts.splitting import split_fact
+from memories.curation.people.records import update_person
+from memories.curation.profile.sections import release_profile_section, restore_profile_section, write_profile_section
+from memories.curation.review import suggestions
+from memories.curation.review.deciding import Choice
+from memories.curation.review.decisions import approve_edited, approve_item, keep_both, merge_items, reject_item
+from memories.curation.review.undo import undo_decision
+from memories.curation.rollback.roll_back import roll_back, undo_rollback
+from memories.curation.rollback.selection import Selector
 from memories.models import EndUser, Fact, FactMerge, FactRevision, ProfileRevision, ReviewItem, Section
 from tests.stateful.texts import CATEGORIES, KEYS, PHRASES, VALUES, marked
 from tests.stateful.world import NTH, WHO, World
@@ -24,6 +39,13 @@ CHANGES = st.fixed_dictionaries(
     },
 )
 OF_FACTS = ("edit", "edit", "correct", "forget", "restore", "restore", "delete")
+VERBS: dict[str, Any] = {
+    "edit": edit_fact,
+    "correct": correct_fact,
+    "forget": forget_fact,
+    "restore": restore_fact,
+    "delete": delete_fact,
+}
 OF_EPISODES = ("edit", "pin", "unpin", "forget", "restore", "delete")
 DECISIONS = (*Choice, "undo")
 BY_KEY = st.booleans()
@@ -37,7 +59,7 @@ class Curating(World):
         somebody = self.people[who]
         value = VALUES[len(phrase) % len(VALUES)] if key else ""
         draft = FactDraft(marked(somebody.marker, phrase), category, key=key, value=value)
-        self.do(curation.add_fact, end_user=somebody.row, draft=draft, actor=self.actor(by_key=by_key), now=self.now)
+        self.do(add_fact, end_user=somebody.row, draft=draft, actor=self.actor(by_key=by_key), now=self.now)
 
     @rule(who=WHO, nth=NTH, verb=st.sampled_from(OF_FACTS), changes=CHANGES, phrase=PHRASE, by_key=BY_KEY)
     def change_fact(self, who: int, nth: int, verb: str, changes: dict[str, Any], phrase: str, by_key: bool) -> None:
@@ -53,20 +75,20 @@ class Curating(World):
             "restore": {"version": nth % 3 or None},
         }
         given: dict[str, Any] = {"fact_id": fact.pk, "tenant": fact.tenant, "now": self.now, **more.get(verb, {})}
-        self.do(getattr(curation, f"{verb}_fact"), actor=self.actor(by_key=by_key and verb != "correct"), **given)
+        self.do(VERBS[verb], actor=self.actor(by_key=by_key and verb != "correct"), **given)
 
     @rule(who=WHO, nth=NTH, by_key=BY_KEY, useful=st.booleans())
     def give_feedback(self, who: int, nth: int, by_key: bool, useful: bool) -> None:
         fact = self.pick_fact(who, nth, status="active")
         if fact:
             given: dict[str, Any] = {"fact_id": fact.pk, "tenant": fact.tenant, "useful": useful, "now": self.now}
-            self.do(curation.give_feedback, actor=self.actor(by_key=by_key), **given)
+            self.do(give_feedback, actor=self.actor(by_key=by_key), **given)
 
     @rule(who=WHO, nth=NTH, verb=st.sampled_from(["pin", "lock", "unpin", "unlock"]))
     def keep(self, who: int, nth: int, verb: str) -> None:
         fact = self.pick_fact(who, nth, status="active")
         if fact:
-            self.do(getattr(curation, f"{verb}_fact"), fact_id=fact.pk, actor=self.operator, now=self.now)
+            self.do(getattr(keeping, f"{verb}_fact"), fact_id=fact.pk, actor=self.operator, now=self.now)
 
     @rule(who=WHO, nth=NTH, act=st.sampled_from(["merge", "split", "undo"]), phrase=PHRASE)
     def merge_facts(self, who: int, nth: int, act: str, phrase: str) -> None:
@@ -77,21 +99,21 @@ class Curating(World):
             pair = Fact.objects.filter(end_user=somebody.row, status="active").order_by("pk")[nth : nth + 2]
             seen = {fact.pk: fact.version for fact in pair}
             if len(seen) == 2:
-                self.do(curation.merge_facts, survivor=next(iter(seen)), seen=seen, content=said, **given)
+                self.do(merge_facts, survivor=next(iter(seen)), seen=seen, content=said, **given)
         elif act == "split":
             fact = self.pick_fact(who, nth, status="superseded")
             if fact:
-                self.do(curation.split_fact, fact_id=fact.pk, rest=said, **given)
+                self.do(split_fact, fact_id=fact.pk, rest=said, **given)
         else:
             made = FactMerge.objects.filter(survivor__end_user=somebody.row, undone_at=None).first()
             if made:
-                self.do(curation.undo_fact_merge, merge_id=made.pk, **given)
+                self.do(undo_fact_merge, merge_id=made.pk, **given)
 
     @rule(who=WHO, nth=NTH, verb=st.sampled_from(["approve", "reject", "reconsider"]))
     def review_fact(self, who: int, nth: int, verb: str) -> None:
         fact = self.pick_fact(who, nth, status="rejected" if verb == "reconsider" else "pending")
         if fact:
-            self.do(getattr(curation, f"{verb}_fact"), fact_id=fact.pk, actor=self.operator, now=self.now)
+            self.do(getattr(suggestions, f"{verb}_fact"), fact_id=fact.pk, actor=self.operator, now=self.now)
 
     @rule(who=WHO, nth=NTH, decision=st.sampled_from(DECISIONS), phrase=PHRASE, first=st.booleans())
     def decide(self, who: int, nth: int, decision: str, phrase: str, first: bool) -> None:
@@ -102,16 +124,16 @@ class Curating(World):
         said = marked(self.people[who].marker, phrase)
         if decision == "merge":
             survivor = item.fact_id if first else item.known_id
-            self.do(curation.merge_items, survivor=survivor, content=said, reason="One", **given)
+            self.do(merge_items, survivor=survivor, content=said, reason="One", **given)
         elif decision == "reject":
-            self.do(curation.reject_item, reason="No", **given)
+            self.do(reject_item, reason="No", **given)
         elif decision == "edit":
-            self.do(curation.approve_edited, changes={"summary": said}, **given)
+            self.do(approve_edited, changes={"summary": said}, **given)
         else:
             verbs: dict[str, Any] = {
-                "approve": curation.approve_item,
-                "keep_both": curation.keep_both,
-                "undo": curation.undo_decision,
+                "approve": approve_item,
+                "keep_both": keep_both,
+                "undo": undo_decision,
             }
             self.do(verbs[decision], **given)
         self._check_decided(item, decision)
@@ -130,19 +152,19 @@ class Curating(World):
             return
         given: dict[str, Any] = {"episode_id": episode.pk, "now": self.now}
         if verb in ("pin", "unpin", "restore"):
-            self.do(getattr(curation, f"{verb}_episode"), actor=self.operator, **given)
+            self.do(getattr(episodes, f"{verb}_episode"), actor=self.operator, **given)
             return
         given |= {"tenant": episode.tenant, "actor": self.actor(by_key=by_key)}
         if verb == "edit":
             given["changes"] = {"summary": marked(self.people[who].marker, phrase), "importance": 0.15}
-        self.do(getattr(curation, f"{verb}_episode"), **given)
+        self.do(getattr(episodes, f"{verb}_episode"), **given)
 
     @rule(who=WHO, section=st.sampled_from(Section.values[:2]), phrase=st.sampled_from(["", *PHRASES]), by_key=BY_KEY)
     def write_section(self, who: int, section: str, phrase: str, by_key: bool) -> None:
         somebody = self.people[who]
         said = marked(somebody.marker, phrase) if phrase else ""
         given: dict[str, Any] = {"end_user": somebody.row, "section": section, "summary": said, "now": self.now}
-        self.do(curation.write_profile_section, actor=self.actor(by_key=by_key), **given)
+        self.do(write_profile_section, actor=self.actor(by_key=by_key), **given)
 
     @rule(who=WHO, nth=NTH, release=st.booleans())
     def restore_section(self, who: int, nth: int, release: bool) -> None:
@@ -151,9 +173,9 @@ class Curating(World):
             given: dict[str, Any] = {"actor": self.operator, "now": self.now}
             if release:
                 about = {"end_user": self.people[who].row, "section": revision.section}
-                self.do(curation.release_profile_section, **about, **given)
+                self.do(release_profile_section, **about, **given)
             else:
-                self.do(curation.restore_profile_section, revision=revision, **given)
+                self.do(restore_profile_section, revision=revision, **given)
 
     @rule(who=WHO, nth=NTH, undo=st.booleans())
     def roll_back(self, who: int, nth: int, undo: bool) -> None:
@@ -161,12 +183,12 @@ class Curating(World):
         if undo:
             revision = FactRevision.objects.filter(verb="roll_back").order_by("-pk").first()
             if revision and revision.change_set:
-                self.do(curation.undo_rollback, change_set=revision.change_set, **given)
+                self.do(undo_rollback, change_set=revision.change_set, **given)
             return
         sessions = self.sessions_of(who)
         if sessions:
             taken = sessions[nth % len(sessions)]
-            self.do(curation.roll_back, selector=Selector(taken.tenant, session=taken.pk), **given)
+            self.do(roll_back, selector=Selector(taken.tenant, session=taken.pk), **given)
 
     @rule(who=WHO, name=st.sampled_from(["capture", "serve", "restricted"]), on=st.booleans())
     def switch(self, who: int, name: str, on: bool) -> None:
@@ -177,5 +199,5 @@ class Curating(World):
             EndUser.objects.filter(pk=row.pk).update(restricted_at=self.now if on else None)
         else:
             changes = {name: on}
-            self.do(curation.update_person, end_user=row, changes=changes, actor=self.operator, now=self.now)
+            self.do(update_person, end_user=row, changes=changes, actor=self.operator, now=self.now)
         row.refresh_from_db()

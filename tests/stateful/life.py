@@ -3,9 +3,8 @@
 from django.db import connection
 from hypothesis.stateful import invariant
 
-from memories import conf
+from memories import conf, invariants
 from memories.models import Fact, SessionQueue, WorkingMemory
-from memories.pipeline import invariants
 from memories.scoring.decay import Remembered, forget_at
 from tests.stateful.asking import Asking
 from tests.stateful.curating import Curating

@@ -6,11 +6,11 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from memories import curation
+from memories.capture import flushing, ingest
+from memories.capture.ingest import Conversation, PostedMessage
+from memories.curation.sessions import delete_session
 from memories.exceptions import ExternalIdReused, PersonRestricted
 from memories.models import Turn
-from memories.pipeline import closing, ingest
-from memories.pipeline.ingest import Conversation, Message
 from tests.stateful.texts import MESSAGES
 from tests.stateful.world import SESSIONS, WHO, World, of_person
 
@@ -21,14 +21,14 @@ class Talking(World):
     """Beside the hub it keeps what each session must hold (I1)."""
 
     @rule(who=WHO, session=SESSION, messages=MESSAGES, flush=st.booleans())
-    def post(self, who: int, session: str, messages: Sequence[Message], flush: bool) -> None:
+    def post(self, who: int, session: str, messages: Sequence[PostedMessage], flush: bool) -> None:
         self._post(who, session, of_person(messages, self.people[who].marker), flush=flush)
 
     @rule(who=WHO, session=SESSION, count=st.integers(2, 6))
     def chat(self, who: int, session: str, count: int) -> None:
         """Rounds enough to fill a window."""
         said = [("user", "asks for tea and cake"), ("assistant", "brings tea and cake, with a long story")] * count
-        self._post(who, session, of_person([Message(role, text) for role, text in said], self.people[who].marker))
+        self._post(who, session, of_person([PostedMessage(role, text) for role, text in said], self.people[who].marker))
 
     @rule(who=WHO, session=SESSION, echo=st.booleans())
     def repeat(self, who: int, session: str, echo: bool) -> None:
@@ -36,13 +36,13 @@ class Talking(World):
         somebody = self.people[who]
         known = [one for one in somebody.said.get(session, []) if one.external_id]
         if echo:
-            echoed = Message("user", f"{somebody.marker} pasted:\n{somebody.last_memory}")
-            self._post(who, session, [echoed, Message("assistant", somebody.last_memory)])
+            echoed = PostedMessage("user", f"{somebody.marker} pasted:\n{somebody.last_memory}")
+            self._post(who, session, [echoed, PostedMessage("assistant", somebody.last_memory)])
         elif known:
             self._post(who, session, known[-2:])
 
     @rule(who=WHO, first=MESSAGES, second=MESSAGES)
-    def post_conversations(self, who: int, first: list[Message], second: list[Message]) -> None:
+    def post_conversations(self, who: int, first: list[PostedMessage], second: list[PostedMessage]) -> None:
         somebody = self.people[who]
         both = [of_person(messages, somebody.marker) for messages in (first, second)]
         expected = [self._expected(who, name, messages) for name, messages in zip(SESSIONS, both, strict=True)]
@@ -63,13 +63,13 @@ class Talking(World):
         if how == "delete":
             self._delete_session(who, session, by_key=by_key)
         else:
-            self.do(closing.end_session if how == "end" else closing.flush_session, **self._named(who, session))
+            self.do(flushing.end_session if how == "end" else flushing.flush_session, **self._named(who, session))
 
     def _delete_session(self, who: int, session: str, *, by_key: bool) -> None:
         for gone in self.sessions_of(who):
             if gone.external_id == session:
                 given = {"session_id": gone.pk, "tenant": gone.tenant, "actor": self.actor(by_key=by_key)}
-                self.do(curation.delete_session, **given, now=self.now)
+                self.do(delete_session, **given, now=self.now)
                 if gone not in self.sessions_of(who):
                     self.people[who].said.pop(session, None)
 
@@ -82,7 +82,7 @@ class Talking(World):
             "agent_id": "",
         }
 
-    def _post(self, who: int, session: str, messages: Sequence[Message], *, flush: bool = False) -> None:
+    def _post(self, who: int, session: str, messages: Sequence[PostedMessage], *, flush: bool = False) -> None:
         expected = self._expected(who, session, messages)
         self.wait()
         try:
@@ -94,7 +94,7 @@ class Talking(World):
         else:
             self._note(who, session, expected)
 
-    def _expected(self, who: int, session: str, messages: Sequence[Message]) -> list[Message] | None:
+    def _expected(self, who: int, session: str, messages: Sequence[PostedMessage]) -> list[PostedMessage] | None:
         """The session afterwards; None: an external_id stands for other words already."""
         turns = list(self.people[who].said.get(session, []))
         for message in messages:
@@ -104,7 +104,7 @@ class Talking(World):
             turns += [] if known else [message]
         return turns
 
-    def _note(self, who: int, session: str, turns: list[Message] | None) -> None:
+    def _note(self, who: int, session: str, turns: list[PostedMessage] | None) -> None:
         """What was posted is kept, unless nothing is to be."""
         if self.people[who].row.capture:
             assert turns is not None
@@ -124,5 +124,5 @@ class Talking(World):
             }
 
 
-def _says(message: Message) -> tuple[object, ...]:
+def _says(message: PostedMessage) -> tuple[object, ...]:
     return message.role, message.content, message.tool_call_id

@@ -1,15 +1,19 @@
 """Faults that are planted on purpose: a few short lives find each of them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.db import connection
 from hypothesis.stateful import RuleStrategy, run_state_machine_as_test
 
+from memories.capture import ingest
+from memories.context import context
+from memories.forgetting import trash as forgetting
 from memories.models import Fact
-from memories.models.facts import FactQuerySet
-from memories.pipeline import context, forgetting, ingest, served_facts
+from memories.models.memories.facts import FactQuerySet
+from memories.retrieval import visible_facts
 from tests.stateful.life import Life
 from tests.stateful.test_life import SHORT
 
@@ -17,28 +21,33 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def numbers_with_gaps(patch: pytest.MonkeyPatch) -> None:
-    place = ingest._place
+    number = ingest._number
 
-    def skip(turn: Any, session: Any, *, number: int, now: Any) -> None:
-        place(turn, session, number=number + (number > 3), now=now)
+    def skip(session: Any, turns: Any, *, now: Any) -> tuple[list[Any], list[Any]]:
+        stored, new = number(session, turns, now=now)
+        for turn in new:
+            turn.number += turn.number > 3
+        return [replace(one, number=one.number + (not one.duplicate and one.number > 3)) for one in stored], new
 
-    patch.setattr(ingest, "_place", skip)
+    patch.setattr(ingest, "_number", skip)
 
 
 def doubles_are_stored(patch: pytest.MonkeyPatch) -> None:
     with connection.cursor() as cursor:
         cursor.execute("DROP INDEX turn_external_id_once")
-    patch.setattr(ingest, "_known_turns", lambda session, external_ids: {})
+    patch.setattr(ingest, "_existing", lambda session, external_ids: {})
 
 
 def pending_facts_are_served(patch: pytest.MonkeyPatch) -> None:
-    for name in ("_MEASURED", "_WITH_WORDS"):
-        patch.setattr(served_facts, name, getattr(served_facts, name).replace("= 'active'", "IN ('active', 'pending')"))
+    for name in ("_FEATURES", "_WITH_TEXT"):
+        patch.setattr(
+            visible_facts, name, getattr(visible_facts, name).replace("= 'active'", "IN ('active', 'pending')")
+        )
 
 
 def expired_facts_are_served(patch: pytest.MonkeyPatch) -> None:
-    for name in ("_MEASURED", "_WITH_WORDS"):
-        patch.setattr(served_facts, name, getattr(served_facts, name).replace("expires_at > %(now)s", "true"))
+    for name in ("_FEATURES", "_WITH_TEXT"):
+        patch.setattr(visible_facts, name, getattr(visible_facts, name).replace("expires_at > %(now)s", "true"))
 
 
 def budgets_forget_the_headings(patch: pytest.MonkeyPatch) -> None:
@@ -58,10 +67,10 @@ def trash_keeps_no_revision(patch: pytest.MonkeyPatch) -> None:
 
 
 def strangers_are_told(patch: pytest.MonkeyPatch) -> None:
-    told = served_facts._MEASURED, served_facts._WITH_WORDS
+    told = visible_facts._FEATURES, visible_facts._WITH_TEXT
     everybody = [sql.replace("tenant_id = %(tenant)s AND end_user_id = %(person)s", "true") for sql in told]
-    patch.setattr(served_facts, "_MEASURED", everybody[0])
-    patch.setattr(served_facts, "_WITH_WORDS", everybody[1])
+    patch.setattr(visible_facts, "_FEATURES", everybody[0])
+    patch.setattr(visible_facts, "_WITH_TEXT", everybody[1])
 
 
 # With the rules that lead to it, so that few lives do. The other faults above wait for lives that find them as soon.

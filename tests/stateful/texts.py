@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
-from memories.pipeline.ingest import Message
+from memories.capture.ingest import PostedMessage
 
 PHRASES = (
     "lives in Leiden",
@@ -45,9 +45,9 @@ _TIMESTAMP = st.sampled_from([None, None, datetime(1970, 1, 1, tzinfo=UTC), date
 
 def _message(
     role: str, text: str, external_id: str | None, metadata: dict[str, object], timestamp: datetime | None
-) -> Message:
+) -> PostedMessage:
     is_call = role == "assistant" and not text
-    return Message(
+    return PostedMessage(
         role=role,
         content=text,
         external_id=external_id,

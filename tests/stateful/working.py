@@ -7,11 +7,17 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
-from memories import curation
+from memories.capture.ingest import PostedMessage
+from memories.curation.decay import confirm_decay
+from memories.curation.retries import retry_extraction, retry_working_memory
+from memories.embedding import vectors
+from memories.episodes import compaction
+from memories.extraction import consolidation
+from memories.forgetting import decay
 from memories.models import DecayPass, EndUser, Episode, ExtractionRun, Fact, FactRefusal, FactRevision, Session
 from memories.models.folding import refusal_of_text
-from memories.pipeline import compaction, consolidation, debounce, decay, endpoint, recalls, vectors, working_memory
-from memories.pipeline.ingest import Message
+from memories.queue import circuit_breaker, session_queue, window_queue
+from memories.retrieval import recalls
 from tests.stateful.answers import FATES, HEALTHY, WELL, Fate, open_transactions
 from tests.stateful.talking import SESSION, Talking
 from tests.stateful.texts import PHRASES
@@ -35,7 +41,7 @@ class Working(Talking):
         """Something is known already of everybody."""
         for who, fate in ((0, first), (0, second), (1, first), (2, second)):
             self._learn(who, "monday", fate)
-        self._work(working_memory.due_sessions, self._compact, HEALTHY)
+        self._work(window_queue.due_sessions, self._compact, HEALTHY)
 
     @rule(who=WHO, session=SESSION, fate=FATES)
     def learn(self, who: int, session: str, fate: Fate) -> None:
@@ -49,12 +55,12 @@ class Working(Talking):
     @rule(fate=FATES, pause=st.sampled_from([1, 40, 400]))
     def extract(self, fate: Fate, pause: int) -> None:
         self.wait(seconds=pause)
-        self._work(debounce.due_sessions, self._consolidate, fate)
+        self._work(session_queue.due_sessions, self._consolidate, fate)
 
     @rule(fate=FATES, pause=st.sampled_from([1, 70, 2_000]))
     def compact(self, fate: Fate, pause: int) -> None:
         self.wait(seconds=pause)
-        self._work(working_memory.due_sessions, self._compact, fate)
+        self._work(window_queue.due_sessions, self._compact, fate)
 
     @rule(work=st.sampled_from(["embed", "embed", "recalls", "endpoint"]))
     def work_in_background(self, work: str) -> None:
@@ -64,7 +70,7 @@ class Working(Talking):
             elif work == "recalls":
                 self.do(recalls.flush, now=self.now)
             else:
-                self.do(endpoint.ask)
+                self.do(circuit_breaker.probe)
 
     @rule(tenant=st.sampled_from([0, 0, 2]), days=st.sampled_from([0, 35, 200]), how=st.sampled_from(PASSES))
     def forget(self, tenant: int, days: int, how: str) -> None:
@@ -79,32 +85,32 @@ class Working(Talking):
         newest = DecayPass.objects.filter(tenant=self.people[tenant].row.tenant).first()
         if newest:
             self.wait()
-            confirmed = self.do(curation.confirm_decay, pass_id=newest.pk, actor=self.operator, now=self.now)
+            confirmed = self.do(confirm_decay, pass_id=newest.pk, actor=self.operator, now=self.now)
             with self.keeping_words():
                 decay.work_on(now=self.now, seconds=1_000)
-            assert confirmed is None or DecayPass.objects.get(pk=confirmed.pk).state == DecayPass.State.DONE
+            assert confirmed is None or DecayPass.objects.get(pk=confirmed.pk).state == DecayPass.PassState.DONE
 
     @rule(nth=NTH)
     def retry(self, nth: int) -> None:
         for run in ExtractionRun.objects.order_by("-started_at")[nth : nth + 1]:
-            self.do(curation.retry_extraction, run=run, actor=self.operator, now=self.now)
+            self.do(retry_extraction, run=run, actor=self.operator, now=self.now)
         for session in Session.objects.order_by("pk")[nth : nth + 1]:
-            self.do(curation.retry_working_memory, session=session, actor=self.operator, now=self.now)
+            self.do(retry_working_memory, session=session, actor=self.operator, now=self.now)
 
     def drain(self) -> None:
         """A healthy model, and time: all that is due gets done, unless it is parked or its person restricted (I7)."""
         for _ in range(DRAIN_STEPS):
             self.wait(minutes=6)
-            due = self._work(debounce.due_sessions, self._consolidate, HEALTHY)
-            due += self._work(working_memory.due_sessions, self._compact, HEALTHY)
+            due = self._work(session_queue.due_sessions, self._consolidate, HEALTHY)
+            due += self._work(window_queue.due_sessions, self._compact, HEALTHY)
             if not due:
                 return
         raise AssertionError("what is due does not drain")
 
     def _learn(self, who: int, session: str, fate: Fate) -> None:
         said = [("user", PHRASES[0]), ("assistant", "notes it"), ("tool", "42"), ("user", PHRASES[5])]
-        self._post(who, session, of_person([Message(*one) for one in said], self.people[who].marker), flush=True)
-        self._work(debounce.due_sessions, self._consolidate, fate)
+        self._post(who, session, of_person([PostedMessage(*one) for one in said], self.people[who].marker), flush=True)
+        self._work(session_queue.due_sessions, self._consolidate, fate)
 
     def _work(self, due: Callable[[int], list[Any]], job: Callable[[Session], None], fate: Fate) -> int:
         """Wake for what is due as the broker does, and do one job after the other; how many."""
@@ -157,7 +163,7 @@ class Working(Talking):
         # Twice is once.
         assert _memories() == state
         assert second.state == first.state
-        taken = ("expired", "purged", *(["facts", "episodes"] if first.state == DecayPass.State.DONE else []))
+        taken = ("expired", "purged", *(["facts", "episodes"] if first.state == DecayPass.PassState.DONE else []))
         assert [second.counts[name] for name in taken] == [0] * len(taken)
 
     @contextmanager

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine
 
 from memories.audit import Actor
+from memories.capture.ingest import PostedMessage
 from memories.exceptions import MemoryHubError
 from memories.models import ActorKind, EndUser, Episode, Fact, ReviewItem, Session
-from memories.pipeline import recalls
-from memories.pipeline.ingest import Message
+from memories.retrieval import recalls
 from tests import factories
 from tests.stateful import answers
 from tests.stateful.clock import BEGINNING, Clock
@@ -47,7 +47,7 @@ class Somebody:
 
     marker: str
     row: EndUser
-    said: dict[str, list[Message]]
+    said: dict[str, list[PostedMessage]]
     last_memory: str = ""
 
 
@@ -116,6 +116,6 @@ def nth_of(rows: Sequence[R], nth: int) -> R | None:
     return rows[nth % len(rows)] if rows else None
 
 
-def of_person(messages: Sequence[Message], marker: str) -> list[Message]:
+def of_person(messages: Sequence[PostedMessage], marker: str) -> list[PostedMessage]:
     """The messages with the person's marker in whatever says something."""
     return [one if one.content in TRIVIAL else replace(one, content=marked(marker, one.content)) for one in messages]

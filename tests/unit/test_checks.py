@@ -69,6 +69,12 @@ def test_a_secret_key_is_long(length: int, refused: bool, settings: Any) -> None
     assert not any("kkk" in str(message) for message in run_checks())
 
 
+@pytest.mark.parametrize(("length", "refused"), [(31, True), (32, False)])
+def test_a_key_of_second_factors_is_long(length: int, refused: bool, settings: Any) -> None:
+    settings.MEMORYHUB_MFA_KEY = "k" * length
+    assert found() == ([(Error, "memories.E013")] if refused else [])
+
+
 def check_deploy(**environ: str) -> "subprocess.CompletedProcess[str]":
     """`manage.py check --deploy` with the real settings of this environment; no check asks the database."""
     given = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORYHUB_", "OPENAI_"))}

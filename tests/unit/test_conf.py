@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memories import conf
-from memories.conf.kinds import CATEGORIES, Group, Kind, Number, shown
+from memories.conf.kinds import CATEGORIES, Group, Number, NumberKind, shown
 from memories.conf.table import HALF_LIVES
 from memories.models import Category, Tenant
 
@@ -21,8 +21,8 @@ HUB = {
     "MEMORYHUB_MAX_ATTEMPTS": 3,
     "MEMORYHUB_IDLE_SECONDS": 900,
 }
-NUMERIC = [number for number in conf.NUMBERS.values() if number.kind in (Kind.WHOLE, Kind.REAL)]
-SWITCHES = [number.name for number in conf.NUMBERS.values() if number.kind == Kind.SWITCH]
+NUMERIC = [number for number in conf.NUMBERS.values() if number.kind in (NumberKind.WHOLE, NumberKind.REAL)]
+SWITCHES = [number.name for number in conf.NUMBERS.values() if number.kind == NumberKind.SWITCH]
 
 
 @pytest.fixture(autouse=True)
@@ -136,9 +136,9 @@ def test_a_tenants_own_number_replaces_the_hubs_and_no_other(number: Number, set
 
 @pytest.mark.parametrize("number", NUMERIC, ids=lambda number: number.name)
 def test_what_is_out_of_range_or_no_number_is_ignored_and_told(number: Number) -> None:
-    step = 1 if number.kind == Kind.WHOLE else 0.001
+    step = 1 if number.kind == NumberKind.WHOLE else 0.001
     wrong = [number.lowest - step, number.highest + step, "5", None, True, [5], {"a": 1}, math.nan, math.inf, 10**30]
-    wrong += [number.lowest + 0.5] if number.kind == Kind.WHOLE else []
+    wrong += [number.lowest + 0.5] if number.kind == NumberKind.WHOLE else []
     for value in wrong:
         stored = {number.name: value, "trash_days": 7}
         if number.name == "trash_days":

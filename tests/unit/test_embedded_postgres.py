@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from memoryhub import embedded_postgres
 from memoryhub.embedded_postgres import EmbeddedPostgresError, attached, locks, place, programs
@@ -126,6 +127,45 @@ def test_the_password_is_private_and_asked_for(home: Path) -> None:
     where = locate(home)
     assert stat.S_IMODE(where.password.stat().st_mode) == 0o600
     assert stat.S_IMODE(where.base.stat().st_mode) == 0o700
+
+
+def as_runtime(home: Path) -> tuple[object, ...]:
+    with psycopg.connect(make_conninfo(**embedded_postgres.runtime_connection(home))) as connection:
+        found = connection.execute("SELECT current_user::text, current_setting('is_superuser')").fetchone()
+        assert found
+        return found
+
+
+def test_whoever_serves_has_a_role_and_a_password_of_its_own(home: Path) -> None:
+    where = locate(home)
+    assert where.password.read_text() != where.runtime_password.read_text()
+    assert stat.S_IMODE(where.runtime_password.stat().st_mode) == 0o600
+    with attached(home, fast=True):
+        assert as_runtime(home) == ("memoryhub_runtime", "off")
+        assert where.password.read_text() not in where.log.read_text()
+
+
+def _as_before(where: Place) -> None:
+    """What an older hub left: one role, one password."""
+    for path in (where.runtime_password, where.roles):
+        path.unlink()
+
+
+@pytest.mark.parametrize("still_running", [False, True])
+def test_a_cluster_of_an_older_hub_gets_the_role(home: Path, still_running: bool) -> None:
+    where = locate(home)
+    with attached(home, fast=True):
+        query(home, "DROP ROLE memoryhub_runtime")
+        query(home, "CREATE TABLE kept AS SELECT '记住' AS word")
+        if still_running:
+            _as_before(where)
+            with attached(home, fast=True):
+                assert as_runtime(home) == ("memoryhub_runtime", "off")
+    if not still_running:
+        _as_before(where)
+    with attached(home, fast=True):
+        assert as_runtime(home) == ("memoryhub_runtime", "off")
+        assert query(home, "SELECT word FROM kept") == [("记住",)]
 
 
 def test_the_database_speaks_every_language(home: Path) -> None:

@@ -81,5 +81,11 @@ def test_refusals_of_texts_and_keys_are_told_apart() -> None:
 def test_a_refusal_tells_nothing_without_the_hubs_key(settings: Any) -> None:
     ours = refusal_of_text("Lives in Leiden")
     assert ours != text_digest("Lives in Leiden")
-    settings.SECRET_KEY = "another-" + "y" * 40
+    settings.MEMORYHUB_PEPPER = "another-" + "y" * 40
     assert refusal_of_text("Lives in Leiden") != ours
+
+
+def test_a_refusal_outlives_the_secret_key(settings: Any) -> None:
+    ours = refusal_of_text("Lives in Leiden")
+    settings.SECRET_KEY = "another-" + "y" * 40
+    assert refusal_of_text("Lives in Leiden") == ours

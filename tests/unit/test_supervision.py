@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from memories.management import supervision
-from memories.management.supervision import Child, StopRequests, Supervisor, ending, has_members, pause_after
+from memories.jobs import supervision
+from memories.jobs.supervision import Child, StopRequests, Supervisor, ending, has_members, pause_after
 
 PROJECT = Path(__file__).resolve().parents[2]
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -121,8 +121,13 @@ def test_a_group_has_members_until_the_last_is_dead(pipe: tuple[int, int]) -> No
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_stop_signal_ends_all_children(number: signal.Signals) -> None:
+    # Under nohup a hangup is ignored, and stays so.
+    before = signal.signal(number, signal.SIG_DFL)
     children = [Child("web", SLEEPER), Child("worker", SLEEPER)]
-    assert run_until(children, lambda _now: os.kill(os.getpid(), number)) < 5
+    try:
+        assert run_until(children, lambda _now: os.kill(os.getpid(), number)) < 5
+    finally:
+        signal.signal(number, before)
     assert not any(child.is_running() for child in children)
 
 
@@ -185,8 +190,8 @@ def test_nohup_is_respected() -> None:
 def test_a_child_follows_its_parent(obeys: bool, returncode: int) -> None:
     stubborn = "" if obeys else "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
     program = (
-        f"import signal, time\n{stubborn}from memories.management.supervision import follow_parent\n"
-        "follow_parent(patience=0.2)\nprint('ready', flush=True)\ntime.sleep(60)"
+        f"import signal, time\n{stubborn}from memories.jobs.supervision import follow_parent\n"
+        "follow_parent(grace=0.2)\nprint('ready', flush=True)\ntime.sleep(60)"
     )
     child = subprocess.Popen(
         [sys.executable, "-c", program], cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE

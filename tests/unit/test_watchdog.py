@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from memories.management.watchdog import LOOKS, is_wedged
-from memories.pipeline.backlog import Look
+from memories.jobs.watchdog import LOOKS, is_wedged
+from memories.queue.backlog import Backlog
 
 FIRST = (uuid.UUID(int=1), 0)
-STUCK = Look(first=FIRST, waited=20.0, claimed=0, beat_age=1.0)
-IDLE = Look(first=None, waited=0.0, claimed=0, beat_age=1.0)
+STUCK = Backlog(first=FIRST, waited=20.0, claimed=0, beat_age=1.0)
+IDLE = Backlog(first=None, waited=0.0, claimed=0, beat_age=1.0)
 
 
-def looks(look: Look, **last: Any) -> list[Look]:
+def looks(look: Backlog, **last: Any) -> list[Backlog]:
     return [look] * (LOOKS - 1) + [replace(look, **last)]
 
 
@@ -28,7 +28,7 @@ def looks(look: Look, **last: Any) -> list[Look]:
         looks(replace(IDLE, beat_age=None)),
     ],
 )
-def test_wedged(seen: list[Look]) -> None:
+def test_wedged(seen: list[Backlog]) -> None:
     assert is_wedged(seen, pool=4)
 
 
@@ -49,5 +49,5 @@ def test_wedged(seen: list[Look]) -> None:
         looks(replace(IDLE, beat_age=None), beat_age=1.0),
     ],
 )
-def test_not_wedged(seen: list[Look]) -> None:
+def test_not_wedged(seen: list[Backlog]) -> None:
     assert not is_wedged(seen, pool=4)

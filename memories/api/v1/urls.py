@@ -2,18 +2,17 @@
 
 from django.urls import path
 
-from memories.api.v1.views.context import ContextView
-from memories.api.v1.views.episodes import EpisodesView, EpisodeView
-from memories.api.v1.views.extractions import ExtractionRetryView, ExtractionsView, ExtractionView
-from memories.api.v1.views.facts import FactFeedbackView, FactHistoryView, FactRestoreView, FactsView, FactView
-from memories.api.v1.views.memory import MemoryView
-from memories.api.v1.views.people import PeopleView, PersonView
-from memories.api.v1.views.privacy import PrivacyRequestsView, PrivacyRequestView
-from memories.api.v1.views.privacy_exports import PrivacyExportView
-from memories.api.v1.views.profile import ProfileSectionView, ProfileView
-from memories.api.v1.views.search import SearchView
-from memories.api.v1.views.sessions import EndView, FlushView, SessionsView, SessionTurnsView, SessionView
-from memories.api.v1.views.turns import BulkTurnsView, TurnsView
+from memories.api.v1.context.views import ContextView
+from memories.api.v1.episodes.views import EpisodesView, EpisodeView
+from memories.api.v1.extractions.views import ExtractionRetryView, ExtractionsView, ExtractionView
+from memories.api.v1.facts.views import FactFeedbackView, FactHistoryView, FactRestoreView, FactsView, FactView
+from memories.api.v1.memory.views import MemoryView
+from memories.api.v1.people.views import PeopleView, PersonView
+from memories.api.v1.privacy.views import PrivacyExportView, PrivacyRequestsView, PrivacyRequestView
+from memories.api.v1.profile.views import ProfileSectionView, ProfileView
+from memories.api.v1.search.views import SearchView
+from memories.api.v1.sessions.views import EndView, FlushView, SessionsView, SessionTurnsView, SessionView
+from memories.api.v1.turns.views import BulkTurnsView, TurnsView
 
 urlpatterns = [
     path("turns", TurnsView.as_view()),

@@ -35,7 +35,7 @@ _ERRORS = {error.code: error for error in ModelError.__subclasses__()}
 _used: Counter[tuple[str, int, int]] = Counter()
 
 
-class Entry(BaseModel):
+class ScriptEntry(BaseModel):
     """One line of the script."""
 
     model_config = ConfigDict(extra="forbid")
@@ -72,7 +72,7 @@ def _answer(call: Call[A]) -> str:
     return entry.raw if entry.raw is not None else json.dumps(entry.answer)
 
 
-def _chosen(call: Call[A]) -> Entry | None:
+def _chosen(call: Call[A]) -> ScriptEntry | None:
     path = call.config.script
     try:
         changed = Path(path).stat().st_mtime_ns
@@ -85,17 +85,17 @@ def _chosen(call: Call[A]) -> Entry | None:
     return None
 
 
-def _fits(entry: Entry, call: Call[A]) -> bool:
+def _fits(entry: ScriptEntry, call: Call[A]) -> bool:
     said = call.messages[-1]["content"]
     return entry.name in (None, call.answer.name) and (entry.match is None or bool(entry.match.search(said)))
 
 
 @lru_cache(maxsize=4)
-def _entries(path: str, _changed: int) -> tuple[Entry, ...]:
+def _entries(path: str, _changed: int) -> tuple[ScriptEntry, ...]:
     """The script as it was when it was changed last (nanoseconds), read once."""
     text = Path(path).read_text(encoding="utf-8")
     try:
         lines = json.loads(text) if text.lstrip().startswith("[") else map(json.loads, text.splitlines())
-        return tuple(TypeAdapter(list[Entry]).validate_python(list(lines)))
+        return tuple(TypeAdapter(list[ScriptEntry]).validate_python(list(lines)))
     except (ValueError, ValidationError):
         raise ModelMisconfigured("MEMORYHUB_LLM_SCRIPT is not a JSON list, or lines, of entries.") from None

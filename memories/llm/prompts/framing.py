@@ -6,15 +6,14 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Literal, TypedDict
 
+from memories.unseen import without_unseen
+
 LONGEST_TEXT = 1_000
 KEPT_AT_EACH_END = 500
 TRUNCATED = "…[truncated]…"
 
 # Every character that some reader takes for the end of a line.
-_LINE_BREAKS = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
-# Controls, overrides of the reading direction, tag characters, halves of surrogate pairs: the model is to read
-# what a person would see, and an endpoint may refuse the rest.
-_UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]")
+_LINE_BREAKS = re.compile("[\n\r\v\f\x1c-\x1f\x85\u2028\u2029]+")
 _JOINER = "\u200d"
 # Zero-width joiner and the skin tones belong to the character before them, and so do Unicode's marks (category M).
 _CLINGING = re.compile("[\u200d\U0001f3fb-\U0001f3ff]")
@@ -31,8 +30,9 @@ class Message(TypedDict):
 
 
 def one_line(text: str) -> str:
-    """`text` on one line: each run of line breaks is one space (quotes are compared with spaces folded)."""
-    return _UNSEEN.sub("", _LINE_BREAKS.sub(" ", text))
+    """`text` on one line, without what nobody sees: each run of line breaks is one space (quotes are compared with
+    spaces folded)."""
+    return without_unseen(_LINE_BREAKS.sub(" ", text))
 
 
 def escape(text: str) -> str:

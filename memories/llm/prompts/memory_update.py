@@ -90,7 +90,7 @@ class RemovedFact(ReinforcedFact):
     replaced_by: fields.Integer | None = None
 
 
-class ProfileSection(BaseModel):
+class SectionRewrite(BaseModel):
     """One section of `profile`."""
 
     model_config = fields.ITEM

@@ -1,4 +1,4 @@
-"""`manage.py backup --to FILE`: the whole database, as of one moment, in one file."""
+"""`manage.py backup --to FILE`: one snapshot of the whole database in one file."""
 
 from pathlib import Path
 from typing import Any

@@ -1,10 +1,10 @@
-"""`manage.py check_memory`: hold the stored data against the invariants; ids and counts only, never content."""
+"""`manage.py check_memory`: checks the stored data against the invariants. Prints ids and counts, never content."""
 
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from memories.pipeline import invariants
+from memories import invariants
 
 
 class Command(BaseCommand):

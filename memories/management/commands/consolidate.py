@@ -1,21 +1,23 @@
-"""`manage.py consolidate`: does what is due of a tenant here and now, in this process, beside any workers."""
+"""`manage.py consolidate`: does a tenant's due work in this process, beside any workers."""
 
 import uuid
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from memories import conf
+from memories.episodes import compaction
+from memories.extraction import consolidation
 from memories.management.arguments import moment, tenant_of
 from memories.models import ExtractionRun, SessionQueue, Tenant, WorkingMemory
-from memories.pipeline import compaction, consolidation
 
 MOST = 1_000
+T = TypeVar("T")
 
 
 class Command(BaseCommand):
@@ -33,46 +35,36 @@ class Command(BaseCommand):
         tenant, now = tenant_of(options["tenant"]), options["now"] or timezone.now()
         if conf.llm().mode == conf.LLM_OFF:
             raise CommandError("Extraction is switched off: MEMORYHUB_LLM=off.")
-        runs = list(_runs(tenant, now))
-        committed = sum(run.status == ExtractionRun.Status.COMMITTED for run in runs)
-        windows = sum(_compacted(tenant, now))
+        runs = [run for run in _do_due(SessionQueue, tenant, now, consolidation.consolidate, _is_committed) if run]
+        committed = sum(map(_is_committed, runs))
+        windows = sum(_do_due(WorkingMemory, tenant, now, compaction.compact, bool))
         failed = len(runs) - committed
         self.stdout.write(f"{committed} batches extracted, {failed} failed, {windows} windows looked after.")
         if failed:
             raise CommandError("The admin shows why, under Extraction runs.")
 
 
-def _runs(tenant: Tenant, now: datetime) -> Iterator[ExtractionRun]:
-    """One attempt after another until nothing is due; sessions that a worker has, or that may not be, are left."""
+def _is_committed(run: ExtractionRun | None) -> bool:
+    return run is not None and run.status == ExtractionRun.RunStatus.COMMITTED
+
+
+def _do_due(
+    queue: type[SessionQueue] | type[WorkingMemory],
+    tenant: Tenant,
+    now: datetime,
+    work: Callable[..., T],
+    is_done: Callable[[T], bool],
+) -> Iterator[T]:
+    """Work on one session after another until none is due. Skip those that a worker holds or that fail."""
     left: list[uuid.UUID] = []
     for _ in range(MOST):
-        session_id = _due(SessionQueue, tenant, now, left)
+        rows = queue._default_manager.filter(session__tenant=tenant, parked_at=None, due_at__lte=now)
+        session_id = rows.exclude(pk__in=left).order_by("due_at").values_list("pk", flat=True).first()
+        # A claim goes by the database's clock.
+        rows.filter(pk=session_id, due_at__gt=Now()).update(due_at=Now())
         if session_id is None:
             return
-        run = consolidation.consolidate(session_id=session_id, now=now)
-        if run is None or run.status != ExtractionRun.Status.COMMITTED:
+        result = work(session_id=session_id, now=now)
+        if not is_done(result):
             left.append(session_id)
-        if run:
-            yield run
-
-
-def _compacted(tenant: Tenant, now: datetime) -> Iterator[bool]:
-    left: list[uuid.UUID] = []
-    for _ in range(MOST):
-        session_id = _due(WorkingMemory, tenant, now, left)
-        if session_id is None:
-            return
-        is_done = compaction.compact(session_id=session_id, now=now)
-        left += [] if is_done else [session_id]
-        yield is_done
-
-
-def _due(
-    queue: type[SessionQueue] | type[WorkingMemory], tenant: Tenant, now: datetime, left: list[uuid.UUID]
-) -> uuid.UUID | None:
-    """The session that is first in line by `now`, but for those in `left`."""
-    rows = queue._default_manager.filter(session__tenant=tenant, parked_at=None, due_at__lte=now)
-    session_id = rows.exclude(pk__in=left).order_by("due_at").values_list("pk", flat=True).first()
-    # A claim goes by the database's clock.
-    rows.filter(pk=session_id, due_at__gt=Now()).update(due_at=Now())
-    return session_id
+        yield result

@@ -1,16 +1,21 @@
-"""Make an API key and print it, alone, on standard output."""
+"""`manage.py create_api_key`: makes an API key and prints nothing else on standard output."""
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
+from datetime import timedelta
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from memories import curation
 from memories.audit import Actor
-from memories.exceptions import Conflict
-from memories.models import ActorKind, APIKey, Scope, Tenant
+from memories.curation.access.keys import DEFAULT_DAYS, Binding, create_api_key
+from memories.curation.tenants.settings import save_tenant
+from memories.exceptions import Conflict, Erased, InvalidInput, PersonRestricted
+from memories.management.arguments import external_id
+from memories.models import ActorKind, APIKey, Scope, Tenant, WritesAs
+
+MOST_DAYS = 36_500
 
 
 class Command(BaseCommand):
@@ -20,18 +25,45 @@ class Command(BaseCommand):
         parser.add_argument("--tenant", required=True, help="The tenant's slug, e.g. acme-prod.")
         parser.add_argument("--scopes", required=True, help="Comma-separated: " + ", ".join(Scope.values))
         parser.add_argument("--name", default="", help="What will use it.")
+        parser.add_argument(
+            "--expires-days",
+            type=_days,
+            default=DEFAULT_DAYS,
+            help="After how many days it is refused (%(default)s); 0: never.",
+        )
+        parser.add_argument("--user", type=external_id, default="", help="The only person whom it is for (user_id).")
+        parser.add_argument("--agent", type=external_id, default="", help="The only agent that it is for (agent_id).")
+        parser.add_argument(
+            "--writes-as", choices=WritesAs.values, help="Whose words it writes: agent with --agent, else user."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         scopes, name = _scopes(options["scopes"]), _name(options["name"])
+        binding = _binding(options)
         now, actor = timezone.now(), Actor(kind=ActorKind.COMMAND)
         tenant = Tenant.objects.filter(slug=options["tenant"]).first()
         if tenant is None:
-            tenant = curation.save_tenant(tenant=Tenant(slug=_slug(options["tenant"])), actor=actor, now=now)
+            tenant = save_tenant(tenant=Tenant(slug=_slug(options["tenant"])), actor=actor, now=now)
         try:
-            _, plaintext = curation.create_api_key(tenant=tenant, name=name, scopes=scopes, actor=actor, now=now)
-        except Conflict as error:
+            _, plaintext = create_api_key(
+                tenant=tenant,
+                name=name,
+                scopes=scopes,
+                actor=actor,
+                now=now,
+                expires_at=now + timedelta(days=days) if (days := options["expires_days"]) else None,
+                binding=binding,
+            )
+        except (Conflict, Erased, PersonRestricted) as error:
             raise CommandError(error.detail) from None
         self.stdout.write(plaintext)
+
+
+def _days(text: str) -> int:
+    days = int(text) if text.isascii() and text.isdigit() else -1
+    if not 0 <= days <= MOST_DAYS:
+        raise ArgumentTypeError(f"{text!r} is no number of days from 0 to {MOST_DAYS}")
+    return days
 
 
 def _scopes(text: str) -> list[str]:
@@ -40,6 +72,16 @@ def _scopes(text: str) -> list[str]:
     if unknown or not scopes:
         raise CommandError(f"--scopes takes a comma-separated list of {', '.join(Scope.values)}; got {text!r}.")
     return list(dict.fromkeys(scopes))
+
+
+def _binding(options: dict[str, Any]) -> Binding:
+    binding = Binding(options["user"], options["agent"], options["writes_as"] or "")
+    try:
+        binding.columns()
+    except InvalidInput as error:
+        [fault] = error.faults
+        raise CommandError(f"--{fault.pointer.removesuffix('_id')}: {fault.detail}") from None
+    return binding
 
 
 def _slug(text: str) -> str:

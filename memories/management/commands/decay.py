@@ -1,4 +1,4 @@
-"""`manage.py decay`: one pass of forgetting for a tenant, here and now, or what it would take; counts only."""
+"""`manage.py decay`: one decay pass for a tenant in this process, or a preview. Prints only counts and ids."""
 
 from argparse import ArgumentParser
 from datetime import datetime
@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from memories import conf
 from memories.exceptions import MemoryHubError
+from memories.forgetting import decay, upkeep
 from memories.management.arguments import moment, tenant_of
 from memories.models import DecayPass
-from memories.pipeline import decay, upkeep, upkeep_passes
 
 # Exit code of a pass that the brake holds.
 HELD = 3
@@ -33,40 +33,37 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         tenant, now = tenant_of(options["tenant"]), options["now"] or timezone.now()
         if options["preview"]:
-            self._tell(decay.preview(tenant, now))
+            self._write_preview(decay.preview(tenant, now))
             return
-        hindrance = upkeep_passes.hindrance(conf.rules(tenant)) if options["upkeep"] else ""
+        hindrance = upkeep.hindrance(conf.rules(tenant)) if options["upkeep"] else ""
         if hindrance:
             raise CommandError(hindrance)
         try:
             done = decay.forget(tenant=tenant, now=now, trigger=DecayPass.Trigger.COMMAND, confirm=options["confirm"])
         except MemoryHubError as error:
             raise CommandError(error.detail) from error
-        self._tell_of(done)
+        self.stdout.write(f"Pass {done.pk}: {', '.join(f'{count} {name}' for name, count in done.counts.items())}.")
+        if done.state == DecayPass.PassState.HELD:
+            raise CommandError("The brake holds it: look with --preview, then say --confirm.", returncode=HELD)
         if options["upkeep"]:
             self._keep_up(done, now)
 
     def _keep_up(self, done: DecayPass, now: datetime) -> None:
         try:
-            is_over = upkeep.keep_up(row=done, now=now)
+            is_over = upkeep.run(row=done, now=now)
         except MemoryHubError as error:
             raise CommandError(error.detail) from error
-        told = ", ".join(f"{done.counts.get(name, 0)} {name}" for name in upkeep_passes.COUNTED)
-        self.stdout.write(f"Upkeep: {told}.")
+        counts = ", ".join(f"{done.counts.get(name, 0)} {name}" for name in upkeep.COUNTED)
+        self.stdout.write(f"Upkeep: {counts}.")
         if not is_over:
             raise CommandError("The model's endpoint rests: a worker goes on with it.")
 
-    def _tell_of(self, done: DecayPass) -> None:
-        self.stdout.write(f"Pass {done.pk}: {', '.join(f'{count} {name}' for name, count in done.counts.items())}.")
-        if done.state == DecayPass.State.HELD:
-            raise CommandError("The brake holds it: look with --preview, then say --confirm.", returncode=HELD)
-
-    def _tell(self, told: decay.Preview) -> None:
-        for name, count in told.counts.items():
+    def _write_preview(self, preview: decay.PassPreview) -> None:
+        for name, count in preview.counts.items():
             self.stdout.write(f"{count} {name}")
-        self.stdout.write(f"of {told.memories} memories.")
-        for kind, ids in (("fact", told.facts), ("episode", told.episodes)):
+        self.stdout.write(f"of {preview.memories} memories.")
+        for kind, ids in (("fact", preview.facts), ("episode", preview.episodes)):
             for memory_id in ids:
                 self.stdout.write(f"    {kind} {memory_id}")
-        if told.is_held:
+        if preview.is_held:
             self.stdout.write("The brake would hold it: --confirm takes it all.")

@@ -1,4 +1,4 @@
-"""`manage.py embedder`: what `manage.py worker` runs beside its cluster; alone, one more that stands by."""
+"""`manage.py embedder`: `manage.py worker` runs it beside its cluster. Run alone, it is one more that stands by."""
 
 import os
 from argparse import SUPPRESS
@@ -6,11 +6,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from memories.management.embedder import Embedder
-from memories.management.supervision import follow_parent
+from memories.db import statement_timeouts
+from memories.jobs.embedder import Embedder
+from memories.jobs.supervision import follow_parent
 
-# A call to an endpoint that is cut off here is made again by the next embedder.
-PATIENCE_SECONDS = 5.0
+# The next embedder repeats a call to an endpoint that is cut off here.
+GRACE_SECONDS = 5.0
 NICENESS = 10
 
 
@@ -22,7 +23,8 @@ class Command(BaseCommand):
 
     def handle(self, *, supervised: bool, **_options: Any) -> None:
         if supervised:
-            follow_parent(patience=PATIENCE_SECONDS)
-        # Whoever posts or asks goes first: vectors can wait a moment for a core.
+            follow_parent(grace=GRACE_SECONDS)
+        # Requests go first: vectors can wait a moment for a core.
         os.nice(NICENESS)
+        statement_timeouts.as_a_worker()
         Embedder().run()

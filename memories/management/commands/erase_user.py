@@ -1,4 +1,4 @@
-"""`manage.py erase_user`: erase a person without a second one's approval; prints the path of the receipt."""
+"""`manage.py erase_user`: erases a person without a second person's approval. Prints the path of the receipt."""
 
 from argparse import ArgumentParser
 from datetime import datetime
@@ -16,9 +16,10 @@ from memories.exceptions import MemoryHubError
 from memories.management.arguments import external_id, tenant_of
 from memories.models import ActorKind, CaseState, CaseType, EndUser, PrivacyCase, ReturnPolicy, Tenant, Tombstone
 from memories.privacy import break_glass, cases, receipts
+from memories.privacy.casework.restriction import cases_of
 
 CHANNEL = "command"
-# Past the approval: such a case is gone on with, another one would find nothing to erase.
+# States after the approval. The command goes on with such a case: another one would find nothing to erase.
 BEGUN = (CaseState.APPROVED, CaseState.RUNNING, CaseState.VERIFYING, CaseState.FAILED)
 
 
@@ -43,24 +44,27 @@ class Command(BaseCommand):
         person = EndUser.objects.called(tenant, options["user"]).first()
         actor = Actor(kind=ActorKind.COMMAND)
         try:
-            case = (
+            found = (
                 _case_of(person, options["user"], actor=actor, now=now)
                 if person
-                else _half_done(tenant, options["user"])
+                else _unfinished(tenant, options["user"])
             )
-            if case is None:
+            if found is None:
                 self.stdout.write(str(self._earlier(tenant, options["user"])))
                 return
-            case = break_glass.erase(case_id=case.pk, policy=options["policy"], actor=actor, now=now)
+            case = break_glass.erase(case_id=found.pk, policy=options["policy"], actor=actor, now=now)
         except (MemoryHubError, DatabaseError, OSError) as error:
-            said = error.detail if isinstance(error, MemoryHubError) else type(error).__name__
-            raise CommandError(f"The person is not erased yet: {said} Run it again, it goes on.") from error
+            reason = error.detail if isinstance(error, MemoryHubError) else type(error).__name__
+            raise CommandError(f"The person is not erased yet: {reason} Run it again, it goes on.") from error
+        if case.state == CaseState.FAILED:
+            places = ", ".join(case.findings.get("hits", {})) or "see the log"
+            raise CommandError(f"Case {case.pk} failed ({case.failure}: {places}). Run this again when that is gone.")
         if case.state != CaseState.COMPLETED:
-            raise CommandError(_what_to_do(case))
+            raise CommandError(f"Case {case.pk} is still under way: run this again, it waits for it.")
         self.stdout.write(str(receipts.write_files(case)))
 
     def _earlier(self, tenant: Tenant, user_id: str) -> Path:
-        """The receipt of whoever had this id before. Errors: CommandError when nobody had."""
+        """The receipt of an earlier person with this id. Errors: CommandError when there was none."""
         digest = conf.digest_of_person(tenant.pk, user_id)
         tombstone = Tombstone.objects.filter(tenant=tenant, digest=digest).first()
         if tombstone is None:
@@ -73,32 +77,25 @@ class Command(BaseCommand):
 
 
 def _case_of(person: EndUser, user_id: str, *, actor: Actor, now: datetime) -> PrivacyCase:
-    """The case that is to erase them. Errors: CommandError for a legal hold."""
-    known = cases.cases_of(person).open()
-    _check_held(known)
-    return known.filter(type=CaseType.ERASURE, state__in=BEGUN).first() or cases.open_case(
+    """The open case that erases them, or a new one. Errors: CommandError for a legal hold."""
+    opened = cases_of(person).open()
+    _require_no_hold(opened)
+    return opened.filter(type=CaseType.ERASURE, state__in=BEGUN).first() or cases.open_case(
         tenant=person.tenant, user_id=user_id, type=CaseType.ERASURE, channel=CHANNEL, actor=actor, now=now
     )
 
 
-def _half_done(tenant: Tenant, user_id: str) -> PrivacyCase | None:
-    """The case that took whoever had this id and is not over: cut off, or something was found left over.
+def _unfinished(tenant: Tenant, user_id: str) -> PrivacyCase | None:
+    """The case that has taken an earlier person with this id and is not over: it was cut off, or found something left.
 
     Errors: CommandError for a legal hold.
     """
     stones = Tombstone.objects.filter(tenant=tenant, digest=conf.digest_of_person(tenant.pk, user_id))
-    known = PrivacyCase.objects.filter(pk__in=stones.values("case_uuid"))
-    _check_held(known)
-    return known.filter(state__in=BEGUN).first()
+    taken = PrivacyCase.objects.filter(pk__in=stones.values("case_uuid"))
+    _require_no_hold(taken)
+    return taken.filter(state__in=BEGUN).first()
 
 
-def _check_held(known: QuerySet[PrivacyCase]) -> None:
-    if held := known.filter(state=CaseState.ON_HOLD).first():
+def _require_no_hold(found: QuerySet[PrivacyCase]) -> None:
+    if held := found.filter(state=CaseState.ON_HOLD).first():
         raise CommandError(f"Case {held.pk} of this person is on hold: release it first, in the admin.")
-
-
-def _what_to_do(case: PrivacyCase) -> str:
-    if case.state == CaseState.FAILED:
-        places = ", ".join(case.findings.get("hits", {})) or "see the log"
-        return f"Case {case.pk} failed ({case.failure}: {places}). Run this again when that is gone."
-    return f"Case {case.pk} is still under way: run this again, it waits for it."

@@ -1,4 +1,4 @@
-"""`manage.py export_audit`: a tenant's audit trail as JSON lines on the standard output."""
+"""`manage.py export_audit`: writes a tenant's audit trail as JSON lines to standard output."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from memories import curation
 from memories.audit import Actor
+from memories.curation.exports import note_export
 from memories.management.arguments import moment, tenant_of
 from memories.models import ActorKind, AuditEvent
 from memories.privacy.trail import chain, trail_export
@@ -23,10 +23,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         tenant, now = tenant_of(options["tenant"]), timezone.now()
-        events = chain.belonging(AuditEvent.objects.all(), tenant.pk)
-        # Not its own event.
-        chosen = trail_export.chosen(events, since=options["since"], until=options["until"] or now)
+        events = chain.of_chain(AuditEvent.objects.all(), tenant.pk)
+        # The export leaves out its own event.
+        chosen = trail_export.in_period(events, since=options["since"], until=options["until"] or now)
         actor = Actor(kind=ActorKind.COMMAND)
-        curation.note_export(model=AuditEvent, rows=chosen.count(), tenant=tenant, actor=actor, now=now)
+        note_export(model=AuditEvent, rows=chosen.count(), tenant=tenant, actor=actor, now=now)
         for line in trail_export.lines(chosen):
             self.stdout.write(line, ending="")

@@ -1,4 +1,4 @@
-"""`manage.py export_user`: what is kept about a person, or what they provided, as a ZIP file; prints its path alone."""
+"""`manage.py export_user`: all data about a person, or what they provided, as a ZIP file. Prints only its path."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -14,7 +14,8 @@ from memories.audit import Actor
 from memories.exceptions import MemoryHubError
 from memories.management.arguments import external_id, tenant_of
 from memories.models import EXPORTING, ActorKind, CaseState, CaseType, EndUser, IdentityCheck, PrivacyCase, Tenant
-from memories.privacy import cases, exporting, running
+from memories.privacy import cases, running
+from memories.privacy.exports import downloads
 
 COMMAND = Actor(kind=ActorKind.COMMAND)
 
@@ -33,7 +34,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            case = _made(tenant_of(options["tenant"]), options["user"], options["profile"])
+            case = _completed_case(tenant_of(options["tenant"]), options["user"], options["profile"])
             path = (options["to"] or settings.HOME / "exports" / f"{case.pk}.zip").absolute()
             _move(case, path)
         except MemoryHubError as error:
@@ -43,8 +44,8 @@ class Command(BaseCommand):
         self.stdout.write(str(path))
 
 
-def _made(tenant: Tenant, user_id: str, profile: str) -> PrivacyCase:
-    """A completed case of this person. Errors: those of its steps; CommandError when it could not be completed."""
+def _completed_case(tenant: Tenant, user_id: str, profile: str) -> PrivacyCase:
+    """A new case of this person, completed. Errors: those of its steps; CommandError when one fails."""
     if not EndUser.objects.called(tenant, user_id).exists():
         raise CommandError("--user: there is none such.")
     given: dict[str, Any] = {"actor": COMMAND, "now": timezone.now()}
@@ -59,9 +60,9 @@ def _made(tenant: Tenant, user_id: str, profile: str) -> PrivacyCase:
 
 
 def _move(case: PrivacyCase, path: Path) -> None:
-    """From the database to the file: the copy there goes once the file is whole."""
+    """Move the export into the file. The database deletes its copy once the file is whole."""
     with transaction.atomic():
-        content = exporting.take_export(case.exports.get(), COMMAND, timezone.now())
+        content = downloads.take_export(case.exports.get(), COMMAND, timezone.now())
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Its drafts are named after the case as well, so that an erasure finds what a killed process left.
+        # The draft has the case in its name, too: an erasure finds what a killed process left.
         private_files.write(path, content)

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from memories.embedding import reembedding
 from memories.exceptions import MemoryHubError
 from memories.llm import embeddings
-from memories.pipeline import reembedding
 
 # Searches that began in the old space end there.
 GRACE_SECONDS = 5.0

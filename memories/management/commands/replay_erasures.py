@@ -1,4 +1,4 @@
-"""`manage.py replay_erasures`: after a restore, erase again whoever was erased since the backup was made."""
+"""`manage.py replay_erasures`: after a restore, erases again who was erased since the backup."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -51,15 +51,15 @@ class Command(BaseCommand):
             ) from error
 
     def _conclude(self, found: ledger.Ledger, done: replaying.Replayed) -> None:
-        """Say what is left to be looked at. Errors: CommandError when something is."""
-        said = [f"Line {number} {DAMAGE[code]}." for number, code in found.damage]
-        said += [f"End user {row} could not be erased again: see their case, and run it again." for row in done.failed]
-        said += [
+        """Print what somebody has to look at. Errors: CommandError when there is something."""
+        left = [f"Line {number} {DAMAGE[code]}." for number, code in found.damage]
+        left += [f"End user {row} could not be erased again: see their case, and run it again." for row in done.failed]
+        left += [
             f"The erased id {row} leads to somebody else in this backup: part the two people, then run this again."
             for row in done.unclear
         ]
-        said += [f"The ledger lacks the erasure of case {case}." for case in replaying.unknown_to(found.entries)]
-        for sentence in said:
+        left += [f"The ledger lacks the erasure of case {case}." for case in replaying.missing_in(found.entries)]
+        for sentence in left:
             self.stderr.write(sentence)
-        if said:
-            raise CommandError(f"To be looked at: {len(said)}.")
+        if left:
+            raise CommandError(f"To be looked at: {len(left)}.")

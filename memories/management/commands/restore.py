@@ -1,4 +1,4 @@
-"""`manage.py restore --from FILE`: a backup back into the database, in one transaction, and up to date."""
+"""`manage.py restore --from FILE`: restores a backup in one transaction, then migrates."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from memories.privacy import replaying
 
 class Command(BaseCommand):
     help = "Restore a backup into an empty database; stop web and worker first."
-    # The tables may be missing altogether.
+    # There may be no tables.
     requires_migrations_checks = False
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py retain`: what of a tenant is older than it is to be kept, and its deletion; counts only."""
+"""`manage.py retain`: counts, and with --confirm deletes, what a tenant's retention periods do not keep."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -25,16 +25,16 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         tenant, as_of = tenant_of(options["tenant"]), options["now"] or timezone.now()
         if not options["confirm"]:
-            self._tell(retention.preview(tenant, as_of))
+            self._write_counts(retention.preview(tenant, as_of))
             self.stdout.write("Nothing was deleted: --confirm does it.")
             return
         try:
             done = retention.retain(tenant=tenant, now=timezone.now(), as_of=as_of)
         except MemoryHubError as error:
             raise CommandError(error.detail) from error
-        self._tell(done.counts)
+        self._write_counts(done.counts)
         self.stdout.write(f"Deleted by pass {done.pk}.")
 
-    def _tell(self, counts: dict[str, int]) -> None:
+    def _write_counts(self, counts: dict[str, int]) -> None:
         for name, count in counts.items():
             self.stdout.write(f"{count} {name}")

@@ -1,4 +1,4 @@
-"""`manage.py rewrite_tables`: take what was erased off the disk, in hours in which tables may be locked."""
+"""`manage.py rewrite_tables`: removes erased rows from the disk, at hours at which tables may be locked."""
 
 from argparse import ArgumentParser, ArgumentTypeError
 from datetime import datetime, timedelta
@@ -9,20 +9,21 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from memories.privacy import rewriting
-from memories.privacy.rewriting import Window
+from memories.privacy.rewriting import RewriteHours
 
 REASONS = {
     rewriting.BUSY: "somebody works on it, or another rewrite is under way",
     rewriting.SEEN: "a transaction is open that may see what was deleted",
     rewriting.ERASING: "an erasure is under way",
+    rewriting.DENIED: "its owner alone may rewrite it; run this with MEMORYHUB_OWNER_URL",
     rewriting.LONG: "there is not enough time left for it",
 }
 A_DAY = timedelta(days=1)
 
 
-def hours(text: str) -> Window:
+def hours(text: str) -> RewriteHours:
     try:
-        return Window.of(text)
+        return RewriteHours.of(text)
     except ValueError:
         raise ArgumentTypeError(f"{text!r} are no hours like 02:00-04:30") from None
 
@@ -40,30 +41,23 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         now = timezone.now()
-        until = now + A_DAY if options["now"] else _end_of(options["window"] or _of_the_settings(), now)
-        told = rewriting.rewrite(until=until)
-        for table in told.done:
+        result = rewriting.rewrite(until=now + A_DAY if options["now"] else _end_of(options["window"], now))
+        for table in result.done:
             self.stdout.write(f"{table}: rewritten")
-        for table, reason in told.left.items():
+        for table, reason in result.left.items():
             self.stdout.write(f"{table}: left, for {REASONS[reason]}")
-        if told.done and not rewriting.flush():
+        if result.done and not rewriting.flush():
             self.stdout.write("The account may not end the log of changes: have an administrator run CHECKPOINT.")
-        self.stdout.write(f"{len(told.done)} tables rewritten. The log of changes (WAL) still has what was deleted.")
-        if told.left:
-            raise CommandError(f"{len(told.left)} tables are left: run it again.")
+        self.stdout.write(f"{len(result.done)} tables rewritten. The log of changes (WAL) still has what was deleted.")
+        if result.left:
+            raise CommandError(f"{len(result.left)} tables are left: run it again.")
 
 
-def _of_the_settings() -> Window:
-    """Errors: CommandError."""
-    window = settings.MEMORYHUB_REWRITE_WINDOW
-    if not window:
+def _end_of(window: RewriteHours | None, now: datetime) -> datetime:
+    """The end of the window, by default the settings'. Errors: CommandError."""
+    if window is None and not settings.MEMORYHUB_REWRITE_WINDOW:
         raise CommandError("Say when: --window HH:MM-HH:MM, MEMORYHUB_REWRITE_WINDOW or --now.")
-    return Window.of(window)
-
-
-def _end_of(window: Window, now: datetime) -> datetime:
-    """Errors: CommandError."""
-    end = window.end_of(now)
+    end = (window or RewriteHours.of(settings.MEMORYHUB_REWRITE_WINDOW)).end_of(now)
     if end is None:
         raise CommandError("The window is closed.")
     return end

@@ -1,4 +1,4 @@
-"""`manage.py roll_back`: take back what came of a session, an agent, a key or a time; without --confirm only counts."""
+"""`manage.py roll_back`: reverts what came of a session, an agent, a key or a time. Only counts without --confirm."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -7,12 +7,13 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from memories import curation
 from memories.audit import Actor
+from memories.curation.rollback.roll_back import preview_rollback, roll_back
+from memories.curation.rollback.selection import Selector
 from memories.management.arguments import external_id, moment, tenant_of
 from memories.models import ActorKind, APIKey, EndUser, Session, Tenant
 
-SAYS = {
+LABELS = {
     "trashed": "facts to the trash",
     "put_back": "facts put back to what they were",
     "sections": "profile sections put back",
@@ -39,24 +40,24 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         selector = _selector(options)
         if not options["confirm"]:
-            self._tell(curation.preview_rollback(selector).counts)
+            self._write_counts(preview_rollback(selector).counts)
             self.stdout.write("Nothing is changed yet: say --confirm to do it.")
             return
         actor = Actor(kind=ActorKind.COMMAND)
-        done = curation.roll_back(selector=selector, actor=actor, now=timezone.now(), reason=options["reason"])
-        self._tell(done.counts)
+        done = roll_back(selector=selector, actor=actor, now=timezone.now(), reason=options["reason"])
+        self._write_counts(done.counts)
         self.stdout.write(f"Done as {done.change_set}.")
 
-    def _tell(self, counts: dict[str, int]) -> None:
-        for name, says in SAYS.items():
-            self.stdout.write(f"{counts[name]} {says}")
+    def _write_counts(self, counts: dict[str, int]) -> None:
+        for name, label in LABELS.items():
+            self.stdout.write(f"{counts[name]} {label}")
 
 
-def _selector(options: dict[str, Any]) -> curation.Selector:
+def _selector(options: dict[str, Any]) -> Selector:
     tenant = tenant_of(options["tenant"])
     if not any(options[name] for name in ("session", "agent", "key", "since", "until")):
         raise CommandError("Name at least one of --session, --agent, --key, --since and --until.")
-    return curation.Selector(
+    return Selector(
         tenant=tenant,
         end_user=_person(tenant, options["user"]) if options["user"] else None,
         session=_found(Session, "session", tenant=tenant, pk=options["session"]).pk if options["session"] else None,

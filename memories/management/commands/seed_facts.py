@@ -1,4 +1,4 @@
-"""Fill a tenant with many people and facts, to measure with; nothing of it is about anybody."""
+"""`manage.py seed_facts`: adds many invented people and facts to a tenant, for measurements."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from memories.management import seeded_facts, seeded_talk
+from memories.management import seeding
 from memories.management.arguments import tenant_of
 from memories.models import EndUser
 
@@ -27,11 +27,11 @@ class Command(BaseCommand):
             raise CommandError("--people takes 1 or more, --facts-per-person 1 to 5000.")
         if EndUser.objects.filter(tenant=tenant).exists() and not options["force"]:
             raise CommandError("The tenant has people. Take one without, or say --force.")
-        for count in seeded_facts.seed(tenant=tenant, people=people, facts_each=facts_each, now=timezone.now()):
+        for count in seeding.seed_facts(tenant=tenant, people=people, facts_each=facts_each, now=timezone.now()):
             if options["verbosity"] > 1:
                 self.stdout.write(f"{count:,} facts")
         if options["talk"]:
-            for count in seeded_talk.seed(tenant=tenant, now=timezone.now()):
+            for count in seeding.seed_sessions(tenant=tenant, now=timezone.now()):
                 if options["verbosity"] > 1:
                     self.stdout.write(f"{count:,} people with a session")
         self.stdout.write(f"{people:,} people with {facts_each:,} facts each.")

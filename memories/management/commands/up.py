@@ -1,4 +1,4 @@
-"""`manage.py up`: the whole hub in the foreground (database, migrations, demo, web, worker)."""
+"""`manage.py up`: runs the whole hub in the foreground (database, migrations, demo, web, worker)."""
 
 import errno
 import json
@@ -15,10 +15,13 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connection, connections
+from django.utils import timezone
 
 from memories import conf
-from memories.management.supervision import Child, Supervisor, own_command
-from memoryhub import embedded_postgres
+from memories.jobs.supervision import Child, Supervisor, own_command
+from memories.management import demo
+from memories.management.demo import DemoAccess
+from memoryhub import embedded_postgres, roles
 
 BACKLOG = 2048
 DATABASE_LOOK_SECONDS = 2.0
@@ -33,28 +36,31 @@ class Command(BaseCommand):
     help = "Start the whole hub: database, migrations, demo data, web and worker. Ctrl-C ends it."
 
     def handle(self, **_options: Any) -> None:
-        # Before anything else starts, and kept: the port cannot be lost between this look and the start, a
-        # second `up` ends here, and clients wait while the web server is being started again.
+        # Bind the port first and keep it. Nobody takes it before the start, a second `up` ends here, and clients wait
+        # while the web server restarts.
         with _listen(settings.PORT) as listener, _database():
-            self._prepare()
+            seeded = self._prepare()
+            # The children only serve: they do not get the owner's address.
+            roles.forget_owner()
             bind = f"fd://{listener.fileno()}"
             web = Child("web", own_command("web", "--bind", bind), inherited=[listener.fileno()])
-            Supervisor([web, Child("worker", own_command("worker"))]).run(Watch(self.say).look)
+            Supervisor([web, Child("worker", own_command("worker"))]).run(Watch(self.say, seeded).look)
         self.say("Memory Hub has stopped.")
 
     def say(self, text: str) -> None:
-        """Write to the terminal, file or pipe now, not when a buffer is full."""
+        """Write at once, not when a buffer is full."""
         self.stdout.write(text)
         self.stdout.flush()
 
-    def _prepare(self) -> None:
+    def _prepare(self) -> DemoAccess | None:
+        """Migrate, and seed the demo into an empty local hub. Returns how to get in, if it was seeded now."""
         self.say("Preparing the database …")
         try:
             with connection.cursor() as cursor:
-                # Held until the connection is closed: two hubs on one database migrate one after the other.
+                # The connection holds the lock until it is closed: two hubs on one database migrate in turn.
                 cursor.execute("SELECT pg_advisory_lock(%s)", [PREPARATION_LOCK])
             call_command("migrate", interactive=False, verbosity=0)
-            call_command("seed_demo", stdout=self.stdout)
+            return demo.seed_and_note(now=timezone.now()) if demo.wanted() else None
         except OperationalError as error:
             raise CommandError(f"The database cannot be used: {error}") from error
         finally:
@@ -63,10 +69,10 @@ class Command(BaseCommand):
 
 
 class Watch:
-    """What `up` looks after while its children run: says once that the hub answers, keeps the database up."""
+    """Runs beside the children: announces once that the hub answers, and keeps the database up."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
+    def __init__(self, say: Callable[[str], None], seeded: DemoAccess | None) -> None:
+        self._say, self._seeded = say, seeded
         self._probe = Probe(settings.PORT)
         self._announced = False
         self._look_at = 0.0
@@ -74,30 +80,26 @@ class Watch:
     def look(self, now: float) -> None:
         if not self._announced and self._probe.has_answered():
             self._announced = True
-            self._say(greeting())
+            self._say(greeting(self._seeded))
         if _is_embedded() and now >= self._look_at:
-            self._look_at = now + self._keep_database()
-
-    def _keep_database(self) -> float:
-        """Start the server if it died; the seconds until the next look."""
-        try:
-            embedded_postgres.ensure_running(settings.HOME)
-        except embedded_postgres.EmbeddedPostgresError as error:
-            # A full disk, say: once somebody has made room, the hub goes on by itself.
-            logger.error("%s", error)
-            return DATABASE_PAUSE_SECONDS
-        return DATABASE_LOOK_SECONDS
+            self._look_at = now + DATABASE_LOOK_SECONDS
+            try:
+                embedded_postgres.ensure_running(settings.HOME)
+            except embedded_postgres.EmbeddedPostgresError as error:
+                # A full disk, for example. The hub goes on by itself once there is space again.
+                logger.error("%s", error)
+                self._look_at = now + DATABASE_PAUSE_SECONDS
 
 
 class Probe:
-    """One request to the web server, looked after without waiting: it is answered when the server is up."""
+    """One request to the web server, without waiting: the answer shows that the server is up."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._socket: socket.socket | None = None
 
     def has_answered(self) -> bool:
-        """False also when the server died over the request, which is then made again."""
+        """False also when the server died during the request. The next call then makes a new one."""
         if self._socket is None:
             self._socket = socket.create_connection(("127.0.0.1", self._port))
             self._socket.sendall(b"GET /healthz HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
@@ -112,7 +114,7 @@ class Probe:
 
 
 _KEPT = "No language model configured: messages are kept as written."
-# What is said of each way to work without a model.
+# Lines of the greeting for each way to work without a model.
 MODELLESS = {
     conf.LLM_RULES: [
         f"{_KEPT} Suggestions come from simple rules and wait for review.",
@@ -122,25 +124,25 @@ MODELLESS = {
 }
 
 
-def greeting() -> str:
-    """What a newcomer needs: the address, the demo's sign-in and key, a line to paste."""
-    lines = ["", f"Memory Hub is running: {settings.PUBLIC_URL}/admin/", *_demo_lines()]
+def greeting(seeded: DemoAccess | None = None) -> str:
+    """The address of the hub and, when the demo was seeded now, its sign-in and key with a command to paste."""
+    lines = ["", f"Memory Hub is running: {settings.PUBLIC_URL}/admin/", *_demo_lines(seeded)]
     if _is_embedded():
         lines.append(f"Data: {embedded_postgres.folder(settings.HOME)}")
     lines += MODELLESS.get(conf.llm().mode, [])
     return "\n".join([*lines, "Ctrl-C stops everything.", ""])
 
 
-def _demo_lines() -> list[str]:
-    try:
-        demo = json.loads((settings.HOME / "demo.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
+def _demo_lines(seeded: DemoAccess | None) -> list[str]:
+    if seeded is None and demo.path().exists():
+        return [f"The demo's sign-in and key are in {demo.path()}."]
+    if seeded is None:
         return ["No demo in this database. Make a key: manage.py create_api_key --tenant NAME --scopes read,ingest"]
-    curl = ["curl", "-sS", f"{settings.PUBLIC_URL}/api/v1/context", "-H", f"Authorization: Bearer {demo['api_key']}"]
-    curl += ["-H", "Content-Type: application/json", "-d", json.dumps({"user_id": demo["user_id"]})]
+    curl = ["curl", "-sS", f"{settings.PUBLIC_URL}/api/v1/context", "-H", f"Authorization: Bearer {seeded.api_key}"]
+    curl += ["-H", "Content-Type: application/json", "-d", json.dumps({"user_id": seeded.user_id})]
     return [
-        f"Sign in: {demo['username']} / {demo['password']}",
-        f"API key: {demo['api_key']}",
+        f"Sign in: {seeded.username} / {seeded.password}",
+        f"API key: {seeded.api_key}",
         "What an agent would be told about the demo user:",
         shlex.join(curl),
     ]

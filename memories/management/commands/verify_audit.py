@@ -1,4 +1,4 @@
-"""`manage.py verify_audit`: recompute the chains of the audit trail and name the first place that does not hold."""
+"""`manage.py verify_audit`: recomputes the chains of the audit trail and names the first place that does not hold."""
 
 import uuid
 from argparse import ArgumentParser
@@ -27,19 +27,17 @@ class Command(BaseCommand):
         except ValueError as error:
             raise CommandError("audit-heads.json beside the ledger of erasures cannot be read.") from error
         for report in reports:
-            self._tell(report)
+            counts = (
+                f"{report.sealed} sealed in {report.links} links, {report.unsealed} not yet, {report.pruned} pruned"
+            )
+            self.stdout.write(f"{_owner(report.tenant_uuid)}: {counts}. {report.broken or 'It holds.'}")
         broken = sum(report.broken is not None for report in reports)
         if broken:
             raise CommandError(f"{broken} of {len(reports)} chains do not hold.")
         self.stdout.write(f"{len(reports)} chains hold.")
 
-    def _tell(self, report: chain_check.Report) -> None:
-        whose = self._whose(report.tenant_uuid)
-        counts = f"{report.sealed} sealed in {report.links} links, {report.unsealed} not yet, {report.pruned} pruned"
-        self.stdout.write(f"{whose}: {counts}. {report.broken or 'It holds.'}")
 
-    def _whose(self, tenant_uuid: uuid.UUID | None) -> str:
-        if tenant_uuid is None:
-            return "without a tenant"
-        slug = Tenant.objects.filter(pk=tenant_uuid).values_list("slug", flat=True).first()
-        return slug or str(tenant_uuid)
+def _owner(tenant_uuid: uuid.UUID | None) -> str:
+    if tenant_uuid is None:
+        return "without a tenant"
+    return Tenant.objects.filter(pk=tenant_uuid).values_list("slug", flat=True).first() or str(tenant_uuid)

@@ -1,4 +1,4 @@
-"""`manage.py verify_receipt FILE`: whether a receipt is as a hub issued it; needs no database."""
+"""`manage.py verify_receipt FILE`: checks that a receipt is as a hub issued it. Needs no database."""
 
 import json
 from argparse import ArgumentParser
@@ -33,11 +33,11 @@ class Command(BaseCommand):
 
 
 def _read(path: Path) -> tuple[dict[str, Any], str]:
-    """The file of a receipt, or what the API says of its case. Errors: CommandError."""
+    """The receipt and its signature, from a receipt file or from the API's answer. Errors: CommandError."""
     try:
-        told = json.loads(path.read_bytes())
-        receipt = dict(told["receipt"])
-        signature = told["signature"] if "signature" in told else receipt.pop("signature")
+        document = json.loads(path.read_bytes())
+        receipt = dict(document["receipt"])
+        signature = document["signature"] if "signature" in document else receipt.pop("signature")
         return receipt, str(signature)
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}.") from error

@@ -7,9 +7,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import connections
 
-from memories.management.hub_server import HubServer
-from memories.management.supervision import follow_parent
-from memories.management.web import GRACE_SECONDS
+from memories.jobs.supervision import follow_parent
+from memories.web.application import HubServer
+from memories.web.server import GRACE_SECONDS
 
 
 class Command(BaseCommand):
@@ -21,7 +21,7 @@ class Command(BaseCommand):
 
     def handle(self, *, bind: str, supervised: bool, **_options: Any) -> None:
         if supervised:
-            follow_parent(patience=GRACE_SECONDS + 2)
-        # The system checks may have opened one; it must not be shared with the forked processes.
+            follow_parent(grace=GRACE_SECONDS + 2)
+        # The system checks may have opened a connection. The forked processes must not share it.
         connections.close_all()
         HubServer(bind).run()

@@ -1,4 +1,4 @@
-"""`manage.py worker`: does the background work until it is told to stop."""
+"""`manage.py worker`: does the background work until a stop signal."""
 
 from argparse import SUPPRESS
 from contextlib import suppress
@@ -7,12 +7,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from memories.db import statement_timeouts
 from memories.exceptions import EmbeddingError
+from memories.jobs.cluster import GRACE_SECONDS, keep_cluster
+from memories.jobs.supervision import Child, beside, follow_parent, own_command
 from memories.llm import client, embeddings, tokens
-from memories.management.cluster import GRACE_SECONDS, keep_cluster
-from memories.management.supervision import Child, beside, follow_parent, own_command
 
-# Half a second is enough for a batch of the local model; an endpoint's call is made again.
+# Half a second is enough for a batch of the local model. A call to an endpoint is repeated later.
 EMBEDDER_GRACE_SECONDS = 2.0
 
 
@@ -24,11 +25,12 @@ class Command(BaseCommand):
 
     def handle(self, *, supervised: bool, **_options: Any) -> None:
         if supervised:
-            follow_parent(patience=GRACE_SECONDS + 2)
-        # Before the pool is forked, which then shares them; the task's module brings the whole pipeline.
+            follow_parent(grace=GRACE_SECONDS + 2)
+        statement_timeouts.as_a_worker()
+        # Load them before the pool is forked, so that its processes share them. memories.tasks imports everything else.
         tokens.warm()
         client.warm()
-        # The pool embeds candidates; without vectors they are stored, and the embedder says what is wrong.
+        # The pool embeds candidates. Without vectors it stores them, and the embedder logs what is wrong.
         with suppress(EmbeddingError):
             embeddings.warm()
         import_module("memories.tasks")

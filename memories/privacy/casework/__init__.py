@@ -1,1 +1,1 @@
-"""The steps of a privacy case, and the table of which comes after which."""
+"""What the verbs of a privacy case (`cases.py`) share: the workflow, the frame of a step, and the restriction."""

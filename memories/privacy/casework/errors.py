@@ -40,13 +40,13 @@ class CaseBegun(Conflict):
     code = "case_begun"
 
 
-class CaseState(Conflict):
+class CaseStepOutOfOrder(Conflict):
     """This is not the case's next step: look at what can be done now."""
 
     code = "case_state"
 
 
-class CaseType(Conflict):
+class CaseStepUnknown(Conflict):
     """A case of this type has no such step."""
 
     code = "case_type"
@@ -63,6 +63,13 @@ class CaseSamePerson(Conflict):
     identity."""
 
     code = "case_same_person"
+
+
+class CaseOwnAccount(Conflict):
+    """An erasure takes two people: an account that the first of them made, or gave a password, within the last 24 hours
+    is not another person's. Let somebody else approve it."""
+
+    code = "case_own_account"
 
 
 class CaseNeedsOperator(Conflict):

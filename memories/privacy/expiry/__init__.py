@@ -1,1 +1,2 @@
-"""What is over by its age, and the passes that take it."""
+"""What a pass of retention deletes: `turns.py` with their sessions, `records.py` for the rest; `passes.py` has the pass
+itself, and whom it passes over."""

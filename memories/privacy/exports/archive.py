@@ -1,47 +1,112 @@
-"""The ZIP file of an export, written row by row: data.json, readable.html, README.txt and schema.json."""
+"""The ZIP file of an export, written row by row: data.json, readable.html, README.txt and schema.json.
+
+data.json and the page that people read are made of the same rows. The page has no script and loads nothing.
+"""
 
 import json
-from collections.abc import Iterator
-from typing import IO
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache, cached_property
+from itertools import islice
+from typing import IO, Any
+from uuid import UUID
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+from django.apps import apps
+from django.template.defaultfilters import yesno
 from django.template.loader import render_to_string
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
-from memories.privacy.exports import export_page, export_schema
-from memories.privacy.exports.headings import Heading
-from memories.privacy.exports.profiles import sections_of
-from memories.privacy.exports.told import plain
+from memories.privacy.exports import schema
+from memories.privacy.exports.disclosures import about
+from memories.privacy.exports.profiles import ExportSection, sections_of
+from memories.privacy.exports.rows import CHUNK, ExportRow, Subject, as_text, rows
 
 Counts = dict[str, int]
+# Numbers that mean nothing to people: in data.json alone.
+_DATA_ONLY = ("turn_vectors", "fact_vectors", "episode_vectors")
+# The page shows them beside what they are about; data.json has all of their fields.
+_SHOWN_ABOVE = ("evidence", "revisions")
+_TITLES: dict[str, str | Promise] = {
+    "people": _("Your record"),
+    "sessions": _("Conversations"),
+    "turns": _("What was said"),
+    "facts": _("What is remembered"),
+    "profile_sections": _("Your profile"),
+    "profile_history": _("How the profile changed"),
+    "episodes": _("Episodes"),
+    "review_items": _("Questions that people decide"),
+    "runs": _("Runs of the model"),
+    "refusals": _("What was refused for good"),
+    "fact_merges": _("Statements that were made one"),
+    "merges": _("Records that were made one"),
+    "turn_vectors": _("Vectors of turns"),
+    "fact_vectors": _("Vectors of statements"),
+    "episode_vectors": _("Vectors of episodes"),
+    "kept_answers": _("Copies of answers to the application"),
+    "cases": _("Requests about your data"),
+    "exports": _("Copies like this one"),
+}
+
+
+@dataclass(frozen=True)
+class Heading:
+    """Whose export it is, why and as of when; `after_chunk` is called after every few rows."""
+
+    subject: Subject
+    case: UUID
+    made_at: datetime
+    after_chunk: Callable[[], None]
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        return about(self.subject)
+
+    def chunks(self, section: ExportSection) -> Iterator[list[ExportRow]]:
+        found = rows(section, self.subject)
+        while chunk := list(islice(found, CHUNK)):
+            yield chunk
+            self.after_chunk()
 
 
 def write(file: IO[bytes], heading: Heading) -> Counts:
-    """Write the archive in the language in force; how many rows each list has.
+    """Write the archive in the language in force; return the number of rows of each list.
 
     All reads should be of one snapshot. The same rows at the same moment give the same bytes.
     """
     counts: Counts = {}
     with ZipFile(file, "w") as archive:
-        _write(archive, heading, "data.json", _data(heading, counts))
-        _write(archive, heading, "readable.html", export_page.parts(heading, counts))
-        _write(archive, heading, "README.txt", [render_to_string("memories/export_readme.txt", {"heading": heading})])
-        _write(archive, heading, "schema.json", [json.dumps(export_schema.document(), indent=1)])
+        _write_member(archive, heading, "data.json", _data(heading, counts))
+        _write_member(archive, heading, "readable.html", _page(heading, counts))
+        readme = render_to_string("memories/export_readme.txt", {"heading": heading})
+        _write_member(archive, heading, "README.txt", [readme])
+        _write_member(archive, heading, "schema.json", [json.dumps(schema.document(), indent=1)])
     return counts
 
 
-def _write(archive: ZipFile, heading: Heading, name: str, parts: Iterator[str] | list[str]) -> None:
+def _write_member(archive: ZipFile, heading: Heading, name: str, parts: Iterator[str] | list[str]) -> None:
     entry = ZipInfo(name, heading.made_at.timetuple()[:6])
     entry.compress_type = ZIP_DEFLATED
-    # Nobody knows beforehand how long it gets.
+    # The size is not known beforehand.
     with archive.open(entry, "w", force_zip64=True) as member:
         for part in parts:
             member.write(part.encode())
 
 
 def _data(heading: Heading, counts: Counts) -> Iterator[str]:
-    """data.json, a row a line; fills `counts`."""
+    """data.json, one row a line; fills `counts`."""
+    head = {
+        "format": schema.FORMAT,
+        "version": schema.VERSION,
+        "profile": heading.subject.profile,
+        "case": heading.case,
+        "made_at": heading.made_at,
+        "about": heading.about,
+    }
     yield "{\n"
-    for name, value in heading.told.items():
+    for name, value in head.items():
         yield f"{_json(name)}: {_json(value)},\n"
     for section in sections_of(heading.subject.profile):
         counts[section.name] = 0
@@ -55,4 +120,61 @@ def _data(heading: Heading, counts: Counts) -> Iterator[str]:
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=plain)
+    return json.dumps(value, ensure_ascii=False, default=as_text)
+
+
+def _page(heading: Heading, counts: Counts) -> Iterator[str]:
+    """readable.html, a few rows a part, with the counts of data.json; times are in the time zone in force."""
+    sections = [section for section in sections_of(heading.subject.profile) if counts[section.name]]
+    contents = [(one.name, _TITLES[one.name], counts[one.name], one.name in _DATA_ONLY) for one in sections]
+    yield render_to_string("memories/export_head.html", {"heading": heading, "contents": contents})
+    sessions: dict[Any, ExportRow] = {}
+    for section in sections:
+        if section.name not in _DATA_ONLY:
+            yield from _page_section(heading, section, sessions)
+    yield render_to_string("memories/export_foot.html", {"heading": heading})
+
+
+def _page_section(heading: Heading, section: ExportSection, sessions: dict[Any, ExportRow]) -> Iterator[str]:
+    """A list of the page; `sessions` collects the sessions, for the turns to name the one that begins."""
+    title = {"name": section.name, "title": _TITLES[section.name]}
+    yield render_to_string("memories/export_section.html", title)
+    templates, last = [f"memories/export_{section.name}.html", "memories/export_rows.html"], None
+    for chunk in heading.chunks(section):
+        shown = [{**row, "label": _labels(row, section), "all": list(_filled(row))} for row in chunk]
+        for row in shown:
+            if section.name == "sessions":
+                sessions[row["id"]] = row
+            elif section.name == "turns" and row["session"] != last:
+                last = row["session"]
+                row["begins"] = sessions.get(last)
+        yield render_to_string(templates, {"rows": shown, "heading": heading})
+    yield "</section>\n"
+
+
+def _labels(row: ExportRow, section: ExportSection) -> dict[str, Any]:
+    """Column → what its code means."""
+    words = _words(section.store)
+    return {name: words[name][row[name]] for name in words if row.get(name) in words[name]}
+
+
+@cache
+def _words(store: str) -> dict[str, dict[Any, Any]]:
+    """Column → code → what it means, translated when it is shown."""
+    columns = apps.get_model(store)._meta.concrete_fields
+    return {column.name: dict(column.flatchoices) for column in columns if column.choices}
+
+
+def _filled(row: ExportRow) -> Iterator[tuple[str, Any]]:
+    """Values that are not empty, as text, by their names in data.json."""
+    for name, value in row.items():
+        if value in ("", None, [], {}) or name in _SHOWN_ABOVE:
+            continue
+        if isinstance(value, bool):
+            yield name, yesno(value)
+        elif isinstance(value, list) and all(isinstance(one, str) for one in value):
+            yield name, ", ".join(value)
+        elif isinstance(value, dict | list):
+            yield name, json.dumps(value, ensure_ascii=False, default=as_text, indent=1)
+        else:
+            yield name, value

@@ -1,9 +1,9 @@
-"""What an export tells: for each store of the registry the fields that go into it, and those left out with the reason.
+"""What goes into an export: the fields of each store of the registry, for two profiles.
 
-Two profiles. Access (GDPR Art. 15) tells all of it. Portability (Art. 20) tells what the person provided, knowingly or
-by using the service (Article 29 Working Party, WP 242 rev.01, endorsed by the EDPB), and nothing that was inferred: no
-replies of the assistant, no scores, no summaries. tests/privacy/test_profiles.py fails when a store or a field is
-neither here nor in memories/privacy/exports/left_out.py.
+Access (GDPR Art. 15) has everything. Portability (Art. 20) has what the person provided, knowingly or by using the
+service (Article 29 Working Party, WP 242 rev.01, endorsed by the EDPB), and nothing that was inferred: no replies of
+the assistant, no scores, no summaries. tests/privacy/test_profiles.py fails when a store or a field is neither here nor
+in memories/privacy/exports/omissions.py.
 """
 
 from dataclasses import dataclass, field
@@ -14,17 +14,17 @@ from django.db.models import Q
 
 from memories.models import CaseType, Role, Source, Status, Trust
 
-# What the person said themselves, and nobody has refused as misheard.
+# Facts that the person stated, unless somebody rejected them.
 STATED = Q(trust=Trust.USER, source__in=[Source.EXPLICIT, Source.CORRECTED]) & ~Q(status=Status.REJECTED)
 
 
 @dataclass(frozen=True)
-class Section:
-    """A list in the export: the rows of one store, or of one on which another's rows hang (`inside`).
+class ExportSection:
+    """A list in the export: the rows of one store. Rows of other stores that belong to a row are `inside` it.
 
-    `fields` are told under access and `provided` under portability, of the rows that `only` leaves; an empty `provided`
-    leaves out the section. Those of `computed` (memories/privacy/exports/computed.py) are told under access alone.
-    `order` is that of the rows, `with_rows` what is read along with each.
+    Access has the columns `fields` and the `computed` ones (memories/privacy/exports/rows.py). Portability has the
+    columns `provided` of the rows that `only` selects; an empty `provided` leaves out the section. `order` is the order
+    of the rows, `with_rows` is joined to each.
     """
 
     name: str
@@ -35,24 +35,33 @@ class Section:
     provided: tuple[str, ...] = ()
     only: Q = field(default_factory=Q)
     with_rows: tuple[str, ...] = ()
-    inside: tuple["Section", ...] = ()
+    inside: tuple["ExportSection", ...] = ()
 
     @property
     def model(self) -> type[models.Model]:
         return apps.get_model(self.store)
 
+    def columns_in(self, profile: str) -> tuple[str, ...]:
+        return self.fields if profile == CaseType.ACCESS else self.provided
 
-_QUEUE = Section(
+    def computed_in(self, profile: str) -> tuple[str, ...]:
+        return self.computed if profile == CaseType.ACCESS else ()
+
+    def inside_in(self, profile: str) -> tuple["ExportSection", ...]:
+        return tuple(inner for inner in self.inside if inner.columns_in(profile))
+
+
+_QUEUE = ExportSection(
     "queue",
     "memories.SessionQueue",
     ("due_at", "first_pending_at", "signals", "extracted_number", "attempts", "parked_at", "failure"),
 )
-_WORKING_MEMORY = Section(
+_WORKING_MEMORY = ExportSection(
     "working_memory",
     "memories.WorkingMemory",
     ("summary", "extractor", "prompt_version", "left_number", "parked_at", "failure", "updated_at"),
 )
-_EVIDENCE = Section(
+_EVIDENCE = ExportSection(
     "evidence",
     "memories.FactEvidence",
     ("turn", "session", "turn_number", "quote", "created_at"),
@@ -61,24 +70,26 @@ _EVIDENCE = Section(
     only=Q(turn__role=Role.USER),
     with_rows=("turn",),
 )
-_REVISIONS = Section(
+_REVISIONS = ExportSection(
     "revisions",
     "memories.FactRevision",
     ("version", "verb", "actor_kind", "reason", "change_set", "created_at"),
     order=("version",),
     computed=("run", "before", "after"),
 )
-_RELATIONS = Section("relations", "memories.FactRelation", ("target", "type", "created_at"), order=("created_at", "pk"))
+_RELATIONS = ExportSection(
+    "relations", "memories.FactRelation", ("target", "type", "created_at"), order=("created_at", "pk")
+)
 
 SECTIONS = (
-    Section(
+    ExportSection(
         "people",
         "memories.EndUser",
         ("id", "external_id", "display_name", "time_zone", "language", "metadata", "capture", "serve", "restricted_at",
          "erased_before", "merged_into", "created_at", "last_seen_at"),
         provided=("id", "external_id", "display_name", "time_zone", "language", "metadata", "merged_into"),
     ),
-    Section(
+    ExportSection(
         "sessions",
         "memories.Session",
         ("id", "agent_id", "external_id", "turn_count", "token_count", "round_count", "created_at", "last_turn_at",
@@ -87,7 +98,7 @@ SECTIONS = (
         with_rows=("queue", "working_memory"),
         inside=(_QUEUE, _WORKING_MEMORY),
     ),
-    Section(
+    ExportSection(
         "turns",
         "memories.Turn",
         ("id", "session", "number", "role", "content", "parts", "name", "tool_calls", "tool_call_id", "metadata",
@@ -97,7 +108,7 @@ SECTIONS = (
                   "created_at"),
         only=Q(role=Role.USER),
     ),
-    Section(
+    ExportSection(
         "facts",
         "memories.Fact",
         ("id", "agent_id", "category", "content", "raw", "structured", "key", "value", "confidence",
@@ -111,20 +122,21 @@ SECTIONS = (
         only=STATED,
         inside=(_EVIDENCE, _REVISIONS, _RELATIONS),
     ),
-    Section(
+    ExportSection(
         "profile_sections",
         "memories.ProfileSection",
-        ("id", "section", "summary", "binding", "actor_kind", "extraction", "prompt_version", "version", "updated_at"),
+        ("id", "section", "summary", "binding", "actor_kind", "extraction", "prompt_version", "trust", "evidence",
+         "version", "updated_at"),
         order=("section", "pk"),
     ),
-    Section(
+    ExportSection(
         "profile_history",
         "memories.ProfileRevision",
-        ("id", "section", "version", "verb", "actor_kind", "before", "after", "binding_before", "extraction", "reason",
-         "change_set", "created_at"),
+        ("id", "section", "version", "verb", "actor_kind", "before", "after", "binding_before", "extraction", "trust",
+         "evidence", "reason", "change_set", "created_at"),
         computed=("run",),
     ),
-    Section(
+    ExportSection(
         "episodes",
         "memories.Episode",
         ("id", "session", "first_number", "last_number", "fed_turns", "summary", "key_topics", "actions_taken",
@@ -132,13 +144,13 @@ SECTIONS = (
          "version", "started_at", "ended_at", "created_at", "updated_at", "last_recalled_at", "expires_at",
          "trashed_at", "decay_score", "forget_at"),
     ),
-    Section(
+    ExportSection(
         "review_items",
         "memories.ReviewItem",
         ("id", "kind", "reason", "fact", "known", "proposed_section", "episode", "extraction", "state", "version",
          "change_set", "traces", "note", "created_at", "decided_at"),
     ),
-    Section(
+    ExportSection(
         "runs",
         "memories.ExtractionRun",
         ("id", "session", "first_number", "last_number", "fed_turns", "status", "attempt", "extractor",
@@ -146,25 +158,25 @@ SECTIONS = (
          "started_at", "finished_at"),
         order=("started_at", "pk"),
     ),
-    Section("refusals", "memories.FactRefusal", ("kind", "fact", "created_at")),
-    Section("fact_merges", "memories.FactMerge", ("id", "survivor", "change_set", "created_at", "undone_at")),
-    Section("merges", "memories.PersonMerge", ("id", "counts", "taken", "created_at", "undone_at")),
-    Section(
+    ExportSection("refusals", "memories.FactRefusal", ("kind", "fact", "created_at")),
+    ExportSection("fact_merges", "memories.FactMerge", ("id", "survivor", "change_set", "created_at", "undone_at")),
+    ExportSection("merges", "memories.PersonMerge", ("id", "counts", "taken", "created_at", "undone_at")),
+    ExportSection(
         "turn_vectors", "memories.TurnVector", ("turn", "session", "language"), order=("pk",),
         computed=("model",), with_rows=("space",),
     ),
-    Section(
+    ExportSection(
         "fact_vectors", "memories.FactVector", ("fact", "language"), order=("pk",),
         computed=("model",), with_rows=("space",),
     ),
-    Section(
+    ExportSection(
         "episode_vectors", "memories.EpisodeVector", ("episode", "language"), order=("pk",),
         computed=("model",), with_rows=("space",),
     ),
-    Section(
+    ExportSection(
         "kept_answers", "memories.IdempotencyRecord", ("endpoint", "status", "fact", "created_at")
     ),
-    Section(
+    ExportSection(
         "cases",
         "memories.PrivacyCase",
         ("id", "type", "state", "asked_by", "channel", "reference", "received_at", "due_at", "opened_kind",
@@ -173,7 +185,7 @@ SECTIONS = (
          "held_from", "held_at", "hold_reason", "hold_review_on", "counts", "findings", "failure", "started_at",
          "told", "outcome", "receipt", "completed_at", "created_at"),
     ),
-    Section(
+    ExportSection(
         "exports",
         "memories.PrivacyExport",
         ("id", "case", "profile", "state", "size", "made_at", "expires_at", "taken_at", "created_at"),
@@ -181,6 +193,6 @@ SECTIONS = (
 )  # fmt: skip
 
 
-def sections_of(profile: str) -> tuple[Section, ...]:
-    """The lists that an export of this profile holds, in their order in the file."""
+def sections_of(profile: str) -> tuple[ExportSection, ...]:
+    """The lists of an export of this profile, in their order in the file."""
     return SECTIONS if profile == CaseType.ACCESS else tuple(section for section in SECTIONS if section.provided)

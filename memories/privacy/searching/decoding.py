@@ -1,6 +1,6 @@
-"""What lies inside data in other words: escapes, hex and base64, zlib, gzip and zip, also inside one another.
+"""Decodes what is inside data: escapes, hex and base64, zlib, gzip and zip, also inside one another.
 
-Nothing is ever unpickled: the strings and ids of a pickle stand in it as they are.
+Nothing is ever unpickled: a pickle holds its strings and ids as they are.
 """
 
 import binascii
@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import unescape
+from itertools import chain
 from typing import NamedTuple
 
 # A task's payload is base64 of a compressed pickle, whose string may be JSON that holds escapes.
@@ -22,7 +23,7 @@ _ESCAPES = re.compile(
     rb"(?P<u>(?:\\{1,4}u[0-9a-fA-F]{4})+)|(?P<x>(?:\\{1,4}x[0-9a-fA-F]{2}){2,})"
     rb"|(?P<url>(?:%[0-9a-fA-F]{2})+)|(?P<html>&(?:#[0-9]{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});)"
 )
-# What a line with one of them is found by, quickly: each begins with a letter of its own.
+# Found first, because they are quick: each begins with a fixed character.
 _SIGNS = tuple(
     re.compile(sign)
     for sign in (
@@ -41,8 +42,8 @@ _PACKED = re.compile(rb"x[\x01\x5e\x9c\xda]|\x1f\x8b\x08|PK\x03\x04")
 _ZIP_HEADER_BYTES = 30
 
 
-class Piece(NamedTuple):
-    """What was decoded, and where in the data it stands; not whole when it is larger than anybody should unpack."""
+class DecodedPiece(NamedTuple):
+    """What was decoded, and its place in the data; not whole when it is too large to unpack."""
 
     at: int
     data: bytes
@@ -51,7 +52,7 @@ class Piece(NamedTuple):
 
 @dataclass
 class Layer:
-    """All that came out of the layer above; the outermost is the data itself."""
+    """Everything decoded from the layer above; the outermost is the data itself."""
 
     data: bytes
     starts: list[int] = field(default_factory=list)
@@ -59,7 +60,7 @@ class Layer:
     whole: bool = True
 
     def origin(self, position: int) -> int:
-        """Where in the outermost data that stands which is at this position."""
+        """The place in the outermost data of what is at this position."""
         return self.origins[bisect_right(self.starts, position) - 1] if self.starts else position
 
 
@@ -68,46 +69,39 @@ def layers(data: bytes) -> Iterator[Layer]:
     layer = Layer(data)
     for _ in range(DEPTH):
         yield layer
-        layer = _next(layer)
+        layer = _next_layer(layer)
         if not layer.data:
             return
     yield layer
 
 
-def inside(data: bytes) -> Iterator[Piece]:
-    """What stands in the data in other words, one step down."""
-    yield from _unescaped(data)
-    yield from _decoded(data)
-    yield from _unpacked(data)
-
-
-def _next(layer: Layer) -> Layer:
+def _next_layer(layer: Layer) -> Layer:
     below, size = Layer(b"", whole=layer.whole), 0
-    said: list[bytes] = []
-    for piece in inside(layer.data):
+    parts: list[bytes] = []
+    for piece in chain(_unescaped(layer.data), _decoded(layer.data), _unpacked(layer.data)):
         if size + len(piece.data) > LARGEST_LAYER:
             below.whole = False
             break
         below.whole &= piece.whole
         below.starts.append(size)
         below.origins.append(layer.origin(piece.at))
-        said += (piece.data, _BETWEEN)
+        parts += (piece.data, _BETWEEN)
         size += len(piece.data) + len(_BETWEEN)
-    below.data = b"".join(said)
+    below.data = b"".join(parts)
     return below
 
 
-def _unescaped(data: bytes) -> Iterator[Piece]:
+def _unescaped(data: bytes) -> Iterator[DecodedPiece]:
     """Each line that has escapes, without them."""
     done = 0
     for place in sorted(token.start() for sign in _SIGNS for token in sign.finditer(data)):
         if place >= done:
             start, end = data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place)
             done = end if end >= 0 else len(data)
-            yield Piece(start, _ESCAPES.sub(_said, data[start:done]))
+            yield DecodedPiece(start, _ESCAPES.sub(_unescape, data[start:done]))
 
 
-def _said(token: re.Match[bytes]) -> bytes:
+def _unescape(token: re.Match[bytes]) -> bytes:
     text = token[0]
     if token["u"]:
         units = b"".join(bytes.fromhex(unit.decode()) for unit in re.findall(rb"u(....)", text))
@@ -119,16 +113,16 @@ def _said(token: re.Match[bytes]) -> bytes:
     return unescape(text.decode()).encode("utf-8", "replace")
 
 
-def _decoded(data: bytes) -> Iterator[Piece]:
+def _decoded(data: bytes) -> Iterator[DecodedPiece]:
     for run in _RUN.finditer(data):
         text = run[0]
         if len(text) == 36 and _UUID.fullmatch(text):
             continue
         hexadecimal = _HEX.fullmatch(text)
         if hexadecimal:
-            yield Piece(run.start(), binascii.unhexlify(hexadecimal[1]))
+            yield DecodedPiece(run.start(), binascii.unhexlify(hexadecimal[1]))
         else:
-            yield Piece(run.start(), _from_base64(_LINE_END.sub(b"", text).rstrip(b"=")))
+            yield DecodedPiece(run.start(), _from_base64(_LINE_END.sub(b"", text).rstrip(b"=")))
 
 
 def _from_base64(text: bytes) -> bytes:
@@ -138,7 +132,7 @@ def _from_base64(text: bytes) -> bytes:
     return binascii.a2b_base64(whole + b"=" * (-len(whole) % 4))
 
 
-def _unpacked(data: bytes) -> Iterator[Piece]:
+def _unpacked(data: bytes) -> Iterator[DecodedPiece]:
     done = 0
     for magic in _PACKED.finditer(data):
         # What is inside a stream's own bytes is no stream.
@@ -153,7 +147,7 @@ def _unpacked(data: bytes) -> Iterator[Piece]:
         if text:
             rest = len(unpacker.unused_data) + len(unpacker.unconsumed_tail)
             done = min(len(data), start + LARGEST_STREAM) - rest
-            yield Piece(magic.start(), text, whole=not unpacker.unconsumed_tail)
+            yield DecodedPiece(magic.start(), text, whole=not unpacker.unconsumed_tail)
 
 
 def _stream(data: bytes, at: int, magic: bytes) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""What other people said or have that names a person: counted for the preview and the receipt, never deleted."""
+"""Rows of other people that mention a person: counted for the preview of a case, never deleted."""
 
 import re
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from django.db.models.functions import Cast
 
 from memories.models import EndUser, Episode, Fact, FactRevision, ProfileRevision, ProfileSection, Turn, WorkingMemory
 
-# Model → the way to whose it is, and the fields in which somebody may be named.
-SAID = {
+# Model → the path to its owner, and the fields in which somebody may be named.
+_FIELDS = {
     Turn: ("end_user", ("content", "parts", "name", "tool_calls", "metadata")),
     Fact: ("end_user", ("content", "raw", "value", "structured", "source_error", "allowed_users")),
     FactRevision: ("fact__end_user", ("after", "reason")),
@@ -22,19 +22,19 @@ SAID = {
     WorkingMemory: ("session__end_user", ("summary",)),
     EndUser: ("pk", ("metadata",)),
 }
-# Shorter ids ("1", "bob") are words of any language: nobody could tell whom they mean.
+# Shorter ids ("1", "bob") are words of any language.
 SHORTEST = 4
 
 
 def mentions_of(person: EndUser) -> dict[str, int]:
     """Place (`memories.Turn.content`) → rows of the tenant's other people in which an id of this person is a word.
 
-    Reads what the tenant's people said, each table once.
+    Each table is read once.
     """
     people = EndUser.objects.behind(person)
     names = [name for name in people.values_list("external_id", flat=True) if len(name) >= SHORTEST]
     found: dict[str, int] = {}
-    for model, (owner, fields) in SAID.items() if names else ():
+    for model, (owner, fields) in _FIELDS.items() if names else ():
         tenant = "tenant" if owner == "pk" else f"{owner}__tenant"
         others = model._default_manager.filter(**{tenant: person.tenant_id}).exclude(**{f"{owner}__in": people})
         counts = _naming(others, fields, names)
@@ -43,7 +43,7 @@ def mentions_of(person: EndUser) -> dict[str, int]:
 
 
 def _naming(rows: QuerySet[Any], fields: Sequence[str], names: Sequence[str]) -> dict[str, int]:
-    """Field → how many rows have one of the names there, between two signs that are no letters or digits."""
+    """Field → rows that have one of the names there as a word."""
     texts = {f"text_of_{field}": Cast(field, TextField()) for field in fields}
     counted = {field: Count("pk", filter=_any(f"text_of_{field}", names)) for field in fields}
     counts: dict[str, int] = rows.annotate(**texts).aggregate(**{f"count_{name}": one for name, one in counted.items()})
@@ -51,13 +51,12 @@ def _naming(rows: QuerySet[Any], fields: Sequence[str], names: Sequence[str]) ->
 
 
 def _any(text: str, names: Sequence[str]) -> Q:
-    """Looking for the name first spares most rows the regular expression."""
-    words = [Q(**{f"{text}__contains": name, f"{text}__regex": _word(name)}) for name in names]
-    return reduce(or_, words)
+    # LIKE comes first: most rows need no regular expression.
+    return reduce(or_, (Q(**{f"{text}__contains": name, f"{text}__regex": _word(name)}) for name in names))
 
 
 def _word(name: str) -> str:
-    """As a word of its own; a Chinese sentence leaves no space around what it names."""
+    """The name between characters that are no letters or digits; Chinese leaves no space around a name."""
     before = "(^|[^0-9A-Za-z])" if name[0].isascii() and name[0].isalnum() else ""
     after = "([^0-9A-Za-z]|$)" if name[-1].isascii() and name[-1].isalnum() else ""
     return f"{before}{re.escape(name)}{after}"

@@ -1,4 +1,4 @@
-"""All tables of the database as its catalogue has them, also those that nobody registered, and their rows."""
+"""All tables of the database's catalogue, also those that nobody registered, and their rows."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import Any
 from django.apps import apps
 from django.db import connection
 
-# Read in slices, each a statement and a snapshot of its own: nobody's vacuum waits for a whole table.
+# A slice is a statement with its own snapshot: no vacuum waits for a whole table.
 SLICE_PAGES = 4096
 BLOCK_BYTES = 4 << 20
 SYSTEM = ("pg_catalog", "information_schema")
@@ -20,7 +20,7 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'm') AND n.nspname <> ALL(%s) AND n.nspname !~ '^pg_(toast|temp_)'
 ORDER BY 1, 2
 """
-# Numbers, times and choices can hold nobody's words; they are read where rows are told apart or lead on by them.
+# Numbers, times and choices hold nobody's words: they are read only as primary and foreign keys.
 _COLUMNS = """
 SELECT a.attrelid::bigint, a.attname, t.typname, t.typsend::regproc::text, EXISTS (
     SELECT 1 FROM pg_constraint k WHERE k.conrelid = a.attrelid AND k.contype = 'p' AND a.attnum = ANY(k.conkey))
@@ -47,7 +47,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table, or with `query` what a view or function of the system shows; `label` is what places are called after."""
+    """A table or, with `query`, a view or function of the system; `label` is the first part of the names of places."""
 
     schema: str
     name: str
@@ -66,7 +66,7 @@ class Table:
         return f"{quote(self.schema)}.{quote(self.name)}"
 
     def place(self, column: str) -> str:
-        """`memories.Turn.content`; of what is no model `public.table.column`."""
+        """`memories.Turn.content`; `public.table.column` when there is no model."""
         model = _models().get(self.name) if self.schema == "public" else None
         names = {field.column: field.name for field in model._meta.local_fields} if model else {}
         return f"{self.label}.{names.get(column, column)}"
@@ -78,7 +78,7 @@ class Table:
 
 
 def tables() -> tuple[list[Table], dict[str, str]]:
-    """All tables with columns that can hold words or ids, and those that may not be read, with the reason."""
+    """All tables with columns that can hold words or ids; and table → reason for those that may not be read."""
     columns = _columns()
     found: list[Table] = []
     closed: dict[str, str] = {}
@@ -93,7 +93,7 @@ def tables() -> tuple[list[Table], dict[str, str]]:
 
 
 def blocks(table: Table) -> Iterator[bytes]:
-    """The rows as COPY writes them, some megabytes at a time, each block of whole lines."""
+    """The rows as COPY writes them, in blocks of whole lines of some megabytes."""
     for statement in _slices(table):
         lines: list[bytes] = []
         size = 0
@@ -127,7 +127,7 @@ def _columns() -> dict[int, list[Column]]:
         cursor.execute(_COLUMNS)
         for oid, name, kind, send, primary in cursor.fetchall():
             quoted = connection.ops.quote_name(name)
-            # Of a vector its digest: the text of a thousand numbers takes long to write and to read.
+            # A vector as its digest: the text of a thousand numbers takes long to write and to read.
             sql = f"encode(sha256({send}({quoted})), 'hex')" if kind in VECTORS else quoted
             found.setdefault(oid, []).append(Column(name, kind, sql, primary))
     return found

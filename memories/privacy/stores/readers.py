@@ -1,4 +1,4 @@
-"""Where other people's facts name a person as somebody who may read them: the name goes, the fact stays as it is."""
+"""Facts of other people that name a person as a reader: the name goes, the fact stays."""
 
 import json
 import uuid
@@ -10,18 +10,16 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from memories.models import EndUser, Fact, IdempotencyRecord
-from memories.privacy.stores.keeping import STEP, ids_behind, names_of
+from memories.models.people.people import NOBODY
+from memories.privacy.stores.store import STEP, CountsRows, external_ids_of, ids_behind
 
-# No caller's id has a control character. Whoever was the only reader leaves it behind: a fact that names nobody is
-# for everybody.
-NOBODY = "\x1a"
 _REST = "array(SELECT name FROM unnest({column}) name WHERE name <> ALL(%(names)s))"
 _FACTS = f"""
     UPDATE memories_fact
     SET allowed_users = coalesce(nullif({_REST.format(column="allowed_users")}, '{{}}'), %(nobody)s)
     WHERE id = ANY(%(facts)s)
 """  # noqa: S608 - no value of anybody's
-_TOLD = """
+_WITHOUT_NAMES = """
     {column} = CASE WHEN {column}->'allowed_users' ?| %(names)s THEN jsonb_set({column}, '{{allowed_users}}', to_jsonb(
         coalesce(nullif(array(
             SELECT name FROM jsonb_array_elements_text({column}->'allowed_users') name WHERE name <> ALL(%(names)s)
@@ -29,11 +27,9 @@ _TOLD = """
     )) ELSE {column} END
 """
 _REVISIONS = f"""
-    UPDATE memories_factrevision SET {_TOLD.format(column="before")}, {_TOLD.format(column="after")}
+    UPDATE memories_factrevision SET {_WITHOUT_NAMES.format(column="before")}, {_WITHOUT_NAMES.format(column="after")}
     WHERE fact_id = ANY(%(facts)s)
 """  # noqa: S608 - no value of anybody's
-
-
 _NAMING = """
     SELECT id FROM memories_fact WHERE allowed_users <> '{}' AND allowed_users && %(names)s
     UNION
@@ -44,24 +40,21 @@ _NAMING = """
 
 
 @dataclass(frozen=True)
-class Readers:
-    """Facts of others that name one of the person's ids, now or in their history."""
+class Readers(CountsRows):
+    """Facts of others that name one of the person's external ids, now or in their history."""
 
     model: str = "memories.Fact.allowed_users"
     fields: tuple[str, ...] = ()
 
     def rows_of(self, person: EndUser) -> QuerySet[Fact]:
         with connection.cursor() as cursor:
-            # Each by its index: both are small, for few facts name any reader.
-            cursor.execute(_NAMING, {"names": names_of(person)})
+            # Each half uses its own index; both are small, for few facts name readers.
+            cursor.execute(_NAMING, {"names": external_ids_of(person)})
             naming = [pk for (pk,) in cursor.fetchall()]
         return Fact.objects.filter(pk__in=naming, tenant=person.tenant_id).exclude(end_user__in=ids_behind(person))
 
-    def count(self, person: EndUser) -> int:
-        return self.rows_of(person).count()
-
     def export_rows(self, person: EndUser) -> Iterator[dict[str, Any]]:
-        """That there are such facts; what they say is somebody else's."""
+        """Only that there are such facts: their content is somebody else's."""
         for pk in self.rows_of(person).values_list("pk", flat=True):
             yield {"fact": str(pk)}
 
@@ -69,26 +62,24 @@ class Readers:
         rows = self.rows_of(person).select_for_update(of=("self",), no_key=True).order_by("pk")
         facts = list(rows.values_list("pk", flat=True)[:limit])
         if facts:
-            given: dict[str, Any] = {"facts": facts, "names": names_of(person), "nobody": [NOBODY]}
+            # NOBODY replaces the only reader: a fact without readers is for everybody.
+            given: dict[str, Any] = {"facts": facts, "names": external_ids_of(person), "nobody": [NOBODY]}
             with connection.cursor() as cursor:
                 cursor.execute(_FACTS, given)
                 cursor.execute(_REVISIONS, given)
-            _tell_anew(facts, set(given["names"]))
+            _rewrite_kept_answers(facts, set(given["names"]))
         return len(facts)
 
-    def verify(self, person: EndUser) -> int:
-        return self.count(person)
 
-
-def _tell_anew(facts: list[uuid.UUID], names: set[str]) -> None:
-    """In answers that are kept for a day, too; they stay what they are but for the name."""
+def _rewrite_kept_answers(facts: list[uuid.UUID], names: set[str]) -> None:
+    """Answers about these facts that are kept for a day lose the name, too."""
     kept = IdempotencyRecord.objects.filter(fact__in=facts).exclude(body=b"").order_by("pk")
     for row in kept.select_for_update(of=("self",)):
-        told = json.loads(bytes(row.body))
-        readers = told.get("allowed_users", [])
+        answer = json.loads(bytes(row.body))
+        readers = answer.get("allowed_users", [])
         if not names.isdisjoint(readers):
-            told["allowed_users"] = [name for name in readers if name not in names] or [NOBODY]
-            row.body = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+            answer["allowed_users"] = [name for name in readers if name not in names] or [NOBODY]
+            row.body = json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode()
             row.save(update_fields=["body"])
 
 

@@ -1,11 +1,11 @@
-"""What holds nothing personal, with the reason: models, and fields of models that are stores."""
+"""Models, and fields of stores, that hold nothing personal, each with the reason."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Waiver:
-    """A model, or named fields of a store, that hold nothing personal; `fields` empty means the whole model."""
+    """A model, or these fields of a store; empty `fields` mean the whole model."""
 
     model: str
     reason: str
@@ -18,6 +18,7 @@ _OUR_IDS = "ids of ours and codes; an audit event holds no content"
 WAIVERS = (
     Waiver("memories.SessionQueue", _CODES, ("failure",)),
     Waiver("memories.Turn", _CODES, ("role",)),
+    Waiver("memories.EndUser", _CODES, ("capture_off_by", "serve_off_by")),
     Waiver(
         "memories.Fact",
         _CODES,
@@ -29,9 +30,9 @@ WAIVERS = (
     Waiver("memories.FactRevision", _CODES, ("verb", "actor_kind", "actor_id")),
     Waiver("memories.FactRelation", _CODES, ("type",)),
     Waiver("memories.ReviewItem", _CODES, ("kind", "reason", "state", "decided_by")),
-    Waiver("memories.ProfileRevision", _CODES, ("section", "verb", "actor_kind", "actor_id")),
+    Waiver("memories.ProfileRevision", _CODES, ("section", "verb", "actor_kind", "actor_id", "trust")),
     Waiver("memories.FactRefusal", _CODES, ("kind",)),
-    Waiver("memories.ProfileSection", _CODES, ("section", "actor_kind", "prompt_version")),
+    Waiver("memories.ProfileSection", _CODES, ("section", "actor_kind", "prompt_version", "trust")),
     Waiver(
         "memories.ExtractionRun",
         "counts by code, never a candidate's text",
@@ -41,34 +42,18 @@ WAIVERS = (
     Waiver(
         "memories.PrivacyCase",
         "codes, counts and keyed hashes",
-        (
-            "subject",
-            "type",
-            "state",
-            "asked_by",
-            "opened_kind",
-            "opened_by",
-            "verified_how",
-            "verified_kind",
-            "verified_by",
-            "preview",
-            "policy",
-            "approved_kind",
-            "approved_by",
-            "refusal",
-            "held_from",
-            "step",
-            "counts",
-            "findings",
-            "failure",
-            "receipt",
-            "signature",
-        ),
+        ("subject", "type", "state", "asked_by", "opened_kind", "opened_by", "verified_how", "verified_kind",
+         "verified_by", "preview", "policy", "approved_kind", "approved_by", "refusal", "held_from", "step", "counts",
+         "findings", "failure", "receipt", "signature"),
     ),
     Waiver("memories.PrivacyExport", "codes, and the hash of a random token", ("profile", "state", "token_digest")),
     Waiver("memories.Tombstone", "a keyed hash of an id, for ever: without it an erased person could come back"),
     Waiver("memories.Tenant", "settings of an application, written by staff"),
-    Waiver("memories.APIKey", "names an application's key, written by staff"),
+    Waiver(
+        "memories.APIKey",
+        "names an application's key and agent, written by staff",
+        ("name", "prefix", "digest", "scopes", "agent_id", "writes_as"),
+    ),
     Waiver("memories.Operator", "staff, not people being remembered"),
     Waiver("memories.ModelUse", "sums of a tenant's day"),
     Waiver("memories.Batch", "a verb, counts and times"),
@@ -78,6 +63,7 @@ WAIVERS = (
     Waiver("memories.AuditEvent", _OUR_IDS),
     Waiver("memories.EmbeddingSpace", "names a model; counts, times and codes"),
     Waiver("memories.ThrottleCounter", "counts the requests of an application's key"),
+    Waiver("memories.FailedSignIns", "counts by keyed hashes, of who tries to sign in; gone within hours"),
     Waiver("memories.WorkerHeartbeat", "host names and process ids"),
     Waiver("memories.RetentionPass", "counts by code"),
     Waiver("memories.AuditSeal", "keyed digests of audit events"),
@@ -109,4 +95,4 @@ WAIVERS = (
     ),
     Waiver("django_q.Success", "a view of django_q.Task"),
     Waiver("django_q.Failure", "a view of django_q.Task"),
-)
+)  # fmt: skip

@@ -1,8 +1,8 @@
 """How the audit trail is sealed: the canonical form of an event, its leaf in a seal, and the digest of a seal; pure.
 
 A leaf is an event's id (8 bytes, big endian) and the first 16 bytes of its keyed digest. It stays when the event is
-pruned, so a chain can be checked for ever; and it says which event of a seal was changed. All digests are keyed by the
-pepper, which is not in the database: who may write to the database alone cannot make a seal.
+pruned, so a chain can always be checked, and it shows which event of a seal was changed. All digests are keyed by the
+pepper, which is not in the database: write access to the database alone is not enough to make a seal.
 """
 
 import json
@@ -23,18 +23,18 @@ ID_BYTES, DIGEST_BYTES = 8, 16
 LEAF_BYTES = ID_BYTES + DIGEST_BYTES
 
 
-def told(event: AuditEvent) -> dict[str, Any]:
+def fields_of(event: AuditEvent) -> dict[str, Any]:
     """The event as it is sealed and exported: UUIDs as text, the time in UTC with its microseconds."""
     return {name: _plain(getattr(event, name)) for name in FIELDS}
 
 
-def canonical(told: object) -> bytes:
+def canonical(value: object) -> bytes:
     """One form for one meaning: JSON with sorted names, without blanks, in UTF-8."""
-    return json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def leaf(event: AuditEvent) -> bytes:
-    return event.pk.to_bytes(ID_BYTES) + conf.digest("audit event", canonical(told(event)))[:DIGEST_BYTES]
+    return event.pk.to_bytes(ID_BYTES) + conf.digest("audit event", canonical(fields_of(event)))[:DIGEST_BYTES]
 
 
 def leaves_of(seal: AuditSeal) -> dict[int, bytes]:
@@ -45,7 +45,7 @@ def leaves_of(seal: AuditSeal) -> dict[int, bytes]:
 
 
 def digest_of(seal: AuditSeal) -> bytes:
-    """The digest that the seal should have, 32 bytes; over all of it and the digest of the one before."""
+    """The digest that the seal must have, 32 bytes: over all of it and the digest of the seal before."""
     header = {
         "tenant": _plain(seal.tenant_uuid),
         "number": seal.number,
@@ -66,18 +66,18 @@ def last_of(tenant_uuid: uuid.UUID | None) -> AuditSeal | None:
 
 
 def of(tenant_uuid: uuid.UUID | None) -> Any:
-    """The links of one chain; None: the chain of events without a tenant."""
-    return belonging(AuditSeal.objects.all(), tenant_uuid)
+    """The links of one chain."""
+    return of_chain(AuditSeal.objects.all(), tenant_uuid)
 
 
-def belonging(rows: Any, tenant_uuid: uuid.UUID | None) -> Any:
-    """Those of the events or seals that belong to the tenant's chain."""
+def of_chain(rows: Any, tenant_uuid: uuid.UUID | None) -> Any:
+    """The events or seals of the tenant's chain; None: those without a tenant."""
     return rows.filter(tenant_uuid=tenant_uuid) if tenant_uuid else rows.filter(tenant_uuid__isnull=True)
 
 
 def append(
     tenant_uuid: uuid.UUID | None,
-    kind: AuditSeal.Kind,
+    kind: AuditSeal.SealKind,
     *,
     span: tuple[int, int],
     count: int,
@@ -85,7 +85,7 @@ def append(
     leaves: Iterable[bytes] = (),
     now: datetime,
 ) -> AuditSeal:
-    """Write the next link of the chain; under the lock of who seals."""
+    """Write the next link of the chain, under the lock of sealing."""
     last = last_of(tenant_uuid)
     seal = AuditSeal(tenant_uuid=tenant_uuid, kind=kind, count=count, newest_at=newest_at, sealed_at=now)
     seal.number, seal.previous = (last.number + 1, bytes(last.digest)) if last else (1, b"")

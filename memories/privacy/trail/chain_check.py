@@ -1,7 +1,6 @@
-"""Checking a chain of the audit trail: recompute all of it, and name the first place that does not hold."""
+"""Checks a chain of the audit trail: recomputes all of it, and names the first place that is wrong."""
 
 import uuid
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,7 +13,7 @@ from memories.models import AuditEvent, AuditSeal
 from memories.privacy.trail import chain, heads, sealing
 
 
-class Flaw(StrEnum):
+class ChainFlaw(StrEnum):
     CHANGED = "changed"
     MISSING = "missing"
     INSERTED = "inserted"
@@ -23,21 +22,21 @@ class Flaw(StrEnum):
     TAIL_MISSING = "tail_missing"
 
 
-SAID: dict[Flaw, str | Promise] = {
-    Flaw.CHANGED: _("An event was changed after it was sealed."),
-    Flaw.MISSING: _("An event that was sealed is gone."),
-    Flaw.INSERTED: _("An event stands where none was sealed: it was inserted later, or its seal was taken away."),
-    Flaw.SEAL_CHANGED: _("A seal was changed, or made without the hub's pepper."),
-    Flaw.SEAL_MISSING: _("A seal was taken out of the chain."),
-    Flaw.TAIL_MISSING: _("The chain ends before the seal that was noted apart from the database."),
+SAID: dict[ChainFlaw, str | Promise] = {
+    ChainFlaw.CHANGED: _("An event was changed after it was sealed."),
+    ChainFlaw.MISSING: _("An event that was sealed is gone."),
+    ChainFlaw.INSERTED: _("An event stands where none was sealed: it was inserted later, or its seal was taken away."),
+    ChainFlaw.SEAL_CHANGED: _("A seal was changed, or made without the hub's pepper."),
+    ChainFlaw.SEAL_MISSING: _("A seal was taken out of the chain."),
+    ChainFlaw.TAIL_MISSING: _("The chain ends before the seal that was noted apart from the database."),
 }
 
 
 @dataclass(frozen=True)
-class Broken:
-    """The first place that does not hold: in or before which seal, and which event where it is about one."""
+class BrokenSeal:
+    """The first wrong place: in or before which seal and, where it is about one, which event."""
 
-    flaw: Flaw
+    flaw: ChainFlaw
     number: int
     event_id: int | None = None
 
@@ -48,14 +47,14 @@ class Broken:
 
 @dataclass(frozen=True)
 class Report:
-    """What was found of a chain: its links, its sealed events, those deleted by retention, those not sealed yet."""
+    """Counts of a chain: links, sealed events, events deleted by retention, events not sealed yet."""
 
     tenant_uuid: uuid.UUID | None
     links: int
     sealed: int
     pruned: int
     unsealed: int
-    broken: Broken | None
+    broken: BrokenSeal | None
 
 
 def chains() -> list[uuid.UUID | None]:
@@ -67,84 +66,81 @@ def chains() -> list[uuid.UUID | None]:
 
 
 def check(tenant_uuid: uuid.UUID | None, *, newest: int | None = None) -> Report:
-    """Recompute the chain, or its `newest` links alone; meanwhile nothing is sealed or pruned. Reads, writes nothing.
+    """Recompute the chain, or its `newest` links alone; meanwhile nothing is sealed or pruned. Writes nothing.
 
-    Errors: ValueError, when the file of noted heads is none of ours.
+    Errors: ValueError, when the file of noted heads is not the hub's.
     """
     with transaction.atomic():
-        sealing.keep_still()
-        walk = _Walk(tenant_uuid, newest)
-        broken = walk.broken()
+        sealing.lock_shared()
+        check = _ChainCheck(tenant_uuid, newest)
+        broken = check.broken()
         links = chain.of(tenant_uuid)
-        sealed = sum(links.filter(kind=AuditSeal.Kind.SEAL).values_list("count", flat=True))
-        pruned = sum(links.filter(kind=AuditSeal.Kind.PRUNING).values_list("count", flat=True))
-        unsealed = walk.events.filter(pk__gt=sealing.sealed_up_to()).count()
+        sealed = sum(links.filter(kind=AuditSeal.SealKind.SEAL).values_list("count", flat=True))
+        pruned = sum(links.filter(kind=AuditSeal.SealKind.PRUNING).values_list("count", flat=True))
+        unsealed = check.events.filter(pk__gt=sealing.sealed_up_to()).count()
         return Report(tenant_uuid, links.count(), sealed, pruned, unsealed, broken)
 
 
-class _Walk:
-    """From one link to the next; `reached` is the id up to which the chain has told of all events."""
+class _ChainCheck:
+    """Goes from link to link; `upto` is the id up to which all events have been checked."""
 
     def __init__(self, tenant_uuid: uuid.UUID | None, newest: int | None) -> None:
         self.tenant_uuid = tenant_uuid
-        self.events = chain.belonging(AuditEvent.objects.order_by("pk"), tenant_uuid)
+        self.events = chain.of_chain(AuditEvent.objects.order_by("pk"), tenant_uuid)
         self.links = chain.of(tenant_uuid).order_by("number")
-        prunings = self.links.filter(kind=AuditSeal.Kind.PRUNING)
-        # A pruning that was forged is found when the walk comes to it.
+        prunings = self.links.filter(kind=AuditSeal.SealKind.PRUNING)
+        # A forged pruning is found when the check comes to it.
         self.pruned_up_to: int = prunings.aggregate(last=Max("last_id"))["last"] or 0
-        self.number, self.digest, self.reached = 0, b"", 0
+        self.number, self.digest, self.upto = 0, b"", 0
         last = chain.last_of(tenant_uuid)
         if newest is not None and last is not None and last.number > newest:
-            self._begin_before(last.number - newest + 1)
+            self._skip_to(last.number - newest + 1)
 
-    def _begin_before(self, number: int) -> None:
-        """Take what stands before that link for granted."""
+    def _skip_to(self, number: int) -> None:
+        """Take the links before that one for granted."""
         self.links = self.links.filter(number__gte=number)
         before = chain.of(self.tenant_uuid).filter(number__lt=number)
         self.number = number - 1
         self.digest = bytes(before.filter(number=number - 1).values_list("digest", flat=True).first() or b"")
-        seals = before.filter(kind=AuditSeal.Kind.SEAL)
-        self.reached = seals.aggregate(last=Max("last_id"))["last"] or 0
+        seals = before.filter(kind=AuditSeal.SealKind.SEAL)
+        self.upto = seals.aggregate(last=Max("last_id"))["last"] or 0
 
-    def broken(self) -> Broken | None:
+    def broken(self) -> BrokenSeal | None:
         for link in self.links.iterator(chunk_size=50):
-            if found := self._at(link):
+            if found := self._check_link(link):
                 return found
-        return self._beyond()
+        return self._check_end()
 
-    def _at(self, link: AuditSeal) -> Broken | None:
+    def _check_link(self, link: AuditSeal) -> BrokenSeal | None:
         if link.number != self.number + 1:
-            return Broken(Flaw.SEAL_MISSING, self.number + 1)
+            return BrokenSeal(ChainFlaw.SEAL_MISSING, self.number + 1)
         if bytes(link.previous) != self.digest or bytes(link.digest) != chain.digest_of(link):
-            return Broken(Flaw.SEAL_CHANGED, link.number)
-        found = self._events_of(link) if link.kind == AuditSeal.Kind.SEAL else None
+            return BrokenSeal(ChainFlaw.SEAL_CHANGED, link.number)
+        found = self._check_events(link) if link.kind == AuditSeal.SealKind.SEAL else None
         self.number, self.digest = link.number, bytes(link.digest)
         return found
 
-    def _events_of(self, seal: AuditSeal) -> Broken | None:
-        """Hold the events since the seal before against the seal's leaves."""
-        stored = {
-            event.pk: chain.leaf(event) for event in self.events.filter(pk__gt=self.reached, pk__lte=seal.last_id)
-        }
+    def _check_events(self, seal: AuditSeal) -> BrokenSeal | None:
+        """Compare the events since the seal before with the leaves of the seal."""
+        stored = {event.pk: chain.leaf(event) for event in self.events.filter(pk__gt=self.upto, pk__lte=seal.last_id)}
         sealed = {key: leaf for key, leaf in chain.leaves_of(seal).items() if key > self.pruned_up_to}
-        self.reached = seal.last_id
-        return _first(seal.number, {*stored, *sealed}, stored, sealed)
-
-    def _beyond(self) -> Broken | None:
-        """What was recorded before the end of all seals is in one; and the chain is as long as it is known to be."""
-        left = self.events.filter(pk__gt=self.reached, pk__lte=sealing.sealed_up_to()).first()
-        if left is not None:
-            return Broken(Flaw.INSERTED, self.number + 1, left.pk)
-        key = heads.key_of(self.tenant_uuid)
-        head = heads.noted().get(key)
-        if head is not None and not heads.stands(key, head):
-            return Broken(Flaw.TAIL_MISSING, head.number)
+        self.upto = seal.last_id
+        for key in sorted({*stored, *sealed}):
+            if key not in sealed:
+                return BrokenSeal(ChainFlaw.INSERTED, seal.number, key)
+            if key not in stored:
+                return BrokenSeal(ChainFlaw.MISSING, seal.number, key)
+            if stored[key] != sealed[key]:
+                return BrokenSeal(ChainFlaw.CHANGED, seal.number, key)
         return None
 
-
-def _first(number: int, ids: Iterable[int], stored: dict[int, bytes], sealed: dict[int, bytes]) -> Broken | None:
-    for key in sorted(ids):
-        if stored.get(key) != sealed.get(key):
-            flaw = Flaw.INSERTED if key not in sealed else Flaw.MISSING if key not in stored else Flaw.CHANGED
-            return Broken(flaw, number, key)
-    return None
+    def _check_end(self) -> BrokenSeal | None:
+        """All events before the end of all seals are in one, and the chain is as long as was noted."""
+        left = self.events.filter(pk__gt=self.upto, pk__lte=sealing.sealed_up_to()).first()
+        if left is not None:
+            return BrokenSeal(ChainFlaw.INSERTED, self.number + 1, left.pk)
+        key = heads.key_of(self.tenant_uuid)
+        head = heads.noted().get(key)
+        if head is not None and not heads.is_in_chain(key, head):
+            return BrokenSeal(ChainFlaw.TAIL_MISSING, head.number)
+        return None

@@ -1,7 +1,7 @@
 """The newest seal of each chain, noted in a file apart from the database: a tail that was cut off shows there.
 
-`audit-heads.json` lies beside the ledger of erasures. Lost, it is made anew with the next seals; a note that the
-database contradicts is never written over, so the contradiction stays to be seen until somebody deletes the file.
+`audit-heads.json` is beside the ledger of erasures. When it is lost, the next seals write it again. A note that the
+database contradicts is never overwritten, so the contradiction can be seen until somebody deletes the file.
 """
 
 import json
@@ -33,7 +33,10 @@ def place() -> Path:
 
 
 def noted() -> dict[str, Head]:
-    """What was noted, by the chain's tenant; {} without a file. Errors: ValueError, when it is none of ours."""
+    """The noted heads, by the tenant of the chain; {} without a file.
+
+    Errors: ValueError, when the file is not the hub's.
+    """
     try:
         found = json.loads(place().read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -48,25 +51,21 @@ def key_of(tenant_uuid: uuid.UUID | None) -> str:
     return str(tenant_uuid) if tenant_uuid else NOBODY
 
 
-def stands(key: str, head: Head) -> bool:
+def is_in_chain(key: str, head: Head) -> bool:
     """Whether the database has the seal that was noted."""
     tenant_uuid = None if key == NOBODY else uuid.UUID(key)
     return bool(chain.of(tenant_uuid).filter(number=head.number, digest=bytes.fromhex(head.digest)).exists())
 
 
 def note(seals: list[AuditSeal]) -> None:
-    """Remember these as the newest of their chains. A folder that cannot be written to is no reason to seal nothing."""
+    """Note these as the newest of their chains. A folder that cannot be written does not stop the sealing."""
     try:
-        known = noted()
+        heads = noted()
         for seal in seals:
             key = key_of(seal.tenant_uuid)
-            if key not in known or (known[key].number < seal.number and stands(key, known[key])):
-                known[key] = Head(seal.number, bytes(seal.digest).hex())
-        _write(known)
+            if key not in heads or (heads[key].number < seal.number and is_in_chain(key, heads[key])):
+                heads[key] = Head(seal.number, bytes(seal.digest).hex())
+        text = json.dumps({key: [head.number, head.digest] for key, head in sorted(heads.items())}, indent=1)
+        private_files.write(place(), text.encode())
     except (OSError, ValueError) as error:
         logger.warning("The newest seals of the audit trail could not be noted: %s", type(error).__name__)
-
-
-def _write(heads: dict[str, Head]) -> None:
-    text = json.dumps({key: [head.number, head.digest] for key, head in sorted(heads.items())}, indent=1)
-    private_files.write(place(), text.encode())

@@ -13,28 +13,28 @@ from memories.privacy.trail import chain
 CHUNK = 1_000
 
 
-def chosen(events: QuerySet[AuditEvent], *, since: datetime | None, until: datetime | None) -> QuerySet[AuditEvent]:
-    """Those from `since` on and before `until`."""
+def in_period(events: QuerySet[AuditEvent], *, since: datetime | None, until: datetime | None) -> QuerySet[AuditEvent]:
+    """Events from `since` on and before `until`."""
     after = events.filter(created_at__gte=since) if since else events
     return after.filter(created_at__lt=until) if until else after
 
 
 def lines(events: QuerySet[AuditEvent]) -> Iterator[str]:
-    """A line for each of the events, ended; `seal` is null while an event is not sealed."""
+    """A line for each event; `seal` is null while the event is not sealed."""
     seals = _Seals()
     for event in events.order_by("pk").iterator(chunk_size=CHUNK):
-        yield chain.canonical({**chain.told(event), "seal": seals.number_of(event)}).decode() + "\n"
+        yield chain.canonical({**chain.fields_of(event), "seal": seals.number_of(event)}).decode() + "\n"
 
 
 class _Seals:
-    """Which seal of its chain an event is in: the seals of each chain are read once, without their leaves."""
+    """The seal that an event is in; the seals of each chain are read once, without their leaves."""
 
     def __init__(self) -> None:
         self._ends: dict[Any, tuple[list[int], list[int]]] = {}
 
     def number_of(self, event: AuditEvent) -> int | None:
         if event.tenant_uuid not in self._ends:
-            rows = chain.of(event.tenant_uuid).filter(kind=AuditSeal.Kind.SEAL).order_by("number")
+            rows = chain.of(event.tenant_uuid).filter(kind=AuditSeal.SealKind.SEAL).order_by("number")
             ends = list(rows.values_list("last_id", "number"))
             self._ends[event.tenant_uuid] = [last for last, _ in ends], [number for _, number in ends]
         lasts, numbers = self._ends[event.tenant_uuid]

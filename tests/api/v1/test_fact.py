@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from memories import curation
 from memories.audit import Actor, kept_request_id
+from memories.curation.facts.editing import correct_fact
+from memories.curation.facts.keeping import lock_fact, pin_fact
 from memories.models import AuditEvent, EndUser, Fact, FactRefusal, FactRevision
 from tests import factories
 from tests.api.conftest import Hub
@@ -113,7 +114,7 @@ def test_the_text_of_another_fact_is_a_duplicate(hub: Hub, fact: Fact) -> None:
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
 def test_an_operators_word_stands(hub: Hub, fact: Fact, method: str) -> None:
     operator = Actor.operator(factories.operator())
-    curation.correct_fact(
+    correct_fact(
         fact_id=fact.pk, tenant=hub.tenant, content="Lives in Delft", reason="asked", actor=operator, now=factories.NOW
     )
     answer = hub.client.call(method, f"/facts/{fact.pk}", {"content": "x"})
@@ -167,7 +168,7 @@ def test_a_lock_stands_against_keys_until_one_lifts_it(hub: Hub, fact: Fact, met
     assert patch(hub, fact, {"locked": False, "content": "Lives in Delft"}).json()["content"] == "Lives in Delft"
 
 
-@pytest.mark.parametrize("keep", [curation.pin_fact, curation.lock_fact])
+@pytest.mark.parametrize("keep", [pin_fact, lock_fact])
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
 def test_what_an_operator_keeps_no_key_changes(hub: Hub, fact: Fact, method: str, keep: Any) -> None:
     keep(fact_id=fact.pk, actor=Actor.operator(factories.operator()), now=factories.NOW)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memories import curation
+from memories.curation.facts.forgetting import forget_fact
 from memories.models import Fact
 from tests import factories
 from tests.api.conftest import Hub
@@ -68,7 +68,7 @@ def test_the_same_key_counts_once(hub: Hub, fact: Fact) -> None:
 
 
 def test_what_is_served_nowhere_takes_none(hub: Hub, fact: Fact) -> None:
-    curation.forget_fact(fact_id=fact.pk, tenant=None, actor=factories.COMMAND, now=factories.NOW)
+    forget_fact(fact_id=fact.pk, tenant=None, actor=factories.COMMAND, now=factories.NOW)
     assert give(hub, fact, True).status_code == 409
 
 

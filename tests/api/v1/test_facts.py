@@ -2,14 +2,16 @@
 
 from datetime import timedelta
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from memories.models import EndUser, Fact, FactRelation
+from memories.models import Category, EndUser, Fact, FactRelation, MemoryType
 from tests import factories
 from tests.api.client import HubClient
 from tests.api.conftest import Hub
+from tests.api.test_pagination import follow
 from tests.database import at_once
 from tests.vectors import embed_all
 
@@ -74,10 +76,68 @@ def test_filters(hub: Hub) -> None:
     assert len(ids(hub, user_id="u1", category="", q="")) == 2
 
 
+def test_more_filters(hub: Hub) -> None:
+    person = factories.end_user(hub.tenant, external_id="u1")
+    stated = {"key": "home_city", "confidence": 0.9, "pinned": True, "trust": "tool", "source": "external_data"}
+    later = factories.NOW + timedelta(hours=1)
+    wanted = factories.fact(person, "Lives in Leiden", category="skill", scope="share", now=later, **stated)
+    factories.fact(person, "Other", category="goal", confidence=0.5)
+    for query in (
+        {"type": "procedural"},
+        {"key": "home_city"},
+        {"scope": "share"},
+        {"source": "external_data"},
+        {"trust": "tool"},
+        {"min_confidence": "0.9"},
+        {"pinned": "true"},
+        {"updated_since": later.isoformat()},
+    ):
+        assert ids(hub, user_id="u1", **query) == [str(wanted.pk)], query
+    assert len(ids(hub, user_id="u1", updated_since=factories.NOW.isoformat())) == 2
+    assert str(wanted.pk) not in ids(hub, user_id="u1", pinned="false")
+
+
+def test_each_category_is_listed_under_one_type(hub: Hub) -> None:
+    person = factories.end_user(hub.tenant, external_id="u1")
+    facts = [factories.fact(person, str(category.label), category=category) for category in Category]
+    found = [(kind, one) for kind in MemoryType for one in ids(hub, user_id="u1", type=kind.value)]
+    assert sorted(found) == sorted((fact.type, str(fact.pk)) for fact in facts)
+
+
+def test_an_order_holds_over_pages(hub: Hub) -> None:
+    person = factories.end_user(hub.tenant, external_id="u1")
+    shares = [0.7, 0.9, 0.7, 0.5, 0.7]
+    facts = [factories.fact(person, f"fact {place}", confidence=share) for place, share in enumerate(shares)]
+    sorted_up = [str(fact.pk) for fact in sorted(facts, key=lambda fact: (fact.confidence, fact.pk))]
+    for sort, expected in (("confidence", sorted_up), ("-confidence", sorted_up[::-1])):
+        page = hub.client.get("/facts", user_id="u1", sort=sort, page_size=2).json()
+        found = [row["id"] for row in page["results"]]
+        while page["next"]:
+            page = follow(hub.client, page["next"])
+            found += [row["id"] for row in page["results"]]
+        assert found == expected
+
+
+def test_a_cursor_of_another_order_is_refused(hub: Hub) -> None:
+    person = factories.end_user(hub.tenant, external_id="u1")
+    for number in range(3):
+        factories.fact(person, f"fact {number}")
+    following = hub.client.get("/facts", user_id="u1", sort="confidence", page_size=1).json()["next"]
+    cursor = parse_qs(urlsplit(following).query)["cursor"][0]
+    for sort, status in (("confidence", 200), ("-confidence", 400), ("-created_at", 400)):
+        assert hub.client.get("/facts", user_id="u1", sort=sort, page_size=1, cursor=cursor).status_code == status
+
+
 @pytest.mark.parametrize(
     ("query", "pointer", "code"),
     [
         ({}, "user_id", "required"),
+        ({"user_id": "u1", "type": "skill"}, "type", "invalid_choice"),
+        ({"user_id": "u1", "min_confidence": "nan"}, "min_confidence", "invalid"),
+        ({"user_id": "u1", "min_confidence": "1.1"}, "min_confidence", "max_value"),
+        ({"user_id": "u1", "pinned": "perhaps"}, "pinned", "invalid"),
+        ({"user_id": "u1", "updated_since": "yesterday"}, "updated_since", "invalid"),
+        ({"user_id": "u1", "sort": "content"}, "sort", "invalid_choice"),
         ({"user_id": ""}, "user_id", "required"),
         ({"user_id": "a\nb"}, "user_id", "control"),
         ({"user_id": "u1", "category": "likes"}, "category", "invalid_choice"),

@@ -9,7 +9,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from memories.models import AuditEvent, EndUser, IdempotencyRecord, PrivacyCase, PrivacyExport, TableRewrite
 from memories.privacy import cases
-from memories.privacy.casework import stages
+from memories.privacy.casework import workflow
 from tests import factories
 from tests.api.conftest import Hub
 from tests.factories import COMMAND, NOW
@@ -51,7 +51,7 @@ def test_opens_a_case(hub: Hub) -> None:
     }
     assert (told["extended"], told["restricted"], told["counts"], told["receipt"]) == (False, False, {}, None)
     assert (told["verified_at"], told["approved_at"], told["completed_at"], told["export"]) == (None, None, None, None)
-    assert case.due_at == stages.due_at(case.received_at)
+    assert case.due_at == workflow.due_at(case.received_at)
     assert (case.opened_kind, case.opened_by) == ("key", str(hub.key.pk))
     assert get(hub, case.pk).json() == told
 

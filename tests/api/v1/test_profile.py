@@ -12,7 +12,13 @@ def test_shows_six_sections(hub: Hub) -> None:
     assert answer["user_id"] == "小明"
     assert list(answer["sections"]) == Section.values
     shown = answer["sections"]["top_of_mind"]
-    assert shown == {"summary": "正在准备马拉松。", "version": 1, "updated_at": "2026-11-03T09:12:00Z"}
+    assert shown == {
+        "summary": "正在准备马拉松。",
+        "version": 1,
+        "updated_at": "2026-11-03T09:12:00Z",
+        "trust": "user",
+        "evidence": [],
+    }
     assert [name for name, section in answer["sections"].items() if section] == ["top_of_mind"]
 
 

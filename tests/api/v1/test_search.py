@@ -44,6 +44,7 @@ def test_a_turn(hub: Hub, person: EndUser) -> None:
     turn.save()
     (found,) = results(hub, "quokka", kinds=["turn"], limit=1)
     assert found | {"score": 0, "score_parts": {}} == {
+        "flagged": False,
         "kind": "turn",
         "id": str(turn.pk),
         "external_id": "m-1",
@@ -86,6 +87,7 @@ def test_an_episode(hub: Hub, person: EndUser) -> None:
     told = factories.episode(session, "Presented the quokka Q", last_number=3)
     (found,) = results(hub, "quokka", kinds=["episode"])
     assert found | {"score": 0, "score_parts": {}} == {
+        "flagged": False,
         "kind": "episode",
         "id": str(told.pk),
         "external_id": None,

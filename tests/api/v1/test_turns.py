@@ -45,6 +45,12 @@ def test_stores_turns_and_answers_with_the_receipt(client: HubClient) -> None:
     assert (stored[0].content, stored[1].name, stored[1].metadata) == ("Hello", "bot", {"model": "x"})
 
 
+def test_a_developer_is_the_system(client: HubClient) -> None:
+    messages = [{"role": role, "content": f"Be brief, {role}."} for role in ("developer", "system")]
+    assert client.post("/turns", post(messages=messages)).status_code == 202
+    assert set(Turn.objects.values_list("role", flat=True)) == {"system"}
+
+
 def test_without_an_agent_it_is_null(client: HubClient) -> None:
     assert client.post("/turns", post()).json()["session"]["agent_id"] is None
     assert client.post("/turns", post(agent_id=None)).json()["session"]["turn_count"] == 2

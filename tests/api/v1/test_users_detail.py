@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from memories.embedding import vectors
 from memories.models import AuditEvent, EndUser
-from memories.pipeline import vectors
 from tests import factories
 from tests.api.conftest import Hub
 

@@ -1,1 +1,0 @@
-"""Extraction measured on dialogues written for it: `make eval-extraction` (docs/extraction-eval.md)."""

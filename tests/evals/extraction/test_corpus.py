@@ -5,13 +5,13 @@ from collections import Counter
 
 import pytest
 
+from evals.extraction.corpus import FILES, KINDS, Dialogue, chosen, dialogues
+from evals.extraction.matching import Label
+from evals.extraction.measure import evidence_of, messages_of
 from memories.llm.prompts.memory_update_text import INSTRUCTIONS, is_example
 from memories.models.folding import fold
-from memories.pipeline import signals
-from memories.pipeline.redaction import redact_text
-from tests.evals.extraction.corpus import FILES, KINDS, Dialogue, chosen, dialogues
-from tests.evals.extraction.matching import Label
-from tests.evals.extraction.measure import evidence_of, messages_of
+from memories.text import signals
+from memories.text.secrets.redaction import redact_text
 
 ALL = [dialogue for language in FILES for dialogue in dialogues(language)]
 PROMPT = fold(INSTRUCTIONS)

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 
+from evals.extraction.__main__ import UNCONFIGURED, main
+from evals.extraction.corpus import FILES, KINDS, Dialogue, dialogues
+from evals.extraction.matching import Label
+from evals.extraction.measure import evidence_of, messages_of
 from memories.llm.backends import openai as openai_backend
 from memories.llm.backends import openai_client
 from memories.llm.prompts.memory_update_text import EXAMPLES
-from tests.evals.extraction.__main__ import UNCONFIGURED, main
-from tests.evals.extraction.corpus import FILES, KINDS, Dialogue, dialogues
-from tests.evals.extraction.matching import Label
-from tests.evals.extraction.measure import evidence_of, messages_of
 from tests.llm.endpoint import Endpoint, Handler, Response, fails, running, says
-from tests.pipeline.model import candidate
+from tests.model import candidate
 
 Facts = Callable[[Dialogue], list[dict[str, Any]]]
 ALL = [dialogue for language in FILES for dialogue in dialogues(language)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.evals.extraction.matching import Found, Label, is_in, pairs
+from evals.extraction.matching import Found, Label, is_in, pairs
 
 LIVES = Label(all=(("Leiden", "莱顿"), ("live", "move", "住")), none=("Utrecht",))
 NO_ALLERGY = Label(all=(("penicillin", "青霉素"), ("allerg", "过敏")), negated=True)

@@ -1,0 +1,98 @@
+"""The row about the operators' pages, at 5,000 people with 100,000 facts: each list, and the page of a busy person."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+from benchmarks import load
+from benchmarks.figures import Figure, at_most
+from benchmarks.load import Measured, Server
+from benchmarks.rows import row
+from benchmarks.stage import ROOT, Stage
+
+SLUG, FACTS_EACH = "browsed", 20
+LIST, PERSON = at_most(300, 150), at_most(400, 200)
+# The first are warm-up.
+WARM_UP = 2
+
+
+@row("pages")
+def pages(stage: Stage) -> Iterator[Figure]:
+    """Each page by one signed-in browser; the 95th of a hundred."""
+    people = stage.size.people * 5 // 2
+    _seed(people)
+    yield from measured(stage.hub, requests=max(1, stage.size.requests // 4))
+
+
+def measured(hub: Server, *, requests: int) -> Iterator[Figure]:
+    """The figures of every page, of what the hub holds already."""
+    cookie = _signed_in()
+    for what, address in _addresses():
+        target = PERSON if what == "the busy person" else LIST
+        asked = [hub.request("GET", address, Cookie=cookie)] * (WARM_UP + requests)
+        spans = load.run(hub, [asked]).milliseconds[WARM_UP:]
+        yield Figure(f"page, 1 client, p95: {what}", Measured(0, spans).p95, "ms", target)
+
+
+def _seed(people: int) -> None:
+    """By the command that is documented; then what autovacuum would do some time later."""
+    # Django is set up only when a stage is open.
+    from django.db import connection, connections
+
+    from tests import factories
+
+    factories.tenant(slug=SLUG)
+    command = [sys.executable, "manage.py", "seed_facts", "--tenant", SLUG, "--people", str(people), "--talk"]
+    given = [*command, "--facts-per-person", str(FACTS_EACH)]
+    subprocess.run(given, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM (ANALYZE)")
+    # The clients are forked: they must not share a connection.
+    connections.close_all()
+
+
+def _signed_in() -> str:
+    """The cookie of an administrator's session."""
+    from django.conf import settings
+    from django.db import connections
+    from django.test import Client
+
+    from memories.models import Operator
+    from tests import factories
+
+    client = Client()
+    operator = Operator.objects.filter(username=SLUG).first() or factories.operator(username=SLUG)
+    client.force_login(operator)
+    connections.close_all()
+    return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
+
+
+def _addresses() -> list[tuple[str, str]]:
+    """Each page by its name: the dashboard, all lists with and without a tab, and a record of each kind."""
+    from django.contrib import admin
+    from django.db import connections
+    from django.urls import reverse
+
+    from memories.admin.lists import tabs
+    from memories.admin.site.page import url_of
+    from memories.models import EndUser
+
+    found = [("the dashboard", reverse("admin:index")), ("parked work", reverse("admin:parked"))]
+    for model in admin.site._registry:
+        name, address = f"the list of {model._meta.verbose_name_plural}", _list(model)
+        found.append((name, address))
+        found += [(f"{name}, {tab.slug}", f"{address}?tab={tab.slug}") for tab in tabs.tabs_of(model)]
+        record = model._default_manager.order_by("pk").first()
+        if record is not None and model is not EndUser:
+            found.append((f"one of the {model._meta.verbose_name_plural}", url_of(record)))
+    person = EndUser.objects.filter(external_id="seeded-0").latest("created_at")
+    found.append(("the busy person", url_of(person)))
+    connections.close_all()
+    return found
+
+
+def _list(model: type) -> str:
+    from django.urls import reverse
+
+    opts = model._meta  # type: ignore[attr-defined]
+    return reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist")

@@ -1,0 +1,121 @@
+"""People with thousands of turns and facts: texts repeat with a number, vectors are random unit vectors.
+
+What a search costs depends on how many there are, not on what they say; the question's own vector is the model's.
+"""
+
+import uuid
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+from django.db import connection, connections
+from numpy.typing import NDArray
+
+from benchmarks.seeding import CATEGORIES, SAYINGS
+from memories.capture import session_rows
+from memories.embedding import spaces
+from memories.models import EmbeddingSpace, EndUser, Fact, FactVector, Session, Tenant, Turn, TurnVector
+from memories.scoring import language, terms
+from tests import factories
+from tests.factories import NOW
+
+TURNS_EACH = 50
+_VECTOR = ("space_id", "tenant_id", "end_user_id", "language", "vector")
+_TYPES = ("int8", "uuid", "uuid", "text", "bytea")
+
+
+def person(tenant: Tenant, name: str, *, turns: int, facts: int = 0) -> None:
+    """A person with so many turns (in sessions of 50) and facts, all embedded; a second call changes nothing."""
+    if not EndUser.objects.of(tenant).filter(external_id=name).exists():
+        one = factories.end_user(tenant, external_id=name)
+        space = spaces.serving() or spaces.first_space()
+        dice = np.random.default_rng(turns + facts)
+        for first in range(0, turns, TURNS_EACH):
+            _talk(one, space, dice, first, min(TURNS_EACH, turns - first))
+        _facts(one, space, dice, facts)
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
+    # The clients are forked: they must not share a connection.
+    connections.close_all()
+
+
+def _talk(one: EndUser, space: EmbeddingSpace, dice: np.random.Generator, first: int, count: int) -> None:
+    session = Session.objects.create(
+        tenant=one.tenant,
+        end_user=one,
+        external_id=f"talk-{first}",
+        turn_count=count,
+        embedded_number=count,
+        created_at=NOW,
+        last_turn_at=NOW,
+    )
+    turns = [_turn(session, text, number) for number, text in enumerate(_texts(first, count), start=1)]
+    session_rows.insert_turns(turns)
+    head = [(turn.pk, session.pk, turn.number) for turn in turns]
+    names, types = ("turn_id", "session_id", "number"), ("uuid", "uuid", "int4")
+    _write(TurnVector, names, types, head, [turn.content for turn in turns], one, space, dice)
+
+
+def _turn(session: Session, text: str, number: int) -> Turn:
+    return Turn(
+        tenant_id=session.tenant_id,
+        end_user_id=session.end_user_id,
+        session=session,
+        number=number,
+        role=("assistant", "user")[number % 2],
+        content=text,
+        token_count=20,
+        terms=terms.pack(terms.count(text)),
+        created_at=NOW + timedelta(seconds=number),
+    )
+
+
+def _facts(one: EndUser, space: EmbeddingSpace, dice: np.random.Generator, count: int) -> None:
+    if not count:
+        return
+    model = factories.fact(one, "Has a model of a ship")
+    values = {field.attname: getattr(model, field.attname) for field in Fact._meta.concrete_fields}
+    facts = []
+    for place, text in enumerate(_texts(0, count)):
+        fact = Fact(**{**values, "id": uuid.uuid4(), "category": CATEGORIES[place % len(CATEGORIES)]})
+        fact.say(text)
+        fact.embedded_hash = fact.content_hash
+        facts.append(fact)
+    Fact.objects.bulk_create(facts, batch_size=500)
+    head = [(fact.pk, bytes(fact.content_hash)) for fact in facts]
+    _write(FactVector, ("fact_id", "text_digest"), ("uuid", "bytea"), head, _texts(0, count), one, space, dice)
+
+
+def _write(
+    table: type[TurnVector | FactVector],
+    names: Sequence[str],
+    types: Sequence[str],
+    head: Iterable[tuple[Any, ...]],
+    texts: Sequence[str],
+    one: EndUser,
+    space: EmbeddingSpace,
+    dice: np.random.Generator,
+) -> None:
+    """COPY in PostgreSQL's binary format: as text, thousands of vectors take minutes."""
+    columns = ", ".join((*names, *_VECTOR))
+    vectors = _vectors(dice, len(texts), space.dimensions)
+    with (
+        connection.cursor() as cursor,
+        cursor.copy(f"COPY {table._meta.db_table} ({columns}) FROM STDIN (FORMAT BINARY)") as copy,
+    ):
+        copy.set_types((*types, *_TYPES))
+        for of, text, vector in zip(head, texts, vectors, strict=True):
+            copy.write_row((*of, space.pk, one.tenant_id, one.pk, language.of(text), vector))
+
+
+def _vectors(dice: np.random.Generator, count: int, dimensions: int) -> list[bytes]:
+    """Random unit vectors as halfvec_recv() reads them: two shorts (dimensions, 0), then the halves."""
+    raw: NDArray[np.float64] = dice.standard_normal((count, dimensions))
+    units = (raw / np.linalg.norm(raw, axis=1, keepdims=True)).astype(">f2")
+    header = np.array([dimensions, 0], ">i2").tobytes()
+    return [header + unit.tobytes() for unit in units]
+
+
+def _texts(first: int, count: int) -> list[str]:
+    return [f"{SAYINGS[place % len(SAYINGS)]} ({place})" for place in range(first, first + count)]

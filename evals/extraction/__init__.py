@@ -1,0 +1,1 @@
+"""Extraction measured on dialogues written for it: `make eval-extraction` (docs/extraction-eval.md)."""

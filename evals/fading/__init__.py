@@ -1,0 +1,1 @@
+"""A seeded person over simulated days: what fades, what stays and why (`python -m evals.fading`)."""

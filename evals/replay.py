@@ -1,0 +1,161 @@
+"""`python -m evals.replay --data FOLDER`: three LoCoMo conversations told to a hub whose model is a Gossip.
+
+What the model said, what of it is active at the end, and why the rest is not, as a page of Markdown.
+"""
+
+import argparse
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from evals import hub
+from evals.corpora import Corpus, locomo
+from evals.gossip import JUNK, Gossip
+from evals.hub import Hub
+from evals.talks import message, speaker
+from tests.llm.endpoint import running
+
+PEOPLE = 3
+INTRODUCTION = """\
+Three LoCoMo conversations told to a hub turn by turn, session after session. Its model is scripted
+(`evals/gossip.py`): it takes what the person says for facts, repeats known ones as new, gives the person another
+home town every few turns, confirms and removes facts without ground, judges pairs that nobody asked about, and adds one
+piece of junk for every turn. Made by `python -m evals.replay --data FOLDER --write docs/replay.md`.
+"""
+DRAINED_WITHIN_SECONDS = 600.0
+MARK = re.compile(r"\[([a-z-]+) \d+\] ")
+
+
+@dataclass
+class Told:
+    """One conversation: its size, what the model said by kind, and what became of it."""
+
+    name: str
+    turns: int
+    sessions: int
+    said: Counter[str]
+    outcome: Counter[str] = field(default_factory=Counter)
+    refusals: Counter[str] = field(default_factory=Counter)
+    calls: int = 0
+    # Status → kind of what the fact says.
+    kept: dict[str, Counter[str]] = field(default_factory=dict)
+    homes: list[str] = field(default_factory=list)
+
+
+def main() -> None:
+    """Replay and print the page."""
+    parser = argparse.ArgumentParser(prog="python -m evals.replay", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="the folder of the evaluation sets")
+    parser.add_argument("--write", type=Path, help="write the page to this file")
+    arguments = parser.parse_args()
+    page = "\n".join(_page(list(replayed(arguments.data))))
+    if arguments.write:
+        arguments.write.write_text(page, encoding="utf-8")
+    sys.stdout.write(page)
+
+
+def replayed(data: Path, people: int = PEOPLE) -> Iterator[Told]:
+    """The first conversations, one after another, each of a person of its own on one hub."""
+    with running() as endpoint:
+        endpoint.responds(gossip := Gossip())
+        environ = {"MEMORYHUB_LLM": "openai", "OPENAI_BASE_URL": endpoint.url, "MEMORYHUB_LLM_CONCURRENCY": "2"}
+        with hub.started(**environ) as own:
+            for corpus in islice(locomo(data, "turn"), people):
+                gossip.said = Counter()
+                yield _told(own, corpus, gossip)
+
+
+def _told(own: Hub, corpus: Corpus, gossip: Gossip) -> Told:
+    sessions = [(name, list(units)) for name, units in groupby(corpus.units, key=lambda unit: unit.session)]
+    person = speaker(corpus)
+    for name, units in sessions:
+        messages = [message(unit, person) for unit in units]
+        body = {"user_id": corpus.id, "session_id": name, "messages": messages, "flush": True}
+        own.call("POST", "/turns", body)
+        # In their order, as they were held.
+        _drain(own, corpus.id)
+    told = Told(corpus.id, len(corpus.units), len(sessions), gossip.said)
+    _look(own, told)
+    return told
+
+
+def _drain(own: Hub, person: str) -> None:
+    deadline = time.monotonic() + DRAINED_WITHIN_SECONDS
+    while own.call("GET", f"/users/detail?user_id={quote(person)}")["pending"] != {"extraction": 0, "embedding": 0}:
+        if time.monotonic() > deadline:
+            raise SystemExit(f"{person} is not extracted after {DRAINED_WITHIN_SECONDS:g} s.")
+        time.sleep(0.1)
+
+
+def _look(own: Hub, told: Told) -> None:
+    for run in _all(own, f"/extractions?user_id={quote(told.name)}&status=committed"):
+        told.outcome.update(run["outcome"])
+        told.refusals.update(run["refusals"])
+        told.calls += run["calls"]
+    for fact in _all(own, f"/facts?user_id={quote(told.name)}&status=all"):
+        told.kept.setdefault(fact["status"], Counter())[_kind(fact)] += 1
+        if fact["key"] == "home_city" and fact["status"] == "active":
+            told.homes.append(fact["value"])
+
+
+def _kind(fact: dict[str, Any]) -> str:
+    mark = MARK.match(fact["content"])
+    if mark:
+        return mark[1]
+    return "city" if fact["key"] == "home_city" else "honest"
+
+
+def _all(own: Hub, path: str) -> Iterator[dict[str, Any]]:
+    answer = own.call("GET", f"{path}&page_size=200")
+    yield from answer["results"]
+    while answer["next"]:
+        answer = own.call("GET", answer["next"].split("/api/v1", 1)[1])
+        yield from answer["results"]
+
+
+def _page(all_told: list[Told]) -> Iterator[str]:
+    yield "# What is kept of a model that gossips"
+    yield INTRODUCTION
+    yield _table(("conversation", "turns", "sessions", "model calls"), [_size(told) for told in all_told])
+    total: Counter[str] = sum((told.said for told in all_told), Counter())
+    yield "## What the model said, and what of it is served\n"
+    yield _table(("kind", "said", "active", "waits for a person", "other"), [_fate(k, total, all_told) for k in total])
+    junk = sum(total[kind] for kind in JUNK)
+    served = sum(told.kept.get("active", Counter())[kind] for told in all_told for kind in JUNK)
+    yield f"Of {junk} pieces of junk {served} are served."
+    yield "Home towns active at the end: " + "; ".join(f"{told.name}: {told.homes}" for told in all_told) + ".\n"
+    yield "## What became of the candidates\n"
+    outcome: Counter[str] = sum((told.outcome for told in all_told), Counter())
+    yield _table(("outcome", "count"), list(outcome.most_common()))
+    yield "## What was refused, and why\n"
+    refusals: Counter[str] = sum((told.refusals for told in all_told), Counter())
+    yield _table(("reason", "count"), [row for row in refusals.most_common() if row[1]])
+
+
+def _size(told: Told) -> tuple[object, ...]:
+    return told.name, told.turns, told.sessions, told.calls
+
+
+def _fate(kind: str, said: Counter[str], all_told: list[Told]) -> tuple[object, ...]:
+    statuses: Counter[str] = Counter()
+    for told in all_told:
+        statuses.update({status: kinds[kind] for status, kinds in told.kept.items()})
+    active, waiting = statuses["active"], statuses["pending"]
+    shown = f"**{active}**" if kind in JUNK and active else active
+    return kind, said[kind], shown, waiting, statuses.total() - active - waiting
+
+
+def _table(head: tuple[str, ...], rows: list[Any]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,298 @@
+"""API keys: created, rotated, extended and revoked, never edited. A plaintext is shown once, in the response itself."""
+
+from datetime import date, datetime, timedelta
+from functools import partial
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
+
+from memories.admin.access import fresh
+from memories.admin.access.reach import tenants_of
+from memories.admin.lists import cells
+from memories.admin.lists.columns import column, moment_column
+from memories.admin.site.fields import DayInput, LineField
+from memories.admin.site.page import RecordPage, VerbForm, actor_of, render_page
+from memories.admin.site.wording import KEY_STATES, KINDS
+from memories.audit import Actor
+from memories.curation.access.keys import (
+    DEFAULT_DAYS,
+    Binding,
+    create_api_key,
+    put_off_end,
+    revoke_api_key,
+    rotate_api_key,
+)
+from memories.curation.people.external_ids import LONGEST_ID
+from memories.exceptions import Conflict, InvalidInput, MemoryHubError
+from memories.models import APIKey, Operator, Scope, Tenant, WritesAs
+from memories.models.people.people import NOBODY
+
+# Keys that expire within this time have a state of their own on pages.
+SOON = timedelta(days=30)
+# Minutes from now until the old key is refused.
+ENDS = (
+    ("0", _("At once")),
+    ("60", _("In an hour")),
+    ("1440", _("In a day")),
+    ("10080", _("In a week")),
+    ("43200", _("In 30 days")),
+)
+
+NOT_PRIVACY = _("A key with the scope privacy opens privacy cases: you may give it if you may open them.")
+
+
+def _default_expiry() -> date:
+    return timezone.localdate() + timedelta(days=DEFAULT_DAYS)
+
+
+class KeyForm(forms.Form):
+    tenant = forms.ModelChoiceField(
+        Tenant.objects.none(),
+        label=_("Tenant"),
+        widget=UnfoldAdminSelectWidget,
+        empty_label=_("Choose a tenant"),
+    )
+    name = LineField(max_length=100, label=_("Name"), help_text=_("What uses it, like support-bot."))
+    scopes = forms.MultipleChoiceField(
+        label=_("Scopes"),
+        choices=Scope.choices,
+        initial=[Scope.INGEST, Scope.READ],
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        help_text=_("Give only what the application needs."),
+    )
+    user_id = LineField(
+        required=False,
+        max_length=LONGEST_ID,
+        strip=False,
+        label=_("For one person alone"),
+        help_text=_("The person's id as the application calls them (user_id); empty: for everybody of the tenant."),
+    )
+    agent_id = LineField(
+        required=False,
+        max_length=LONGEST_ID,
+        label=_("For one agent alone"),
+        help_text=_("The agent's id (agent_id); empty: for every agent."),
+    )
+    writes_as = forms.ChoiceField(
+        required=False,
+        label=_("Whose words it writes"),
+        choices=[("", _("The agent's if it is for one, else the user's")), *WritesAs.choices],
+        widget=UnfoldAdminSelectWidget,
+        help_text=_("What an agent states of a person waits for review. A request can say less, never more."),
+    )
+    expires_on = forms.DateField(
+        required=False,
+        label=_("Expires on"),
+        initial=_default_expiry,
+        widget=DayInput,
+        help_text=_("The key is refused from the start of this day in your time zone; empty: it does not expire."),
+    )
+
+    def __init__(self, *args: Any, operator: Operator | AnonymousUser, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.operator = operator
+        self.fields["tenant"].queryset = tenants_of(operator)  # type: ignore[attr-defined]  # of a choice of rows
+
+    def clean_scopes(self) -> list[str]:
+        scopes: list[str] = self.cleaned_data["scopes"]
+        if not may_give(self.operator, scopes):
+            raise forms.ValidationError(NOT_PRIVACY, code="permission")
+        return scopes
+
+    def clean(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        try:
+            binding = Binding(data.get("user_id", ""), data.get("agent_id", ""), data.get("writes_as", ""))
+            binding.columns()
+        except InvalidInput as error:
+            for fault in error.faults:
+                self.add_error(fault.pointer, fault.detail)
+        return data
+
+    def clean_expires_on(self) -> datetime | None:
+        day = self.cleaned_data["expires_on"]
+        if day is None:
+            return None
+        moment = timezone.make_aware(datetime(day.year, day.month, day.day))  # noqa: DTZ001  (the operator's zone)
+        if moment <= timezone.now():
+            raise forms.ValidationError(gettext("This day has begun already: name a later one."), code="past")
+        return moment
+
+
+class RevokeForm(VerbForm):
+    needs_fresh_password = True
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        revoke_api_key(key=self.record, actor=actor, now=now)
+        done = gettext("%(key)s is revoked: requests with it are answered 401 from now on.")
+        return done % {"key": self.record}
+
+
+class RotateForm(VerbForm):
+    needs_fresh_password = True
+    # Shown in the response and stored nowhere.
+    successor: APIKey
+    plaintext: str
+    ends = forms.ChoiceField(
+        label=_("This key is refused"),
+        choices=ENDS,
+        initial="1440",
+        widget=UnfoldAdminSelectWidget,
+        help_text=_("Long enough to change the application over."),
+    )
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        ends_at = now + timedelta(minutes=int(self.cleaned_data["ends"]))
+        self.successor, self.plaintext = rotate_api_key(key=self.record, ends_at=ends_at, actor=actor, now=now)
+        return gettext("The key is rotated.")
+
+
+class PutOffForm(VerbForm):
+    ends = forms.ChoiceField(
+        label=_("This key is refused"), choices=ENDS[1:], initial="1440", widget=UnfoldAdminSelectWidget
+    )
+    # The end that the operator saw.
+    expected = forms.CharField(widget=forms.HiddenInput, required=False)
+
+    def __init__(self, data: Any = None, *, record: APIKey) -> None:
+        super().__init__(data, record=record)
+        self.fields["expected"].initial = _end_of(record)
+
+    def see(self, record: APIKey) -> None:
+        super().see(record)
+        self.data = {**self.data.dict(), "expected": _end_of(record)}  # type: ignore[attr-defined]
+
+    def clean_expected(self) -> datetime | None:
+        try:
+            return datetime.fromisoformat(self.cleaned_data["expected"])
+        except ValueError:
+            return None
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        ends_at, expected = now + timedelta(minutes=int(self.cleaned_data["ends"])), self.cleaned_data["expected"]
+        put_off_end(key=self.record, ends_at=ends_at, expected=expected, actor=actor, now=now)
+        return gettext("The key goes on for longer.")
+
+
+class KeyPage(RecordPage):
+    page_template = "memories/key.html"
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {"revoke": RevokeForm, "rotate": RotateForm, "put_off": PutOffForm}
+    list_display = ("key", "tenant", "scopes_shown", "only_for", "state", "expires", "used", "created")
+    list_filter = ("tenant", "writes_as")
+    list_select_related = ("tenant", "successor")
+    search_fields = ("name", "prefix")
+    search_help_text = _("Search by name or prefix")
+    ordering = ("-created_at",)
+    expires = moment_column(_("Expires"), "expires_at")
+    used = moment_column(_("Last used"), "last_used_at")
+    created = moment_column(_("Made"), "created_at")
+    empty_title = _("No API keys yet")
+    empty_hint = _("An application needs one to post turns and to read contexts.")
+
+    @column(_("Key"))
+    def key(self, key: APIKey) -> Any:
+        return cells.two_lines(key.name or str(key), str(key) if key.name else "")
+
+    @column(_("Scopes"))
+    def scopes_shown(self, key: APIKey) -> str:
+        return ", ".join(key.scopes)
+
+    @column(_("Only for"))
+    def only_for(self, key: APIKey) -> str:
+        # The list does not show a person's id.
+        person = gettext("an erased person") if key.user_id == NOBODY else gettext("one person")
+        return ", ".join(name for name in (person if key.user_id else "", key.agent_id) if name)
+
+    @column(_("State"), label=KINDS)
+    def state(self, key: APIKey) -> tuple[str, str]:
+        state = _shown_state(key, now=timezone.now())
+        return state, str(KEY_STATES[state])
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("memories.add_apikey")
+
+    def gather(self, request: HttpRequest, record: APIKey) -> dict[str, Any]:
+        state = _shown_state(record, now=timezone.now())
+        return {
+            "key": record,
+            "state": "active" if state == "expiring" else state,
+            "state_shown": KEY_STATES[state],
+            "may_rotate": may_give(request.user, record.scopes),
+            "erased": record.user_id == NOBODY,
+            "predecessor": APIKey.objects.filter(successor=record).first(),
+        }
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The form, or the new key."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        form = KeyForm(request.POST if request.method == "POST" else None, operator=request.user)
+        render = partial(
+            render_page, request, "memories/key_add.html", title=gettext("New API key"), opts=self.opts, form=form
+        )
+        if not form.is_valid():
+            return render(status=400 if form.is_bound else 200)
+        if challenge := fresh.required(request):
+            return challenge
+        data = form.cleaned_data
+        try:
+            key, plaintext = create_api_key(
+                tenant=data["tenant"],
+                name=data["name"],
+                scopes=data["scopes"],
+                expires_at=data["expires_on"],
+                binding=Binding(data["user_id"], data["agent_id"], data["writes_as"]),
+                actor=actor_of(request),
+                now=timezone.now(),
+            )
+        except MemoryHubError as error:
+            form.add_error("tenant" if isinstance(error, Conflict) else "user_id", error.detail)
+            return render(status=error.status)
+        return self._show_plaintext(request, key, plaintext)
+
+    def carry_out(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
+        # Whoever rotates a key gets one with the same scopes.
+        record = self.find(request, object_id, may_change=True)
+        if verb == "rotate" and request.method == "POST" and not may_give(request.user, record.scopes):
+            raise PermissionDenied(NOT_PRIVACY)
+        return super().carry_out(request, object_id, verb)
+
+    def answer(self, request: HttpRequest, form: VerbForm, done: str) -> HttpResponse:
+        if isinstance(form, RotateForm):
+            return self._show_plaintext(request, form.successor, form.plaintext)
+        return super().answer(request, form, done)
+
+    def _show_plaintext(self, request: HttpRequest, key: APIKey, plaintext: str) -> TemplateResponse:
+        """The plaintext in the response itself, since a redirect would have to store it."""
+        context: dict[str, Any] = {"title": gettext("The new API key"), "opts": self.opts}
+        page = render_page(request, "memories/key_shown.html", **context, key=key, plaintext=plaintext)
+        page["Cache-Control"] = "no-store"
+        return page
+
+
+def may_give(operator: Operator | AnonymousUser, scopes: list[str]) -> bool:
+    """Whether the operator may do what a key with these scopes opens."""
+    return Scope.PRIVACY not in scopes or operator.has_perm("memories.add_privacycase")
+
+
+def _shown_state(key: APIKey, *, now: datetime) -> str:
+    """active, expiring, expired or revoked."""
+    if key.revoked_at:
+        return "revoked"
+    if key.expires_at is None or key.expires_at > now + SOON:
+        return "active"
+    return "expiring" if key.expires_at > now else "expired"
+
+
+def _end_of(key: APIKey) -> str:
+    return key.expires_at.isoformat() if key.expires_at else ""

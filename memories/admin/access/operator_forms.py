@@ -1,0 +1,240 @@
+"""The forms of operators and groups."""
+
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import AnonymousUser, Group
+from django.contrib.auth.password_validation import password_validators_help_texts, validate_password
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminEmailInputWidget,
+    UnfoldAdminPasswordWidget,
+    UnfoldBooleanSwitchWidget,
+)
+
+from memories.admin.access.permissions import PermissionsField, held_by
+from memories.admin.access.reach import tenants_of
+from memories.admin.site.fields import LineField, check_zone
+from memories.admin.site.page import VerbForm
+from memories.audit import Actor
+from memories.curation.access.operators import (
+    OperatorDraft,
+    draft_of,
+    save_group,
+    seen_of,
+    set_password,
+    update_operator,
+)
+from memories.curation.access.powers import powers_of
+from memories.curation.access.provider_links import unlink_provider
+from memories.curation.access.second_factors import remove_second_factor
+from memories.models import Operator, Tenant
+from memories.models.access.roles import ROLES
+
+
+class SwitchField(forms.BooleanField):
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, widget=UnfoldBooleanSwitchWidget, **kwargs)
+
+
+class RowsField(forms.ModelMultipleChoiceField[Any]):
+    """Checkboxes, one per row."""
+
+    def __init__(self, queryset: QuerySet[Any], **kwargs: Any) -> None:
+        super().__init__(queryset, required=False, widget=UnfoldAdminCheckboxSelectMultipleWidget, **kwargs)
+
+
+class PasswordField(forms.CharField):
+    def __init__(self, **kwargs: Any) -> None:
+        widget = UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"})
+        super().__init__(strip=False, widget=widget, **kwargs)
+
+
+class AccessForm(forms.Form):
+    """The data of an operator. It offers what the signed-in operator may grant; the verb checks that again."""
+
+    username = LineField(label=gettext_lazy("Username"), max_length=150, validators=[UnicodeUsernameValidator()])
+    first_name = LineField(label=gettext_lazy("First name"), required=False, max_length=150)
+    last_name = LineField(label=gettext_lazy("Last name"), required=False, max_length=150)
+    email = forms.EmailField(
+        label=gettext_lazy("Email address"), required=False, widget=UnfoldAdminEmailInputWidget, max_length=254
+    )
+    time_zone = LineField(label=gettext_lazy("Time zone"), initial="UTC", max_length=64, validators=[check_zone])
+    is_active = SwitchField(
+        label=gettext_lazy("May sign in"),
+        initial=True,
+        help_text=gettext_lazy("Off: signed out at once. An operator is never deleted, as the trail names them."),
+    )
+    groups = RowsField(Group.objects.order_by("name"), label=gettext_lazy("Roles"))
+    all_tenants = SwitchField(
+        label=gettext_lazy("All tenants"),
+        initial=True,
+        help_text=gettext_lazy("Off: only the memories, keys and figures of the tenants below."),
+    )
+    tenants = RowsField(Tenant.objects.order_by("slug"), label=gettext_lazy("Tenants"))
+    is_superuser = SwitchField(
+        label=gettext_lazy("Superuser"), help_text=gettext_lazy("May everything, whatever the roles say.")
+    )
+
+    def offer(self, operator: Operator | AnonymousUser) -> None:
+        """Limit the choices to what this operator may grant."""
+        self.fields["tenants"].queryset = tenants_of(operator)  # type: ignore[attr-defined]
+        self.fields["groups"].queryset = groups_within(operator)  # type: ignore[attr-defined]
+        powers = powers_of(operator) if isinstance(operator, Operator) else None
+        if not (powers and powers.superuser):
+            del self.fields["is_superuser"]
+        if not (powers and powers.tenants is None):
+            del self.fields["all_tenants"]
+
+    def draft(self) -> OperatorDraft:
+        """The valid form as a draft. A switch that was not offered is off."""
+        data = self.cleaned_data
+        groups = frozenset(group.pk for group in data["groups"])
+        tenants = frozenset(tenant.pk for tenant in data["tenants"])
+        texts: dict[str, Any] = {
+            name: data[name] for name in ("username", "first_name", "last_name", "email", "time_zone")
+        }
+        switches: dict[str, Any] = {name: bool(data.get(name)) for name in ("is_active", "is_superuser", "all_tenants")}
+        return OperatorDraft(**texts, **switches, groups=groups, tenants=tenants)
+
+
+class OperatorForm(VerbForm, AccessForm):
+    needs_fresh_password = True
+    seen = forms.CharField(widget=forms.HiddenInput)
+    record: Operator
+
+    def __init__(self, data: Any = None, *, record: Operator) -> None:
+        super().__init__(data, record=record)
+        draft = draft_of(record)
+        for name, value in vars(draft).items():
+            self.fields[name].initial = value
+        self.fields["seen"].initial = seen_of(draft)
+
+    def see(self, record: Operator) -> None:
+        super().see(record)
+        self.data = self.data.copy()  # type: ignore[attr-defined]  # a QueryDict
+        self.data["seen"] = seen_of(draft_of(record))  # type: ignore[index]
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        seen = self.cleaned_data["seen"]
+        update_operator(operator_id=self.record.pk, draft=self.draft(), seen=seen, actor=actor, now=now)
+        return _("Saved. It holds from the next page on that they open.")
+
+
+class NewPasswordForm(VerbForm):
+    needs_fresh_password = True
+    password = PasswordField(label=gettext_lazy("New password"))
+    again = PasswordField(label=gettext_lazy("Once more"))
+    record: Operator
+
+    def __init__(self, data: Any = None, *, record: Operator) -> None:
+        super().__init__(data, record=record)
+        self.fields["password"].help_text = " ".join(password_validators_help_texts())
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        check_twice(self, data, self.record)
+        return data
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        password = self.cleaned_data["password"]
+        set_password(operator_id=self.record.pk, password=password, actor=actor, now=now)
+        return _("The new password holds now; their other browsers are signed out.")
+
+
+class RemoveSecondFactorForm(VerbForm):
+    needs_fresh_password = True
+    record: Operator
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        remove_second_factor(operator_id=self.record.pk, actor=actor, now=now)
+        return _("Their second factor is gone: the password is enough until they set up another.")
+
+
+class UnlinkProviderForm(VerbForm):
+    needs_fresh_password = True
+    record: Operator
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        unlink_provider(operator_id=self.record.pk, actor=actor, now=now)
+        return _("Unlinked, and signed out. The next account with their verified address that signs in is linked.")
+
+
+class NewOperatorForm(AccessForm):
+    password = PasswordField(label=gettext_lazy("Password"), required=False)
+    again = PasswordField(label=gettext_lazy("Once more"), required=False)
+    field_order = ("username", "password", "again")
+
+    def __init__(self, data: Any = None, *, operator: Operator | AnonymousUser) -> None:
+        super().__init__(data)
+        self.fields["password"].help_text = _(
+            "They can change it. Empty: they sign in through your identity provider alone."
+        )
+        self.offer(operator)
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if data.get("password") or data.get("again"):
+            check_twice(self, data, Operator(username=data.get("username", ""), email=data.get("email", "")))
+        return data
+
+
+class GroupForm(VerbForm):
+    needs_fresh_password = True
+    name = LineField(label=gettext_lazy("Name"), max_length=150)
+    permissions = PermissionsField(label=gettext_lazy("What its members may"))
+    seen = forms.CharField(widget=forms.HiddenInput, required=False)
+    record: Group
+
+    def __init__(self, data: Any = None, *, record: Group) -> None:
+        super().__init__(data, record=record)
+        held = held_by(record)
+        for name, value in {"name": record.name, "permissions": held, "seen": " ".join(held)}.items():
+            self.fields[name].initial = value
+        # Migrations find the hub's own roles by name.
+        self.fields["name"].disabled = record.name in ROLES
+
+    def see(self, record: Group) -> None:
+        super().see(record)
+        self.data = self.data.copy()  # type: ignore[attr-defined]  # a QueryDict
+        self.data["seen"] = " ".join(held_by(record))  # type: ignore[index]
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        data, offered = self.cleaned_data, set(PermissionsField.offered())
+        # Permissions that the form does not offer stay.
+        kept = [label for label in held_by(self.record) if label not in offered]
+        self.record = save_group(
+            group_id=self.record.pk,
+            name=data["name"],
+            permissions={*data["permissions"], *kept},
+            seen=data["seen"].split() if self.record.pk else None,
+            actor=actor,
+            now=now,
+        )
+        return _("Saved. It holds for every member from the next page on that they open.")
+
+
+def check_twice(form: forms.Form, data: dict[str, Any], operator: Operator) -> None:
+    """Add errors for a weak password, or one that differs from its repetition."""
+    try:
+        validate_password(data.get("password", ""), operator)
+    except forms.ValidationError as error:
+        form.add_error("password", error)
+    if data.get("password") != data.get("again"):
+        form.add_error("again", _("This is not what you typed before."))
+
+
+def groups_within(operator: Operator | AnonymousUser) -> QuerySet[Group]:
+    """The groups that the operator may add others to: those with no more permissions than the operator has."""
+    groups = Group.objects.order_by("name")
+    if not isinstance(operator, Operator):
+        return groups.none()
+    if operator.is_superuser:
+        return groups
+    permissions = powers_of(operator).permissions
+    return groups.filter(pk__in=[group.pk for group in groups if set(held_by(group)) <= permissions])

@@ -1,0 +1,224 @@
+"""Pages of operators and groups."""
+
+from http import HTTPStatus
+from typing import Any, ClassVar
+
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import AnonymousUser, Group
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Model, Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.decorators import method_decorator
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.debug import sensitive_post_parameters
+
+from memories.admin.access import fresh
+from memories.admin.access.operator_forms import (
+    GroupForm,
+    NewOperatorForm,
+    NewPasswordForm,
+    OperatorForm,
+    RemoveSecondFactorForm,
+    UnlinkProviderForm,
+)
+from memories.admin.access.permissions import ACTIONS, held_by, rows_of
+from memories.admin.lists import cells
+from memories.admin.lists.columns import column, moment_column
+from memories.admin.site.page import HubModelAdmin, RecordPage, VerbForm, actor_of, render_page, url_of
+from memories.curation.access.operators import add_operator
+from memories.curation.access.powers import Powers, powers_of, powers_of_group
+from memories.exceptions import MemoryHubError
+from memories.models import Operator, Tenant
+
+
+class AddablePage(RecordPage):
+    """A page that can also create records, with a form of ours."""
+
+    add_template: ClassVar[str]
+    add_title: ClassVar[Any]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return bool(HubModelAdmin.has_add_permission(self, request))
+
+    def new_form(self, request: HttpRequest) -> forms.Form:
+        raise NotImplementedError
+
+    def make(self, request: HttpRequest, form: Any) -> Model:
+        """Call the verb. Errors: MemoryHubError."""
+        raise NotImplementedError
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        if challenge := fresh.required(request):
+            return challenge
+        form, status = self.new_form(request), HTTPStatus.BAD_REQUEST if request.method == "POST" else HTTPStatus.OK
+        if form.is_valid():
+            try:
+                made = self.make(request, form)
+            except MemoryHubError as error:
+                form.add_error(None, error.detail)
+                status = HTTPStatus(error.status)
+            else:
+                messages.success(request, _("Made."))
+                return HttpResponseRedirect(url_of(made))
+        context = {"title": self.add_title, "opts": self.opts, "form": form, **self.about(form)}
+        return render_page(request, self.add_template, status=status, **context)
+
+    def about(self, form: forms.Form) -> dict[str, Any]:
+        """The template's context of the form besides its fields."""
+        return {}
+
+
+# Error reports must not contain passwords.
+@method_decorator(sensitive_post_parameters(), name="carry_out")
+@method_decorator(sensitive_post_parameters(), name="add_view")
+class OperatorPage(AddablePage):
+    tenant_path = None
+    page_template = "memories/operator.html"
+    add_template, add_title = "memories/operator_add.html", gettext_lazy("New operator")
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {
+        "update": OperatorForm,
+        "password": NewPasswordForm,
+        "second_factor": RemoveSecondFactorForm,
+        "unlink": UnlinkProviderForm,
+    }
+    list_display = ("operator", "email", "roles", "sees", "may_sign_in", "signed_in")
+    list_filter = ("is_active", "groups")
+    search_fields = ("username", "first_name", "last_name", "email")
+    search_help_text = gettext_lazy("Search by name or mail")
+    ordering = ("username",)
+    signed_in = moment_column(gettext_lazy("Last sign-in"), "last_login")
+    empty_title = gettext_lazy("No operators yet")
+    empty_hint = gettext_lazy("An operator is a member of staff who signs in here. Add one, and give them a role.")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Operator]:
+        """All. Operators limited to tenants see themselves, and operators who have no other tenants."""
+        rows: QuerySet[Operator] = super().get_queryset(request).prefetch_related("groups", "tenants")
+        if not isinstance(request.user, Operator) or request.user.all_tenants:
+            return rows
+        other_tenants = Tenant.objects.exclude(operators=request.user)
+        within = Q(all_tenants=False) & ~Q(tenants__in=other_tenants)
+        return rows.filter(Q(pk=request.user.pk) | within)
+
+    def has_change_permission(self, request: HttpRequest, obj: Operator | None = None) -> bool:
+        if not super().has_change_permission(request, obj):
+            return False
+        return obj is None or _covers(request.user, powers_of(obj))
+
+    @column(gettext_lazy("Operator"), ordering="username")
+    def operator(self, operator: Operator) -> SafeString:
+        return cells.two_lines(operator.username, operator.get_full_name())
+
+    @column(gettext_lazy("Roles"))
+    def roles(self, operator: Operator) -> str:
+        names = [group.name for group in operator.groups.all()]
+        return ", ".join([_("superuser"), *names] if operator.is_superuser else names) or "–"
+
+    @column(gettext_lazy("Tenants"))
+    def sees(self, operator: Operator) -> str:
+        if operator.all_tenants:
+            return _("all")
+        return ", ".join(tenant.slug for tenant in operator.tenants.all()) or _("none")
+
+    @column(gettext_lazy("May sign in"), label={"yes": "success", "no": "danger"})
+    def may_sign_in(self, operator: Operator) -> tuple[str, str]:
+        return ("yes", _("yes")) if operator.is_active else ("no", _("no"))
+
+    def gather(self, request: HttpRequest, record: Operator) -> dict[str, Any]:
+        return {
+            "operator": record,
+            "groups": record.groups.order_by("name"),
+            "tenants": record.tenants.order_by("slug"),
+            "has_factor": Authenticator.objects.filter(user=record).exists(),
+            "linked": SocialAccount.objects.filter(user=record).exists(),
+        }
+
+    def show(
+        self, request: HttpRequest, record: Any, *, tried: VerbForm | None = None, status: int = 200
+    ) -> TemplateResponse:
+        page = super().show(request, record, tried=tried, status=status)
+        form = (page.context_data or {})["forms"].get("update")
+        if isinstance(form, OperatorForm):
+            form.offer(request.user)
+        return page
+
+    def new_form(self, request: HttpRequest) -> NewOperatorForm:
+        return NewOperatorForm(request.POST if request.method == "POST" else None, operator=request.user)
+
+    def make(self, request: HttpRequest, form: NewOperatorForm) -> Operator:
+        password = form.cleaned_data["password"] or None
+        return add_operator(draft=form.draft(), password=password, actor=actor_of(request), now=timezone.now())
+
+
+class GroupPage(AddablePage):
+    tenant_path = None
+    id_kind = "int"
+    page_template = "memories/group.html"
+    add_template, add_title = "memories/group_add.html", gettext_lazy("New group")
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {"update": GroupForm}
+    list_display = ("group", "members", "permission_count")
+    ordering = ("name",)
+    empty_title = gettext_lazy("No groups yet")
+    empty_hint = gettext_lazy("A group gives several operators the same permissions.")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Group]:
+        rows: QuerySet[Group] = super().get_queryset(request)
+        return rows.annotate(member_count=Count("user", distinct=True), given_count=Count("permissions", distinct=True))
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        # A group applies in all tenants. Every page asks this, so it must not query.
+        sees_all = isinstance(request.user, Operator) and request.user.all_tenants
+        return sees_all and super().has_add_permission(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        if not super().has_change_permission(request, obj):
+            return False
+        return obj is None or _covers(request.user, powers_of_group(held_by(obj)))
+
+    @column(gettext_lazy("Group"), ordering="name")
+    def group(self, group: Group) -> str:
+        return group.name
+
+    @column(gettext_lazy("Members"))
+    def members(self, group: Any) -> int:
+        return int(group.member_count)
+
+    @column(gettext_lazy("Permissions"))
+    def permission_count(self, group: Any) -> int:
+        return int(group.given_count)
+
+    def gather(self, request: HttpRequest, record: Group) -> dict[str, Any]:
+        return {"group": record, **self.about(GroupForm(record=record))}
+
+    def show(
+        self, request: HttpRequest, record: Any, *, tried: VerbForm | None = None, status: int = 200
+    ) -> TemplateResponse:
+        page = super().show(request, record, tried=tried, status=status)
+        if tried is not None:
+            (page.context_data or {}).update(self.about(tried))
+        return page
+
+    def about(self, form: forms.Form) -> dict[str, Any]:
+        return {"actions": ACTIONS.values(), "rows": rows_of(form["permissions"])}
+
+    def new_form(self, request: HttpRequest) -> GroupForm:
+        return GroupForm(request.POST if request.method == "POST" else None, record=Group())
+
+    def make(self, request: HttpRequest, form: GroupForm) -> Group:
+        form.carry_out(actor=actor_of(request), now=timezone.now())
+        return form.record
+
+
+def _covers(operator: Operator | AnonymousUser, powers: Powers) -> bool:
+    """Whether the operator has all of these powers."""
+    return isinstance(operator, Operator) and powers_of(operator).cover(powers)

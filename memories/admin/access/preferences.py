@@ -1,0 +1,67 @@
+"""What operators change of their own account: language, time zone, password."""
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path
+from django.utils import timezone, translation
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.forms import AdminOwnPasswordChangeForm
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from memories.admin.site.fields import LineField, check_zone
+from memories.admin.site.page import actor_of, render_page
+from memories.audit import Actor
+from memories.curation.access.operators import set_password, set_preferences
+from memories.models import Language, Operator
+
+
+class PreferencesForm(forms.Form):
+    language = forms.ChoiceField(
+        label=gettext_lazy("Language"),
+        required=False,
+        choices=[("", gettext_lazy("What the browser asks for")), *Language.choices],
+        widget=UnfoldAdminSelectWidget,
+    )
+    time_zone = LineField(
+        label=gettext_lazy("Time zone"),
+        max_length=64,
+        validators=[check_zone],
+        help_text=gettext_lazy("Every time on the pages is told in it: like Asia/Shanghai, or UTC."),
+    )
+
+
+class OwnPasswordForm(AdminOwnPasswordChangeForm):  # type: ignore[misc]  # Unfold has no types
+    """Django's form, which asks for the old password, with our verb."""
+
+    user: Operator
+
+    def save(self, commit: bool = True) -> Operator:
+        actor, password = Actor.operator(self.user), self.cleaned_data["new_password1"]
+        # Django's view keeps this browser signed in: it reads the new hash from self.user.
+        self.user = set_password(operator_id=self.user.pk, password=password, actor=actor, now=timezone.now())
+        return self.user
+
+
+def urls() -> list[URLPattern]:
+    return [path("preferences/", admin.site.admin_view(preferences), name="preferences")]
+
+
+def preferences(request: HttpRequest) -> HttpResponse:
+    """The signed-in operator's preferences, which need no permission."""
+    operator = request.user
+    if not isinstance(operator, Operator):
+        raise PermissionDenied
+    initial = {"language": operator.language, "time_zone": operator.time_zone}
+    form = PreferencesForm(request.POST if request.method == "POST" else None, initial=initial)
+    if not form.is_valid():
+        status = 400 if form.is_bound else 200
+        return render_page(request, "memories/preferences.html", title=_("Preferences"), form=form, status=status)
+    chosen = form.cleaned_data
+    set_preferences(operator=operator, **chosen, actor=actor_of(request), now=timezone.now())
+    # The next page shows the message: it must be in the new language.
+    with translation.override(chosen["language"] or translation.get_language_from_request(request)):
+        messages.success(request, _("Your preferences are saved."))
+    return HttpResponseRedirect(request.path)

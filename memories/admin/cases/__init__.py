@@ -1,0 +1,1 @@
+"""Privacy cases: the board, the page of each case, its files."""

@@ -1,0 +1,103 @@
+"""The files of a privacy case: a receipt to read and keep, an export that is handed over once."""
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memories.admin.access import fresh
+from memories.admin.site.page import RecordPage, actor_of, render_page, url_of
+from memories.exceptions import MemoryHubError
+from memories.models import CaseType, ExportState, PrivacyCase, PrivacyExport
+from memories.privacy import receipt_page, receipts
+from memories.privacy.exports import downloads
+
+
+class FileViews(RecordPage):
+    """A page of cases with the files of each."""
+
+    def get_urls(self) -> list[URLPattern]:
+        view: Callable[..., Any] = self.admin_site.admin_view
+        own = [
+            path(f"<uuid:object_id>/{name}/", view(getattr(self, name)), name=f"memories_privacycase_{name}")
+            for name in ("receipt", "receipt_json", "receipt_html", "link", "download")
+        ]
+        return [*own, *super().get_urls()]
+
+    def receipt(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+        """The receipt, to be read and printed."""
+        case = self._with_receipt(request, object_id)
+        page = receipt_page.ReceiptPage.of(case.receipt, signature=case.signature, public_key=receipts.public_key())
+        shown = {"title": _("Receipt"), "opts": self.opts, "original": case, "case": case, "page": page}
+        return render_page(request, "memories/case_receipt.html", **shown)
+
+    def receipt_json(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+        """The receipt with its signature, as `verify_receipt` reads it."""
+        case = self._with_receipt(request, object_id)
+        return _file(receipts.document(case), "application/json", f"receipt-{case.pk}.json")
+
+    def receipt_html(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+        """The receipt as a page that needs no hub."""
+        case = self._with_receipt(request, object_id)
+        return _file(receipts.page(case).encode(), "text/html; charset=utf-8", f"receipt-{case.pk}.html")
+
+    def link(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+        """Make the one-time link to the export. It is shown only this once."""
+        export = self._export(request, object_id)
+        if export is None or request.method != "POST":
+            return HttpResponseRedirect(f"{url_of(self.find(request, str(object_id), may_change=True))}#next")
+        if asked := fresh.required(request):
+            return asked
+        try:
+            token = downloads.link_for(export, actor_of(request), timezone.now())
+        except MemoryHubError as error:
+            return self._not_done(request, export.case, error)
+        link = request.build_absolute_uri(reverse("export", args=[token]))
+        shown = {"title": _("One-time link"), "opts": self.opts, "case": export.case, "export": export, "link": link}
+        response = render_page(request, "memories/case_link.html", **shown)
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
+    def download(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+        """The export itself, to be handed over by other means: it goes with this."""
+        export = self._export(request, object_id)
+        case = self.find(request, str(object_id), may_change=True)
+        if export is None or request.method != "POST":
+            return HttpResponseRedirect(f"{url_of(case)}#next")
+        if asked := fresh.required(request):
+            return asked
+        try:
+            content = downloads.take_export(export, actor_of(request), timezone.now())
+        except MemoryHubError as error:
+            return self._not_done(request, case, error)
+        return _file(content, "application/zip", f"{export.profile}-{export.pk}.zip")
+
+    def _not_done(self, request: HttpRequest, case: PrivacyCase, error: MemoryHubError) -> HttpResponse:
+        """Somebody else took it, or its week is over."""
+        messages.error(request, error.detail)
+        return HttpResponseRedirect(f"{url_of(case)}#next")
+
+    def _with_receipt(self, request: HttpRequest, object_id: uuid.UUID) -> PrivacyCase:
+        case: PrivacyCase = self.find(request, str(object_id), may_change=False)
+        if not case.receipt or case.type != CaseType.ERASURE:
+            raise Http404
+        return case
+
+    def _export(self, request: HttpRequest, object_id: uuid.UUID) -> PrivacyExport | None:
+        """The one that is ready, for those who handle cases and may see what is in it."""
+        case = self.find(request, str(object_id), may_change=True)
+        if not request.user.has_perm("memories.view_enduser"):
+            raise PermissionDenied
+        found: PrivacyExport | None = case.exports.filter(state=ExportState.READY).defer("content").first()
+        return found
+
+
+def _file(content: bytes, kind: str, name: str) -> HttpResponse:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+    return HttpResponse(content, content_type=kind, headers=headers)

@@ -1,0 +1,197 @@
+"""The verbs on a privacy case as forms: each carries the version that was read."""
+
+from datetime import date, datetime
+from typing import Any, ClassVar
+
+from django import forms
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget
+
+from memories.admin.cases.wording import POLICIES_SAY
+from memories.admin.site.fields import DayInput, LineField, TextField
+from memories.admin.site.page import VerbForm, url_of
+from memories.audit import Actor
+from memories.exceptions import MemoryHubError
+from memories.models import CaseType, IdentityCheck, PrivacyCase, RefusalGround, ReturnPolicy
+from memories.privacy import cases
+
+LONGEST_TEXT = 2000
+LONGEST_ID = 255
+
+
+class CaseForm(VerbForm):
+    """A verb of `cases` that takes the case, its version and the fields of the form."""
+
+    version = forms.IntegerField(widget=forms.HiddenInput)
+    # The name of the verb, and the message once it is done.
+    calls: ClassVar[str]
+    done: ClassVar[Promise]
+
+    def __init__(self, data: Any = None, *, record: PrivacyCase) -> None:
+        super().__init__(data if data is None else data.copy(), record=record)
+        self.fields["version"].initial = record.version
+
+    def see(self, record: PrivacyCase) -> None:
+        super().see(record)
+        self.data["version"] = record.version  # type: ignore[index]  # a copy of ours
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        given = {"case_id": self.record.pk, "expected_version": self.cleaned_data.pop("version")}
+        getattr(cases, self.calls)(**given, **self.cleaned_data, actor=actor, now=now)
+        return str(self.done)
+
+    def refuse(self, error: MemoryHubError) -> None:
+        """Beside the field that it is about, where it is about one."""
+        at = {fault.pointer.strip("/"): fault.detail for fault in getattr(error, "faults", ())}
+        if at and set(at) <= set(self.fields):
+            for name, detail in at.items():
+                self.add_error(name, detail)
+        else:
+            super().refuse(error)
+
+    def leads_to(self) -> str:
+        """To the next step, where the keyboard focus goes."""
+        return f"{url_of(self.record)}#next"
+
+
+class VerifyForm(CaseForm):
+    calls, done = "verify_identity", gettext_lazy("The identity check is recorded.")
+    how = forms.ChoiceField(
+        label=gettext_lazy("How you made sure who asks"),
+        choices=[(one.value, one.label) for one in IdentityCheck if one != IdentityCheck.SHELL],
+        widget=UnfoldAdminRadioSelectWidget,
+        help_text=gettext_lazy("Only how, never what you were shown: keep no copy, number or photo of a document."),
+    )
+
+
+class ScopeForm(CaseForm):
+    calls, done = "scope_case", gettext_lazy("What is kept has been counted.")
+    policy = forms.ChoiceField(
+        label=gettext_lazy("If somebody comes under this id again"),
+        choices=[(one.value, POLICIES_SAY[one.value]) for one in ReturnPolicy],
+        widget=UnfoldAdminRadioSelectWidget,
+    )
+
+    def __init__(self, data: Any = None, *, record: PrivacyCase) -> None:
+        super().__init__(data, record=record)
+        self.fields["policy"].initial = record.policy
+        if record.type != CaseType.ERASURE:
+            # Only an erased person can come back.
+            self.fields["policy"].widget = forms.HiddenInput()
+            self.fields["policy"].required = False
+
+    def clean_policy(self) -> str:
+        chosen: str = self.cleaned_data["policy"]
+        return chosen or self.record.policy
+
+
+class ApproveCaseForm(CaseForm):
+    needs_fresh_password = True
+    calls, done = "approve_case", gettext_lazy("The erasure is approved and begins.")
+    typed_id = LineField(
+        label=gettext_lazy("Type the external id of the person"),
+        max_length=LONGEST_ID,
+        help_text=gettext_lazy("Typed out, so that it is no slip."),
+        strip=False,
+    )
+
+
+class RunForm(CaseForm):
+    calls, done = "run_case", gettext_lazy("The work on this case begins.")
+
+
+class HoldForm(CaseForm):
+    calls, done = "hold_case", gettext_lazy("The case is on hold until somebody releases it.")
+    reason = TextField(label=gettext_lazy("Why it must wait"), max_length=LONGEST_TEXT, rows=2)
+    review_on = forms.DateField(
+        label=gettext_lazy("Look at it again on"),
+        widget=DayInput,
+        help_text=gettext_lazy("A hold does not stop the clock: the case stays due when it was."),
+    )
+
+    def clean_review_on(self) -> date:
+        day: date = self.cleaned_data["review_on"]
+        if day <= timezone.localdate():
+            raise forms.ValidationError(_("Name a day to come."), code="past")
+        return day
+
+
+class ReleaseForm(CaseForm):
+    calls, done = "release_case", gettext_lazy("The hold is lifted: the case goes on where it was.")
+
+
+class RefuseForm(CaseForm):
+    calls, done = "refuse_case", gettext_lazy("The request is refused and the case closed.")
+    ground = forms.ChoiceField(
+        label=gettext_lazy("Ground"), choices=RefusalGround.choices, widget=UnfoldAdminSelectWidget
+    )
+    reason = TextField(
+        label=gettext_lazy("Reason"),
+        max_length=LONGEST_TEXT,
+        rows=2,
+        help_text=gettext_lazy("What you tell who asked, with their right to complain to an authority."),
+    )
+
+
+class ExtendForm(CaseForm):
+    calls, done = "extend_case", gettext_lazy("The case is due later now.")
+    months = forms.TypedChoiceField(
+        label=gettext_lazy("By how much"),
+        choices=[(1, gettext_lazy("One month")), (2, gettext_lazy("Two months"))],
+        coerce=int,
+        widget=UnfoldAdminSelectWidget,
+    )
+    reason = TextField(
+        label=gettext_lazy("Reason"),
+        max_length=LONGEST_TEXT,
+        rows=2,
+        help_text=gettext_lazy("The law knows two: the request is complex, or there are many of them."),
+    )
+    notice_on = forms.DateField(
+        label=gettext_lazy("Who asked was told on"),
+        widget=DayInput,
+        help_text=gettext_lazy("Within the first month after the request came."),
+    )
+
+
+class CompleteForm(CaseForm):
+    calls, done = "complete_case", gettext_lazy("The case is completed.")
+    outcome = TextField(label=gettext_lazy("What was done"), max_length=LONGEST_TEXT, rows=3)
+    told = TextField(
+        label=gettext_lazy("Recipients who were told"),
+        max_length=LONGEST_TEXT,
+        rows=2,
+        required=False,
+        help_text=gettext_lazy("Whom the data had been passed to. Name organisations, not people."),
+    )
+
+
+class TellForm(CaseForm):
+    calls, done = "tell_recipients", gettext_lazy("Who was told is recorded.")
+    told = TextField(
+        label=gettext_lazy("Recipients who were told"),
+        max_length=LONGEST_TEXT,
+        rows=2,
+        help_text=gettext_lazy("Whom the data had been passed to. Name organisations, not people."),
+    )
+
+    def __init__(self, data: Any = None, *, record: PrivacyCase) -> None:
+        super().__init__(data, record=record)
+        self.fields["told"].initial = record.told
+
+
+FORMS: dict[str, type[VerbForm]] = {
+    "verify": VerifyForm,
+    "scope": ScopeForm,
+    "approve": ApproveCaseForm,
+    "run": RunForm,
+    "hold": HoldForm,
+    "release": ReleaseForm,
+    "refuse": RefuseForm,
+    "extend": ExtendForm,
+    "complete": CompleteForm,
+    "tell": TellForm,
+}

@@ -1,0 +1,154 @@
+"""Intake: a new case, for the person whose page led here or for one whose id is posted, never in an address."""
+
+import uuid
+from datetime import date, datetime
+from datetime import time as clock_time
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget
+
+from memories.admin.access.reach import tenants_of, within
+from memories.admin.cases.forms import LONGEST_ID
+from memories.admin.cases.wording import TYPES_SAY
+from memories.admin.site.fields import DayInput, LineField
+from memories.admin.site.page import RecordPage, actor_of, render_page, said_of, url_of
+from memories.exceptions import InvalidInput, MemoryHubError, NotFound
+from memories.models import Asker, CaseType, EndUser, Tenant
+from memories.privacy import cases
+from memories.privacy.casework.restriction import cases_of
+
+_UNKNOWN = gettext_lazy(
+    "This tenant knows nobody by this id. Check the tenant, every character (capital letters count), and whether the "
+    "application calls the person by another id. Whoever was erased before is not here any more, and one of whom "
+    "nothing was ever stored is not either: then answer that there is nothing."
+)
+
+
+class IntakeForm(forms.Form):
+    tenant = forms.ModelChoiceField(
+        Tenant.objects.none(),
+        label=gettext_lazy("Tenant"),
+        widget=UnfoldAdminSelectWidget,
+        empty_label=gettext_lazy("Choose a tenant"),
+    )
+    user_id = LineField(
+        label=gettext_lazy("External id of the person"),
+        max_length=LONGEST_ID,
+        strip=False,
+        help_text=gettext_lazy("What the application calls this person: user_id in the API."),
+    )
+    type = forms.ChoiceField(
+        label=gettext_lazy("What is asked for"), choices=CaseType.choices, widget=UnfoldAdminRadioSelectWidget
+    )
+    asked_by = forms.ChoiceField(
+        label=gettext_lazy("Who asks"), choices=Asker.choices, widget=UnfoldAdminSelectWidget, initial=Asker.SUBJECT
+    )
+    received_on = forms.DateField(
+        label=gettext_lazy("Received on"),
+        widget=DayInput,
+        help_text=gettext_lazy("The answer is due one calendar month later, whatever day it is entered here."),
+    )
+    channel = LineField(
+        label=gettext_lazy("Channel"),
+        max_length=40,
+        required=False,
+        help_text=gettext_lazy("How it came: email, phone, letter, in person."),
+    )
+    reference = LineField(
+        label=gettext_lazy("Reference"),
+        max_length=255,
+        required=False,
+        help_text=gettext_lazy("A ticket's number, so that it is found again; no name."),
+    )
+
+    def __init__(self, request: HttpRequest, person: EndUser | None) -> None:
+        super().__init__(
+            request.POST if request.method == "POST" else None,
+            initial={"type": request.GET.get("type", ""), "received_on": timezone.localdate()},
+        )
+        self.person = person
+        self.fields["tenant"].queryset = tenants_of(request.user)  # type: ignore[attr-defined]
+        if person:
+            del self.fields["tenant"], self.fields["user_id"]
+
+    def clean_received_on(self) -> datetime:
+        """The beginning of the day in the operator's time zone; for today, the present moment."""
+        day: date = self.cleaned_data["received_on"]
+        if day > timezone.localdate():
+            raise forms.ValidationError(_("This day is still to come."), code="future")
+        return min(timezone.make_aware(datetime.combine(day, clock_time.min)), timezone.now())
+
+    def given(self) -> dict[str, Any]:
+        """The arguments of the verb."""
+        data = dict(self.cleaned_data)
+        data["received_at"] = data.pop("received_on")
+        if self.person:
+            data |= {"tenant": self.person.tenant, "user_id": self.person.external_id}
+        return data
+
+    def refuse(self, error: MemoryHubError) -> None:
+        """Beside the field that it is about, where it is about one."""
+        if isinstance(error, NotFound) and "user_id" in self.fields:
+            self.add_error("user_id", _UNKNOWN)
+        elif isinstance(error, InvalidInput) and error.faults:
+            for fault in error.faults:
+                name = fault.pointer.strip("/").replace("received_at", "received_on")
+                self.add_error(name if name in self.fields else None, fault.detail)
+        else:
+            self.add_error(None, said_of(error))
+
+
+class IntakeViews(RecordPage):
+    """A page of cases with a button New case."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("memories.add_privacycase")
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        person = _person_of(request)
+        form = IntakeForm(request, person)
+        status = 400 if form.is_bound else 200
+        if form.is_valid():
+            try:
+                case = cases.open_case(**form.given(), actor=actor_of(request), now=timezone.now())
+            except MemoryHubError as error:
+                form.refuse(error)
+                status = error.status
+            else:
+                messages.success(request, _("The case is open. Next: make sure who asks."))
+                return HttpResponseRedirect(f"{url_of(case)}#next")
+        shown = {
+            "title": _("New privacy case"),
+            "opts": self.opts,
+            "form": form,
+            "person": person,
+            "open_cases": cases_of(person).open() if person else [],
+            "types": [(one.label, TYPES_SAY[one.value]) for one in CaseType],
+        }
+        return render_page(request, "memories/case_add.html", status=status, **shown)
+
+
+def _person_of(request: HttpRequest) -> EndUser | None:
+    """The person that the address names, if any. Errors: Http404, also for a person whom the operator may not see."""
+    if "person" not in request.GET:
+        return None
+    try:
+        person_id = uuid.UUID(request.GET["person"])
+    except ValueError:
+        raise Http404 from None
+    people = within(request.user, EndUser.objects.themselves().select_related("tenant"))
+    person: EndUser | None = people.filter(pk=person_id).first()
+    if person is None or not request.user.has_perm("memories.view_enduser"):
+        raise Http404
+    return person

@@ -1,0 +1,177 @@
+"""The figures of the dashboard. `Within` limits each to the tenants that the operator may see."""
+
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from datetime import time as clock_time
+from typing import Any
+
+from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import TruncDate
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from memories.admin.dashboard.charts import Chart, Series, stacked
+from memories.models import (
+    DecayPass,
+    EndUser,
+    Episode,
+    ExtractionRun,
+    Fact,
+    ModelUse,
+    PrivacyCase,
+    ReviewItem,
+    SessionQueue,
+    Status,
+    Tenant,
+    WorkingMemory,
+)
+from memories.privacy.casework.workflow import SOON_DAYS, URGENT_DAYS
+
+WEEK, DAY = timedelta(days=7), timedelta(days=1)
+DAYS_SHOWN = 30
+MOST_SHOWN = 6
+# Due work normally starts within seconds. /readyz uses the same limit.
+OVERDUE = timedelta(seconds=60)
+FAILED = (ExtractionRun.RunStatus.FAILED, ExtractionRun.RunStatus.PARKED)
+OUTCOMES = (
+    (Series("served", _("Active")), (Status.ACTIVE,)),
+    (Series("gone", _("Replaced or forgotten")), (Status.SUPERSEDED, Status.ARCHIVED, Status.TRASHED)),
+    (Series("waiting", _("Waiting for review")), (Status.PENDING,)),
+    (Series("rejected", _("Rejected")), (Status.REJECTED,)),
+)
+TOKENS = (Series("served", _("Read by the model")), Series("written", _("Written by the model")))
+
+# Limits rows to the operator's tenants: takes the rows, and the path from a row to its tenant.
+Within = Callable[..., QuerySet[Any]]
+
+
+def facts_per_day(within: Within, *, now: datetime) -> Chart:
+    """The facts created on each day, by their current status."""
+    days, start = _days_until(now)
+    created = within(Fact.objects.filter(created_at__gte=start)).order_by()
+    # count(*) instead of a column: an index-only scan answers it.
+    rows = created.annotate(day=TruncDate("created_at")).values_list("day", "status").annotate(count=Count("*"))
+    counts = {(day, status): count for day, status, count in rows}
+    values = {
+        day: [sum(counts.get((day, status), 0) for status in statuses) for _series, statuses in OUTCOMES]
+        for day in days
+    }
+    return stacked(days, [series for series, _statuses in OUTCOMES], values)
+
+
+def tokens_per_day(within: Within, *, now: datetime) -> tuple[Chart, dict[str, Any]]:
+    """The tokens of each day, and the total of calls and of cost. The cost is None where no price is set."""
+    days, start = _days_until(now)
+    runs = within(ExtractionRun.objects.filter(started_at__gte=start)).order_by()
+    # Summaries and upkeep: ModelUse holds sums per day in UTC.
+    others = within(ModelUse.objects.filter(day__gte=days[0])).order_by()
+    sums = {
+        "call_count": Sum("calls"),
+        "read": Sum("prompt_tokens"),
+        "written": Sum("completion_tokens"),
+        "spent": Sum("cost"),
+    }
+    rows = [*runs.annotate(on=TruncDate("started_at")).values("on").annotate(**sums)]
+    rows += others.annotate(on=F("day")).values("on").annotate(**sums)
+    tokens: dict[date, tuple[int, int]] = {}
+    for row in rows:
+        read, written = tokens.get(row["on"], (0, 0))
+        tokens[row["on"]] = (read + row["read"], written + row["written"])
+    costs = [row["spent"] for row in rows if row["spent"] is not None]
+    return stacked(days, TOKENS, tokens), {
+        "calls": sum(row["call_count"] for row in rows),
+        "cost": sum(costs) if costs else None,
+    }
+
+
+def _days_until(now: datetime) -> tuple[list[date], datetime]:
+    """The days of the charts in the current time zone, today last, and the midnight that starts the first."""
+    today = timezone.localdate(now)
+    days = [today - timedelta(days=back) for back in reversed(range(DAYS_SHOWN))]
+    return days, timezone.make_aware(datetime.combine(days[0], clock_time.min))
+
+
+def failures(within: Within, *, now: datetime) -> list[dict[str, Any]]:
+    """This week's failed runs by reason, most frequent first. `today` counts the last 24 hours."""
+    failed = within(ExtractionRun.objects.filter(status__in=FAILED, started_at__gte=now - WEEK)).order_by()
+    today = Count("pk", filter=Q(started_at__gte=now - DAY))
+    reasons = failed.values("failure").annotate(count=Count("pk"), today=today)
+    return [dict(row) for row in reasons.order_by("-count", "failure")]
+
+
+def review(within: Within) -> dict[str, Any]:
+    return within(ReviewItem.objects.waiting()).aggregate(waiting=Count("pk"), oldest=Min("created_at"))
+
+
+def most_to_review(within: Within, *, now: datetime) -> list[dict[str, Any]]:
+    """The people with the most review items, with the counts of these and of active facts."""
+    items = within(ReviewItem.objects.waiting()).order_by().values("end_user").annotate(waiting=Count("pk"))
+    counts = {row["end_user"]: row["waiting"] for row in items.order_by("-waiting", "end_user")[:MOST_SHOWN]}
+    people = EndUser.objects.in_bulk(list(counts))
+    facts = Fact.objects.active(now=now).filter(end_user__in=people).order_by()
+    active = dict(facts.values_list("end_user").annotate(count=Count("*")))
+    # A person may have been deleted between the two queries.
+    return [
+        {"person": people[pk], "waiting": waiting, "active": active.get(pk, 0)}
+        for pk, waiting in counts.items()
+        if pk in people
+    ]
+
+
+def queue(within: Within, *, now: datetime) -> dict[str, Any]:
+    """The extraction queue, and the number of parked working memories."""
+    waiting = Q(due_at__isnull=False, parked_at=None)
+    rows = within(SessionQueue.objects.filter(waiting | Q(parked_at__isnull=False)), "session__tenant")
+    figures = rows.aggregate(
+        waiting=Count("pk", filter=waiting),
+        due=Count("pk", filter=waiting & Q(due_at__lte=now)),
+        overdue=Count("pk", filter=waiting & Q(due_at__lte=now - OVERDUE)),
+        oldest=Min("due_at", filter=waiting & Q(due_at__lte=now)),
+        parked=Count("pk", filter=Q(parked_at__isnull=False)),
+    )
+    windows = within(WorkingMemory.objects.filter(parked_at__isnull=False), "session__tenant").count()
+    return {**figures, "windows_parked": windows}
+
+
+def cases_by_days_left(within: Within, *, now: datetime) -> dict[str, Any]:
+    """The open privacy cases by how soon they are due, and the first due date."""
+    urgent, soon = now + timedelta(days=URGENT_DAYS), now + timedelta(days=SOON_DAYS)
+    rows = within(PrivacyCase.objects.open())
+    return rows.aggregate(
+        open=Count("pk"),
+        overdue=Count("pk", filter=Q(due_at__lt=now)),
+        urgent=Count("pk", filter=Q(due_at__gte=now, due_at__lte=urgent)),
+        soon=Count("pk", filter=Q(due_at__gt=urgent, due_at__lte=soon)),
+        later=Count("pk", filter=Q(due_at__gt=soon)),
+        next=Min("due_at", filter=Q(due_at__gte=now)),
+    )
+
+
+def fading(within: Within, *, now: datetime) -> list[dict[str, Any]]:
+    """What the next decay pass would take of each tenant. Tenants whose newest pass is held come first."""
+    newest = DecayPass.objects.filter(tenant=OuterRef("pk"))
+    tenants = within(Tenant.objects.all(), "pk").annotate(
+        newest=Subquery(newest.values("state")[:1]), newest_pass=Subquery(newest.values("pk")[:1])
+    )
+    due = {
+        "facts": _by_tenant(within(Fact.objects.faded(now=now))),
+        "episodes": _by_tenant(within(Episode.objects.faded(now=now))),
+        "expired": _by_tenant(within(Fact.objects.expired(now=now)), within(Episode.objects.expired(now=now))),
+    }
+    rows = [
+        {"tenant": tenant, **{name: counts.get(tenant.pk, 0) for name, counts in due.items()}} for tenant in tenants
+    ]
+    for row in rows:
+        row["all"] = row["facts"] + row["episodes"] + row["expired"]
+        row["held"] = row["tenant"].newest == DecayPass.PassState.HELD
+    return sorted(rows, key=lambda row: (not row["held"], -row["all"], row["tenant"].slug))
+
+
+def _by_tenant(*querysets: QuerySet[Any]) -> dict[Any, int]:
+    """Rows per tenant of all querysets together, without people under restriction, whose memories stay."""
+    counts: dict[Any, int] = {}
+    for rows in querysets:
+        free = rows.filter(end_user__restricted_at=None).order_by()
+        for tenant, count in free.values_list("tenant").annotate(count=Count("pk")):
+            counts[tenant] = counts.get(tenant, 0) + count
+    return counts

@@ -1,0 +1,125 @@
+"""The dashboard: queues, held passes, failures, cost, and what forgetting takes next."""
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth.models import AnonymousUser
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils import timezone
+
+from memories import conf
+from memories.admin.access.reach import tenants_of, within
+from memories.admin.dashboard import figures
+from memories.models import (
+    EmbeddingSpace,
+    EndUser,
+    EpisodeVector,
+    ExtractionRun,
+    Fact,
+    FactVector,
+    Operator,
+    Status,
+    TurnVector,
+)
+
+RUNS_SHOWN = 10
+TENANTS_SHOWN = 5
+
+
+def urls() -> list[URLPattern]:
+    return [path("figures/", admin.site.admin_view(refreshed), name="figures")]
+
+
+def refreshed(request: HttpRequest) -> HttpResponse:
+    """The figures alone. An open dashboard fetches them repeatedly."""
+    return TemplateResponse(request, "memories/dashboard_figures.html", overview(request.user, now=timezone.now()))
+
+
+def overview(operator: Operator | AnonymousUser, *, now: datetime) -> dict[str, Any]:
+    """The context of the page. Figures that the operator may not see are not computed."""
+    rows = partial(within, operator)
+    context: dict[str, Any] = {"now": now, "tenants": tenants_of(operator).count(), "in_use": _in_use()}
+    for permissions, read in BOXES:
+        if operator.has_perms(permissions):
+            context |= read(rows, now)
+    return context
+
+
+def _in_use() -> dict[str, Any]:
+    """The current models."""
+    llm, embedding, reranker = conf.llm(), conf.embeddings(), conf.reranking()
+    return {
+        "llm_mode": llm.mode,
+        "llm": llm.model,
+        "embedding": embedding.model,
+        "embedding_is_local": embedding.mode != conf.EMBEDDINGS_OPENAI,
+        "reranker": reranker.path,
+        "rebuilding": _rebuilding(),
+    }
+
+
+def _rebuilding() -> dict[str, Any] | None:
+    """The progress of `manage.py reembed`. None if it does not run: then one query, as counting all vectors is slow."""
+    states = EmbeddingSpace.SpaceState
+    spaces = {space.state: space for space in EmbeddingSpace.objects.exclude(state=states.RETIRED)}
+    building, serving = spaces.get(states.BUILDING), spaces.get(states.SERVING)
+    if building is None:
+        return None
+    done = _vectors_of(building)
+    # Texts deleted meanwhile make `done` larger than the count of the serving space.
+    return {"model": building.model, "done": done, "texts": max(done, _vectors_of(serving) if serving else 0)}
+
+
+def _vectors_of(space: EmbeddingSpace) -> int:
+    return sum(kind._default_manager.filter(space=space).count() for kind in (TurnVector, FactVector, EpisodeVector))
+
+
+def _facts(rows: figures.Within, now: datetime) -> dict[str, Any]:
+    chart = figures.facts_per_day(rows, now=now)
+    active = rows(Fact.objects.filter(status=Status.ACTIVE)).count()
+    return {"active": active, "this_week": sum(column.values[0] for column in chart.columns[-7:]), "chart": chart}
+
+
+def _fading(rows: figures.Within, now: datetime) -> dict[str, Any]:
+    tenants = figures.fading(rows, now=now)
+    due = [row for row in tenants if row["all"] or row["held"]]
+    return {
+        "facts": sum(row["facts"] for row in tenants),
+        "held": sum(row["held"] for row in tenants),
+        "tenants": due[:TENANTS_SHOWN],
+        "more": max(0, len(due) - TENANTS_SHOWN),
+    }
+
+
+def _runs(rows: figures.Within, now: datetime) -> dict[str, Any]:
+    chart, spent = figures.tokens_per_day(rows, now=now)
+    failures = figures.failures(rows, now=now)
+    latest = rows(ExtractionRun.objects.select_related("end_user", "tenant")).order_by("-started_at", "-id")
+    return {
+        "runs": latest[:RUNS_SHOWN],
+        "failures": failures,
+        "failed_today": sum(row["today"] for row in failures),
+        "tokens": chart,
+        "spent": spent,
+    }
+
+
+# The boxes of the page: the permissions that each needs, and its figures.
+BOXES: tuple[tuple[tuple[str, ...], Callable[[figures.Within, datetime], dict[str, Any]]], ...] = (
+    (("memories.view_reviewitem",), lambda rows, _now: {"review": figures.review(rows)}),
+    (("memories.view_enduser",), lambda rows, _now: {"people": rows(EndUser.objects.themselves()).count()}),
+    (
+        ("memories.view_enduser", "memories.view_reviewitem"),
+        lambda rows, now: {"most_to_review": figures.most_to_review(rows, now=now)},
+    ),
+    (("memories.view_fact",), lambda rows, now: {"facts": _facts(rows, now)}),
+    (("memories.view_session",), lambda rows, now: {"queue": figures.queue(rows, now=now)}),
+    (("memories.view_decaypass",), lambda rows, now: {"fading": _fading(rows, now)}),
+    (("memories.view_privacycase",), lambda rows, now: {"cases": figures.cases_by_days_left(rows, now=now)}),
+    (("memories.view_extractionrun",), _runs),
+)

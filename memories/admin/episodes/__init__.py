@@ -1,0 +1,1 @@
+"""Episodes: the list, the page, and their verbs."""

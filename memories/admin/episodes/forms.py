@@ -1,0 +1,105 @@
+"""The forms of an episode's verbs: each carries the version that the operator was looking at."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django import forms
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldAdminDecimalFieldWidget
+
+from memories.admin.site.fields import LinesField, TextField
+from memories.admin.site.naming import called
+from memories.admin.site.page import VerbForm
+from memories.admin.site.wording import CUT_OUT
+from memories.audit import Actor
+from memories.curation.episodes import edit_episode, forget_episode, pin_episode, restore_episode, unpin_episode
+from memories.models import Episode
+from memories.models.memories.episodes import LONGEST_SUMMARY
+
+
+class EpisodeWords(VerbForm):
+    """What an operator may write of an episode."""
+
+    summary = TextField(label=_("Summary"), max_length=LONGEST_SUMMARY, rows=3)
+    key_topics = LinesField(label=_("Topics"), longest=LONGEST_SUMMARY)
+    actions_taken = LinesField(label=_("Actions"), longest=LONGEST_SUMMARY)
+    outcomes = LinesField(label=_("Outcomes"), longest=LONGEST_SUMMARY)
+    importance = forms.FloatField(
+        label=_("Importance"),
+        min_value=0,
+        max_value=1,
+        widget=UnfoldAdminDecimalFieldWidget(attrs={"step": 0.05}),
+    )
+    WORDS = ("summary", "key_topics", "actions_taken", "outcomes", "importance")
+
+    def begin_with(self, episode: Episode) -> None:
+        """Show the episode as it is."""
+        for name in self.WORDS:
+            self.fields[name].initial = getattr(episode, name)
+
+    def words(self) -> dict[str, Any]:
+        return {name: self.cleaned_data[name] for name in self.WORDS}
+
+    def cut_out(self, episode: Episode) -> str:
+        """A note for the message if the hub cut something out of what was typed."""
+        return str(CUT_OUT) if any(getattr(episode, name) != value for name, value in self.words().items()) else ""
+
+
+class EpisodeForm(VerbForm):
+    """A verb of `curation` that takes the episode and its version."""
+
+    version = forms.IntegerField(widget=forms.HiddenInput)
+    record: Episode
+    # The name of the verb, and the message once it is done.
+    calls: ClassVar[Callable[..., Episode]]
+    done: ClassVar[Promise]
+
+    def __init__(self, data: Any = None, *, record: Episode) -> None:
+        super().__init__(data, record=record)
+        self.fields["version"].initial = record.version
+
+    def see(self, record: Episode) -> None:
+        super().see(record)
+        # Without this the next attempt would send the old version again and be refused for ever.
+        self.data = {**self.data.dict(), "version": record.version}  # type: ignore[attr-defined]
+
+    def target(self) -> dict[str, Any]:
+        return {"episode_id": self.record.pk, "expected_version": self.cleaned_data["version"]}
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        episode: Episode = self.calls(**self.target(), actor=actor, now=now)
+        return str(self.done) % {"episode": called(episode)}
+
+
+class PinEpisodeForm(EpisodeForm):
+    calls = staticmethod(pin_episode)
+    done = _("%(episode)s is pinned: it does not fade, and no key changes it from now on.")
+
+
+class UnpinEpisodeForm(EpisodeForm):
+    calls, done = staticmethod(unpin_episode), _("%(episode)s fades again, and keys may change it.")
+
+
+class RestoreEpisodeForm(EpisodeForm):
+    calls, done = staticmethod(restore_episode), _("%(episode)s is restored: it is served again.")
+
+
+class ForgetEpisodeForm(EpisodeForm):
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        forget_episode(**self.target(), tenant=None, actor=actor, now=now)
+        done = gettext("%(episode)s is in the trash. Restore it below if that was wrong.")
+        return done % {"episode": called(self.record)}
+
+
+class EditForm(EpisodeWords, EpisodeForm):
+    def __init__(self, data: Any = None, *, record: Episode) -> None:
+        super().__init__(data, record=record)
+        self.begin_with(record)
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        episode = edit_episode(**self.target(), tenant=None, changes=self.words(), actor=actor, now=now)
+        done = gettext("%(episode)s is edited: it does not fade, and no key changes it from now on.")
+        return f"{done % {'episode': called(episode)}}{self.cut_out(episode)}"

@@ -1,0 +1,248 @@
+"""The forms of a fact's verbs: each carries the version that the operator was looking at."""
+
+import uuid
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from typing import Any, ClassVar
+
+from django import forms
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from memories.admin.site.fields import DayInput, LineField, TextField
+from memories.admin.site.naming import called
+from memories.admin.site.page import VerbForm
+from memories.admin.site.wording import CUT_OUT
+from memories.audit import Actor
+from memories.curation.facts.editing import correct_fact
+from memories.curation.facts.forgetting import forget_fact
+from memories.curation.facts.keeping import expire_fact, lock_fact, pin_fact, unlock_fact, unpin_fact
+from memories.curation.facts.merging import undo_fact_merge
+from memories.curation.facts.publishing import publish_fact, withdraw_fact
+from memories.curation.facts.restoring import restore_fact
+from memories.curation.facts.splitting import before_merge, is_merged, split_fact
+from memories.curation.review.suggestions import approve_fact, reconsider_fact, reject_fact
+from memories.exceptions import InvalidInput, NotFound
+from memories.models import Category, Fact
+
+LONGEST_TEXT = 2000
+FOR_COLLEAGUES = _("Kept with the revision, for your colleagues.")
+OPTIONAL = _("Optional; kept with the revision.")
+
+
+def end_of(day: date) -> datetime:
+    """When this day is over in the operator's time zone, which is in force."""
+    return timezone.make_aware(datetime.combine(day + timedelta(days=1), time.min))
+
+
+def seen_versions(request: HttpRequest) -> dict[uuid.UUID, int]:
+    """The versions that the page showed, from fields `seen` that hold `id:version`. Errors: InvalidInput."""
+    try:
+        pairs = [given.partition(":") for given in request.POST.getlist("seen")]
+        return {uuid.UUID(pk): int(version) for pk, _colon, version in pairs}
+    except ValueError as error:
+        raise InvalidInput.at("seen", gettext("This is no id with a version.")) from error
+
+
+class OptionalReasonField(LineField):
+    def __init__(self) -> None:
+        super().__init__(label=_("Reason"), required=False, max_length=LONGEST_TEXT, help_text=OPTIONAL)
+
+
+class RequiredReasonField(LineField):
+    def __init__(self) -> None:
+        super().__init__(label=_("Reason"), max_length=LONGEST_TEXT, help_text=FOR_COLLEAGUES)
+
+
+class FactForm(VerbForm):
+    """A verb of `curation` that takes the fact, its version and a reason."""
+
+    version = forms.IntegerField(widget=forms.HiddenInput)
+    record: Fact
+    # The name of the verb, and the message once it is done.
+    calls: ClassVar[Callable[..., Fact]]
+    done: ClassVar[Promise]
+
+    def __init__(self, data: Any = None, *, record: Fact) -> None:
+        super().__init__(data, record=record)
+        self.fields["version"].initial = record.version
+
+    def see(self, record: Fact) -> None:
+        super().see(record)
+        # Without this the next attempt would send the old version again and be refused for ever.
+        self.data = {**self.data.dict(), "version": record.version}  # type: ignore[attr-defined]
+
+    def target(self) -> dict[str, Any]:
+        given = {"fact_id": self.record.pk, "expected_version": self.cleaned_data["version"]}
+        return {**given, "reason": self.cleaned_data["reason"]}
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        fact: Fact = self.calls(**self.target(), actor=actor, now=now)
+        return str(self.done) % {"fact": called(fact)}
+
+
+class OptionalReasonForm(FactForm):
+    reason = OptionalReasonField()
+
+
+class RequiredReasonForm(FactForm):
+    reason = RequiredReasonField()
+
+
+class ApproveForm(OptionalReasonForm):
+    calls, done = staticmethod(approve_fact), _("%(fact)s is approved: it is served from now on.")
+
+
+class RejectForm(OptionalReasonForm):
+    calls, done = staticmethod(reject_fact), _("%(fact)s is rejected, and is not suggested again.")
+
+
+class ReconsiderForm(OptionalReasonForm):
+    calls, done = staticmethod(reconsider_fact), _("%(fact)s waits for review again, and may be suggested again.")
+
+
+class PinForm(OptionalReasonForm):
+    calls, done = staticmethod(pin_fact), _("%(fact)s is pinned: it does not fade, and no key changes it.")
+
+
+class UnpinForm(OptionalReasonForm):
+    calls, done = staticmethod(unpin_fact), _("%(fact)s is not pinned any more.")
+
+
+class LockForm(OptionalReasonForm):
+    calls, done = staticmethod(lock_fact), _("%(fact)s is locked: no job and no key changes it in any way.")
+
+
+class UnlockForm(OptionalReasonForm):
+    calls, done = staticmethod(unlock_fact), _("%(fact)s is not locked any more.")
+
+
+class PublishForm(RequiredReasonForm):
+    # The agents of all people of the tenant read it from the next moment on.
+    needs_fresh_password = True
+    calls, done = (
+        staticmethod(publish_fact),
+        _("%(fact)s is public: it is told to the agents of all people of the tenant."),
+    )
+
+
+class WithdrawForm(OptionalReasonForm):
+    calls, done = staticmethod(withdraw_fact), _("%(fact)s is private again: only its own person's agents are told it.")
+
+
+class CorrectForm(FactForm):
+    content = TextField(label=_("What is right"), max_length=LONGEST_TEXT, rows=3)
+    category = forms.ChoiceField(label=_("Category"), choices=Category.choices, widget=UnfoldAdminSelectWidget)
+    reason = RequiredReasonField()
+
+    def __init__(self, data: Any = None, *, record: Fact) -> None:
+        super().__init__(data, record=record)
+        self.fields["content"].initial = record.content
+        self.fields["category"].initial = record.category
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        changes = {name: self.cleaned_data[name] for name in ("content", "category")}
+        fact = correct_fact(**self.target(), **changes, tenant=None, actor=actor, now=now)
+        done = gettext("%(fact)s is corrected: no job and no key changes it from now on.") % {"fact": called(fact)}
+        return f"{done}{CUT_OUT if fact.content != changes['content'] else ''}"
+
+
+class ExpireForm(FactForm):
+    last_day = forms.DateField(
+        label=_("Last day"),
+        required=False,
+        widget=DayInput,
+        help_text=_("In your time zone. Empty: it holds for ever."),
+    )
+    reason = OptionalReasonField()
+
+    def __init__(self, data: Any = None, *, record: Fact) -> None:
+        super().__init__(data, record=record)
+        if record.expires_at:
+            self.fields["last_day"].initial = timezone.localdate(record.expires_at - timedelta(seconds=1)).isoformat()
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        day = self.cleaned_data["last_day"]
+        fact = expire_fact(**self.target(), expires_at=end_of(day) if day else None, actor=actor, now=now)
+        if day:
+            done = gettext("%(fact)s expires: it is served until then and goes to the trash afterwards.")
+        else:
+            done = gettext("%(fact)s does not expire any more.")
+        return done % {"fact": called(fact)}
+
+
+class ForgetForm(RequiredReasonForm):
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        forget_fact(**self.target(), tenant=None, actor=actor, now=now)
+        return gettext("%(fact)s is in the trash and is refused from now on. Restore it below if that was wrong.") % {
+            "fact": called(self.record)
+        }
+
+
+class RestoreForm(OptionalReasonForm):
+    earlier = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        earlier = self.cleaned_data["earlier"]
+        fact = restore_fact(**self.target(), tenant=None, version=earlier, actor=actor, now=now)
+        if earlier:
+            done = gettext("%(fact)s is restored to what it said in version %(version)s.")
+            return done % {"fact": called(fact), "version": earlier}
+        return gettext("%(fact)s is restored.") % {"fact": called(fact)}
+
+
+class SplitForm(FactForm):
+    """A fact that was merged into another becomes one of its own again.
+
+    The form carries the versions of both, and what the other fact says without it.
+    """
+
+    survivor_version = forms.IntegerField(widget=forms.HiddenInput)
+    rest = TextField(
+        label=_("What the other fact says from now on"),
+        required=False,
+        max_length=LONGEST_TEXT,
+        rows=2,
+        help_text=_("Empty: it stays as it is. What you write is binding."),
+    )
+    reason = OptionalReasonField()
+
+    def __init__(self, data: Any = None, *, record: Fact) -> None:
+        super().__init__(data, record=record)
+        if record.superseded_by and is_merged(record):
+            self.fields["survivor_version"].initial = record.superseded_by.version
+            self.fields["rest"].initial = before_merge(record)
+
+    def see(self, record: Fact) -> None:
+        super().see(record)
+        if record.superseded_by:
+            self.data = {**self.data, "survivor_version": record.superseded_by.version}
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        data = self.cleaned_data
+        seen = {self.record.pk: data["version"]}
+        if self.record.superseded_by_id:
+            seen[self.record.superseded_by_id] = data["survivor_version"]
+        fact = split_fact(
+            fact_id=self.record.pk, seen=seen, rest=data["rest"], reason=data["reason"], actor=actor, now=now
+        )
+        return gettext("%(fact)s is a fact of its own again.") % {"fact": called(fact)}
+
+
+class UndoMergeForm(VerbForm):
+    """Takes back the latest merge that the fact survived."""
+
+    merge = forms.UUIDField(widget=forms.HiddenInput)
+    record: Fact
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        merge: uuid.UUID = self.cleaned_data["merge"]
+        if not self.record.merges.filter(pk=merge).exists():
+            raise NotFound
+        fact = undo_fact_merge(merge_id=merge, actor=actor, now=now)
+        done = gettext("The merge is taken back: %(fact)s and what it had taken in are what they were.")
+        return done % {"fact": called(fact)}

@@ -1,0 +1,94 @@
+"""Facts: the list, the page of one, and its verbs."""
+
+from typing import Any, ClassVar
+
+from django.db.models import Q
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from memories import conf
+from memories.admin.facts import forms
+from memories.admin.facts.adding import FactAddingViews
+from memories.admin.facts.bulk import FactBulkViews
+from memories.admin.facts.decay_curve import curve_of
+from memories.admin.facts.detail import LIVE, citations, newest_revisions, purged_on, related, revisions
+from memories.admin.facts.merging import FactMergingViews
+from memories.admin.lists import cells
+from memories.admin.lists.columns import column
+from memories.admin.site.page import VerbForm
+from memories.admin.site.wording import KINDS, why_it_stays
+from memories.curation.facts.splitting import is_merged
+from memories.models import Fact, ReviewItem, Status
+
+
+class FactPage(FactAddingViews, FactBulkViews, FactMergingViews):
+    page_template = "memories/fact.html"
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {
+        "approve": forms.ApproveForm,
+        "reject": forms.RejectForm,
+        "reconsider": forms.ReconsiderForm,
+        "correct": forms.CorrectForm,
+        "pin": forms.PinForm,
+        "unpin": forms.UnpinForm,
+        "lock": forms.LockForm,
+        "unlock": forms.UnlockForm,
+        "expire": forms.ExpireForm,
+        "publish": forms.PublishForm,
+        "withdraw": forms.WithdrawForm,
+        "forget": forms.ForgetForm,
+        "restore": forms.RestoreForm,
+        "split": forms.SplitForm,
+        "undo_merge": forms.UndoMergeForm,
+    }
+    list_display = ("statement", "person", "category", "state", "confidence_shown", "origin", "created")
+    list_filter = ("status", "trust", "category", "tenant")
+    linked_by = ("end_user",)
+    list_select_related = ("end_user", "tenant", "extraction", "superseded_by")
+    search_fields = ("content", "key")
+    search_help_text = _("Search content or key")
+    ordering = ("-created_at", "-id")
+    empty_title = _("No facts yet")
+    empty_hint = _("Facts are drawn from posted turns, written with POST /facts, or added here by hand.")
+
+    @column(_("Fact"))
+    def statement(self, fact: Fact) -> SafeString:
+        return cells.statement(fact.content)
+
+    @column(_("End user"))
+    def person(self, fact: Fact) -> SafeString:
+        return cells.person(fact.end_user)
+
+    @column(_("Status"), label=KINDS, ordering="status")
+    def state(self, fact: Fact) -> tuple[str, str]:
+        return fact.status, fact.get_status_display()
+
+    @column(_("Confidence"), ordering="confidence")
+    def confidence_shown(self, fact: Fact) -> SafeString:
+        return cells.meter(fact.confidence)
+
+    @column(_("Trust"), ordering="trust")
+    def origin(self, fact: Fact) -> str:
+        return fact.get_trust_display()
+
+    @column(_("Learned"), ordering="created_at")
+    def created(self, fact: Fact) -> SafeString | str:
+        return cells.moment(fact.created_at)
+
+    def gather(self, request: HttpRequest, record: Fact) -> dict[str, Any]:
+        rows = newest_revisions(record)
+        return {
+            "fact": record,
+            "live": record.status in LIVE,
+            "trashed": record.status == Status.TRASHED,
+            "citations": citations(record, request.user),
+            "revisions": revisions(record, rows, request.user),
+            "because": why_it_stays(record, conf.rules(record.tenant)),
+            "curve": curve_of(record, rows, now=timezone.now()),
+            "purged_on": purged_on(record),
+            "related": related(record),
+            "merged": is_merged(record),
+            "merge": record.merges.filter(undone_at=None).first(),
+            "waiting": ReviewItem.objects.waiting().filter(Q(fact=record) | Q(known=record)),
+        }

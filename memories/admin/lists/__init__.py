@@ -1,0 +1,1 @@
+"""What all lists share: the change list, columns, cells, tabs, saved filters, export."""

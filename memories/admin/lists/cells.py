@@ -1,0 +1,64 @@
+"""Cells of the lists. All data passes format_html, which escapes it."""
+
+from datetime import datetime
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from memories.admin.cases.wording import DaysLeft
+from memories.admin.site.template_tags import ago, percent, who
+from memories.models import EndUser
+
+CLIP = 300
+
+
+def moment(value: datetime | None) -> SafeString | str:
+    return ago(value)
+
+
+def statement(text: str) -> SafeString:
+    """The beginning of a text on at most two lines."""
+    return format_html('<span class="hub-statement">{}</span>', text if len(text) <= CLIP else f"{text[:CLIP]}…")
+
+
+def wrapped(text: str) -> SafeString:
+    """A few words on as many lines as they need."""
+    return format_html('<span class="hub-words">{}</span>', text)
+
+
+def person(end_user: EndUser) -> SafeString:
+    """The name with the caller's id below, or the id alone."""
+    return two_lines(who(end_user), end_user.external_id if end_user.display_name else "")
+
+
+def two_lines(main: str, below: str) -> SafeString:
+    if not below:
+        return format_html('<span class="hub-cell">{}</span>', main)
+    return format_html('<span class="hub-cell">{}<small>{}</small></span>', main, below)
+
+
+def linked(main: str, below: str, page: str | None) -> SafeString:
+    """Two lines. The first is a link if there is a page."""
+    if not page:
+        return two_lines(main, below)
+    return format_html('<span class="hub-cell"><a href="{}">{}</a><small>{}</small></span>', page, main, below)
+
+
+def days_left(left: DaysLeft) -> SafeString:
+    """The time left for a case: words, an icon and a colour."""
+    return format_html(
+        '<span class="hub-left hub-left-{}">'
+        '<span class="material-symbols-outlined" aria-hidden="true">{}</span>{}</span>',
+        left.level,
+        left.icon,
+        left.text,
+    )
+
+
+def meter(share: float) -> SafeString:
+    """A share of 1 as a percentage and a bar."""
+    return format_html(
+        '<span class="hub-measure"><span>{}</span><progress max="1" value="{}"></progress></span>',
+        percent(share),
+        f"{share:.3f}",
+    )

@@ -1,0 +1,109 @@
+"""The fixed tabs of the lists: filters for daily work, as data."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Model, Q
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from memories import models
+from memories.models import CLOSED, ActorKind, CaseState, EpisodeStatus, Status
+
+# Query parameter.
+TAB = "tab"
+WEEK = timedelta(days=7)
+Run, Pass = models.ExtractionRun.RunStatus, models.DecayPass.PassState
+_OPEN = ~Q(state__in=CLOSED)
+_ACTIVE, _ACTIVE_EPISODE = Q(status=Status.ACTIVE), Q(status=EpisodeStatus.ACTIVE)
+
+
+@dataclass(frozen=True)
+class Tab:
+    slug: str
+    title: str | Promise
+    where: Callable[[datetime], Q]
+
+
+def _usable(now: datetime) -> Q:
+    return Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=now))
+
+
+def _soon(field: str, now: datetime) -> Q:
+    return Q(**{f"{field}__gt": now, f"{field}__lte": now + WEEK})
+
+
+TABS: dict[type[Model], tuple[Tab, ...]] = {
+    models.EndUser: (
+        Tab("new", _("New this week"), lambda now: Q(created_at__gte=now - WEEK)),
+        Tab("restricted", _("Restricted"), lambda _now: Q(restricted_at__isnull=False)),
+        Tab("switched_off", _("Switched off"), lambda _now: Q(capture=False) | Q(serve=False)),
+    ),
+    models.Fact: (
+        Tab("waiting", _("Waiting"), lambda _now: Q(status=Status.PENDING)),
+        Tab("expiring", _("Expires this week"), lambda now: _ACTIVE & _soon("expires_at", now)),
+        Tab("fading", _("Fades this week"), lambda now: _ACTIVE & Q(forget_at__lte=now + WEEK)),
+        Tab("pinned", _("Pinned"), lambda _now: _ACTIVE & Q(pinned=True)),
+        Tab("locked", _("Locked"), lambda _now: _ACTIVE & Q(locked=True)),
+        Tab("binding", _("Operator's word"), lambda _now: _ACTIVE & Q(binding=True)),
+        Tab("trash", _("Trash"), lambda _now: Q(status=Status.TRASHED)),
+    ),
+    models.Episode: (
+        Tab("waiting", _("Waiting"), lambda _now: Q(status=EpisodeStatus.PENDING)),
+        Tab("fading", _("Fades this week"), lambda now: _ACTIVE_EPISODE & Q(forget_at__lte=now + WEEK)),
+        Tab("pinned", _("Pinned"), lambda _now: _ACTIVE_EPISODE & Q(pinned=True)),
+        Tab("trash", _("Trash"), lambda _now: Q(status=EpisodeStatus.TRASHED)),
+    ),
+    models.Session: (
+        Tab("due", _("Due"), lambda now: Q(queue__parked_at=None, queue__due_at__lte=now)),
+        Tab("scheduled", _("Scheduled"), lambda now: Q(queue__parked_at=None, queue__due_at__gt=now)),
+        Tab("parked", _("Extraction parked"), lambda _now: Q(queue__parked_at__isnull=False)),
+        Tab("window_parked", _("Working memory parked"), lambda _now: Q(working_memory__parked_at__isnull=False)),
+    ),
+    models.ExtractionRun: (
+        Tab("running", _("Running"), lambda _now: Q(status=Run.RUNNING)),
+        Tab("failed", _("Failed this week"), lambda now: Q(status=Run.FAILED, started_at__gte=now - WEEK)),
+        Tab("parked", _("Parked this week"), lambda now: Q(status=Run.PARKED, started_at__gte=now - WEEK)),
+    ),
+    models.DecayPass: (
+        Tab("held", _("Held"), lambda _now: Q(state=Pass.HELD)),
+        Tab("week", _("This week"), lambda now: Q(started_at__gte=now - WEEK)),
+    ),
+    models.PrivacyCase: (
+        Tab("open", _("Open"), lambda _now: _OPEN),
+        Tab("overdue", _("Overdue"), lambda now: _OPEN & Q(due_at__lt=now)),
+        Tab("week", _("Due this week"), lambda now: _OPEN & _soon("due_at", now)),
+        Tab("stopped", _("On hold or failed"), lambda _now: Q(state__in=[CaseState.ON_HOLD, CaseState.FAILED])),
+        Tab("closed", _("Closed"), lambda _now: Q(state__in=CLOSED)),
+    ),
+    models.APIKey: (
+        Tab("active", _("Active"), _usable),
+        Tab("expiring", _("Expires this week"), lambda now: Q(revoked_at=None) & _soon("expires_at", now)),
+        Tab("bound", _("For one person or agent"), lambda _now: ~Q(user_id="") | ~Q(agent_id="")),
+        Tab("unused", _("Never used"), lambda now: _usable(now) & Q(last_used_at=None)),
+        Tab("revoked", _("Revoked"), lambda _now: Q(revoked_at__isnull=False)),
+    ),
+    models.Tenant: (
+        Tab("switched_off", _("Switched off"), lambda _now: Q(capture=False) | Q(serve=False)),
+        Tab("off_boarded", _("Off-boarded"), lambda _now: Q(offboarded_at__isnull=False)),
+    ),
+    models.AuditEvent: (
+        Tab("today", _("Last 24 hours"), lambda now: Q(created_at__gte=now - timedelta(days=1))),
+        Tab("operators", _("By operators"), lambda _now: Q(actor_kind=ActorKind.OPERATOR)),
+        Tab("exports", _("Exports"), lambda _now: Q(verb="export")),
+    ),
+    models.Operator: (
+        Tab("shut_out", _("Cannot sign in"), lambda _now: Q(is_active=False)),
+        Tab("never", _("Never signed in"), lambda _now: Q(last_login=None)),
+    ),
+}
+
+
+def tabs_of(model: type[Model]) -> tuple[Tab, ...]:
+    return TABS.get(model, ())
+
+
+def where(model: type[Model], slug: str, *, now: datetime) -> Q:
+    """The tab's condition; for an unknown tab none."""
+    return next((tab.where(now) for tab in tabs_of(model) if tab.slug == slug), Q())

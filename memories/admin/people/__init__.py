@@ -1,0 +1,1 @@
+"""One person: the list, the page, its profile and timeline, adding, merging."""

@@ -1,0 +1,287 @@
+"""Merging two people: choosing the other one, a preview, the merge, and a page of what it did with its undo."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from django import forms
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from memories.admin.access import fresh
+from memories.admin.access.reach import within
+from memories.admin.people.adding import LONGEST_ID, PersonAddingViews, add_refusal
+from memories.admin.site.fields import LineField
+from memories.admin.site.page import actor_of, render_page, require, url_of
+from memories.curation.people.merging.merge import PersonMergePreview, merge_people, preview_person_merge
+from memories.curation.people.merging.profile import SectionOutcome
+from memories.curation.people.merging.undo import may_undo_person_merge, undo_person_merge
+from memories.exceptions import MemoryHubError
+from memories.models import EndUser, PersonMerge, Section
+
+# A merge moves memories of all kinds, so the permission to edit a person's record is not enough.
+MAY = ("memories.change_enduser", "memories.change_fact", "memories.change_session")
+MERGES_SHOWN = 25
+
+Words = str | Promise
+# What the preview counts of each of the two → its label.
+COUNT_LABELS: Mapping[str, Words] = {
+    "sessions": _("Sessions"),
+    "turns": _("Turns"),
+    "active": _("Active facts"),
+    "facts": _("Facts in all"),
+    "episodes": _("Episodes"),
+    "sections": _("Profile sections"),
+    "questions": _("Waiting for review"),
+    "refusals": _("Refused for good"),
+}
+FIELD_LABELS: Mapping[str, Words] = {
+    "display_name": _("Display name"),
+    "time_zone": _("Time zone"),
+    "language": _("Language"),
+    "metadata": _("Metadata"),
+    "capture": _("Turns are not stored"),
+    "serve": _("Memory is not served"),
+}
+SAME_TEXTS = (_("Facts that both have"), _("The stronger one stays; the other is superseded by it."))
+ASKED = (_("Questions for the review queue"), _("Two facts about one key, and what was refused of the other."))
+RENAMED = (_("Sessions with the same id"), _("Those of the person who goes get another id."))
+SECTION_EFFECTS = {
+    SectionOutcome.MOVED: _("Moves over: only the person who goes has it."),
+    SectionOutcome.WRITTEN: _("The text of the person who goes takes its place."),
+    SectionOutcome.ASKED: _("The survivor's stays; the other text waits for review."),
+    SectionOutcome.LEFT: _("Stays as it is: both say the same, or the other nothing."),
+}
+EFFECTS_DONE: Mapping[str, tuple[Words, Words]] = {
+    "sessions": (_("Sessions"), ""),
+    "facts": (_("Facts"), ""),
+    "twins": SAME_TEXTS,
+    "asked": ASKED,
+    "renamed": RENAMED,
+    "sections": (_("Profile sections"), _("Moved, written, or put to review.")),
+    "refusals": (_("Refused for good"), ""),
+    "kept": (_("Left as it was"), _("It had changed since the merge.")),
+}
+
+
+class OtherForm(forms.Form):
+    """Whom to merge with: by the external id, which is posted and never in an address."""
+
+    other = LineField(
+        label=_("External id of the other person"),
+        max_length=LONGEST_ID,
+        help_text=_("An end user of the same tenant. The next page says what a merge would do."),
+    )
+
+    def find(self, person: EndUser) -> EndUser | None:
+        """The other person; None, with an error, when there is none."""
+        found = EndUser.objects.called(person.tenant, self.cleaned_data["other"]).select_related("tenant").first()
+        if found is None:
+            self.add_error("other", gettext("This tenant has no end user of that id."))
+        elif found.pk == person.pk:
+            self.add_error("other", gettext("That is this person already."))
+            return None
+        return found
+
+
+class MergePeopleForm(forms.Form):
+    """The confirmation: both people as the preview showed them, and the id of the one who goes, typed."""
+
+    survivor = forms.UUIDField(widget=forms.HiddenInput)
+    merged = forms.UUIDField(widget=forms.HiddenInput)
+    generations = forms.RegexField(r"\A\d{1,9}-\d{1,9}\Z", widget=forms.HiddenInput)
+    typed = LineField(label=_("Type the id of the person who goes"), required=False, max_length=LONGEST_ID)
+    reason = LineField(
+        label=_("Reason"),
+        required=False,
+        max_length=500,
+        help_text=_("Kept with every change of a fact."),
+    )
+
+    @classmethod
+    def about(cls, survivor: EndUser, merged: EndUser) -> "MergePeopleForm":
+        """Unbound, of these two as they are now."""
+        return cls(initial=cls._hidden(survivor, merged))
+
+    def see(self, survivor: EndUser, merged: EndUser) -> None:
+        """Take both as they are now for the next attempt."""
+        self.data = {**self.data.dict(), **self._hidden(survivor, merged)}  # type: ignore[attr-defined]
+
+    def seen(self) -> tuple[int, int]:
+        ours, theirs = self.cleaned_data["generations"].split("-")
+        return int(ours), int(theirs)
+
+    @staticmethod
+    def _hidden(survivor: EndUser, merged: EndUser) -> dict[str, str]:
+        generations = f"{survivor.generation}-{merged.generation}"
+        return {"survivor": str(survivor.pk), "merged": str(merged.pk), "generations": generations}
+
+
+class Overlap(NamedTuple):
+    """Something that both people have, how often (None: it is one), and what the merge does with it."""
+
+    name: Words
+    number: int | None
+    says: Words
+
+
+class PersonMergingViews(PersonAddingViews):
+    """A page of people who can be merged. The id of somebody who was merged leads to the page of the survivor."""
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[EndUser]:
+        people: QuerySet[EndUser] = super().get_queryset(request).filter(merged_into=None)
+        return people
+
+    def get_search_fields(self, request: HttpRequest) -> Sequence[str]:
+        return [*super().get_search_fields(request), "names__external_id"]
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if survivor := self._survivor_of(request, object_id):
+            messages.info(request, gettext("This id leads here: two people were merged, or an id was changed."))
+            return HttpResponseRedirect(url_of(survivor))
+        return super().change_view(request, object_id, form_url, extra_context)
+
+    def _survivor_of(self, request: HttpRequest, object_id: str) -> EndUser | None:
+        try:
+            alias_id = uuid.UUID(object_id)
+        except ValueError:
+            return None
+        aliases = within(request.user, EndUser.objects.exclude(merged_into=None))
+        alias = aliases.filter(pk=alias_id).select_related("merged_into").first()
+        return alias.merged_into if alias and self.has_view_permission(request) else None
+
+    def merge(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """The form that asks for the other person; posted, a preview; confirmed, the merge."""
+        person: EndUser = self.find(request, object_id, may_change=True)
+        require(request, *MAY)
+        if request.method == "POST" and "merged" in request.POST:
+            return self._confirm(request, person)
+        form = OtherForm(request.POST if request.method == "POST" else None)
+        other = form.find(person) if form.is_valid() else None
+        if other:
+            return self._preview(request, person, person, other, MergePeopleForm.about(person, other))
+        merges = PersonMerge.objects.filter(survivor=person).select_related("merged")[:MERGES_SHOWN]
+        shown = {"title": gettext("Merge two people"), "opts": self.opts, "person": person, "merges": merges}
+        status = 400 if form.is_bound else 200
+        return render_page(request, "memories/merge_people.html", status=status, **shown, form=form)
+
+    def _preview(
+        self,
+        request: HttpRequest,
+        person: EndUser,
+        survivor: EndUser,
+        merged: EndUser,
+        form: MergePeopleForm,
+        *,
+        status: int = 200,
+    ) -> HttpResponse:
+        preview = preview_person_merge(survivor=survivor, merged=merged)
+        counts = [(label, preview.survivor[name], preview.merged[name]) for name, label in COUNT_LABELS.items()]
+        shown = {
+            "title": gettext("Merge two people"),
+            "opts": self.opts,
+            "form": form,
+            "person": person,
+            "survivor": survivor,
+            "merged": merged,
+            "preview": preview,
+            "rows": [row for row in counts if row[1] or row[2]],
+            "overlaps": overlaps_of(preview),
+            "taken": [FIELD_LABELS[name] for name in preview.taken],
+        }
+        return render_page(request, "memories/merge_people_preview.html", status=status, **shown)
+
+    def _confirm(self, request: HttpRequest, person: EndUser) -> HttpResponse:
+        form = MergePeopleForm(request.POST)
+        if not form.is_valid():
+            raise Http404
+        survivor, merged = self._both(request, person, form)
+        if "swap" in request.POST:
+            return self._preview(request, person, merged, survivor, MergePeopleForm.about(merged, survivor))
+        if form.cleaned_data["typed"] != merged.external_id:
+            form.add_error("typed", gettext("This is not the id of the person who goes."))
+            return self._preview(request, person, survivor, merged, form, status=400)
+        if asked := fresh.required(request):
+            return asked
+        try:
+            done = merge_people(
+                survivor=survivor.pk,
+                merged=merged.pk,
+                seen=form.seen(),
+                reason=form.cleaned_data["reason"],
+                actor=actor_of(request),
+                now=timezone.now(),
+            )
+        except MemoryHubError as error:
+            status = add_refusal(form, error)
+            form.see(survivor, merged)
+            return self._preview(request, person, survivor, merged, form, status=status)
+        messages.success(request, gettext("The two are one now."))
+        return HttpResponseRedirect(reverse("admin:memories_enduser_merged", args=[done.pk]))
+
+    def _both(self, request: HttpRequest, person: EndUser, form: MergePeopleForm) -> tuple[EndUser, EndUser]:
+        """Survivor and merged person as they are now; one of the two is the person of the page. Errors: Http404."""
+        ids = [form.cleaned_data[name] for name in ("survivor", "merged")]
+        people = EndUser.objects.themselves().filter(tenant=person.tenant_id)
+        found = within(request.user, people).select_related("tenant").in_bulk(ids)
+        if person.pk not in found or len(found) != len(ids):
+            raise Http404
+        return found[ids[0]], found[ids[1]]
+
+    def merged(self, request: HttpRequest, merge_id: uuid.UUID) -> HttpResponse:
+        """What a merge did; posted, it is undone."""
+        require(request, *MAY)
+        merges = within(request.user, PersonMerge.objects.select_related("survivor", "merged"))
+        merge = get_object_or_404(merges, pk=merge_id)
+        if request.method == "POST":
+            return self._undo(request, merge)
+        shown = {
+            "title": gettext("Merged people"),
+            "opts": self.opts,
+            "merge": merge,
+            "may_undo": may_undo_person_merge(merge),
+            "counts": overlaps_of(merge),
+        }
+        return render_page(request, "memories/merge_people_done.html", **shown)
+
+    def _undo(self, request: HttpRequest, merge: PersonMerge) -> HttpResponse:
+        if asked := fresh.required(request):
+            return asked
+        try:
+            undo_person_merge(merge_id=merge.pk, actor=actor_of(request), now=timezone.now())
+        except MemoryHubError as error:
+            messages.error(request, error.detail)
+        else:
+            messages.success(request, gettext("They are two again, but for what changed since."))
+        return HttpResponseRedirect(request.path)
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        own = [
+            path("<uuid:object_id>/merge/", view(self.merge), name="memories_enduser_merge"),
+            path("merges/<uuid:merge_id>/", view(self.merged), name="memories_enduser_merged"),
+        ]
+        return [*own, *super().get_urls()]
+
+
+def overlaps_of(merge: PersonMergePreview | PersonMerge) -> list[Overlap]:
+    """What both people have; of a merge that was done, what it changed."""
+    if isinstance(merge, PersonMerge):
+        counts = merge.counts
+        return [Overlap(name, counts[code], says) for code, (name, says) in EFFECTS_DONE.items() if counts.get(code)]
+    found = [
+        Overlap(SAME_TEXTS[0], merge.same_texts, SAME_TEXTS[1]),
+        Overlap(ASKED[0], merge.same_keys + merge.refused, ASKED[1]),
+        Overlap(RENAMED[0], merge.same_sessions, RENAMED[1]),
+    ]
+    sections = [Overlap(Section(name).label, None, SECTION_EFFECTS[fate]) for name, fate in merge.sections.items()]
+    return [*(overlap for overlap in found if overlap.number), *sections]

@@ -1,0 +1,182 @@
+"""End users: the list, and the page of each with its tabs."""
+
+import uuid
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldBooleanSwitchWidget
+
+from memories.admin.cases.board import cards
+from memories.admin.lists import cells
+from memories.admin.lists.columns import column
+from memories.admin.people import timeline
+from memories.admin.people.adding import RecordFields
+from memories.admin.people.merging import PersonMergingViews
+from memories.admin.people.profile import ProfileViews, sections_of
+from memories.admin.people.views import MEMORY, tabs_for
+from memories.admin.recall.live_context import LiveContextViews
+from memories.admin.site.naming import called
+from memories.admin.site.page import VerbForm
+from memories.admin.site.wording import CUT_OUT
+from memories.audit import Actor
+from memories.curation.people.records import seen_of_person, update_person
+from memories.models import EndUser, Episode, EpisodeStatus, ExtractionRun, Fact, Session, Status
+from memories.privacy.casework.restriction import cases_of
+
+SESSIONS_SHOWN = 25
+RUNS_SHOWN = 25
+
+
+class PersonForm(RecordFields, VerbForm):
+    """What an operator may set of a person; never the ids."""
+
+    capture = forms.BooleanField(
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
+        label=gettext_lazy("Store turns"),
+        help_text=gettext_lazy("Off: turns are not stored."),
+    )
+    serve = forms.BooleanField(
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
+        label=gettext_lazy("Serve memory"),
+        help_text=gettext_lazy("Off: contexts are empty."),
+    )
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, data: Any = None, *, record: EndUser) -> None:
+        super().__init__(data if data is None else data.copy(), record=record)
+        for name, field in self.fields.items():
+            field.initial = seen_of_person(record) if name == "seen" else getattr(record, name)
+
+    def see(self, record: EndUser) -> None:
+        super().see(record)
+        self.data["seen"] = seen_of_person(record)  # type: ignore[index]  # a copy of ours
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        seen = self.cleaned_data.pop("seen") or None
+        changes = {name: value for name, value in self.cleaned_data.items() if value != getattr(self.record, name)}
+        if not changes:
+            return _("Nothing was changed.")
+        person = update_person(end_user=self.record, changes=changes, seen=seen, actor=actor, now=now)
+        cut = any(value != getattr(person, name) for name, value in changes.items())
+        done = _("%(person)s is saved.") % {"person": called(person)}
+        return f"{done}{CUT_OUT if cut else ''}"
+
+
+class PersonPage(PersonMergingViews, LiveContextViews, ProfileViews):
+    page_template = "memories/person_timeline.html"
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {"update": PersonForm, **ProfileViews.verbs}
+    list_display = ("person", "tenant", "facts_active", "sessions_held", "seen")
+    list_filter = ("tenant",)
+    list_select_related = ("tenant",)
+    search_fields = ("external_id", "display_name")
+    search_help_text = gettext_lazy("Search by id or name")
+    ordering = ("-last_seen_at",)
+    empty_title = gettext_lazy("No end users yet")
+    empty_hint = gettext_lazy(
+        "They appear when an application posts their turns: make it an API key, then POST /api/v1/turns."
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[EndUser]:
+        people: QuerySet[EndUser] = super().get_queryset(request)
+        return people.annotate(
+            facts_held=_count(Fact.objects.filter(status=Status.ACTIVE)), sessions_count=_count(Session.objects.all())
+        )
+
+    @column(gettext_lazy("End user"))
+    def person(self, person: EndUser) -> SafeString:
+        return cells.person(person)
+
+    @column(gettext_lazy("Active facts"))
+    def facts_active(self, person: Any) -> int:
+        return int(person.facts_held)
+
+    @column(gettext_lazy("Sessions"))
+    def sessions_held(self, person: Any) -> int:
+        return int(person.sessions_count)
+
+    @column(gettext_lazy("Last seen"), ordering="last_seen_at")
+    def seen(self, person: EndUser) -> SafeString | str:
+        return cells.moment(person.last_seen_at)
+
+    def gather(self, request: HttpRequest, record: EndUser) -> dict[str, Any]:
+        """What all tabs show: who the person is, and how much is stored of them."""
+        has_perm = request.user.has_perm
+        shown: dict[str, Any] = {"person": record, "tabs": tabs_for(has_perm), "may_recall": all(map(has_perm, MEMORY))}
+        if has_perm("memories.view_fact"):
+            profile = sections_of(record)
+            written = any(section.row and section.row.summary for section in profile)
+            shown |= {"profile": profile, "written": written, **_fact_counts(record)}
+        if has_perm("memories.view_episode"):
+            shown["episode_count"] = Episode.objects.filter(end_user=record, status=EpisodeStatus.ACTIVE).count()
+        if has_perm("memories.view_session"):
+            shown |= record.sessions.aggregate(turn_count=Sum("turn_count", default=0), session_count=Count("pk"))
+        if has_perm("memories.view_privacycase"):
+            shown["open_cases"] = cards(cases_of(record).open(), now=timezone.now())
+        return shown
+
+    def show(
+        self, request: HttpRequest, record: Any, *, tried: VerbForm | None = None, status: int = 200
+    ) -> TemplateResponse:
+        """The timeline, unless a refused verb leads to another page. A script fetches older days alone."""
+        page = super().show(request, record, tried=tried, status=status)
+        if page.template_name != self.page_template:
+            return page
+        filters = timeline.TimelineFilters.of(request.GET)
+        sources = timeline.sources_for(request.user.has_perm)
+        # Filters by kind that lead to something; with a single kind there is nothing to filter.
+        visible = {"", *(source.kind for source in sources)}
+        kinds = [(kind, str(label)) for kind, label in timeline.KINDS.items() if kind in visible]
+        items = timeline.read(record, sources, filters)
+        page.context_data = {
+            **(page.context_data or {}),
+            "tab": "timeline",
+            "filters": filters,
+            "kinds": kinds if len(kinds) > 2 else [],
+            "days": timeline.days_of(items),
+            "older": items.older,
+            "clip": timeline.CLIP,
+        }
+        if request.headers.get("X-Fragment") == "timeline":
+            page.template_name = "memories/timeline_days.html"
+        return page
+
+    def sessions_view(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+        """The newest sessions of a person and the newest runs over them."""
+        person = self.find(request, str(object_id), may_change=False)
+        if not request.user.has_perm("memories.view_session"):
+            raise PermissionDenied
+        sessions = person.sessions.select_related("queue", "tenant").order_by("-last_turn_at")
+        shown: dict[str, Any] = {"tab": "sessions", "sessions": sessions[:SESSIONS_SHOWN]}
+        if request.user.has_perm("memories.view_extractionrun"):
+            shown["runs"] = ExtractionRun.objects.filter(end_user=person).select_related("end_user")[:RUNS_SHOWN]
+        return self.render_tab(request, person, "memories/person_sessions.html", shown)
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.sessions_view)
+        return [path("<uuid:object_id>/sessions/", view, name="memories_enduser_sessions"), *super().get_urls()]
+
+
+def _count(rows: QuerySet[Any]) -> Coalesce:
+    """The number of rows of each person, as a subquery: computed for the 25 people that are shown."""
+    mine = rows.filter(end_user=OuterRef("pk")).order_by().values("end_user").annotate(number=Count("pk"))
+    return Coalesce(Subquery(mine.values("number"), output_field=IntegerField()), 0)
+
+
+def _fact_counts(person: EndUser) -> dict[str, Any]:
+    """The number of facts by status; statuses that are not live come with their labels, too."""
+    counts = dict(Fact.objects.filter(end_user=person).order_by().values_list("status").annotate(number=Count("pk")))
+    rest = [status for status in Status if status in counts and status not in (Status.ACTIVE, Status.PENDING)]
+    return {"fact_counts": counts, "fact_rest": [(one.value, one.label, counts[one]) for one in rest]}

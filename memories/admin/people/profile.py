@@ -1,0 +1,258 @@
+"""The profile of a person: a page with all six sections, and a page for each with its history and its verbs."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from memories.admin.people.views import PersonViews
+from memories.admin.site.fields import LineField, TextField
+from memories.admin.site.page import VerbForm
+from memories.admin.site.segments import Segment, diff
+from memories.admin.site.wording import CUT_OUT
+from memories.admin.trail.authors import names_of, unnamed
+from memories.audit import Actor
+from memories.curation.profile.sections import release_profile_section, restore_profile_section, write_profile_section
+from memories.exceptions import NotFound
+from memories.models import EndUser, ProfileRevision, ProfileSection, ReviewItem, Section
+from memories.text.cleaning import clean_lines
+
+REVISIONS_SHOWN = 10
+PURPOSES: dict[str, Promise] = {
+    Section.WORK_CONTEXT: _("Role, company, projects and tools."),
+    Section.PERSONAL_CONTEXT: _("Languages, tone and interests."),
+    Section.TOP_OF_MIND: _("What they are busy with these days."),
+    Section.RECENT_MONTHS: _("What went on in the last months."),
+    Section.EARLIER_CONTEXT: _("What went on three to twelve months ago."),
+    Section.LONG_TERM_BACKGROUND: _("What hardly changes: origin, training, long-standing ways."),
+}
+
+
+@dataclass(frozen=True)
+class ShownSection:
+    """A section as the pages show it; `row` is None when nobody has written it, `author` who wrote it."""
+
+    name: str
+    label: str
+    purpose: Promise
+    row: ProfileSection | None
+    author: str
+
+    @classmethod
+    def of(cls, section: Section, row: ProfileSection | None) -> "ShownSection":
+        author = unnamed(row.actor_kind) if row else ""
+        return cls(section.value, str(section.label), PURPOSES[section], row, author)
+
+
+@dataclass(frozen=True)
+class SectionDiff:
+    """A version of a section: its text as a diff to the version before, who made it, whether a restore changes it."""
+
+    revision: ProfileRevision
+    segments: list[Segment]
+    actor: str
+    restorable: bool
+
+
+class SectionForm(VerbForm):
+    """A verb on one section, with the version that the operator saw."""
+
+    section = forms.ChoiceField(choices=Section.choices, widget=forms.HiddenInput)
+    version = forms.IntegerField(widget=forms.HiddenInput)
+    record: EndUser
+
+    def look_at(self, section: str, row: ProfileSection | None) -> None:
+        """Start from the section as it is; `row` is None when nobody has written it."""
+        self.fields["section"].initial = section
+        self.fields["version"].initial = row.version if row else 0
+
+    def see(self, record: EndUser) -> None:
+        super().see(record)
+        row = ProfileSection.objects.filter(end_user=record, section=self.data.get("section", "")).first()
+        # Without this the next attempt would send the old version again and be refused for ever.
+        self.data = {**self.data.dict(), "version": row.version if row else 0}  # type: ignore[attr-defined]
+
+    def leads_to(self) -> str:
+        return reverse("admin:memories_enduser_profile", args=[self.record.pk, self.cleaned_data["section"]])
+
+    def label(self) -> str:
+        return str(Section(self.cleaned_data["section"]).label)
+
+
+class WriteSectionForm(SectionForm):
+    summary = TextField(
+        label=_("What is right"),
+        required=False,
+        max_length=4000,
+        rows=6,
+        help_text=_("Left empty, nothing is told here, and no job fills it."),
+    )
+    reason = LineField(
+        label=_("Reason"),
+        required=False,
+        max_length=2000,
+        help_text=_("Optional; kept with the revision."),
+    )
+
+    def look_at(self, section: str, row: ProfileSection | None) -> None:
+        super().look_at(section, row)
+        self.fields["summary"].initial = row.summary if row else ""
+
+    def clean_summary(self) -> str:
+        # A browser sends each end of a line as two characters: the text would differ from itself.
+        return clean_lines(self.cleaned_data["summary"])
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        data = dict(self.cleaned_data)
+        data["expected_version"] = data.pop("version")
+        row = write_profile_section(end_user=self.record, **data, actor=actor, now=now)
+        cut = row is not None and row.summary != data["summary"]
+        written = gettext("%(section)s is written: no job and no key changes it from now on.")
+        emptied = gettext("%(section)s is empty: no job and no key changes it from now on.")
+        return (written if row else emptied) % {"section": self.label()} + (CUT_OUT if cut else "")
+
+
+class RestoreSectionForm(SectionForm):
+    revision = forms.UUIDField(widget=forms.HiddenInput)
+    reason = LineField(
+        label=_("Reason"),
+        required=False,
+        max_length=2000,
+        help_text=_("Optional; kept with the revision."),
+    )
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        data = self.cleaned_data
+        revisions = ProfileRevision.objects.filter(end_user=self.record, section=data["section"])
+        revision = revisions.filter(pk=data["revision"]).select_related("extraction").first()
+        if revision is None:
+            raise NotFound
+        restore_profile_section(
+            revision=revision, expected_version=data["version"], reason=data["reason"], actor=actor, now=now
+        )
+        done = gettext("%(section)s says again what it said in version %(version)s. No job and no key changes it.")
+        return done % {"section": self.label(), "version": revision.version}
+
+
+class ReleaseSectionForm(SectionForm):
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        section, version = self.cleaned_data["section"], self.cleaned_data["version"]
+        release_profile_section(end_user=self.record, section=section, expected_version=version, actor=actor, now=now)
+        return gettext("%(section)s is given back: the next extraction may rewrite it.") % {"section": self.label()}
+
+
+class ProfileViews(PersonViews):
+    """A page of people whose profile can be read and written section by section."""
+
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {
+        "write_section": WriteSectionForm,
+        "restore_section": RestoreSectionForm,
+        "release_section": ReleaseSectionForm,
+    }
+
+    def sections_view(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+        """All six, each with the form that writes it."""
+        person = self.find(request, str(object_id), may_change=False)
+        _check_may_view_memory(request)
+        page = self.render_tab(request, person, "memories/person_profile.html", {"tab": "profile"})
+        shown = page.context_data or {}
+        rows: list[tuple[ShownSection, WriteSectionForm | None]] = []
+        for section in shown["profile"]:
+            form = WriteSectionForm(record=person) if shown["forms"] else None
+            if form:
+                # The forms of six sections stand on one page.
+                form.auto_id = f"{section.name}_%s"
+                form.look_at(section.name, section.row)
+            rows.append((section, form))
+        page.context_data = {**shown, "rows": rows}
+        return page
+
+    def section_view(self, request: HttpRequest, object_id: uuid.UUID, section: str) -> HttpResponse:
+        person = self.find(request, str(object_id), may_change=False)
+        _check_may_view_memory(request)
+        if section not in Section.values:
+            raise Http404
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponse(status=405, headers={"Allow": "GET, HEAD"})
+        return self._show_section(request, super().show(request, person), section)
+
+    def carry_out(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
+        if issubclass(self.verbs[verb], SectionForm):
+            _check_may_view_memory(request)
+        return super().carry_out(request, object_id, verb)
+
+    def show(
+        self, request: HttpRequest, record: Any, *, tried: VerbForm | None = None, status: int = 200
+    ) -> TemplateResponse:
+        """The page of the person; after a refused verb on a section, the page of that section."""
+        page = super().show(request, record, tried=tried, status=status)
+        section = tried.data.get("section") if isinstance(tried, SectionForm) else None
+        return self._show_section(request, page, section) if section in Section.values else page
+
+    def _show_section(self, request: HttpRequest, page: TemplateResponse, section: str) -> TemplateResponse:
+        """Turn the page of a person into that of one section."""
+        shown = page.context_data or {}
+        person: EndUser = shown["original"]
+        written = ProfileSection.objects.filter(end_user=person, section=section)
+        row = written.select_related("extraction__session").first()
+        for form in shown["forms"].values():
+            if isinstance(form, SectionForm):
+                form.look_at(section, row)
+        # A proposed text has no version; it is among the waiting.
+        versions = ProfileRevision.objects.filter(end_user=person, section=section).exclude(version=None)
+        newest_first = versions.select_related("extraction").order_by("-version", "-id")
+        history = Paginator(newest_first, REVISIONS_SHOWN).get_page(request.GET.get("page"))
+        waiting = ReviewItem.objects.waiting().filter(end_user=person, proposed_section__section=section)
+        page.template_name = "memories/person_section.html"
+        page.context_data = {
+            **shown,
+            "section": ShownSection.of(Section(section), row),
+            "page": history,
+            "changes": _changes(list(history), row),
+            "waiting": waiting.count(),
+        }
+        return page
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        all_six, one = view(self.sections_view), view(self.section_view)
+        return [
+            path("<uuid:object_id>/profile/", all_six, name="memories_enduser_profile_all"),
+            path("<uuid:object_id>/profile/<str:section>/", one, name="memories_enduser_profile"),
+            *super().get_urls(),
+        ]
+
+
+def sections_of(person: EndUser) -> list[ShownSection]:
+    """All six in their order, with the runs and sessions that they rest on; one query."""
+    written = ProfileSection.objects.filter(end_user=person).select_related("extraction__session")
+    rows = {row.section: row for row in written}
+    return [ShownSection.of(section, rows.get(section)) for section in Section]
+
+
+def _check_may_view_memory(request: HttpRequest) -> None:
+    if not request.user.has_perm("memories.view_fact"):
+        raise PermissionDenied
+
+
+def _changes(revisions: list[ProfileRevision], row: ProfileSection | None) -> list[SectionDiff]:
+    names = names_of(revisions)
+    return [
+        SectionDiff(
+            revision=revision,
+            segments=diff(revision.before, revision.after),
+            actor=names.get(revision.actor_id, unnamed(revision.actor_kind)),
+            restorable=row is not None and revision.after not in ("", row.summary),
+        )
+        for revision in revisions
+    ]

@@ -1,0 +1,231 @@
+"""A person's timeline: turns, facts, episodes and edits, newest first, one page after the other behind a cursor.
+
+`read` merges the newest rows of all sources into a page. `days_of` groups a page by days and adds what only edits show:
+the author, the text as a diff, and the other fields that changed.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from django.core.exceptions import ValidationError
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Left, Length
+from django.utils import timezone
+from django.utils.dateparse import parse_date
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from memories.admin.facts.detail import FIELD_LABELS, text_diff
+from memories.admin.site.segments import Segment, diff
+from memories.admin.site.template_tags import percent
+from memories.admin.trail.authors import names_of, unnamed
+from memories.models import AuditEvent, EndUser, Episode, Fact, FactRevision, ProfileRevision, Section, Turn
+
+PAGE = 50
+CLIP = 1_000
+# None of the values of a cursor contains it.
+CURSOR_SEPARATOR = "~"
+# Kind → the label of its filter.
+KINDS = {"": _("All"), "turn": _("Turns"), "fact": _("Facts"), "episode": _("Episodes"), "edit": _("Edits")}
+# Of an edited fact the timeline shows these fields; the page of the fact shows the others, too.
+SHOWN_FIELDS = ("status", "category", "confidence", "importance", "pinned", "locked", "scope", "key", "value", "tags")
+
+
+@dataclass(frozen=True)
+class TimelineSource:
+    """Rows of one table, sorted by `order` downwards; its first field is the moment. `person` names their person."""
+
+    name: str
+    kind: str
+    permission: str
+    rows: QuerySet[Any]
+    person: str = "end_user"
+    order: tuple[str, ...] = ("created_at", "id")
+
+
+class FieldEdit(NamedTuple):
+    """A field of a fact with what it was and what it became."""
+
+    label: str
+    before: str
+    after: str
+
+
+@dataclass
+class TimelineItem:
+    """One thing that happened. `actor` and what follows are filled for edits alone."""
+
+    source: TimelineSource
+    row: Any
+    actor: str = ""
+    segments: Sequence[Segment] = ()
+    others: Sequence[FieldEdit] = ()
+    section: str = ""
+
+    @property
+    def moment(self) -> datetime:
+        moment: datetime = getattr(self.row, self.source.order[0])
+        return moment
+
+    @property
+    def template(self) -> str:
+        return f"memories/timeline_{self.source.name}.html"
+
+
+@dataclass(frozen=True)
+class TimelinePage:
+    """Some items, newest first; `older` is the cursor of the next page, empty at the end."""
+
+    items: list[TimelineItem]
+    older: str = ""
+
+
+@dataclass(frozen=True)
+class TimelineFilters:
+    """What to show: a kind, what lies behind the cursor `before`, what happened up to a day."""
+
+    kind: str = ""
+    before: str = ""
+    day: date | None = None
+
+    @classmethod
+    def of(cls, query: Any) -> "TimelineFilters":
+        """From the query of an address; values that cannot be read do not filter."""
+        kind = query.get("kind", "")
+        return cls(kind if kind in KINDS else "", query.get("before", ""), _parse_day(query.get("day", "")))
+
+
+def _parse_day(text: str) -> date | None:
+    try:
+        day = parse_date(text)
+    except ValueError:
+        return None
+    # The last year has a day without a next one.
+    return day if day and day.year < date.max.year else None
+
+
+# Of what happened at one moment, rows of the former stand above those of the latter.
+SOURCES = (
+    TimelineSource("record", "edit", "view_auditevent", AuditEvent.objects.all(), "object_id"),
+    # A text that was only proposed has no version.
+    TimelineSource("profile", "edit", "view_fact", ProfileRevision.objects.filter(version__isnull=False)),
+    # The first version is the fact itself.
+    TimelineSource("revision", "edit", "view_fact", FactRevision.objects.filter(version__gt=1), "fact__end_user"),
+    TimelineSource("fact", "fact", "view_fact", Fact.objects.defer("raw", "structured", "terms")),
+    TimelineSource("episode", "episode", "view_episode", Episode.objects.defer("terms"), order=("ended_at", "id")),
+    TimelineSource(
+        "turn",
+        "turn",
+        "view_session",
+        # The database clips the text: a message may hold a megabyte.
+        Turn.objects.annotate(start=Left("content", CLIP), length=Length("content")).defer(
+            "content", "parts", "terms", "tool_calls", "metadata"
+        ),
+        order=("created_at", "session_id", "number"),
+    ),
+)
+_POSITIONS = {source.name: position for position, source in enumerate(SOURCES)}
+
+
+def sources_for(has_perm: Callable[[str], bool]) -> list[TimelineSource]:
+    """Those that somebody with these permissions may see."""
+    return [source for source in SOURCES if has_perm(f"memories.{source.permission}")]
+
+
+def read(person: EndUser, sources: Iterable[TimelineSource], filters: TimelineFilters) -> TimelinePage:
+    """A page of the person's timeline; one query for each source of the kind."""
+    found: list[TimelineItem] = []
+    for source in sources:
+        if filters.kind in ("", source.kind):
+            mine = source.rows.filter(**{source.person: person.pk})
+            rows = mine.filter(_bounds(source, filters)).order_by(*(f"-{name}" for name in source.order))
+            found += [TimelineItem(source, row) for row in rows[: PAGE + 1]]
+    # The sort is stable: items of one moment keep the order of their sources.
+    found.sort(key=lambda item: item.moment, reverse=True)
+    shown = found[:PAGE]
+    return TimelinePage(shown, _cursor(shown[-1]) if len(found) > PAGE else "")
+
+
+def _cursor(item: TimelineItem) -> str:
+    moment, *rest = (getattr(item.row, name) for name in item.source.order)
+    return CURSOR_SEPARATOR.join([item.source.name, moment.isoformat(), *map(str, rest)])
+
+
+def _bounds(source: TimelineSource, filters: TimelineFilters) -> Q:
+    """What lies behind the cursor, or without a cursor up to the end of the day."""
+    name, *values = filters.before.split(CURSOR_SEPARATOR)
+    if name not in _POSITIONS:
+        if filters.day is None:
+            return Q()
+        end = datetime.combine(filters.day + timedelta(days=1), time.min, timezone.get_current_timezone())
+        return Q(**{f"{source.order[0]}__lt": end})
+    last = SOURCES[_POSITIONS[name]]
+    key = _parse_cursor(last, values)
+    if key is None:
+        return Q()
+    if source is last:
+        return _behind(source.order, key)
+    return Q(**{f"{source.order[0]}__{'lte' if _POSITIONS[source.name] > _POSITIONS[name] else 'lt'}": key[0]})
+
+
+def _parse_cursor(source: TimelineSource, values: Sequence[str]) -> list[Any] | None:
+    """The values of a cursor; None when somebody made them up."""
+    if len(values) != len(source.order):
+        return None
+    fields: list[Any] = [source.rows.model._meta.get_field(name) for name in source.order]
+    try:
+        key = [field.to_python(value) for field, value in zip(fields, values, strict=True)]
+    except (ValidationError, OverflowError):
+        return None
+    return key if timezone.is_aware(key[0]) else None
+
+
+def _behind(order: Sequence[str], key: Sequence[Any]) -> Q:
+    """Rows that come after `key` where all are sorted by `order`, downwards."""
+    behind = Q(**{f"{order[-1]}__lt": key[-1]})
+    for name, value in zip(reversed(order[:-1]), reversed(key[:-1]), strict=True):
+        behind = Q(**{f"{name}__lt": value}) | Q(**{name: value}) & behind
+    # Redundant, but it bounds the range that is read from an index.
+    return Q(**{f"{order[0]}__lte": key[0]}) & behind
+
+
+def days_of(page: TimelinePage) -> list[tuple[date, list[TimelineItem]]]:
+    """The items by days of the time zone in force, edits with their details; two queries where there are edits."""
+    edits = [item for item in page.items if item.source.kind == "edit"]
+    names = names_of(item.row for item in edits) if edits else {}
+    for item in edits:
+        _describe_edit(item, names)
+    days = groupby(page.items, key=lambda item: timezone.localtime(item.moment).date())
+    return [(day, list(items)) for day, items in days]
+
+
+def _describe_edit(item: TimelineItem, names: dict[str, str]) -> None:
+    row = item.row
+    item.actor = names.get(row.actor_id, unnamed(row.actor_kind))
+    if isinstance(row, FactRevision):
+        item.segments = text_diff(row)
+        item.others = [
+            _field_edit(name, row.before[name], row.after.get(name)) for name in SHOWN_FIELDS if name in row.before
+        ]
+    elif isinstance(row, ProfileRevision):
+        # A first text does not change another.
+        item.segments = diff(row.before, row.after) if row.before else [Segment(row.after)]
+        item.section = str(Section(row.section).label)
+
+
+def _field_edit(name: str, before: Any, after: Any) -> FieldEdit:
+    labels: dict[Any, Any] = dict(getattr(Fact._meta.get_field(name), "flatchoices", ()))
+    return FieldEdit(str(FIELD_LABELS[name]), _in_words(before, labels), _in_words(after, labels))
+
+
+def _in_words(value: Any, labels: dict[Any, Any]) -> str:
+    if isinstance(value, bool):
+        return gettext("yes") if value else gettext("no")
+    if isinstance(value, float):
+        return percent(value)
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "–"
+    return str(labels.get(value, value) or "–")

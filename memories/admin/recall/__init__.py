@@ -1,0 +1,1 @@
+"""What an agent is given about a person, and why: the playground and the live context."""

@@ -1,0 +1,89 @@
+"""The memories of a context or a search as pages show them: the stored row, the text, and the address of its page."""
+
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+from django.db.models.functions import Left
+from django.urls import reverse
+
+from memories.admin.site.page import url_of
+from memories.admin.site.template_tags import turn_page
+from memories.models import EndUser, Episode, Fact, ProfileSection, Turn
+
+CLIP = 400
+# Kind → the field with its text.
+_TEXTS = {"fact": "content", "episode": "summary", "turn": "start", "profile": "summary"}
+_FACT = ("content", "category", "confidence", "version", "status", "pinned", "locked", "binding", "end_user_id")
+_EPISODE = ("summary", "status", "pinned", "binding", "ended_at")
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A memory with its text, or the beginning of it; `row` is None if it was deleted meanwhile.
+
+    In a context, `tokens` is its share of the budget, and `reason` the code of why it was left out.
+    """
+
+    kind: str
+    id: uuid.UUID
+    row: Any = None
+    text: str = ""
+    address: str = ""
+    score: float | None = None
+    tokens: int | None = None
+    reason: str = ""
+
+
+def memories_of(person: EndUser, items: Iterable[Mapping[str, Any]]) -> list[Memory]:
+    """The items of a context, included or dropped; a query for each kind."""
+    keys = [((item["kind"], uuid.UUID(item["id"])), item) for item in items]
+    rows = rows_of(person, (key for key, _item in keys))
+    return [
+        memory_of(
+            person,
+            *key,
+            rows.get(key),
+            score=item.get("score"),
+            tokens=item.get("tokens"),
+            reason=item.get("reason", ""),
+        )
+        for key, item in keys
+    ]
+
+
+def memory_of(person: EndUser, kind: str, row_id: uuid.UUID, row: Any, **more: Any) -> Memory:
+    text = str(getattr(row, _TEXTS[kind])) if row else ""
+    return Memory(kind, row_id, row, text, _address_of(person, kind, row) if row else "", **more)
+
+
+def _address_of(person: EndUser, kind: str, row: Any) -> str:
+    """Its own page, or its place on the page of the session or of the person."""
+    if kind == "turn":
+        session = reverse("admin:memories_session_change", args=[row.session_id])
+        return f"{session}?page={turn_page(row.number)}#turn-{row.number}"
+    if kind == "profile":
+        return reverse("admin:memories_enduser_profile", args=[person.pk, row.section])
+    return url_of(row)
+
+
+def rows_of(person: EndUser, keys: Iterable[tuple[str, uuid.UUID]]) -> dict[tuple[str, uuid.UUID], Any]:
+    """The stored rows by kind and id. Facts that other people made public are among them."""
+    wanted: defaultdict[str, list[uuid.UUID]] = defaultdict(list)
+    for kind, row_id in keys:
+        wanted[kind].append(row_id)
+    return {(kind, row.pk): row for kind, ids in wanted.items() for row in _rows(person, kind).filter(pk__in=ids)}
+
+
+def _rows(person: EndUser, kind: str) -> QuerySet[Any]:
+    if kind == "fact":
+        return Fact.objects.filter(tenant=person.tenant_id).only(*_FACT)
+    if kind == "episode":
+        return Episode.objects.filter(end_user=person).only(*_EPISODE)
+    if kind == "turn":
+        clipped = Turn.objects.filter(end_user=person).annotate(start=Left("content", CLIP))
+        return clipped.only("session_id", "number", "role", "created_at")
+    return ProfileSection.objects.filter(end_user=person)

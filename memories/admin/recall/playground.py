@@ -1,0 +1,247 @@
+"""Why recalled? A playground: a person, an agent and a query → the ranking of each kind, and the context beside it.
+
+Nothing is written. Facts can be corrected from here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from memories import conf
+from memories.admin.access.reach import tenants_of
+from memories.admin.facts.pages import FactPage
+from memories.admin.people.views import MEMORY, person_of_link
+from memories.admin.recall.live_context import LONGEST_QUERY, LiveContext, TokensField, agents_of, live_context
+from memories.admin.recall.memories import Memory, memory_of, rows_of
+from memories.admin.site.fields import LineField, TextField
+from memories.admin.site.page import VerbForm, render_page, require, url_of
+from memories.context import recalled_turns
+from memories.context.context import DEFAULT_WITH_QUERY, ContextRequest
+from memories.models import EndUser, Fact, MemoryScope, Status, Tenant
+from memories.retrieval import fact_index, fact_search
+from memories.retrieval import search as retrieval
+from memories.retrieval.memory_index import today
+from memories.retrieval.prepared_query import PreparedQuery
+from memories.retrieval.search import EPISODE, FACT, TURN, Explanation, Finding, SearchFilters, SearchRequest
+from memories.scoring.constants import DEFAULT
+from memories.scoring.ranking import Query, query_texts
+
+MAY = ("memories.view_enduser", *MEMORY)
+BEST_FACTS = 20
+# Of episodes and of turns.
+BEST_OTHERS = 10
+MOST_UNSERVED = 8
+# Part of a score → its label, and its weight.
+PARTS: Mapping[str, tuple[Promise, float]] = {
+    "vector": (_("Meaning"), 1.0),
+    "lexical": (_("Words"), 1.0),
+    "context": (_("Its surroundings"), 1.0),
+    "confidence": (_("Confidence"), DEFAULT.confidence),
+    "decay": (_("Strength"), DEFAULT.decay),
+    "recency": (_("Freshness"), DEFAULT.recency),
+}
+KINDS: Mapping[str, Promise] = {FACT: _("Facts"), EPISODE: _("Episodes"), TURN: _("Turns")}
+
+
+class RecallForm(forms.Form):
+    """The person, the agent and the query. All of it is posted: none of it belongs into an address."""
+
+    tenant = forms.ModelChoiceField(
+        Tenant.objects.none(), label=_("Tenant"), widget=UnfoldAdminSelectWidget, empty_label=None
+    )
+    user_id = LineField(label=_("Person"), max_length=255, help_text=_("The caller's own id."))
+    agent = LineField(label=_("Agent"), required=False, max_length=255)
+    query = TextField(label=_("What the agent is about to answer"), max_length=LONGEST_QUERY, rows=2)
+    max_tokens = TokensField()
+
+    def __init__(self, data: Any = None, *, operator: Any, person: EndUser | None = None) -> None:
+        super().__init__(data, auto_id="recall_%s")
+        self.person = person
+        self.fields["tenant"].queryset = tenants_of(operator)  # type: ignore[attr-defined]
+        self.fields["agent"].widget.attrs["list"] = "recall-agents"
+        if person:
+            self.initial = {"tenant": person.tenant_id, "user_id": person.external_id}
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        if "tenant" in data and "user_id" in data:
+            # Any id of the person will do: since two were merged, or an id was changed, one may have several.
+            self.person = EndUser.objects.called(data["tenant"], data["user_id"]).select_related("tenant").first()
+            if self.person is None:
+                self.add_error("user_id", gettext("The tenant has no such person."))
+        return data
+
+    def request(self) -> ContextRequest:
+        data = self.cleaned_data
+        return ContextRequest(
+            user_id=data["user_id"],
+            agent_id=data["agent"].lower(),
+            query=data["query"],
+            max_tokens=data["max_tokens"],
+            include=DEFAULT_WITH_QUERY,
+        )
+
+
+@dataclass(frozen=True)
+class ScorePart:
+    """What a part adds to a score, and its share of the bar (0..1 of the best score; 0 if it takes something away)."""
+
+    name: str
+    label: Promise
+    adds: float
+    share: float
+
+    @property
+    def width(self) -> str:
+        """For a style sheet: never a decimal comma."""
+        return f"{self.share * 100:.2f}%"
+
+
+@dataclass(frozen=True)
+class RankedMemory:
+    """A search hit. `outcome` is its item in the context, included or dropped; empty if the context ranks less."""
+
+    memory: Memory
+    parts: list[ScorePart]
+    outcome: Mapping[str, Any]
+    reranked: float | None = None
+    verbs: dict[str, VerbForm] = field(default_factory=dict)
+
+    @property
+    def is_far_off(self) -> bool:
+        """Whether it is a turn that has too little to do with the query to be recalled."""
+        return self.memory.kind == TURN and (self.memory.score or 0.0) < recalled_turns.FLOOR
+
+
+Ranking = list[tuple[Promise, int, list[RankedMemory]]]
+
+
+def urls() -> list[URLPattern]:
+    return [path("recalled/", admin.site.admin_view(recalled), name="recalled")]
+
+
+def recalled(request: HttpRequest) -> HttpResponse:
+    """The form, filled in for the person that a link names; posted, with the answer."""
+    require(request, *MAY)
+    if request.method != "POST":
+        return _page(request, RecallForm(operator=request.user, person=person_of_link(request)))
+    form = RecallForm(request.POST, operator=request.user)
+    if not form.is_valid() or form.person is None:
+        return _page(request, form, status=400)
+    now, asked = timezone.now(), form.request()
+    live = live_context(form.person, asked, now=now)
+    may_change = request.user.has_perm("memories.change_fact")
+    ranking, explanation = rank(form.person, asked, live, may_change=may_change, now=now)
+    near = unserved(form.person, asked, live, now=now)
+    return _page(request, form, live=live, ranking=ranking, explanation=explanation, unserved=near)
+
+
+def _page(request: HttpRequest, form: RecallForm, *, status: int = 200, **answer: Any) -> TemplateResponse:
+    agents = agents_of(form.person) if form.person else []
+    shown = {"title": gettext("Why recalled?"), "form": form, "person": form.person, "agents": agents, **answer}
+    is_fragment = request.headers.get("X-Fragment") == "recalled"
+    template = "memories/recalled_result.html" if is_fragment else "memories/recalled.html"
+    return render_page(request, template, status=status, **shown)
+
+
+def rank(
+    person: EndUser, asked: ContextRequest, live: LiveContext, *, may_change: bool, now: datetime
+) -> tuple[Ranking, Explanation | None]:
+    """The best of each kind as a search ranks them, with how many there were, and how the query was read.
+
+    Of facts, the agent of the request sees its own; episodes and turns are recalled from conversations with any agent.
+    """
+    results = []
+    for kinds, agent_id in (((FACT,), asked.agent_id or None), ((EPISODE, TURN), None)):
+        filters = SearchFilters(agent_id=agent_id)
+        search = SearchRequest(asked.user_id, asked.query, kinds, limit=BEST_FACTS, filters=filters, explain=True)
+        results.append(retrieval.search(tenant=person.tenant, search=search, now=now, noted=False))
+    found = [finding for result in results for finding in result.results]
+    rows = rows_of(person, ((finding.kind, finding.id) for finding in found))
+    outcomes = {(item["kind"], item["id"]): item for item in (*live.context.items, *live.context.dropped)}
+    best = max((finding.score for finding in found), default=0.0)
+    hits: dict[str, list[RankedMemory]] = {kind: [] for kind in KINDS}
+    for finding in found:
+        row = rows.get((finding.kind, finding.id))
+        hits[finding.kind].append(
+            RankedMemory(
+                memory_of(person, finding.kind, finding.id, row, score=finding.score),
+                parts_of(finding, best),
+                outcomes.get((finding.kind, str(finding.id)), {}),
+                finding.score_parts.get("rerank"),
+                _verbs(row) if may_change and finding.kind == FACT and row is not None else {},
+            )
+        )
+    explained = [result.explanation for result in results if result.explanation]
+    searched = {kind: count for explanation in explained for kind, count in explanation.searched.items()}
+    ranking = [
+        (label, searched.get(kind, 0), hits[kind][: BEST_FACTS if kind == FACT else BEST_OTHERS])
+        for kind, label in KINDS.items()
+    ]
+    return ranking, explained[0] if explained else None
+
+
+def parts_of(found: Finding, best: float) -> list[ScorePart]:
+    """Those that add anything or take it away, in the order of the bar."""
+    weighted = [(name, label, found.score_parts.get(name, 0.0) * weight) for name, (label, weight) in PARTS.items()]
+    scale = best if best > 0 else float("inf")
+    return [ScorePart(name, label, adds, max(0.0, adds / scale)) for name, label, adds in weighted if adds]
+
+
+def _verbs(fact: Fact) -> dict[str, VerbForm]:
+    """Forms of the fact's page, with ids that are unique among those of other facts."""
+    fitting = ("unpin" if fact.pinned else "pin", "unlock" if fact.locked else "lock", "correct")
+    verbs = {name: FactPage.verbs[name](record=fact) for name in fitting if name in FactPage.verbs}
+    for name, form in verbs.items():
+        form.auto_id = f"{name}_{fact.pk}_%s"
+    return verbs
+
+
+def unserved(person: EndUser, asked: ContextRequest, live: LiveContext, *, now: datetime) -> list[Memory]:
+    """Facts that share words with the query and are not served, the nearest first, each with the reason.
+
+    None where nothing at all of the person is served.
+    """
+    if live.context.restricted or not live.context.serve:
+        return []
+    served = [item["id"] for item in (*live.context.items, *live.context.dropped) if item["kind"] == "fact"]
+    others = fact_search.read_features(Fact.objects.of(person.tenant, person).exclude(pk__in=served))
+    rules = conf.rules(person.tenant)
+    # Without an embedding space and a stamp: the index that serves agents stays in the cache as it is.
+    query = PreparedQuery(asked.query, [Query.of(text) for text in query_texts(asked.query)], None)
+    store = fact_index.build(person, others, None, stamp=None, rules=rules, day=today(now))
+    ranked = fact_search.rank(store, query)
+    near = [others[place].id for place in ranked.best() if ranked.ranking.scores.lexical[place] > 0][:MOST_UNSERVED]
+    rows = Fact.objects.in_bulk(near)
+    return [
+        Memory("fact", pk, fact, fact.content, url_of(fact), reason=_why_unserved(fact, asked, rules, now=now))
+        for pk in near
+        if (fact := rows.get(pk))
+    ]
+
+
+def _why_unserved(fact: Fact, asked: ContextRequest, rules: conf.Rules, *, now: datetime) -> str:
+    """The first reason that holds."""
+    private = fact.agent_id not in ("", asked.agent_id) and fact.scope == MemoryScope.PRIVATE
+    checks = (
+        (fact.status == Status.PENDING, gettext("waits for review")),
+        (fact.status != Status.ACTIVE, fact.get_status_display()),
+        (fact.expires_at is not None and fact.expires_at <= now, gettext("expired")),
+        (fact.confidence < rules.served_confidence, gettext("less sure than what is served")),
+        (private, gettext("private to the agent %(agent)s") % {"agent": fact.agent_id}),
+        (fact.allowed_users and asked.user_id not in fact.allowed_users, gettext("for other people only")),
+        (fact.allowed_roles, gettext("for other roles only")),
+    )
+    return next((reason for holds, reason in checks if holds), gettext("changed meanwhile"))

@@ -1,0 +1,167 @@
+"""The forms of the decisions on a review item: each carries the versions that the operator was looking at."""
+
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from memories.admin.episodes.forms import EpisodeWords
+from memories.admin.site.fields import LineField, TextField
+from memories.admin.site.page import VerbForm
+from memories.admin.site.wording import CUT_OUT
+from memories.audit import Actor
+from memories.curation.review.deciding import Seen
+from memories.curation.review.decisions import approve_edited, approve_item, keep_both, merge_items, reject_item
+from memories.curation.review.undo import undo_decision
+from memories.models import Category, Episode, Fact, ReviewItem
+
+LONGEST_TEXT = 2000
+
+
+class ReasonField(LineField):
+    """The browser offers common reasons, and does not remember what was typed."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "list": "review-reasons"})
+        given = {"label": gettext_lazy("Reason"), "help_text": gettext_lazy("Kept with the decision, for colleagues.")}
+        super().__init__(widget=widget, max_length=LONGEST_TEXT, **given, **kwargs)
+
+
+class ItemForm(VerbForm):
+    """A decision, with the versions of the item and of the memories that it is about."""
+
+    version = forms.IntegerField(widget=forms.HiddenInput)
+    fact_version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    known_version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    episode_version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    record: ReviewItem
+
+    def __init__(self, data: Any = None, *, record: ReviewItem) -> None:
+        super().__init__(data, record=record)
+        for name, version in _versions(record).items():
+            self.fields[name].initial = version
+
+    def see(self, record: ReviewItem) -> None:
+        super().see(record)
+        self.data = {**self.data.dict(), **_versions(record)}  # type: ignore[attr-defined]
+
+    def target(self) -> dict[str, Any]:
+        memories = _memories(self.record).items()
+        seen = {memory.pk: self.cleaned_data[f"{name}_version"] for name, memory in memories}
+        return {"item_id": self.record.pk, "seen": Seen(self.cleaned_data["version"], seen)}
+
+
+def _memories(item: ReviewItem) -> dict[str, Fact | Episode]:
+    memories = {"fact": item.fact, "known": item.known, "episode": item.episode}
+    return {name: memory for name, memory in memories.items() if memory}
+
+
+def _versions(item: ReviewItem) -> dict[str, int]:
+    return {"version": item.version, **{f"{name}_version": one.version for name, one in _memories(item).items()}}
+
+
+class ApproveItemForm(ItemForm):
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        approve_item(**self.target(), actor=actor, now=now)
+        return _("Approved.")
+
+
+class EditItemForm(EpisodeWords, ItemForm):
+    """Approves the proposal in the operator's own words: a fact, a section of the profile, or a poor episode."""
+
+    content = TextField(label=gettext_lazy("What it says"), max_length=LONGEST_TEXT, rows=3)
+    category = forms.ChoiceField(
+        label=gettext_lazy("Category"), choices=Category.choices, widget=UnfoldAdminSelectWidget
+    )
+    section = TextField(label=gettext_lazy("What the section says"), rows=6)
+    FACT = ("content", "category")
+
+    def __init__(self, data: Any = None, *, record: ReviewItem) -> None:
+        super().__init__(data, record=record)
+        fitting: tuple[str, ...] = self.FACT
+        if record.episode:
+            fitting = self.WORDS
+            self.begin_with(record.episode)
+        elif record.proposed_section:
+            fitting = ("section",)
+            self.fields["section"].initial = record.proposed_section.after
+        elif record.fact:
+            self.fields["content"].initial = record.fact.content
+            self.fields["category"].initial = record.fact.category
+        for name in {*self.WORDS, *self.FACT, "section"} - {*fitting}:
+            del self.fields[name]
+
+    def changes(self) -> dict[str, Any]:
+        """What the operator wrote, by the names of the memory's fields."""
+        if "section" in self.cleaned_data:
+            return {"summary": self.cleaned_data["section"]}
+        return self.words() if self.record.episode else {name: self.cleaned_data[name] for name in self.FACT}
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        changes = self.changes()
+        item = approve_edited(**self.target(), changes=changes, actor=actor, now=now)
+        done = _("Approved: what you wrote is served, as an operator's word.")
+        if item.episode:
+            return f"{done}{self.cut_out(item.episode)}"
+        cut = item.fact is not None and item.fact.content != changes["content"].strip()
+        return f"{done}{CUT_OUT if cut else ''}"
+
+
+class KeepBothForm(ItemForm):
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        keep_both(**self.target(), actor=actor, now=now)
+        return _("Both are kept.")
+
+
+class RejectItemForm(ItemForm):
+    reason = ReasonField()
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        reject_item(**self.target(), reason=self.cleaned_data["reason"], actor=actor, now=now)
+        return _("Rejected.")
+
+
+class MergeForm(ItemForm):
+    survivor = forms.ChoiceField(label=gettext_lazy("Which one stays"), widget=UnfoldAdminRadioSelectWidget)
+    content = TextField(label=gettext_lazy("What it says"), max_length=LONGEST_TEXT, rows=3)
+    category = forms.ChoiceField(
+        label=gettext_lazy("Category"), choices=Category.choices, widget=UnfoldAdminSelectWidget
+    )
+    reason = ReasonField()
+
+    def __init__(self, data: Any = None, *, record: ReviewItem) -> None:
+        super().__init__(data, record=record)
+        pair = (("new", record.fact), ("known", record.known))
+        self.facts: dict[str, Fact] = {name: fact for name, fact in pair if fact}
+        labels = {"new": _("The proposed one"), "known": _("The known one")}
+        self.fields["survivor"].choices = [(name, labels[name]) for name in self.facts]  # type: ignore[attr-defined]
+        self.fields["survivor"].initial = "new"
+        if record.fact:
+            self.fields["content"].initial = record.fact.content
+            self.fields["category"].initial = record.fact.category
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        data = {name: self.cleaned_data[name] for name in ("content", "category", "reason")}
+        survivor = self.facts[self.cleaned_data["survivor"]].pk
+        item = merge_items(**self.target(), **data, survivor=survivor, actor=actor, now=now)
+        kept = item.fact if item.fact_id == survivor else item.known
+        cut = kept is not None and kept.content != data["content"].strip()
+        done = _("Merged: what stays is an operator's word.")
+        return f"{done}{CUT_OUT if cut else ''}"
+
+
+class UndoForm(VerbForm):
+    version = forms.IntegerField(widget=forms.HiddenInput)
+    record: ReviewItem
+
+    def __init__(self, data: Any = None, *, record: ReviewItem) -> None:
+        super().__init__(data, record=record)
+        self.fields["version"].initial = record.version
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        version = self.cleaned_data["version"]
+        undo_decision(item_id=self.record.pk, expected_version=version, actor=actor, now=now)
+        return _("The decision is taken back: it waits again.")

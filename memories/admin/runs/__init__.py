@@ -1,0 +1,1 @@
+"""Conversations and their extraction runs: what was read, what failed, what is parked."""

@@ -1,0 +1,194 @@
+"""Sessions: the list, the conversation with its queue, retrying, and deleting after a preview."""
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib.admin import SimpleListFilter
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Page, Paginator
+from django.db.models import QuerySet
+from django.db.models.functions import Left, Length
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from memories import conf
+from memories.admin.lists import cells
+from memories.admin.lists.columns import column, moment_column
+from memories.admin.site.naming import called
+from memories.admin.site.page import RecordPage, VerbForm
+from memories.admin.site.template_tags import TURNS_SHOWN
+from memories.admin.site.wording import KINDS, WORK
+from memories.audit import Actor
+from memories.curation.retries import retry_working_memory
+from memories.curation.sessions import delete_session, facts_of_session
+from memories.models import Episode, ExtractionRun, Session, SessionQueue, Turn
+from memories.queue import window_queue
+from memories.queue.eviction import WindowContents
+from memories.queue.session_queue import status_of
+
+TURN_CLIP = 4_000
+RUNS_SHOWN = 5
+EPISODES_SHOWN = 10
+FACTS_SHOWN = 10
+
+
+class RetrySessionForm(VerbForm):
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        retry_working_memory(session=self.record, actor=actor, now=now)
+        done = gettext("%(session)s: its working memory is due now; a worker takes it within two seconds.")
+        return done % {"session": called(self.record)}
+
+
+class DeleteForm(VerbForm):
+    needs_fresh_password = True
+    # The number of turns that the operator saw. If a turn has come since, the page is shown again.
+    turns = forms.IntegerField(widget=forms.HiddenInput)
+
+    def __init__(self, data: Any = None, *, record: Session) -> None:
+        super().__init__(data, record=record)
+        self.fields["turns"].initial = record.turn_count
+
+    def see(self, record: Session) -> None:
+        super().see(record)
+        self.data = {**self.data.dict(), "turns": record.turn_count}  # type: ignore[attr-defined]
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        turns = self.cleaned_data["turns"]
+        done = f"{self.record} is deleted with its turns and what rested on them alone."
+        delete_session(session_id=self.record.pk, tenant=None, expected_turns=turns, actor=actor, now=now)
+        return done
+
+    def leads_to(self) -> str:
+        return reverse("admin:memories_session_changelist")
+
+
+class WindowFilter(SimpleListFilter):
+    """Sessions whose working memory is parked."""
+
+    title = _("working memory")
+    parameter_name = "window"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("parked", gettext("Parked"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Session]) -> QuerySet[Session]:
+        return queryset.filter(working_memory__parked_at__isnull=False) if self.value() == "parked" else queryset
+
+
+class SessionPage(RecordPage):
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {"delete": DeleteForm, "retry": RetrySessionForm}
+    page_template = "memories/session.html"
+    list_display = ("session", "person", "turn_count", "token_count", "state", "last_turn", "ended")
+    list_filter = ("tenant", WindowFilter)
+    linked_by = ("end_user",)
+    list_select_related = ("end_user", "tenant", "queue", "working_memory")
+    search_fields = ("external_id", "agent_id")
+    search_help_text = _("Search by session or agent")
+    ordering = ("-last_turn_at", "-id")
+    list_links = ((_("Parked work"), "refresh", "admin:parked", "memories.view_session"),)
+    last_turn = moment_column(_("Last turn"), "last_turn_at")
+    ended = moment_column(_("Ended"), "ended_at")
+    empty_title = _("No sessions yet")
+    empty_hint = _("A session begins with the first turn that an application posts to it.")
+
+    @column(_("Session"))
+    def session(self, session: Session) -> SafeString:
+        return cells.two_lines(session.external_id, session.agent_id)
+
+    @column(_("End user"))
+    def person(self, session: Session) -> SafeString:
+        return cells.person(session.end_user)
+
+    @column(_("Extraction"), label=KINDS)
+    def state(self, session: Session) -> tuple[str, str]:
+        status = status_of(_queue(session), now=timezone.now()).status
+        return status, str(WORK.get(status, status))
+
+    def gather(self, request: HttpRequest, record: Session) -> dict[str, Any]:
+        queue = _queue(record)
+        context: dict[str, Any] = {
+            "session": record,
+            "queue": queue,
+            "state": status_of(queue, now=timezone.now()),
+            "memory": record.working_memory,
+            "window": WindowContents.of(record, record.working_memory),
+            "window_state": window_queue.status_of(record.working_memory, now=timezone.now()),
+            "rules": conf.rules(record.tenant),
+            "page": _page(record, request.GET.get("page")),
+            "clip": TURN_CLIP,
+            "may_delete": self._may_delete(request),
+        }
+        if request.user.has_perm("memories.view_extractionrun"):
+            context["runs"] = ExtractionRun.objects.filter(session=record)[:RUNS_SHOWN]
+        if request.user.has_perm("memories.view_episode"):
+            context["episodes"] = Episode.objects.filter(session=record).order_by("-first_number")[:EPISODES_SHOWN]
+        return context
+
+    def _may_delete(self, request: HttpRequest) -> bool:
+        return self.has_change_permission(request) and request.user.has_perm("memories.delete_session")
+
+    def carry_out(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
+        """As for every verb, but a GET of `delete` shows the preview."""
+        if verb == "delete" and not self._may_delete(request):
+            raise PermissionDenied
+        if verb == "delete" and request.method != "POST":
+            return self._preview_deletion(super().show(request, self.find(request, object_id, may_change=True)))
+        return super().carry_out(request, object_id, verb)
+
+    def show(
+        self, request: HttpRequest, record: Any, *, tried: VerbForm | None = None, status: int = 200
+    ) -> TemplateResponse:
+        """The conversation, or the preview again if deleting failed."""
+        page = super().show(request, record, tried=tried, status=status)
+        return self._preview_deletion(page) if isinstance(tried, DeleteForm) else page
+
+    def _preview_deletion(self, page: TemplateResponse) -> TemplateResponse:
+        """Turn the page of a session into the one that shows what would be deleted with it."""
+        context = page.context_data or {}
+        session: Session = context["session"]
+        deleted, kept = facts_of_session(session)
+        page.template_name = "memories/session_delete.html"
+        page.context_data = {
+            **context,
+            "episodes_going": session.episodes.count(),
+            "going": deleted.order_by("-created_at", "-id")[:FACTS_SHOWN],
+            "going_count": deleted.count(),
+            "staying_count": kept.count(),
+        }
+        return page
+
+
+class _ByNumber:
+    """A session's turns for Django's paginator. A turn's number is its position, even if earlier turns are deleted."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def __len__(self) -> int:
+        return self.session.turn_count
+
+    def __getitem__(self, span: slice) -> QuerySet[Turn]:
+        turns = Turn.objects.filter(session=self.session, number__gt=span.start, number__lte=span.stop)
+        # The database clips the text: a message may have a megabyte.
+        clipped = turns.annotate(start=Left("content", TURN_CLIP), length=Length("content"))
+        return clipped.defer("content", "parts").order_by("number")
+
+
+def _page(session: Session, number: str | None) -> Page[Turn]:
+    """The requested page; without a number that of the first turn that is not deleted."""
+    pages: Any = Paginator(_ByNumber(session), TURNS_SHOWN)  # type: ignore[arg-type]  # it has all that is called
+    return pages.get_page(number or session.deleted_number // TURNS_SHOWN + 1)  # type: ignore[no-any-return]
+
+
+def _queue(session: Session) -> SessionQueue | None:
+    # A session has no row until its first extraction is scheduled.
+    queue: SessionQueue | None = getattr(session, "queue", None)
+    if queue is not None:
+        queue.session = session
+    return queue

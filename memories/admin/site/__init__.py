@@ -1,0 +1,1 @@
+"""What all pages share: the site, base classes, sidebar, palette, middleware, form fields, names and words."""

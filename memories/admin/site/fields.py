@@ -1,0 +1,90 @@
+"""Form fields of the admin with Unfold's widgets, and validators of time zones and languages."""
+
+import re
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+
+from memories.text import signal_phrases
+from memories.time_zones import is_zone
+
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
+
+
+def check_zone(name: str) -> None:
+    if not is_zone(name):
+        raise ValidationError(_("This is not a time zone: write it like Asia/Shanghai, or UTC."), code="zone")
+
+
+def check_language(tag: str) -> None:
+    if not _LANGUAGE.fullmatch(tag):
+        raise ValidationError(_("This is not a language tag: write it like zh-CN, or en."), code="language")
+
+
+class DayInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # Unfold has no types
+    """The browser's own date field: it needs no script, and phones have their own picker."""
+
+    input_type = "date"
+
+
+class LineField(forms.CharField):
+    """One line of text."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("widget", UnfoldAdminTextInputWidget)
+        super().__init__(**kwargs)
+
+
+class TextField(forms.CharField):
+    """Several lines of text."""
+
+    def __init__(self, *, rows: int = 3, **kwargs: Any) -> None:
+        super().__init__(widget=UnfoldAdminTextareaWidget(attrs={"rows": rows}), **kwargs)
+
+
+class LinesField(forms.CharField):
+    """A list of short texts, one a line."""
+
+    def __init__(self, *, longest: int, most: int = 20, rows: int = 3, **kwargs: Any) -> None:
+        self.longest, self.most = longest, most
+        kwargs.setdefault("help_text", gettext_lazy("One a line."))
+        super().__init__(widget=UnfoldAdminTextareaWidget(attrs={"rows": rows}), required=False, **kwargs)
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, list) else value
+
+    def to_python(self, value: Any) -> Any:
+        lines = [line.strip() for line in (super().to_python(value) or "").splitlines() if line.strip()]
+        if len(lines) > self.most:
+            message = _("These are %(count)d lines; %(most)d are the most.")
+            raise ValidationError(message % {"count": len(lines), "most": self.most}, code="most")
+        if any(len(line) > self.longest for line in lines):
+            message = _("A line may have at most %(longest)d characters.")
+            raise ValidationError(message % {"longest": self.longest}, code="longest")
+        return lines
+
+
+class PhrasesField(forms.CharField):
+    """The signal phrases of a tenant: a line is a kind and a phrase. The value is a mapping."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(widget=UnfoldAdminTextareaWidget(attrs={"rows": 6}), required=False, **kwargs)
+
+    def prepare_value(self, value: Any) -> Any:
+        return signal_phrases.shown(value) if isinstance(value, dict) else value
+
+    def to_python(self, value: Any) -> Any:
+        try:
+            return signal_phrases.parse(super().to_python(value) or "")
+        except ValueError as error:
+            raise ValidationError(str(error), code="phrases") from error
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return super().has_changed(self.prepare_value(initial), data)
+
+    def run_validators(self, value: Any) -> None:
+        """None: those of CharField expect text, and parse() has checked the mapping."""

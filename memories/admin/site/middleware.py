@@ -1,0 +1,74 @@
+"""Middleware of the pages: sessions, users, messages, language. Requests of the API skip it, since they carry a key."""
+
+from collections.abc import Awaitable, Callable
+
+from django.conf import settings
+from django.contrib.auth import middleware as auth
+from django.contrib.messages import middleware as messages
+from django.contrib.sessions import middleware as sessions
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils import timezone, translation
+from django.utils.cache import patch_vary_headers
+from django.utils.deprecation import MiddlewareMixin
+
+from memories.admin.access import lifetime
+from memories.models import Operator
+from memories.unseen import without_unseen
+
+ADMIN, API = "/admin/", "/api/v1/"
+
+
+class _PagesOnly(MiddlewareMixin):
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        if request.path_info.startswith(API):
+            return self.get_response(request)
+        return super().__call__(request)
+
+
+class SessionMiddleware(_PagesOnly, sessions.SessionMiddleware):
+    """`request.session`, for pages."""
+
+
+class AuthenticationMiddleware(_PagesOnly, auth.AuthenticationMiddleware):
+    """`request.user`, for pages. Ends sessions that have expired."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        super().process_request(request)
+        if settings.SESSION_COOKIE_NAME in request.COOKIES:
+            # Before anything reads request.user, which is looked up lazily.
+            lifetime.check(request, now=timezone.now())
+
+
+class LanguageMiddleware:
+    """The language of an admin page: the operator's own choice, else what the browser asks for.
+
+    Other paths stay in English: probes must answer without the database, and the API has one language.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if not request.path_info.startswith(ADMIN):
+            return self.get_response(request)
+        chosen = request.user.language if isinstance(request.user, Operator) else ""
+        # override() restores the language: the next request of this thread may be one of the API.
+        with translation.override(chosen or translation.get_language_from_request(request)):
+            response = self.get_response(request)
+            response.headers["Content-Language"] = translation.get_language() or ""
+        patch_vary_headers(response, ("Accept-Language",))
+        return response
+
+
+class SeenTextMiddleware(_PagesOnly):
+    """Removes invisible characters from pages, whoever wrote them: operators decide by what they read."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        is_page = response.get("Content-Type", "").startswith("text/html")
+        if isinstance(response, HttpResponse) and is_page and not response.content.isascii():
+            response.content = without_unseen(response.content.decode(response.charset)).encode(response.charset)
+        return response
+
+
+class MessageMiddleware(_PagesOnly, messages.MessageMiddleware):
+    """Messages to the signed-in operator, for pages."""

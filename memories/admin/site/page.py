@@ -1,0 +1,260 @@
+"""Base classes and functions of all admin pages.
+
+`HubModelAdmin` is a list: limited to the operator's tenants, with tabs, saved filters and export, without Django's raw
+delete and bulk actions. `RecordPage` adds the page of one record, which changes only through verbs: small POST forms.
+Pages without a model use `require()` and `render_page()`.
+"""
+
+import uuid
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.text import capfirst
+from django.utils.translation import gettext_lazy as _
+from unfold.admin import ModelAdmin
+
+from memories.admin.access import fresh
+from memories.admin.access.reach import TenantFilter, within
+from memories.admin.lists import export, saved_filters
+from memories.admin.lists.change_list import HubChangeList
+from memories.admin.site.naming import called, many_of
+from memories.audit import Actor, kept_request_id
+from memories.exceptions import MemoryHubError, PreconditionFailed
+from memories.models import Operator
+
+LOOK_AGAIN = _("Somebody changed this meanwhile: look again. What you typed is kept; sending it again applies it.")
+
+
+def said_of(error: MemoryHubError) -> str:
+    """The message for the operator: to look again if somebody else changed the record first."""
+    return str(LOOK_AGAIN) if isinstance(error, PreconditionFailed) else error.detail
+
+
+def actor_of(request: HttpRequest) -> Actor:
+    """The signed-in operator as actor. Errors: PermissionDenied."""
+    if not isinstance(request.user, Operator):
+        raise PermissionDenied
+    return Actor.operator(request.user, request_id=kept_request_id(getattr(request, "request_id", "")))
+
+
+def url_of(record: Model, name: str = "change") -> str:
+    """The address of the record's page, or of one of its verbs."""
+    return reverse(f"admin:{record._meta.app_label}_{record._meta.model_name}_{name}", args=[record.pk])
+
+
+def require(request: HttpRequest, *permissions: str) -> None:
+    """Errors: PermissionDenied, if the operator lacks one of these permissions."""
+    if not request.user.has_perms(permissions):
+        raise PermissionDenied
+
+
+def render_page(request: HttpRequest, template: str, *, status: int = 200, **context: Any) -> TemplateResponse:
+    """A page in the admin's frame; the context has its `title`."""
+    return TemplateResponse(request, template, {**admin.site.each_context(request), **context}, status=status)
+
+
+class HubModelAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
+    actions = None
+    # With it, links from a search would carry the search, perhaps a name, in the address of every record.
+    preserve_filters = False
+    list_per_page = 25
+    empty_value_display = "–"
+    list_max_show_all = 25
+    # It would count the whole table: one more query, and a slow one on big tables.
+    show_full_result_count = False
+    list_before_template = "memories/list_tabs.html"
+    # Related pages: title, icon, URL name, permission.
+    list_links: ClassVar[tuple[tuple[str | Promise, str, str, str], ...]] = ()
+    empty_title: str | Promise = _("Nothing here yet")
+    empty_hint: str | Promise = ""
+    # Foreign keys that links from other pages may filter by, although the list offers no filter for them.
+    linked_by: ClassVar[tuple[str, ...]] = ()
+    # Path from a row to its tenant. None: rows have no tenant, and the permission alone decides.
+    tenant_path: ClassVar[str | None] = "tenant"
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HubChangeList]:
+        return HubChangeList
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: QuerySet[Any] = super().get_queryset(request)
+        return within(request.user, rows, self.tenant_path) if self.tenant_path else rows
+
+    def get_list_filter(self, request: HttpRequest) -> list[Any]:
+        return [("tenant", TenantFilter) if name == "tenant" else name for name in super().get_list_filter(request)]
+
+    def linked_lookups(self) -> frozenset[str]:
+        """The lookups that an address may use besides the declared filters."""
+        return frozenset(f"{name}__id__exact" for name in self.linked_by)
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        # HubChangeList.get_filters() decides, since it knows the parameters of the declared filters.
+        return True
+
+    def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
+        return False
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        if "\x00" in "".join(value for values in dict(request.GET).values() for value in map(str, values)):
+            # PostgreSQL rejects NUL in texts: a filter with one would be a server error.
+            return HttpResponse(status=400)
+        links = [link for link in self.list_links if request.user.has_perm(link[3])]
+        # Django's default title is "Select … to change"; a browser tab should show the list's name.
+        title = str(capfirst(many_of(self.model)))
+        extra = {"title": title, "may_export": export.may(self, request), "list_links": links, **(extra_context or {})}
+        return super().changelist_view(request, extra)  # type: ignore[no-any-return]
+
+    def get_urls(self) -> list[URLPattern]:
+        name, view = f"{self.opts.app_label}_{self.opts.model_name}", self.admin_site.admin_view
+        # First, since Django's pattern of a record's page matches these addresses, too.
+        return [
+            path("save-filter/", view(self.save_filter), name=f"{name}_save_filter"),
+            path("forget-filter/<uuid:object_id>/", view(self.forget_filter), name=f"{name}_forget_filter"),
+            path("export/", view(self.export), name=f"{name}_export"),
+            *super().get_urls(),
+        ]
+
+    def save_filter(self, request: HttpRequest) -> HttpResponse:
+        return saved_filters.save(self, request, actor=actor_of(request))
+
+    def forget_filter(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+        return saved_filters.forget(self, request, object_id, actor=actor_of(request))
+
+    def export(self, request: HttpRequest) -> HttpResponseBase:
+        return export.answer(self, request, actor=actor_of(request))
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+class VerbForm(forms.Form):
+    """The input of one verb, and its call."""
+
+    # For verbs that are hard to undo: the operator must have entered the password recently.
+    needs_fresh_password: ClassVar[bool] = False
+
+    def __init__(self, data: Any = None, *, record: Any) -> None:
+        self.record = record
+        # A page has several forms: the ids of their fields must differ.
+        super().__init__(data, auto_id=f"{type(self).__name__.lower()}_%s")
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        """Call the verb. Return a message that quotes no memory. Errors: MemoryHubError."""
+        raise NotImplementedError
+
+    def refuse(self, error: MemoryHubError) -> None:
+        """Show why the verb failed. The form keeps its input."""
+        self.add_error(None, said_of(error))
+
+    def leads_to(self) -> str:
+        """The address to redirect to after success."""
+        return url_of(self.record)
+
+    def see(self, record: Any) -> None:
+        """Use the current state of the record for the next attempt."""
+        self.record = record
+
+
+class RecordPage(HubModelAdmin):
+    """The page of a record, shown by our own template and changed only through its verbs."""
+
+    page_template: ClassVar[str]
+    list_select_related: ClassVar[tuple[str, ...]] = ()
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {}
+    # Path converter of the record's id.
+    id_kind: ClassVar[str] = "uuid"
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        records: QuerySet[Any] = super().get_queryset(request)
+        return records.select_related(*self.list_select_related)
+
+    def gather(self, request: HttpRequest, record: Any) -> dict[str, Any]:
+        """The template's context of the record."""
+        raise NotImplementedError
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        record = self.find(request, object_id, may_change=False)
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponse(status=405, headers={"Allow": "GET, HEAD"})
+        return self.show(request, record)
+
+    def find(self, request: HttpRequest, object_id: str, *, may_change: bool) -> Any:
+        """The record. Errors: PermissionDenied, Http404."""
+        allowed = self.has_change_permission if may_change else self.has_view_permission
+        if not allowed(request):
+            raise PermissionDenied
+        record = self.get_object(request, object_id)
+        if record is None:
+            raise Http404
+        return record
+
+    def show(
+        self, request: HttpRequest, record: Any, *, tried: VerbForm | None = None, status: int = 200
+    ) -> TemplateResponse:
+        """The page. `tried` is a rejected form, which is shown again with its input."""
+        may_change = self.has_change_permission(request, record)
+        forms_of_page = {name: form(record=record) for name, form in self.verbs.items()} if may_change else {}
+        for name, form in self.verbs.items():
+            if tried is not None and isinstance(tried, form):
+                forms_of_page[name] = tried
+        context = {
+            **self.admin_site.each_context(request),
+            "title": called(record),
+            "opts": self.opts,
+            "original": record,
+            "forms": forms_of_page,
+            "tried": tried,
+            **self.gather(request, record),
+        }
+        return TemplateResponse(request, self.page_template, context, status=status)
+
+    def carry_out(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
+        """Run one verb: 400 for invalid input, the error's status if it fails, else `answer()`."""
+        record = self.find(request, object_id, may_change=True)
+        if request.method != "POST":
+            return HttpResponseRedirect(url_of(record))
+        if self.verbs[verb].needs_fresh_password and (challenge := fresh.required(request)):
+            return challenge
+        form = self.verbs[verb](request.POST, record=record)
+        status = 400
+        if form.is_valid():
+            try:
+                done = form.carry_out(actor=actor_of(request), now=timezone.now())
+            except MemoryHubError as error:
+                form.refuse(error)
+                status = error.status
+            else:
+                return self.answer(request, form, done)
+        record = self.find(request, object_id, may_change=True)
+        form.see(record)
+        return self.show(request, record, tried=form, status=status)
+
+    def answer(self, request: HttpRequest, form: VerbForm, done: str) -> HttpResponse:
+        """The response after success: back to the page with a message."""
+        messages.success(request, done)
+        return HttpResponseRedirect(form.leads_to())
+
+    def get_urls(self) -> list[URLPattern]:
+        return [*(self._verb_url(verb) for verb in self.verbs), *super().get_urls()]
+
+    def _verb_url(self, verb: str) -> URLPattern:
+        def view(request: HttpRequest, object_id: Any) -> HttpResponse:
+            return self.carry_out(request, str(object_id), verb)
+
+        name = f"{self.opts.app_label}_{self.opts.model_name}_{verb}"
+        pattern: URLPattern = path(f"<{self.id_kind}:object_id>/{verb}/", self.admin_site.admin_view(view), name=name)
+        return pattern

@@ -1,0 +1,92 @@
+"""The command palette finds pages by title, people by the start of the caller's id, and any record by its UUID.
+
+The query travels in the body of a POST, since the browser's history and proxies' logs keep addresses. No cache and no
+browser keeps it.
+"""
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Model, Q
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+
+from memories import models
+from memories.admin.access.reach import within
+from memories.admin.site import sidebar
+from memories.admin.site.naming import called
+from memories.admin.site.page import HubModelAdmin, render_page, url_of
+
+SHOWN = 8
+LONGEST = 255
+# Our script sets this header: it shows the results inside the current page.
+RESULTS_ONLY = "X-Palette"
+# Models that are found by UUID, with their icons in the sidebar.
+RECORDS: dict[type[Model], str] = {
+    models.EndUser: "group",
+    models.Fact: "lightbulb",
+    models.Episode: "auto_stories",
+    models.Session: "forum",
+    models.ReviewItem: "rule",
+    models.ExtractionRun: "neurology",
+    models.DecayPass: "auto_delete",
+    models.PrivacyCase: "shield_person",
+    models.APIKey: "key",
+    models.Tenant: "apps",
+}
+
+
+@dataclass(frozen=True)
+class PaletteHit:
+    link: str
+    title: str
+    kind: str
+    icon: str
+
+
+def search(request: HttpRequest) -> HttpResponse:
+    """The hits of the posted words, on a page with the form, or alone for our script."""
+    words = request.POST.get("words", "").strip()[:LONGEST].replace("\x00", "")
+    hits = [*_pages(request, words), *_records(request, words), *_people(request, words)]
+    context: dict[str, Any] = {"words": words, "hits": hits[: 3 * SHOWN]}
+    if RESULTS_ONLY in request.headers:
+        page = TemplateResponse(request, "memories/palette_hits.html", context)
+    else:
+        page = render_page(request, "memories/palette_page.html", title=_("Find"), **context)
+    page["Cache-Control"] = "no-store"
+    return page
+
+
+def _pages(request: HttpRequest, words: str) -> Iterator[PaletteHit]:
+    """The pages of the sidebar whose title contains the words; without words all of them."""
+    for group in sidebar.navigation(request):
+        for item in group["items"]:
+            if words.casefold() in str(item["title"]).casefold():
+                yield PaletteHit(item["link"], str(item["title"]), str(group["title"]) or _("Page"), item["icon"])
+
+
+def _records(request: HttpRequest, words: str) -> Iterator[PaletteHit]:
+    """The record with this UUID, if the operator may see it."""
+    try:
+        wanted = uuid.UUID(words)
+    except ValueError:
+        return
+    for model, icon in RECORDS.items():
+        page = admin.site._registry.get(model)
+        if isinstance(page, HubModelAdmin) and page.has_view_permission(request):
+            for record in page.get_queryset(request).filter(pk=wanted):
+                yield PaletteHit(url_of(record), called(record), str(model._meta.verbose_name), icon)
+
+
+def _people(request: HttpRequest, words: str) -> Iterator[PaletteHit]:
+    """People whose id starts with the words. An exact match comes first, since it sorts before longer ids."""
+    if not words or not request.user.has_perm("memories.view_enduser"):
+        return
+    matching = Q(external_id=words) | Q(external_id__startswith=words)
+    people = within(request.user, models.EndUser.objects.filter(matching)).select_related("tenant")
+    for person in people.order_by("external_id", "tenant__slug")[:SHOWN]:
+        yield PaletteHit(url_of(person), person.external_id, str(person.tenant), RECORDS[models.EndUser])

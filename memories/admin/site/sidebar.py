@@ -1,0 +1,126 @@
+"""The sidebar: the pages that an operator may see, in the order of the work."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db.models import Count, IntegerField, QuerySet, Subquery, Value
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from memories.admin.access.reach import within
+from memories.admin.recall import playground
+from memories.admin.tenants import rollback
+from memories.models import Operator, PrivacyCase, ReviewItem
+
+QUEUE = "admin:memories_reviewitem_queue"
+BOARD = "admin:memories_privacycase_board"
+
+
+class MenuEntry(NamedTuple):
+    """A line of the menu: URL name of its page, permissions, and URL name of its link if that is another page."""
+
+    title: str | Promise
+    icon: str
+    page: str
+    permissions: Collection[str] = ()
+    link: str = ""
+
+
+def _list(title: str | Promise, icon: str, model: str, *, app: str = "memories", link: str = "") -> MenuEntry:
+    return MenuEntry(title, icon, f"admin:{app}_{model}_changelist", (f"{app}.view_{model}",), link)
+
+
+MENU: tuple[tuple[str | Promise, tuple[MenuEntry, ...]], ...] = (
+    (
+        "",
+        (
+            MenuEntry(_("Dashboard"), "dashboard", "admin:index"),
+            _list(_("Review"), "rule", "reviewitem", link=QUEUE),
+        ),
+    ),
+    (
+        _("Memory"),
+        (
+            _list(_("End users"), "group", "enduser"),
+            _list(_("Facts"), "lightbulb", "fact"),
+            _list(_("Episodes"), "auto_stories", "episode"),
+            _list(_("Sessions"), "forum", "session"),
+            _list(_("Extraction runs"), "neurology", "extractionrun"),
+            _list(_("Forgetting"), "auto_delete", "decaypass"),
+            MenuEntry(_("Why recalled?"), "manage_search", "admin:recalled", playground.MAY),
+            MenuEntry(_("Roll back"), "settings_backup_restore", "admin:rollback", rollback.MAY),
+        ),
+    ),
+    (
+        _("Privacy"),
+        (_list(_("Privacy cases"), "shield_person", "privacycase", link=BOARD),),
+    ),
+    (
+        _("Access"),
+        (
+            _list(_("API keys"), "key", "apikey"),
+            _list(_("Tenants"), "apps", "tenant"),
+            _list(_("Operators"), "badge", "operator"),
+            _list(_("Groups"), "groups", "group", app="auth"),
+        ),
+    ),
+    ("", (_list(_("Audit trail"), "history", "auditevent"),)),
+)
+
+
+def navigation(request: HttpRequest) -> list[dict[str, Any]]:
+    """The menu in Unfold's format. Unfold leaves out empty groups."""
+    groups: list[dict[str, Any]] = []
+    badges = _badges(request)
+    for title, entries in MENU:
+        items = [_item(request, entry, badges) for entry in entries if request.user.has_perms(entry.permissions)]
+        groups.append({"title": title, "separator": bool(groups), "items": items})
+    return groups
+
+
+def account_links(_request: HttpRequest) -> list[dict[str, Any]]:
+    """The operator's own menu in Unfold's format."""
+    links = [
+        {"title": _("Preferences"), "link": reverse("admin:preferences")},
+        {"title": _("Change password"), "link": reverse("admin:password_change")},
+    ]
+    if settings.MEMORYHUB_SECOND_FACTOR != "off":
+        links.append({"title": _("Second factor"), "link": reverse("mfa_index")})
+    return links
+
+
+def _item(request: HttpRequest, entry: MenuEntry, badges: Mapping[str, tuple[int, str]]) -> dict[str, Any]:
+    page = reverse(entry.page)
+    # Unfold would look for the link anywhere in the path, and every path starts with the dashboard's.
+    active = request.path == page if entry.page == "admin:index" else request.path.startswith(page)
+    item = {"title": entry.title, "icon": entry.icon, "link": reverse(entry.link or entry.page), "active": active}
+    count, variant = badges.get(entry.link, (0, ""))
+    return {**item, "badge": f"{count:,}", "badge_variant": variant} if count else item
+
+
+def _badges(request: HttpRequest) -> dict[str, tuple[int, str]]:
+    """The count and the colour of each link with a badge, in one query."""
+    operator = request.user
+    if not isinstance(operator, Operator):
+        return {}
+    items, cases = _visible(operator, ReviewItem.objects.waiting()), _visible(operator, PrivacyCase.objects.open())
+    counts = map(_count, (items, cases, cases.filter(due_at__lt=timezone.now())))
+    row = Operator.objects.filter(pk=operator.pk).values_list(*counts).get()
+    # Django's count of none() is NULL.
+    waiting, opened, overdue = (int(count or 0) for count in row)
+    return {QUEUE: (waiting, "danger"), BOARD: (opened, "danger" if overdue else "primary")}
+
+
+def _visible(operator: Operator, rows: QuerySet[Any]) -> QuerySet[Any]:
+    may_see = operator.has_perm(f"memories.view_{rows.model._meta.model_name}")
+    return within(operator, rows) if may_see else rows.none()
+
+
+def _count(rows: QuerySet[Any]) -> Subquery:
+    """The number of rows as a subquery."""
+    numbers = rows.order_by().annotate(one=Value(1)).values("one").annotate(number=Count("pk")).values("number")
+    return Subquery(numbers, output_field=IntegerField())

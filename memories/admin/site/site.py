@@ -1,0 +1,143 @@
+"""The admin site: which pages it has, and the frame that they share."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin import ModelAdmin
+from django.contrib.auth.models import Group
+from django.contrib.auth.views import PasswordChangeView
+from django.db.models import Model
+from django.http import Http404, HttpRequest, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.template.response import SimpleTemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from unfold.sites import UnfoldAdminSite
+
+from memories import conf, models
+from memories.admin.access import fresh, identity, preferences
+from memories.admin.access.keys import KeyPage
+from memories.admin.access.operators import GroupPage, OperatorPage
+from memories.admin.access.sign_in import SignInView
+from memories.admin.cases.pages import CasePage
+from memories.admin.dashboard import page as dashboard
+from memories.admin.episodes.pages import EpisodePage
+from memories.admin.facts.pages import FactPage
+from memories.admin.people.pages import PersonPage
+from memories.admin.recall import playground
+from memories.admin.review.pages import ReviewPage
+from memories.admin.runs import parked
+from memories.admin.runs.pages import RunPage
+from memories.admin.runs.sessions import SessionPage
+from memories.admin.site import palette
+from memories.admin.site.page import HubModelAdmin
+from memories.admin.tenants import forgetting, retention, rollback
+from memories.admin.tenants.pages import TenantPage
+from memories.admin.trail import seals
+from memories.admin.trail.pages import TrailPage
+from memories.time_zones import zone_or_utc
+
+View = Callable[..., HttpResponseBase]
+MODEL_PAGES: tuple[tuple[type[Model], type[HubModelAdmin]], ...] = (
+    (models.ReviewItem, ReviewPage),
+    (models.EndUser, PersonPage),
+    (models.Fact, FactPage),
+    (models.Episode, EpisodePage),
+    (models.Session, SessionPage),
+    (models.ExtractionRun, RunPage),
+    (models.DecayPass, forgetting.DecayPassPage),
+    (models.PrivacyCase, CasePage),
+    (models.APIKey, KeyPage),
+    (models.Tenant, TenantPage),
+    (models.AuditEvent, TrailPage),
+    (models.Operator, OperatorPage),
+    (Group, GroupPage),
+)
+# Modules with pages of no model; each has urls().
+OTHER_PAGES = (dashboard, rollback, forgetting, fresh, preferences, playground, parked, seals, retention)
+
+
+def register_all() -> None:
+    for model, page in MODEL_PAGES:
+        admin.site.register(model, page)
+
+
+class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
+    index_title = gettext_lazy("Dashboard")
+    index_template = "memories/dashboard.html"
+
+    def register(
+        self, model_or_iterable: Any, admin_class: type[ModelAdmin[Model]] | None = None, **options: Any
+    ) -> None:
+        """Register our own pages only.
+
+        Other apps register on the default site by themselves. The pages of django-q2 unpickle what they show, and
+        Unfold does not style Django's.
+        """
+        if admin_class is not None and issubclass(admin_class, HubModelAdmin):
+            super().register(model_or_iterable, admin_class, **options)
+
+    def admin_view(self, view: View, cacheable: bool = False) -> View:
+        """Django's wrapper, with all times in the operator's time zone."""
+        inner: View = super().admin_view(view, cacheable)
+
+        def in_own_zone(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            with timezone.override(zone_or_utc(getattr(request.user, "time_zone", ""))):
+                response = inner(request, *args, **kwargs)
+                if isinstance(response, SimpleTemplateResponse):
+                    # Django would render after the view, outside the override.
+                    response.render()
+            return response
+
+        return in_own_zone
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        return {**super().each_context(request), "llm_mode": conf.llm().mode}
+
+    def get_urls(self) -> list[Any]:
+        return [*(pattern for module in OTHER_PAGES for pattern in module.urls()), *super().get_urls()]
+
+    def autocomplete_view(self, request: HttpRequest) -> HttpResponseBase:
+        """Nothing: no form of ours uses it, and its search would bypass the filters of the lists."""
+        raise Http404
+
+    def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
+        """Ours instead of Unfold's, which reads the query from the address and caches the results."""
+        return palette.search(request)
+
+    @method_decorator(never_cache)
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
+        """Django's page with our view. Signed-in operators go on to the dashboard."""
+        if request.method == "GET" and self.has_permission(request):
+            return HttpResponseRedirect(reverse("admin:index"))
+        to = request.POST.get("next") or request.GET.get("next") or reverse("admin:index")
+        context = {
+            **self.each_context(request),
+            "title": _("Sign in"),
+            "app_path": request.get_full_path(),
+            "username": request.user.get_username(),
+            "next": to,
+            "provider": identity.provider_name(),
+            "provider_link": identity.provider_link(to=to),
+        }
+        request.current_app = self.name
+        return SignInView.as_view(authentication_form=self.login_form, extra_context=context)(request)
+
+    def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
+        """Django's own view with a form that calls our verb."""
+        request.current_app = self.name
+        view = PasswordChangeView.as_view(
+            form_class=preferences.OwnPasswordForm,
+            success_url=reverse("admin:password_change_done"),
+            template_name="registration/password_change_form.html",
+            extra_context={**self.each_context(request), **(extra_context or {})},
+        )
+        return view(request)
+
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        return super().index(request, {**dashboard.overview(request.user, now=timezone.now()), **(extra_context or {})})

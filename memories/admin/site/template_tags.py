@@ -1,0 +1,109 @@
+"""The template library `hub`: times, shares, states and names as pages show them."""
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.db.models import Model
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import capfirst
+
+from memories.admin.runs import wording as run_words
+from memories.admin.site import wording
+from memories.admin.site.naming import called
+from memories.models import EndUser, Turn
+from memories.text.injection import flagged_turns
+
+register = template.Library()
+register.filter("counted", run_words.label_of)
+register.filter("day_month", wording.day_month)
+register.filter("exact", wording.exact)
+register.filter("failure", wording.explain_failure)
+register.filter("kind", wording.kind_of)
+register.filter("reason", wording.reason_of)
+register.filter("span", wording.span_of)
+register.filter("verb", wording.verb_of)
+
+TURNS_SHOWN = 50
+
+
+def _time(moment: datetime, text: str) -> SafeString:
+    """A <time> that shows the exact moment on hover."""
+    return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), wording.exact(moment), text)
+
+
+@register.filter
+def ago(moment: datetime | None) -> SafeString | str:
+    """A <time> like "5 min ago"; a dash for none."""
+    return "–" if moment is None else _time(moment, wording.relative(moment, now=timezone.now()))
+
+
+@register.filter
+def day(moment: datetime) -> SafeString:
+    """A <time> with the date."""
+    return _time(moment, wording.day_of(moment))
+
+
+@register.filter
+def clock(moment: datetime) -> SafeString:
+    """A <time> with hour and minute, for places that show the date already."""
+    return _time(moment, f"{timezone.localtime(moment):%H:%M}")
+
+
+@register.filter
+def number(value: int | None) -> str:
+    """A count with thousands separators: 12,345."""
+    return f"{value or 0:,}"
+
+
+@register.filter
+def percent(share: float) -> str:
+    """0.954 → "95 %"."""
+    return f"{share * 100:.0f} %"
+
+
+@register.filter
+def beside(values: Iterable[Any], others: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """Each of the others with its value."""
+    return list(zip(others, values, strict=True))
+
+
+@register.filter
+def work(state: str) -> str:
+    """The name of a state of queued work."""
+    return str(wording.WORK.get(state, state))
+
+
+@register.filter
+def who(person: EndUser) -> str:
+    """The name of a person, else the caller's id."""
+    return person.display_name or person.external_id
+
+
+@register.filter
+def crumb(title: object) -> str:
+    """A breadcrumb: the name of a record, or a capitalized word."""
+    return called(title) if isinstance(title, Model) else str(capfirst(str(title)))
+
+
+@register.filter
+def speaks_to_model(turn: Turn) -> bool:
+    """Whether contexts leave the turn out. A turn without a verdict is judged by the beginning that the page shows."""
+    beginning: str = getattr(turn, "start", "")
+    return flagged_turns.judged(turn.role, beginning) if turn.flagged is None else turn.flagged
+
+
+@register.filter
+def turn_page(number: int) -> int:
+    """The page of a session that shows the turn with this number."""
+    return (max(number, 1) - 1) // TURNS_SHOWN + 1
+
+
+@register.filter
+def pretty(value: object) -> str:
+    """Indented JSON. The template escapes it."""
+    return json.dumps(value, ensure_ascii=False, indent=2)

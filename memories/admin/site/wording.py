@@ -1,0 +1,162 @@
+"""Words and colours of states, times, reasons and failures. Pure."""
+
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+from django.utils.dateformat import format as format_date
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext, pgettext
+
+from memories import conf, exceptions
+from memories.conf.kinds import Number, NumberKind, shown
+from memories.models import Fact
+
+# State → the name of its colour in Unfold's labels.
+KINDS = {
+    "active": "success",
+    "committed": "success",
+    "pending": "warning",
+    "running": "info",
+    "done": "success",
+    "held": "danger",
+    "parked": "danger",
+    "failed": "danger",
+    "rejected": "danger",
+    "trashed": "danger",
+    "revoked": "danger",
+    "expired": "warning",
+    "expiring": "warning",
+    "operator": "primary",
+    "user": "info",
+    "assistant": "warning",
+    "tool": "warning",
+}
+
+_MODEL_ERRORS = (
+    exceptions.ModelUnavailable,
+    exceptions.ModelTimeout,
+    exceptions.ModelRateLimited,
+    exceptions.ModelRefused,
+    exceptions.ModelAnswerInvalid,
+    exceptions.ModelAnswerTruncated,
+    exceptions.ModelMisconfigured,
+)
+# Code → message, or an error class whose instance is the message.
+FAILURES: dict[str, Any] = {error.code: error for error in (*_MODEL_ERRORS, exceptions.LeaseLost)} | {
+    "worker_lost": gettext_lazy("The worker ended during each attempt; look at its log before you try again."),
+    exceptions.PersonRestricted.code: gettext_lazy(
+        "The person is under restriction: extraction goes on once it is lifted."
+    ),
+}
+# States of queued work.
+WORK = {
+    "idle": gettext_lazy("Idle"),
+    "pending": gettext_lazy("Pending"),
+    "running": gettext_lazy("Running"),
+    "parked": gettext_lazy("Parked"),
+    "off": gettext_lazy("Off"),
+}
+KEY_STATES = {
+    "active": gettext_lazy("Active"),
+    "expiring": gettext_lazy("Expires soon"),
+    "expired": gettext_lazy("Expired"),
+    "revoked": gettext_lazy("Revoked"),
+}
+# Reasons that jobs store with a revision. Reasons that people gave are shown as written.
+REASONS = {
+    "It did not come up again.": gettext_lazy("It did not come up again."),
+    "It was over.": gettext_lazy("It was over."),
+}
+# Appended to the message of a verb whose input contained a secret.
+CUT_OUT = gettext_lazy(" A secret was cut out of what you typed.")
+
+
+def kind_of(state: str) -> str:
+    """The colour of a state; empty if it has none."""
+    return KINDS.get(state, "")
+
+
+def verb_of(name: str) -> str:
+    """The translated name of a verb: keep_both → Keep both (trail/verb_words.py lists them)."""
+    return _(name.replace("_", " ").capitalize()) if name else ""
+
+
+def explain_failure(code: str) -> str:
+    """The message of a failure; for an unknown code the code itself."""
+    message = FAILURES.get(code, code)
+    return str(message() if isinstance(message, type) else message)
+
+
+def reason_of(text: str) -> str:
+    """Why something was changed, translated if a job gave the reason."""
+    return str(REASONS.get(text, text))
+
+
+def day_of(moment: datetime) -> str:
+    """Like 3 Mar 2027, in the current time zone."""
+    # Translators: Django's date format of a day with its year.
+    return str(format_date(timezone.localtime(moment), pgettext("date format", "j M Y")))
+
+
+def day_month(day: date) -> str:
+    """Like 3 Mar."""
+    # Translators: Django's date format of a day without its year.
+    return str(format_date(day, pgettext("date format", "j M")))
+
+
+def exact(moment: datetime) -> str:
+    """Like 3 Mar 2027, 09:12:05 UTC, in the current time zone."""
+    # Translators: Django's date format of a moment with its zone.
+    return str(format_date(timezone.localtime(moment), pgettext("date format", "j M Y, H:i:s T")))
+
+
+def relative(moment: datetime, *, now: datetime) -> str:
+    """Like 5 min ago, or in 3 h; from thirty days on the date."""
+    distance = abs(now - moment)
+    if distance >= timedelta(days=30):
+        return day_of(moment)
+    if distance < timedelta(minutes=1):
+        return _("just now") if moment <= now else _("in a moment")
+    return _ago(distance) if moment <= now else _ahead(distance)
+
+
+def span_of(number: Number) -> str:
+    """The range of a number in the rules, like `10–5,000 facts, 0: no bound`."""
+    if number.kind == NumberKind.SWITCH:
+        return _("on or off")
+    ends = f"{shown(number.lowest)}–{shown(number.highest)} {_(number.unit)}".rstrip()
+    if number.kind == NumberKind.HALF_LIVES:
+        return _("%(span)s, or never") % {"span": ends}
+    return _("%(span)s, 0: %(zero)s") % {"span": ends, "zero": _(number.zero)} if number.zero else ends
+
+
+def why_it_stays(fact: Fact, rules: conf.Rules) -> str:
+    """Why a fact never fades; empty if it fades."""
+    if fact.locked:
+        return _("it is locked")
+    if fact.pinned:
+        return _("it is pinned")
+    if fact.binding:
+        return _("it is an operator's word")
+    if rules.half_lives.get(fact.category, rules.half_life_days) is None:
+        return _("%(category)s facts do not fade") % {"category": fact.get_category_display().lower()}
+    return ""
+
+
+def _ago(distance: timedelta) -> str:
+    minutes = int(distance.total_seconds() // 60)
+    if minutes < 60:
+        return _("%(count)d min ago") % {"count": minutes}
+    if minutes < 24 * 60:
+        return _("%(count)d h ago") % {"count": minutes // 60}
+    return ngettext("%(count)d day ago", "%(count)d days ago", distance.days) % {"count": distance.days}
+
+
+def _ahead(distance: timedelta) -> str:
+    minutes = int(distance.total_seconds() // 60)
+    if minutes < 60:
+        return _("in %(count)d min") % {"count": minutes}
+    if minutes < 24 * 60:
+        return _("in %(count)d h") % {"count": minutes // 60}
+    return ngettext("in %(count)d day", "in %(count)d days", distance.days) % {"count": distance.days}

@@ -1,0 +1,1 @@
+"""Tenants: their own numbers, retention, forgetting, roll back, off-boarding."""

@@ -1,0 +1,107 @@
+"""Off-boarding a tenant and taking it back. A page shows the consequences before anything happens."""
+
+import uuid
+from datetime import datetime
+from functools import partial
+from typing import ClassVar
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memories.admin.access import fresh
+from memories.admin.site.fields import LineField
+from memories.admin.site.naming import called
+from memories.admin.site.page import HubModelAdmin, VerbForm, actor_of, render_page, url_of
+from memories.audit import Actor
+from memories.curation.tenants.off_boarding import off_board_tenant, preview_off_boarding, take_back_tenant
+from memories.exceptions import MemoryHubError
+from memories.models import Tenant
+
+
+class OffBoardForm(VerbForm):
+    slug = LineField(
+        label=gettext_lazy("The tenant's slug"),
+        max_length=63,
+        help_text=gettext_lazy("Typed out, so that it is no slip."),
+    )
+    # The number of revoked keys that the operator saw.
+    keys = forms.IntegerField(widget=forms.HiddenInput)
+
+    def clean_slug(self) -> str:
+        slug: str = self.cleaned_data["slug"]
+        if slug != self.record.slug:
+            raise forms.ValidationError(_("This is not the slug of this tenant."), code="slug")
+        return slug
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        expected = self.cleaned_data["keys"]
+        off_board_tenant(tenant_id=self.record.pk, expected_keys=expected, actor=actor, now=now)
+        return _("The tenant is off-boarded: its keys are refused, and nothing is stored or told any more.")
+
+
+class TakeBackForm(VerbForm):
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        take_back_tenant(tenant_id=self.record.pk, actor=actor, now=now)
+        return _("The tenant is back: its keys work again, and its switches are as they were.")
+
+
+class OffBoardingPage(HubModelAdmin):
+    """The two acts of the tenants' page, for operators who may change tenants."""
+
+    acts: ClassVar[dict[str, type[VerbForm]]] = {"off_board": OffBoardForm, "take_back": TakeBackForm}
+
+    def get_urls(self) -> list[URLPattern]:
+        own = [
+            path(
+                f"<uuid:object_id>/{act}/",
+                self.admin_site.admin_view(partial(self.act, act=act)),
+                name=f"memories_tenant_{act}",
+            )
+            for act in self.acts
+        ]
+        return [*own, *super().get_urls()]
+
+    def act(self, request: HttpRequest, object_id: uuid.UUID, act: str) -> HttpResponse:
+        """Show the consequences. A POST runs the act: 400 for invalid input, the error's status if it fails."""
+        if not self.has_change_permission(request):
+            raise PermissionDenied
+        tenant = self.get_object(request, str(object_id))
+        if tenant is None:
+            raise Http404
+        if request.method != "POST":
+            return self.ask(request, tenant)
+        if challenge := fresh.required(request):
+            return challenge
+        form, status = self.acts[act](request.POST, record=tenant), 400
+        if form.is_valid():
+            try:
+                messages.success(request, form.carry_out(actor=actor_of(request), now=timezone.now()))
+                return HttpResponseRedirect(url_of(tenant))
+            except MemoryHubError as error:
+                form.refuse(error)
+                status = error.status
+        return self.ask(request, self.get_object(request, str(object_id)), tried=form, status=status)
+
+    def ask(
+        self, request: HttpRequest, tenant: Tenant, *, tried: VerbForm | None = None, status: int = 200
+    ) -> TemplateResponse:
+        """The consequences as of now. `tried` is a rejected form, shown again with its input."""
+        return render_page(
+            request,
+            "memories/tenant_off_board.html",
+            status=status,
+            title=called(tenant),
+            opts=self.opts,
+            original=tenant,
+            tenant=tenant,
+            preview=preview_off_boarding(tenant, now=timezone.now()),
+            form=tried if isinstance(tried, OffBoardForm) else OffBoardForm(record=tenant),
+            tried=tried,
+        )

@@ -1,0 +1,119 @@
+"""Tenants: the applications that use the hub, with their own numbers for the rules."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
+
+from memories import conf
+from memories.admin.lists.columns import moment_column
+from memories.admin.site.fields import PhrasesField, check_zone
+from memories.admin.site.page import LOOK_AGAIN, actor_of
+from memories.admin.site.wording import CUT_OUT
+from memories.admin.tenants.numbers import number_fields, number_groups, numbers_of, values_of
+from memories.admin.tenants.off_boarding import OffBoardingPage
+from memories.curation.marks import mark_of
+from memories.curation.tenants.settings import save_tenant
+from memories.models import Operator, Tenant
+from memories.text.signal_phrases import LONGEST, MOST_PHRASES, SHORTEST
+from memories.text.signals import KINDS
+
+# The verb removes secrets from these fields.
+REDACTED = ("name", "extraction_guidance", "signal_phrases")
+# Fields of the form that somebody else may have changed meanwhile.
+SEEN = (
+    "name", "time_zone", "capture", "serve", "extraction_guidance", "trust_assistant", "signal_phrases", "numbers",
+)  # fmt: skip
+
+
+class TenantForm(forms.ModelForm[Tenant]):
+    signal_phrases = PhrasesField(
+        label=_("Signs"),
+        help_text=format_lazy(
+            _(
+                "One a line, like “correction: back to square one” or “goal: our target is … this year”. "
+                "Kinds: {kinds}. A kind that is named here is found by these phrases alone, in any case; at most "
+                "{most} of {shortest} to {longest} characters. Empty: the hub's own patterns."
+            ),
+            kinds=", ".join(KINDS),
+            most=MOST_PHRASES,
+            shortest=SHORTEST,
+            longest=LONGEST,
+        ),
+    )
+
+    class Meta:
+        model = Tenant
+        fields = "__all__"  # noqa: DJ007  (the page's fieldsets name them)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        own = conf.own_numbers(self.instance.numbers)
+        self.fields.update(number_fields(conf.hub_rules(), own))
+        self.initial.update(values_of(own))
+        self.fields["seen"] = forms.CharField(required=False, widget=forms.HiddenInput)
+        self.initial["seen"] = mark_of(self.instance, SEEN)
+
+    def clean_time_zone(self) -> str:
+        name: str = self.cleaned_data["time_zone"]
+        check_zone(name)
+        return name
+
+    def clean(self) -> dict[str, Any] | None:
+        data = super().clean() or self.cleaned_data
+        # The lock lasts until the end of the request: nobody can change the row between this check and the save.
+        current = Tenant.objects.select_for_update().filter(pk=self.instance.pk).first()
+        if data.get("seen") and current and mark_of(current, SEEN) != data["seen"]:
+            self.add_error(None, LOOK_AGAIN)
+            self.data = {**self.data.dict(), "seen": mark_of(current, SEEN)}  # type: ignore[attr-defined]  # a QueryDict
+        self.instance.numbers = numbers_of(data)
+        for name, why in conf.contradictions(conf.rules(self.instance)):
+            self.add_error(name, why)
+        return data
+
+
+class TenantPage(OffBoardingPage):
+    tenant_path = "pk"
+    form = TenantForm
+    change_form_template = "memories/tenant.html"
+    list_display = ("slug", "name", "capture", "serve", "created")
+    search_fields = ("slug", "name")
+    search_help_text = _("Search by slug or name")
+    ordering = ("slug",)
+    created = moment_column(_("Made"), "created_at")
+    empty_title = _("No tenants yet")
+    empty_hint = _("A tenant is an application that uses the hub; its API keys and end users belong to it.")
+    fieldsets = (
+        (None, {"fields": ("slug", "name", "time_zone", ("capture", "serve"))}),
+        (_("What to remember"), {"fields": ("extraction_guidance", "trust_assistant", "signal_phrases")}),
+    )
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        # Operators limited to tenants would not see the new one.
+        sees_all = isinstance(request.user, Operator) and request.user.all_tenants
+        return sees_all and bool(super().has_add_permission(request))
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Tenant | None = None) -> tuple[str, ...]:
+        # Commands and other systems use the slug.
+        if obj is None:
+            return ()
+        return ("slug", "capture", "serve") if obj.offboarded_at else ("slug",)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **more: Any
+    ) -> HttpResponse:
+        tenant: Tenant | None = context["original"]
+        context["number_groups"] = number_groups(context["adminform"].form)
+        context["unusable"] = conf.unusable_numbers(tenant.numbers) if tenant else []
+        return super().render_change_form(request, context, *args, **more)  # type: ignore[no-any-return]
+
+    def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:
+        saved = save_tenant(tenant=obj, actor=actor_of(request), now=timezone.now())
+        if any(form.cleaned_data[name] != getattr(saved, name) for name in form.changed_data if name in REDACTED):
+            messages.warning(request, CUT_OUT.strip())
+        for surprise in conf.surprises(conf.rules(saved), saved.numbers):
+            messages.warning(request, surprise)

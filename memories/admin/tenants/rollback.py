@@ -1,0 +1,163 @@
+"""Roll back what a session, an agent, a key or a time brought: a form, a preview, the result and its undo."""
+
+import uuid
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.models import AnonymousUser
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from memories.admin.access import fresh
+from memories.admin.access.reach import tenants_of, within
+from memories.admin.site.fields import LineField
+from memories.admin.site.page import actor_of, render_page, require
+from memories.curation.rollback.roll_back import RollbackPreview, preview_rollback, roll_back, undo_rollback
+from memories.curation.rollback.selection import Selector
+from memories.exceptions import NotFound
+from memories.models import APIKey, AuditEvent, EndUser, Operator, Session, Tenant
+
+# Query parameters that fill in the form: ids of the hub, nothing personal.
+PREFILLED = ("tenant", "person", "session", "key")
+# A roll back changes memories of many people at once, so the right to edit facts is not enough.
+MAY = ("memories.view_fact", "memories.change_fact", "memories.change_session")
+
+
+class MomentInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # Unfold has no types
+    """The browser's own field for date and time."""
+
+    input_type = "datetime-local"
+
+    def format_value(self, value: Any) -> Any:
+        return value if isinstance(value, str) or value is None else value.strftime("%Y-%m-%dT%H:%M")
+
+
+class RollbackForm(forms.Form):
+    tenant = forms.ModelChoiceField(
+        Tenant.objects.none(), label=_("Tenant"), widget=UnfoldAdminSelectWidget, empty_label=_("Choose a tenant")
+    )
+    person = forms.UUIDField(
+        required=False,
+        label=_("Person"),
+        widget=UnfoldAdminTextInputWidget,
+        help_text=_("The hub's id of a person; empty: of all people."),
+    )
+    session = forms.UUIDField(
+        required=False,
+        label=_("Session"),
+        widget=UnfoldAdminTextInputWidget,
+        help_text=_("The hub's id of a session."),
+    )
+    agent = LineField(
+        required=False, max_length=255, label=_("Agent"), help_text=_("What came of all sessions with this agent.")
+    )
+    key = forms.ModelChoiceField(
+        APIKey.objects.none(),
+        required=False,
+        label=_("API key"),
+        widget=UnfoldAdminSelectWidget,
+        empty_label="–",
+        help_text=_("What came of the turns that it posted, and what it stated."),
+    )
+    since = forms.DateTimeField(
+        required=False, label=_("Since"), widget=MomentInput, help_text=_("Extracted at or after, in your time zone.")
+    )
+    until = forms.DateTimeField(required=False, label=_("Until"), widget=MomentInput, help_text=_("Extracted before."))
+    reason = LineField(required=False, max_length=500, label=_("Reason"), help_text=_("Kept with every change."))
+
+    def __init__(self, *args: Any, operator: Operator | AnonymousUser, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["tenant"].queryset = tenants_of(operator)  # type: ignore[attr-defined]
+        self.fields["key"].queryset = within(operator, APIKey.objects.all())  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        if not any(data.get(name) for name in ("session", "agent", "key", "since", "until")):
+            raise forms.ValidationError(gettext("Name a session, an agent, a key or a time."), code="origin")
+        tenant = data.get("tenant")
+        for name, model in (("person", EndUser), ("session", Session), ("key", APIKey)):
+            pk = getattr(data.get(name), "pk", data.get(name))
+            if tenant and pk and not model._default_manager.filter(tenant=tenant, pk=pk).exists():
+                self.add_error(name, gettext("This tenant has none such."))
+        return data
+
+    def named(self) -> list[tuple[str, Any]]:
+        """Labels and values of the selection."""
+        values = self.cleaned_data.items()
+        return [(str(self[name].label), value) for name, value in values if value and name != "reason"]
+
+    def selector(self) -> Selector:
+        data = self.cleaned_data
+        return Selector(
+            tenant=data["tenant"],
+            end_user=EndUser.objects.get(pk=data["person"]) if data["person"] else None,
+            session=data["session"],
+            agent_id=data["agent"].lower(),
+            key=data["key"].pk if data["key"] else None,
+            since=data["since"],
+            until=data["until"],
+        )
+
+
+def urls() -> list[URLPattern]:
+    view = admin.site.admin_view
+    return [
+        path("rollback/", view(rollback_page), name="rollback"),
+        path("rollback/<uuid:change_set>/", view(rolled_back), name="rolled_back"),
+    ]
+
+
+def rollback_page(request: HttpRequest) -> HttpResponse:
+    """The form. A POST shows the preview; a confirmed POST rolls back."""
+    require(request, *MAY)
+    if request.method != "POST":
+        initial = {name: request.GET[name] for name in PREFILLED if name in request.GET}
+        return _page(request, RollbackForm(initial=initial, operator=request.user))
+    form = RollbackForm(request.POST, operator=request.user)
+    if not form.is_valid():
+        return _page(request, form, status=400)
+    if "confirmed" not in request.POST:
+        return _page(request, form, preview=preview_rollback(form.selector()))
+    if challenge := fresh.required(request):
+        return challenge
+    done = roll_back(
+        selector=form.selector(),
+        actor=actor_of(request),
+        now=timezone.now(),
+        reason=form.cleaned_data["reason"],
+    )
+    return HttpResponseRedirect(reverse("admin:rolled_back", args=[done.change_set]))
+
+
+def rolled_back(request: HttpRequest, change_set: uuid.UUID) -> HttpResponse:
+    """The result of a roll back, from the audit trail. A POST undoes it."""
+    require(request, *MAY)
+    events = within(request.user, AuditEvent.objects.filter(object_type="RolledBack"), "tenant_uuid")
+    event = events.filter(object_id=change_set, verb="roll_back").first()
+    if event is None:
+        raise Http404
+    undone = events.filter(object_id=change_set, verb="undo_roll_back")
+    if request.method == "POST" and not undone.exists():
+        try:
+            undo_rollback(change_set=change_set, actor=actor_of(request), now=timezone.now())
+        except NotFound:
+            messages.info(request, gettext("There is nothing to undo."))
+        else:
+            messages.success(request, gettext("The roll back is undone, but for what changed since."))
+        return HttpResponseRedirect(request.path)
+    title = gettext("Rolled back")
+    return render_page(request, "memories/rolled_back.html", title=title, event=event, undone=undone.first())
+
+
+def _page(
+    request: HttpRequest, form: RollbackForm, *, preview: RollbackPreview | None = None, status: int = 200
+) -> TemplateResponse:
+    named = form.named() if preview else []
+    context = {"title": gettext("Roll back"), "form": form, "preview": preview, "named": named}
+    return render_page(request, "memories/rollback.html", status=status, **context)

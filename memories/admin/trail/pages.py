@@ -1,0 +1,143 @@
+"""The audit trail: a list and JSON lines. Nobody can change it here, not even superusers."""
+
+from collections import defaultdict
+from typing import Any
+
+from django.apps import apps
+from django.db.models import CharField, Model, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Cast
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from memories.admin.lists import cells, export
+from memories.admin.lists.change_list import HubChangeList
+from memories.admin.lists.columns import column
+from memories.admin.site import wording
+from memories.admin.site.naming import kind_named
+from memories.admin.site.page import HubModelAdmin, actor_of
+from memories.admin.trail.filters import CaseFilter, EventTenantFilter, ObjectFilter, VerbFilter, WhenFilter
+from memories.audit import kept_request_id
+from memories.curation.exports import note_export
+from memories.models import AuditEvent, Operator, Tenant
+from memories.privacy.trail import sealing, trail_export
+
+LINES = "memories_auditevent_lines"
+
+
+class TrailList(HubChangeList):
+    """The list, with two attributes per event: whether it is sealed, and the address of its object."""
+
+    result_list: Any
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        # Events of all tenants are sealed in the order of their ids.
+        sealed_up_to = sealing.sealed_up_to()
+        events: list[Any] = list(self.result_list)
+        addresses = self._addresses(request, events)
+        for event in events:
+            event.is_sealed = event.pk <= sealed_up_to
+            event.page = addresses.get((event.object_type, event.object_id))
+        self.result_list = events
+
+    def _addresses(self, request: HttpRequest, events: list[Any]) -> dict[tuple[str, Any], str]:
+        """Addresses of the objects that still exist and that the operator may see. One query per type."""
+        ids_by_type = defaultdict(set)
+        for event in events:
+            ids_by_type[event.object_type].add(event.object_id)
+        addresses: dict[tuple[str, Any], str] = {}
+        for object_type, ids in ids_by_type.items():
+            model = apps.get_app_config("memories").models.get(object_type.lower())
+            page: HubModelAdmin | None = self.model_admin.admin_site._registry.get(model)
+            if page is not None and page.has_view_permission(request):
+                name = f"admin:memories_{page.opts.model_name}_change"
+                visible = page.get_queryset(request).filter(pk__in=ids).order_by().values_list("pk", flat=True)
+                addresses |= {(object_type, pk): reverse(name, args=[pk]) for pk in visible}
+        return addresses
+
+
+class TrailPage(HubModelAdmin):
+    tenant_path = "tenant_uuid"
+    list_display = ("when", "done", "object_shown", "actor", "tenant", "request_shown", "seal")
+    list_display_links = None
+    list_filter = ("actor_kind", VerbFilter, ObjectFilter, EventTenantFilter, CaseFilter, WhenFilter)
+    list_links = ((_("Seals"), "lock", "admin:audit_chains", "memories.view_auditevent"),)
+    search_fields = ("verb", "object_type", "object_id", "request_id", "case_uuid")
+    search_help_text = _("Search by verb, object or request")
+    ordering = ("-id",)
+    empty_title = _("Nothing has happened yet")
+    empty_hint = _("Every change by a person or a key leaves a line here.")
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HubChangeList]:
+        return TrailList
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AuditEvent]:
+        events: QuerySet[AuditEvent] = super().get_queryset(request)
+        operators = Operator.objects.annotate(text=Cast("pk", CharField())).filter(text=OuterRef("actor_id"))
+        return events.annotate(
+            operator_name=Subquery(operators.values("username")),
+            tenant_slug=Subquery(Tenant.objects.filter(pk=OuterRef("tenant_uuid")).values("slug")),
+        )
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        """Also by the id that a caller gave to a request."""
+        found, may_have_duplicates = super().get_search_results(request, queryset, search_term)
+        request_id = kept_request_id(search_term.strip())
+        return found | queryset.filter(request_id=request_id) if request_id else found, may_have_duplicates
+
+    def get_urls(self) -> list[URLPattern]:
+        return [path("lines/", self.admin_site.admin_view(self.lines), name=LINES), *super().get_urls()]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        return super().changelist_view(request, {"lines_address": reverse(f"admin:{LINES}"), **(extra_context or {})})
+
+    def lines(self, request: HttpRequest) -> HttpResponseBase:
+        """The filtered list as JSON lines without a limit, oldest first. The export is audited and streamed."""
+        found = export.requested_list(self, request)
+        if isinstance(found, HttpResponse):
+            return found
+        now = timezone.now()
+        # created_at leaves out the event of this export.
+        events = AuditEvent.objects.filter(pk__in=found.queryset.order_by().values("pk"), created_at__lt=now)
+        tenant, actor = export.sole_tenant(request.user), actor_of(request)
+        export_id = note_export(model=AuditEvent, rows=events.count(), tenant=tenant, actor=actor, now=now)
+        body, name = trail_export.lines(events), f"audit-{export_id}.jsonl"
+        return export.download(body, name=name, content_type="application/jsonl; charset=utf-8")
+
+    @column(_("When"))
+    def when(self, event: AuditEvent) -> Any:
+        return cells.moment(event.created_at)
+
+    @column(_("What"))
+    def done(self, event: AuditEvent) -> str:
+        return wording.verb_of(event.verb)
+
+    @column(_("Object"))
+    def object_shown(self, event: Any) -> Any:
+        return cells.linked(kind_named(event.object_type), str(event.object_id), event.page)
+
+    @column(_("By"))
+    def actor(self, event: Any) -> Any:
+        return cells.two_lines(event.operator_name or event.get_actor_kind_display(), event.actor_id)
+
+    @column(_("Tenant"))
+    def tenant(self, event: Any) -> str:
+        return event.tenant_slug or "–"
+
+    @column(_("Request"))
+    def request_shown(self, event: AuditEvent) -> Any:
+        return cells.two_lines(event.request_id or "–", "")
+
+    @column(_("Sealed"))
+    def seal(self, event: Any) -> str:
+        return gettext("Yes") if event.is_sealed else gettext("Not yet")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False

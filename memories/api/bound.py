@@ -1,0 +1,156 @@
+"""Keys for one person or one agent. Each operation declares by a policy how it honours them.
+
+The address names an object: `guard` checks it before the view begins. The input names ids: `Endpoint.body()` and
+`query()` fill in what is left out (`complete`) and check the rest (`hold`). A key for everybody costs nothing here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from enum import StrEnum
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db.models import Model, Q, QuerySet
+from rest_framework.serializers import Serializer
+
+from memories.api.authentication import Caller
+from memories.exceptions import Fault, KeyBound, NotFound
+from memories.models import EndUser, Episode, ExtractionRun, Fact, PrivacyCase, Session
+
+
+class Bound(StrEnum):
+    """How an operation honours the person and the agent that a key is for."""
+
+    # It names a person by `user_id`, and perhaps an agent. Others are refused; the key fills in what is left out.
+    NAMED = "named"
+    # The same for each of many conversations.
+    CONVERSATIONS = "conversations"
+    # It lists people: the key's own person alone.
+    PEOPLE = "people"
+    # Its address names an object. One of another person, or of another agent's session, is not found.
+    FACT = "fact"
+    # It changes that fact. A key for an agent changes that agent's facts alone.
+    OWN_FACT = "own_fact"
+    SESSION = "session"
+    EPISODE = "episode"
+    EXTRACTION = "extraction"
+    CASE = "case"
+    # It takes all of a person, of every agent: a key for one agent is refused.
+    EXPORT = "export"
+
+
+class _Object(NamedTuple):
+    """An object that an address names: its parameter there, its model, and the look-up of its agent."""
+
+    parameter: str
+    model: type[Model]
+    agent: str = ""
+
+
+_OBJECTS: Mapping[Bound, _Object] = {
+    # visibility.py decides for every key which agents' facts it sees.
+    Bound.FACT: _Object("fact_id", Fact),
+    Bound.OWN_FACT: _Object("fact_id", Fact),
+    Bound.SESSION: _Object("session_id", Session, "agent_id"),
+    Bound.EPISODE: _Object("episode_id", Episode, "session__agent_id"),
+    Bound.EXTRACTION: _Object("run_id", ExtractionRun, "session__agent_id"),
+    Bound.CASE: _Object("case_id", PrivacyCase),
+    Bound.EXPORT: _Object("case_id", PrivacyCase),
+}
+_OTHER_PERSON = "This key is for one person alone: name that one, or leave user_id out."
+_OTHER_AGENT = "This key is for one agent alone: name that one, or leave agent_id out."
+_EXPORT = "This key is for one agent alone, and an export tells of every one."
+
+
+def guard(policy: Bound | None, caller: Caller, path: Mapping[str, Any]) -> None:
+    """Check the object of the address against the key. Errors: NotFound, KeyBound (also without a policy)."""
+    if not caller.is_bound:
+        return
+    if policy is None:
+        raise KeyBound
+    named = _OBJECTS.get(policy)
+    if named is None:
+        return
+    if not _is_within(named, caller, path[named.parameter]):
+        raise NotFound
+    if policy is Bound.EXPORT and caller.agent_id:
+        raise KeyBound(_EXPORT)
+
+
+def _is_within(named: _Object, caller: Caller, pk: UUID) -> bool:
+    rows = named.model._default_manager.filter(tenant=caller.tenant, pk=pk)
+    if caller.user_id:
+        person = people_of(caller).values("pk")
+        rows = rows.filter(Q(end_user__in=person) | Q(end_user__merged_into__in=person))
+    if caller.agent_id and named.agent:
+        rows = rows.filter(**{named.agent: caller.agent_id})
+    return rows.exists()
+
+
+def people_of(caller: Caller) -> QuerySet[EndUser]:
+    """The people whom the key is for."""
+    people = EndUser.objects.of(caller.tenant).themselves()
+    return people.called(caller.tenant, caller.user_id) if caller.user_id else people
+
+
+def complete(expected: Serializer[Any], data: Any, caller: Caller, *, is_named: bool) -> Any:
+    """The input, with the key's own ids where they are left out. `is_named`: another part names the person."""
+    if not isinstance(data, Mapping):
+        return data
+    fields = expected.fields
+    user_id = caller.user_id if "user_id" in fields and not is_named else ""
+    agent_id = caller.agent_id if "agent_id" in fields and getattr(expected, "agent_of_key", False) else ""
+    data = _with_ids(data, user_id=user_id, agent_id=agent_id)
+    if "filters" in fields and caller.agent_id and isinstance(data.setdefault("filters", {}), Mapping):
+        data["filters"] = _with_ids(data["filters"], agent_id=caller.agent_id)
+    if "conversations" in fields and isinstance(data.get("conversations"), list):
+        data["conversations"] = [
+            _with_ids(one, user_id=caller.user_id, agent_id=caller.agent_id) if isinstance(one, Mapping) else one
+            for one in data["conversations"]
+        ]
+    return data
+
+
+def _with_ids(data: Mapping[str, Any], *, user_id: str = "", agent_id: str = "") -> dict[str, Any]:
+    completed = dict(data)
+    if user_id:
+        completed.setdefault("user_id", user_id)
+    # null means no agent, like one that is left out.
+    if agent_id and completed.get("agent_id") is None:
+        completed["agent_id"] = agent_id
+    return completed
+
+
+def hold(given: dict[str, Any], caller: Caller, *, at: str) -> None:
+    """Check the ids of a validated input against the key. `at` stands before the names of fields. Errors: KeyBound.
+
+    The input then calls the person as the key does: another alias of theirs may lead elsewhere a moment later.
+    """
+    if not caller.is_bound:
+        return
+    if "user_id" in given:
+        given["user_id"] = _own_person(given["user_id"], caller, f"{at}user_id")
+    if "agent_id" in given:
+        _require_own_agent(given["agent_id"], caller, f"{at}agent_id")
+    if "filters" in given and "agent_id" in given["filters"]:
+        _require_own_agent(given["filters"]["agent_id"], caller, f"{at}filters/agent_id")
+    for index, one in enumerate(given.get("conversations", ())):
+        place = f"{at}conversations/{index}/"
+        _require_own_agent(one.agent_id, caller, f"{place}agent_id")
+        given["conversations"][index] = replace(one, user_id=_own_person(one.user_id, caller, f"{place}user_id"))
+
+
+def _own_person(user_id: str, caller: Caller, at: str) -> str:
+    """How the key calls this person. Errors: KeyBound for another person, the same for an unknown one."""
+    own = caller.user_id
+    if not own or user_id == own:
+        return own or user_id
+    people = EndUser.objects.called(caller.tenant, user_id)
+    if not people.filter(pk__in=people_of(caller).values("pk")).exists():
+        raise KeyBound(_OTHER_PERSON, faults=[Fault(at, KeyBound.code, _OTHER_PERSON)])
+    return own
+
+
+def _require_own_agent(agent_id: str | None, caller: Caller, at: str) -> None:
+    if caller.agent_id and agent_id != caller.agent_id:
+        raise KeyBound(_OTHER_AGENT, faults=[Fault(at, KeyBound.code, _OTHER_AGENT)])

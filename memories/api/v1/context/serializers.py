@@ -1,0 +1,144 @@
+"""POST /context: a request for memory inside a token budget."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
+from rest_framework import serializers
+
+from memories.api.v1.fields import AgentId, ExactText, Identifier, OneOf, Strict, Whole, Words
+from memories.context.context import DEFAULT_INCLUDE, DEFAULT_WITH_QUERY, INCLUDABLE, Context, ContextRequest
+from memories.llm.tokens import DEFAULT_TOKENIZER, TOKENIZERS
+from memories.models import Role
+
+MAX_TOKENS = 8000
+DEFAULT_TOKENS = 2000
+MAX_FACTS = 500
+MAX_EPISODES = 100
+KINDS = ("fact", "profile", "episode", "turn")
+MAX_QUERY = 20_000
+
+
+class LimitsSerializer(Strict):
+    facts = Whole(
+        min_value=0,
+        max_value=MAX_FACTS,
+        required=False,
+        help_text="Ranked facts, by default 20; standing ones come on top.",
+    )
+    episodes = Whole(min_value=0, max_value=MAX_EPISODES, required=False, help_text="By default 3.")
+
+
+class ContextSerializer(Strict):
+    user_id = Identifier()
+    agent_id = AgentId(help_text="Whose private facts are served besides the person's own.")
+    session_id = Identifier(
+        required=False, allow_null=True, help_text="The conversation that the agent is in, for `working_memory`."
+    )
+    query = ExactText(
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        max_length=MAX_QUERY,
+        help_text="What the agent is about to answer: ranks facts and episodes, and recalls turns.",
+    )
+    max_tokens = Whole(min_value=0, max_value=MAX_TOKENS, default=DEFAULT_TOKENS)
+    if_revision = ExactText(required=False, allow_null=True, max_length=64)
+    include = serializers.ListField(
+        child=OneOf(INCLUDABLE),
+        required=False,
+        max_length=len(INCLUDABLE),
+        help_text="By default `profile`, `facts` and `episodes`, with a query also `turns`.",
+    )
+    tokenizer = OneOf(TOKENIZERS, default=DEFAULT_TOKENIZER)
+    roles = Words(
+        child=ExactText(max_length=100), default=list, help_text="Roles that the person has, for guarded facts."
+    )
+    limits = LimitsSerializer(required=False)
+
+
+class ItemSerializer(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(KINDS)
+    id = serializers.UUIDField()
+    score = serializers.FloatField(allow_null=True)
+    score_parts = serializers.DictField(child=serializers.FloatField())
+    tokens = serializers.IntegerField()
+
+
+class DroppedSerializer(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(KINDS)
+    id = serializers.UUIDField()
+    reason = serializers.ChoiceField(["budget", "limit"])
+
+
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}, {"type": "null"}]})
+class ToldContent(serializers.JSONField):
+    """A message's content as it is told again."""
+
+
+@extend_schema_serializer(component_name="Message")
+class ChatMessageSerializer(serializers.Serializer[Any]):
+    """One message for a chat completion; what it does not have is left out."""
+
+    role = serializers.ChoiceField(Role.values)
+    content = ToldContent(help_text="Text, or the parts as they were posted; null beside tool calls alone.")
+    name = serializers.CharField(required=False)
+    tool_calls = serializers.ListField(child=serializers.JSONField(), required=False)
+    tool_call_id = serializers.CharField(required=False)
+
+
+class ContextAnswerSerializer(serializers.Serializer[Any]):
+    """The block for the model's prompt; with `if_revision` of the present revision only `unchanged` and `revision`."""
+
+    memory = serializers.CharField(required=False, allow_blank=True, help_text="`<memory>…</memory>`, or empty.")
+    token_count = serializers.IntegerField(required=False)
+    max_tokens = serializers.IntegerField(required=False)
+    tokenizer = serializers.CharField(required=False)
+    messages = ChatMessageSerializer(many=True, required=False, help_text="With `working_memory`.")
+    items = ItemSerializer(many=True, required=False)
+    dropped = DroppedSerializer(many=True, required=False)
+    revision = serializers.CharField()
+    restricted = serializers.BooleanField(required=False, help_text="Only when true.")
+    serve = serializers.BooleanField(required=False, help_text="Only when false: serving is switched off.")
+    unchanged = serializers.BooleanField(required=False, help_text="Only when true.")
+
+
+def context_request(given: dict[str, Any]) -> ContextRequest:
+    """The request of a validated body."""
+    limits = given.get("limits") or {}
+    query = (given.get("query") or "").strip()
+    default = DEFAULT_WITH_QUERY if query else DEFAULT_INCLUDE
+    return ContextRequest(
+        user_id=given["user_id"],
+        agent_id=given.get("agent_id") or "",
+        session_id=given.get("session_id") or "",
+        query=query,
+        max_tokens=given["max_tokens"],
+        include=frozenset(given.get("include", default)),
+        tokenizer=given["tokenizer"],
+        roles=tuple(given["roles"]),
+        facts_limit=limits.get("facts"),
+        episodes_limit=limits.get("episodes"),
+    )
+
+
+def context_answer(context: Context, *, if_revision: str | None) -> dict[str, Any]:
+    """In the shape of ContextAnswerSerializer. By hand for speed: agents wait for it before every reply."""
+    revision = context.revision
+    if revision == if_revision:
+        return {"unchanged": True, "revision": revision}
+    answer: dict[str, Any] = {
+        "memory": context.memory,
+        "token_count": context.token_count,
+        "max_tokens": context.max_tokens,
+        "tokenizer": context.tokenizer,
+        "items": context.items,
+        "dropped": context.dropped,
+        "revision": revision,
+    }
+    if context.messages is not None:
+        answer["messages"] = context.messages
+    if context.restricted:
+        answer["restricted"] = True
+    if not context.serve:
+        answer["serve"] = False
+    return answer

@@ -1,0 +1,32 @@
+"""POST /context."""
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memories.api.bound import Bound
+from memories.api.endpoints import Endpoint
+from memories.api.schema import operation
+from memories.api.v1.context.serializers import (
+    ContextAnswerSerializer,
+    ContextSerializer,
+    context_answer,
+    context_request,
+)
+from memories.context import context
+from memories.models import Scope
+
+
+class ContextView(Endpoint):
+    @operation(
+        "getContext",
+        "Get what is remembered of a person, inside a token budget",
+        description="An unknown, restricted or switched-off person gets an empty memory.",
+        scope=Scope.READ,
+        bound=Bound.NAMED,
+        request=ContextSerializer,
+        answers={200: ContextAnswerSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        given = self.body(ContextSerializer)
+        built = context.build(tenant=self.tenant, request=context_request(given), now=self.now)
+        return Response(context_answer(built, if_revision=given.get("if_revision")))

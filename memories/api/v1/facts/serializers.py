@@ -1,0 +1,283 @@
+"""Facts: stated by a key, changed by a key, shown whole."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
+
+from memories.api.v1.fields import (
+    AgentId,
+    Changes,
+    CleanText,
+    ExactText,
+    Flag,
+    Identifier,
+    JSONObject,
+    Moment,
+    OneOf,
+    OrNull,
+    OurId,
+    PageQuery,
+    Roles,
+    Share,
+    StatedByField,
+    Strict,
+    Whole,
+    Words,
+)
+from memories.models import (
+    ActorKind,
+    Category,
+    Fact,
+    FactRevision,
+    MemoryScope,
+    MemoryType,
+    RelationType,
+    Source,
+    Status,
+    Trust,
+)
+
+MIN_IMPORTANCE = 0.2
+ANY_STATUS = "all"
+# Turns that a statement cites, and facts that it is related to.
+MOST_CITED = 20
+# So far may a caller's clock be ahead of ours.
+CLOCKS_DIFFER = timedelta(minutes=5)
+
+
+class FactQuery(Strict):
+    """For whom a fact is asked for: one that a context for them could not serve is not there, but for `read_all`."""
+
+    roles = Roles()
+    agent_id = AgentId(help_text="The agent that asks: its private facts are seen, too.")
+
+
+class FactHistoryQuery(PageQuery, FactQuery):
+    pass
+
+
+NEWEST = "-created_at"
+# A list's order by what is asked for; the id makes each unique.
+ORDERS = {
+    name: (name, "-id" if name.startswith("-") else "id")
+    for field in ("created_at", "updated_at", "last_confirmed_at", "confidence", "importance", "decay_score")
+    for name in (f"-{field}", field)
+}
+
+
+class FactsQuery(PageQuery):
+    # A filter, too: without it the agent's and the shared ones are listed.
+    agent_of_key = False
+
+    user_id = Identifier()
+    category = OneOf(Category.values, required=False)
+    status = OneOf([*Status.values, ANY_STATUS], default=Status.ACTIVE.value)
+    type = OneOf(MemoryType.values, required=False, help_text="The type that the category has.")
+    key = ExactText(required=False, max_length=100)
+    scope = OneOf(MemoryScope.values, required=False)
+    source = OneOf(Source.values, required=False)  # type: ignore[assignment]
+    trust = OneOf(Trust.values, required=False)
+    min_confidence = serializers.FloatField(required=False, min_value=0, max_value=1)
+    pinned = serializers.BooleanField(required=False, allow_null=True, default=None)
+    updated_since = Moment(required=False, help_text="Facts that changed then or later.")
+    tag = ExactText(required=False, max_length=100)
+    q = ExactText(required=False, max_length=200, help_text="Text that the content contains, in any case.")
+    agent_id = AgentId(help_text="Facts of this agent alone, its private ones among them.")
+    roles = Roles()
+    sort = OneOf(list(ORDERS), default=NEWEST, help_text="`-` for the highest or latest first.")
+
+
+class Deletion(FactQuery):
+    hard = serializers.BooleanField(default=False, help_text="Leave no text, not even in the trash.")
+
+
+class FactScope(OneOf):
+    """Who may be served the fact; public ones are an operator's to make."""
+
+    default_error_messages = {"operators_only": "Only an operator can make a fact public, in the admin."}
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__([MemoryScope.PRIVATE.value, MemoryScope.SHARE.value], **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        if data == MemoryScope.PUBLIC:
+            self.fail("operators_only")
+        return super().to_internal_value(data)
+
+
+class StatedSerializer(Strict):
+    """What a key may say of a fact, all of it optional."""
+
+    confidence = Share(required=False)
+    importance = Share(min_value=MIN_IMPORTANCE, required=False)
+    key = ExactText(required=False, allow_blank=True, allow_null=True, max_length=100, help_text="E.g. home_city.")
+    value = ExactText(required=False, allow_blank=True, allow_null=True, max_length=500)
+    tags = Words(child=ExactText(max_length=100), required=False)
+    scope = FactScope(required=False)
+    agent_id = AgentId()
+    allowed_users = Words(child=Identifier(), required=False)
+    allowed_roles = Words(child=ExactText(max_length=100), required=False)
+    expires_at = Moment(required=False, allow_null=True)
+    structured = JSONObject(required=False, allow_null=True)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        # An absent agent, key or value is stored as the empty string.
+        absent = {name: "" for name in ("agent_id", "key", "value") if name in attrs and attrs[name] is None}
+        return attrs | absent
+
+
+class StatedSource(OneOf):
+    """Where a statement is from; that it corrects what was remembered is an operator's to say."""
+
+    default_error_messages = {"operators_only": "Only an operator corrects a memory, in the admin."}
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__([source for source in Source.values if source != Source.CORRECTED], **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        if data == Source.CORRECTED:
+            self.fail("operators_only")
+        return super().to_internal_value(data)
+
+
+class StatedRelationSerializer(Strict):
+    """How it stands to another fact of the person."""
+
+    type = OneOf([RelationType.RELATED_TO.value, RelationType.CONTRADICTS.value, RelationType.DERIVED_FROM.value])
+    target_id = OurId()
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping) and data.get("type") == RelationType.SUPERSEDES:
+            detail = "What a fact takes the place of follows from its key and its trust: it cannot be stated."
+            raise serializers.ValidationError({"type": [ErrorDetail(detail, code="not_stated")]})
+        return super().to_internal_value(data)
+
+
+class NewFactSerializer(StatedSerializer):
+    user_id = Identifier()
+    content = CleanText(max_length=2000)
+    category = OneOf(Category.values)
+    stated_by = StatedByField()
+    source = StatedSource(required=False)  # type: ignore[assignment]
+    raw = CleanText(
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        max_length=2000,
+        help_text="The quote that it rests on. With evidence, one of the cited turns has to say it.",
+    )
+    evidence = serializers.ListField(
+        child=OurId(), required=False, max_length=MOST_CITED, help_text="Ids of turns of the person."
+    )
+    relations = serializers.ListField(child=StatedRelationSerializer(), required=False, max_length=MOST_CITED)
+    valid_from = Moment(required=False, allow_null=True, help_text="Since when it holds; not in the future.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        attrs = super().validate(attrs)
+        attrs["raw"] = attrs.get("raw") or ""
+        moment, now = attrs.get("valid_from"), timezone.now()
+        if moment and moment > now + CLOCKS_DIFFER:
+            detail = "This is still to come: state what holds now."
+            raise serializers.ValidationError({"valid_from": [ErrorDetail(detail, code="future")]})
+        return attrs
+
+
+class FactChangesSerializer(StatedSerializer, Changes):
+    # What is left out stays as it is.
+    agent_of_key = False
+
+    content = CleanText(max_length=2000, required=False)
+    category = OneOf(Category.values, required=False)
+    pinned = Flag(required=False)
+    locked = Flag(required=False)
+
+    def validate(self, attrs: Any) -> Any:
+        return Changes.validate(self, StatedSerializer.validate(self, attrs))
+
+
+class FactFeedbackSerializer(Strict):
+    useful = Flag()
+
+
+class RestoreSerializer(Strict):
+    version = Whole(min_value=1, max_value=2**31 - 1, required=False, allow_null=True)
+
+
+class EvidenceSerializer(serializers.Serializer[Any]):
+    session_id = serializers.CharField(source="session.external_id")
+    turn_number = serializers.IntegerField()
+    quote = OrNull()
+
+
+class RelationSerializer(serializers.Serializer[Any]):
+    type = serializers.ChoiceField(RelationType.values)
+    target_id = serializers.UUIDField()
+
+
+class FactSerializer(serializers.Serializer[Fact]):
+    id = serializers.UUIDField()
+    user_id = serializers.CharField(source="end_user.external_id")
+    agent_id = OrNull()
+    type = serializers.ChoiceField(MemoryType.values, help_text="Derived from the category.")
+    category = serializers.ChoiceField(Category.values)
+    content = serializers.CharField()
+    raw = OrNull(help_text="The quote that it rests on.")
+    structured = JSONObject(allow_null=True)
+    key = OrNull()
+    value = OrNull()
+    confidence = serializers.FloatField()
+    importance = serializers.FloatField()
+    tags = serializers.ListField(child=serializers.CharField())
+    source = serializers.ChoiceField(Source.values)  # type: ignore[assignment]
+    source_error = OrNull(help_text="Of a correction: what was wrong.")
+    trust = serializers.ChoiceField(Trust.values)
+    extractor = serializers.CharField(help_text="What made it: `llm:<model>`, `operator`, `api`, `import`.")
+    status = serializers.ChoiceField(Status.values)
+    pinned = serializers.BooleanField()
+    locked = serializers.BooleanField()
+    mentions = serializers.IntegerField()
+    version = serializers.IntegerField()
+    scope = serializers.ChoiceField(MemoryScope.values)
+    allowed_users = serializers.ListField(child=serializers.CharField())
+    allowed_roles = serializers.ListField(child=serializers.CharField())
+    relations = serializers.SerializerMethodField()
+    evidence = EvidenceSerializer(many=True)
+    extraction_id = serializers.UUIDField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+    first_observed_at = serializers.DateTimeField()
+    last_confirmed_at = serializers.DateTimeField()
+    last_recalled_at = serializers.DateTimeField(allow_null=True)
+    valid_from = serializers.DateTimeField()
+    valid_to = serializers.DateTimeField(allow_null=True)
+    superseded_by = serializers.UUIDField(source="superseded_by_id", allow_null=True)
+    expires_at = serializers.DateTimeField(allow_null=True)
+    decay_score = serializers.FloatField()
+    forget_at = serializers.DateTimeField(allow_null=True, help_text="When it will have faded; null: never.")
+    embedding_model = serializers.CharField(allow_null=True, help_text="Null until its text has a vector.")
+
+    @extend_schema_field(RelationSerializer(many=True))
+    def get_relations(self, fact: Fact) -> list[dict[str, Any]]:
+        stated = [{"type": relation.type, "target_id": relation.target_id} for relation in fact.relations.all()]
+        replaced = [{"type": RelationType.SUPERSEDES, "target_id": older.pk} for older in fact.older.all()]
+        return stated + replaced
+
+
+class ActorSerializer(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(ActorKind.values, source="actor_kind")
+    id = OrNull(source="actor_id", help_text="Ours: of the run, the key or the operator.")
+
+
+class RevisionSerializer(serializers.Serializer[FactRevision]):
+    version = serializers.IntegerField()
+    verb = serializers.CharField()
+    actor = ActorSerializer(source="*")
+    before = JSONObject(help_text="The changed fields as they were.")
+    after = JSONObject(help_text="The whole state after the change.")
+    reason = OrNull()
+    created_at = serializers.DateTimeField()

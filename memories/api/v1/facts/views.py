@@ -1,0 +1,273 @@
+"""/facts: remembered statements about a person."""
+
+import uuid
+from functools import cached_property
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memories.api import lookups
+from memories.api.bound import Bound
+from memories.api.endpoints import Endpoint
+from memories.api.schema import etag, if_match, operation
+from memories.api.v1.facts.serializers import (
+    ANY_STATUS,
+    ORDERS,
+    Deletion,
+    FactChangesSerializer,
+    FactFeedbackSerializer,
+    FactHistoryQuery,
+    FactQuery,
+    FactSerializer,
+    FactsQuery,
+    NewFactSerializer,
+    RestoreSerializer,
+    RevisionSerializer,
+)
+from memories.api.v1.fields import page_of
+from memories.api.visibility import FactVisibility
+from memories.curation.facts.adding import FactDraft, add_fact
+from memories.curation.facts.editing import edit_fact
+from memories.curation.facts.feedback import give_feedback
+from memories.curation.facts.forgetting import delete_fact, forget_fact
+from memories.curation.facts.restoring import restore_fact
+from memories.curation.people.records import person_for_writing
+from memories.curation.statements.provenance import Grounds, RelationDraft, check_stranger
+from memories.exceptions import DuplicateFact, KeyBound, NotFound
+from memories.models import Fact, FactQuerySet, Scope, categories_of
+
+
+class FactEndpoint(Endpoint):
+    """What the views of one fact share."""
+
+    @cached_property
+    def visibility(self) -> FactVisibility:
+        """Which facts the caller sees. Views set it anew once they have read the input."""
+        return FactVisibility.of(self.caller, {})
+
+    def handle_exception(self, exc: Exception) -> Response:
+        # Name the fact with the same text only to a caller who sees that fact.
+        if isinstance(exc, DuplicateFact) and exc.fact_id:
+            twin = lookups.fact(tenant=self.tenant, fact_id=exc.fact_id)
+            exc.fact_id = twin.pk if self.visibility.includes(twin) else None
+        return super().handle_exception(exc)
+
+    def visible_fact(self, fact_id: uuid.UUID, query: dict[str, Any] | None = None) -> Fact:
+        """The fact, if the caller sees it. Errors: NotFound, InvalidInput."""
+        self.visibility = FactVisibility.of(self.caller, self.query(FactQuery) if query is None else query)
+        fact = lookups.fact(tenant=self.tenant, fact_id=fact_id)
+        if not self.visibility.includes(fact):
+            raise NotFound
+        return fact
+
+    def change(self, fact_id: uuid.UUID, query: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Arguments of every verb on a fact: which one, by whom, when, and at which version.
+
+        Errors: NotFound where the caller does not see it, KeyBound where the key is for another agent.
+        """
+        fact = self.visible_fact(fact_id, query)
+        if self.caller.agent_id not in ("", fact.agent_id):
+            raise KeyBound("This key is for one agent alone, and this fact is not that agent's.")
+        return {
+            "fact_id": fact_id,
+            "tenant": self.tenant,
+            "actor": self.actor,
+            "now": self.now,
+            "expected_version": self.expected_version(),
+        }
+
+    def changed(self, fact_id: uuid.UUID, *, status: int = 200) -> Response:
+        """The fact as it is after a change."""
+        return self.answer(lookups.fact(tenant=self.tenant, fact_id=fact_id), status=status)
+
+    def answer(self, fact: Fact, *, status: int = 200) -> Response:
+        self.subject_fact = fact.pk
+        self.subjects.add(fact.end_user_id)
+        return self.versioned(fact, FactSerializer, status=status)
+
+
+class FactsView(FactEndpoint):
+    @operation(
+        "listFacts",
+        "List a person's facts, newest first unless sorted otherwise",
+        scope=Scope.READ,
+        bound=Bound.NAMED,
+        parameters=[FactsQuery],
+        answers={200: page_of(FactSerializer)},
+    )
+    def get(self, request: Request) -> Response:
+        given = self.query(FactsQuery)
+        person = lookups.readable_person(tenant=self.tenant, user_id=given["user_id"])
+        rows: FactQuerySet = Fact.objects.none()
+        if person:
+            rows = FactVisibility.of(self.caller, given).filter(
+                lookups.facts(self.tenant).filter(end_user=person), person
+            )
+        wanted = {
+            "category": given.get("category"),
+            "category__in": categories_of(given["type"]) if "type" in given else None,
+            "key": given.get("key"),
+            "scope": given.get("scope"),
+            "source": given.get("source"),
+            "trust": given.get("trust"),
+            "confidence__gte": given.get("min_confidence"),
+            "pinned": given["pinned"],
+            "updated_at__gte": given.get("updated_since"),
+            "status": None if given["status"] == ANY_STATUS else given["status"],
+            "tags__contains": [given["tag"]] if "tag" in given else None,
+            "content__icontains": given.get("q"),
+            "agent_id": given.get("agent_id"),
+        }
+        rows = rows.filter(**{name: value for name, value in wanted.items() if value is not None})
+        return self.listed(rows, FactSerializer, given=given, ordering=ORDERS[given["sort"]])
+
+    @operation(
+        "addFact",
+        "State a fact",
+        description=(
+            "By a key that writes as the user it is active at once. It is `pending`, and served nowhere, until an "
+            "operator approves it when an agent or a tool states it, when it speaks to a model, or when it contradicts "
+            "what it may not replace. The same text again is a 409 that names the known fact."
+        ),
+        scope=Scope.WRITE,
+        bound=Bound.NAMED,
+        request=NewFactSerializer,
+        parameters=[etag(201)],
+        answers={201: FactSerializer},
+        problems=(409, 410, 423),
+        idempotent=True,
+    )
+    def post(self, request: Request) -> Response:
+        given = self.body(NewFactSerializer)
+        user_id, voice = given.pop("user_id"), self.voice(given.pop("stated_by", None))
+        grounds = _grounds(given)
+        if lookups.find_person(tenant=self.tenant, user_id=user_id) is None:
+            check_stranger(grounds)
+        person = person_for_writing(tenant=self.tenant, user_id=user_id, now=self.now)
+        self.visibility = FactVisibility.of(self.caller, given)
+        fact = add_fact(
+            end_user=person,
+            draft=FactDraft(**given),
+            actor=self.actor,
+            now=self.now,
+            voice=voice,
+            grounds=grounds,
+            visible=self.visibility.filter(Fact.objects.all(), person),
+        )
+        return self.changed(fact.pk, status=201)
+
+
+class FactView(FactEndpoint):
+    @operation(
+        "getFact",
+        "Get a fact",
+        scope=Scope.READ,
+        bound=Bound.FACT,
+        parameters=[FactQuery, etag(200)],
+        answers={200: FactSerializer},
+        problems=(404, 423),
+    )
+    def get(self, request: Request, fact_id: uuid.UUID) -> Response:
+        return self.answer(lookups.require_readable(self.visible_fact(fact_id)))
+
+    @operation(
+        "changeFact",
+        "Change the named fields of a fact",
+        description=(
+            "A fact that an operator corrected, pinned or locked answers 409 `operator_word`. One that a key locked "
+            "answers 409 `locked`, unless the change lifts the lock. A text that speaks to a model answers 409 "
+            "`review_needed`; so does a key that writes as an agent on what the user said, or on what is served."
+        ),
+        scope=Scope.WRITE,
+        bound=Bound.OWN_FACT,
+        request=FactChangesSerializer,
+        parameters=[FactQuery, if_match(), etag(200)],
+        answers={200: FactSerializer},
+        problems=(404, 409, 412, 423),
+    )
+    def patch(self, request: Request, fact_id: uuid.UUID) -> Response:
+        changes = self.body(FactChangesSerializer)
+        edit_fact(changes=changes, voice=self.voice(), **self.change(fact_id))
+        return self.changed(fact_id)
+
+    @operation(
+        "deleteFact",
+        "Forget a fact",
+        description="It goes to the trash, and what it says is not taken from a conversation again.",
+        scope=Scope.WRITE,
+        bound=Bound.OWN_FACT,
+        parameters=[Deletion, if_match()],
+        answers={204: None},
+        problems=(404, 409, 412, 423),
+    )
+    def delete(self, request: Request, fact_id: uuid.UUID) -> Response:
+        given = self.query(Deletion)
+        forget = delete_fact if given["hard"] else forget_fact
+        forget(**self.change(fact_id, given))
+        return Response(status=204)
+
+
+class FactHistoryView(FactEndpoint):
+    @operation(
+        "listFactHistory",
+        "List a fact's versions, newest first",
+        scope=Scope.READ,
+        bound=Bound.FACT,
+        parameters=[FactHistoryQuery],
+        answers={200: page_of(RevisionSerializer)},
+        problems=(404, 423),
+    )
+    def get(self, request: Request, fact_id: uuid.UUID) -> Response:
+        given = self.query(FactHistoryQuery)
+        fact = lookups.require_readable(self.visible_fact(fact_id, given))
+        return self.listed(fact.revisions.all(), RevisionSerializer, given=given, ordering=["-version"])
+
+
+class FactRestoreView(FactEndpoint):
+    @operation(
+        "restoreFact",
+        "Bring a fact back from the trash, or to what it said in an earlier version",
+        description="What a key may not make of a fact by changing it answers 409 `review_needed` here, too.",
+        scope=Scope.WRITE,
+        bound=Bound.OWN_FACT,
+        request=RestoreSerializer,
+        parameters=[FactQuery, if_match(), etag(200)],
+        answers={200: FactSerializer},
+        problems=(404, 409, 412, 423),
+        idempotent=True,
+    )
+    def post(self, request: Request, fact_id: uuid.UUID) -> Response:
+        version = self.body(RestoreSerializer).get("version")
+        restore_fact(version=version, voice=self.voice(), **self.change(fact_id))
+        return self.changed(fact_id)
+
+
+class FactFeedbackView(FactEndpoint):
+    @operation(
+        "giveFactFeedback",
+        "Say whether a fact helped",
+        description=(
+            "A useful one counts as confirmed now and matters more (importance + 0.05), another matters less (− 0.1). "
+            "What an operator corrected, pinned or locked stays as it is."
+        ),
+        scope=Scope.WRITE,
+        bound=Bound.FACT,
+        request=FactFeedbackSerializer,
+        parameters=[FactQuery, etag(200)],
+        answers={200: FactSerializer},
+        problems=(404, 409, 423),
+        idempotent=True,
+    )
+    def post(self, request: Request, fact_id: uuid.UUID) -> Response:
+        useful = self.body(FactFeedbackSerializer)["useful"]
+        self.visible_fact(fact_id)
+        give_feedback(fact_id=fact_id, tenant=self.tenant, useful=useful, actor=self.actor, now=self.now)
+        return self.changed(fact_id)
+
+
+def _grounds(given: dict[str, Any]) -> Grounds:
+    """Take out of the body what it says of the sources of its fact."""
+    relations = [RelationDraft(**relation) for relation in given.pop("relations", ())]
+    names = [name for name in ("raw", "source", "evidence", "valid_from") if name in given]
+    return Grounds(relations=relations, **{name: given.pop(name) for name in names})

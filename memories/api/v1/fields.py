@@ -1,0 +1,272 @@
+"""Fields and serializers that all resources share.
+
+A field takes its own type and nothing that merely converts to it. A serializer refuses unknown fields.
+"""
+
+import json
+import re
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+from django.utils.dateparse import parse_datetime
+from drf_spectacular.utils import extend_schema_field, inline_serializer
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail, ValidationError
+
+from memories.api.pagination import MAX_PAGE_SIZE, PAGE_SIZE
+from memories.curation.statements.voices import StatedBy
+from memories.text.cleaning import clean_lines
+
+MAX_JSON_BYTES = 64 * 1024
+ID_LENGTH = 255
+YEARS = range(1970, 2100)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+class Strict(serializers.Serializer[Any]):
+    """Refuses fields that it does not have: a typo must not pass for a value that was left out."""
+
+    # Fields that callers send in good faith and that mean nothing here. They are ignored.
+    tolerated: ClassVar[frozenset[str]] = frozenset()
+    # A key for one agent fills in an `agent_id` that is left out.
+    agent_of_key: ClassVar[bool] = True
+
+    def to_internal_value(self, data: Any) -> Any:
+        known = self.fields.keys() | self.tolerated
+        unknown = [name for name in data if name not in known] if isinstance(data, Mapping) else []
+        faults = {name: [ErrorDetail("There is no such field.", code="unknown_field")] for name in unknown}
+        try:
+            value = super().to_internal_value(data)
+        except ValidationError as error:
+            if isinstance(error.detail, dict):
+                error.detail.update(faults)
+            raise
+        if faults:
+            raise ValidationError(faults)
+        return value
+
+
+class Changes(Strict):
+    """A partial update: at least one field."""
+
+    def validate(self, attrs: Any) -> Any:
+        if not attrs:
+            raise ValidationError("Name at least one field to change.", code="empty")
+        return attrs
+
+
+class PageQuery(Strict):
+    """The parameters of every list."""
+
+    page_size = serializers.IntegerField(min_value=1, max_value=MAX_PAGE_SIZE, default=PAGE_SIZE)
+    cursor = serializers.CharField(required=False, max_length=1000, help_text="From `next` or `previous`.")
+
+
+def page_of(row: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
+    """The answer of every list, as the schema names it: `{"next", "previous", "results"}` of these rows."""
+    return inline_serializer(
+        name=f"{row.__name__.removesuffix('Serializer')}Page",
+        fields={
+            "next": serializers.URLField(allow_null=True),
+            "previous": serializers.URLField(allow_null=True),
+            "results": row(many=True),
+        },
+    )
+
+
+class ExactText(serializers.CharField):
+    """A string as it is: not trimmed, not blank unless allowed."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(trim_whitespace=False, **kwargs)
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        if isinstance(data, str) and not self.allow_blank and not data.strip():
+            self.fail("blank")
+        return super().run_validation(data)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(data)
+
+
+class CleanText(ExactText):
+    """Text to be remembered. Invisible and control characters are removed, then it may not be blank."""
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        return super().run_validation(clean_lines(data) if isinstance(data, str) else data)
+
+
+class Identifier(ExactText):
+    """An id of the caller's own: 1-255 characters without control characters."""
+
+    default_error_messages = {"control": "An id may not contain control characters."}
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=ID_LENGTH, **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        if _CONTROL.search(text):
+            self.fail("control")
+        return text
+
+
+class AgentId(Identifier):
+    """An agent's id, lower-cased; null for none."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, allow_null=True, **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        # Some letters become two in lower case. The validators measure what is returned here.
+        return super().to_internal_value(data).lower()
+
+
+class Whole(serializers.IntegerField):
+    """A JSON integer: no boolean, no fraction, no digits in a string."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            self.fail("invalid")
+        return int(data)
+
+
+class Share(serializers.FloatField):
+    """A JSON number from 0 to 1."""
+
+    def __init__(self, *, min_value: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(min_value=min_value, max_value=1.0, **kwargs)
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool) or not isinstance(data, int | float):
+            self.fail("invalid")
+        return float(data)
+
+
+class Flag(serializers.BooleanField):
+    """true or false."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid")
+        return data
+
+
+class OneOf(serializers.ChoiceField):
+    """One of some words. The error names them and does not repeat the input."""
+
+    def __init__(self, choices: Any, **kwargs: Any) -> None:
+        super().__init__(choices, **kwargs)
+        self.error_messages["invalid_choice"] = f"Use one of: {', '.join(map(str, self.choices))}."
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str) or data not in self.choices:
+            self.fail("invalid_choice")
+        return data
+
+
+class Moment(serializers.DateTimeField):
+    """ISO-8601 from 1970 to 2099, without a zone as UTC."""
+
+    default_error_messages = {
+        "invalid": "Give a time as ISO-8601, e.g. 2026-11-03T09:12:00Z.",
+        "year": f"The year must be from {YEARS[0]} to {YEARS[-1]}.",
+    }
+
+    def to_internal_value(self, value: Any) -> datetime:
+        try:
+            moment = parse_datetime(value) if isinstance(value, str) else None
+        except ValueError:
+            moment = None
+        if moment is None:
+            self.fail("invalid")
+        # Check the year first: the conversion fails at the ends of the calendar.
+        if moment.year in YEARS:
+            moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        if moment.year not in YEARS:
+            self.fail("year")
+        return moment
+
+
+class OurId(serializers.UUIDField):
+    """An id of the hub's, as text."""
+
+    def to_internal_value(self, data: Any) -> uuid.UUID:
+        if not isinstance(data, str):
+            self.fail("invalid", value="")
+        return super().to_internal_value(data)
+
+
+class StatedByField(OneOf):
+    """Who stated what is written; none where the request does not say."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            [one.value for one in StatedBy],
+            required=False,
+            help_text="Whose words these are: the key's own by default. It can only lower their trust.",
+        )
+
+
+@extend_schema_field({"type": "object", "additionalProperties": True})
+class JSONObject(serializers.Field[dict[str, Any], dict[str, Any], dict[str, Any], Any]):
+    """Any JSON object, at most 64 kB when written out."""
+
+    default_error_messages = {
+        "invalid": "Give a JSON object.",
+        "max_size": f"A JSON object may have at most {MAX_JSON_BYTES:,} bytes.",
+    }
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            self.fail("invalid")
+        if data and json_size(data) > MAX_JSON_BYTES:
+            self.fail("max_size")
+        return data
+
+    def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
+        return value
+
+
+class Words(serializers.ListField):
+    """A short list of strings."""
+
+    def __init__(self, *, child: ExactText, max_length: int = 100, **kwargs: Any) -> None:
+        super().__init__(child=child, max_length=max_length, **kwargs)
+
+
+class Roles(ExactText):
+    """A parameter with roles: words between commas, or the parameter several times."""
+
+    default_error_messages = {"roles": "Give at most 100 roles of 1 to 100 characters each."}
+
+    def __init__(self) -> None:
+        super().__init__(
+            required=False,
+            help_text="Roles that the person has, for guarded facts: separated by commas, or given several times.",
+        )
+
+    def to_internal_value(self, data: Any) -> Any:
+        roles = [role for part in super().to_internal_value(data).split(",") if (role := part.strip())]
+        if len(roles) > 100 or any(len(role) > 100 for role in roles):
+            self.fail("roles")
+        return roles
+
+
+class OrNull(serializers.CharField):
+    """For answers: an empty string is shown as null."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(allow_null=True, read_only=True, **kwargs)
+
+    def to_representation(self, value: Any) -> Any:
+        return value or None
+
+
+def json_size(value: Any) -> int:
+    """Bytes of `value` as compact JSON in UTF-8."""
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())

@@ -1,0 +1,116 @@
+"""POST /search: a question about one person, and the memories that answer it best."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from memories.api.v1.fields import AgentId, ExactText, Flag, Identifier, Moment, OneOf, OrNull, Strict, Whole, Words
+from memories.models import Category, Role
+from memories.retrieval.search import KINDS, SearchFilters, SearchRequest, SearchResult
+
+MAX_QUERY = 20_000
+MAX_RESULTS = 100
+
+
+class FiltersSerializer(Strict):
+    """What a result must be; all that are given must hold."""
+
+    category = OneOf(Category.values, required=False, help_text="Of facts; leaves out everything else.")
+    tags = Words(
+        child=ExactText(max_length=100), required=False, help_text="A fact has all of them; as for `category`."
+    )
+    since = Moment(required=False, help_text="Said then or later (facts: first observed; episodes: ended).")
+    until = Moment(required=False, help_text="Said before then (facts: first observed; episodes: ended).")
+    agent_id = AgentId(help_text="Of this agent: its sessions, its private facts and the person's own.")
+    session_id = Identifier(required=False, help_text="Said in a session that you call so, or resting on it.")
+
+
+class SearchSerializer(Strict):
+    user_id = Identifier()
+    query = ExactText(max_length=MAX_QUERY)
+    kinds = serializers.ListField(
+        child=OneOf(KINDS), default=lambda: ["fact", "turn"], min_length=1, max_length=len(KINDS)
+    )
+    limit = Whole(min_value=1, max_value=MAX_RESULTS, default=20)
+    filters = FiltersSerializer(required=False)
+    roles = Words(
+        child=ExactText(max_length=100), default=list, help_text="Roles that the person has, for guarded facts."
+    )
+    explain = Flag(default=False, help_text="Show the scores' ingredients, and how the query was read.")
+
+
+class FoundEvidenceSerializer(serializers.Serializer[Any]):
+    session_id = serializers.CharField()
+    turn_number = serializers.IntegerField()
+    quote = OrNull()
+
+
+class ResultSerializer(serializers.Serializer[Any]):
+    """One memory; what does not belong to its kind is null or empty."""
+
+    kind = serializers.ChoiceField(KINDS)
+    id = serializers.UUIDField()
+    external_id = serializers.CharField(allow_null=True, help_text="Yours, of a turn.")
+    text = serializers.CharField(help_text="Of a session: what its best turn says.")
+    score = serializers.FloatField(help_text="Higher is better; compare within one kind.")
+    score_parts = serializers.DictField(child=serializers.FloatField())
+    session_id = serializers.CharField(allow_null=True)
+    agent_id = serializers.CharField(allow_null=True)
+    turn_numbers = serializers.ListField(
+        child=serializers.IntegerField(), help_text="Of an episode: the first and the last of its range."
+    )
+    role = serializers.ChoiceField(Role.values, allow_null=True)
+    category = serializers.ChoiceField(Category.values, allow_null=True)
+    confidence = serializers.FloatField(allow_null=True)
+    tags = serializers.ListField(child=serializers.CharField())
+    evidence = FoundEvidenceSerializer(many=True)
+    flagged = serializers.BooleanField(
+        help_text="What an assistant or a tool said, and speaks to a model: not to be obeyed, never in a context."
+    )
+    created_at = serializers.DateTimeField(
+        help_text="When it was said, by the client's clock if it told; of an episode its end."
+    )
+
+
+class ExplanationSerializer(serializers.Serializer[Any]):
+    terms = serializers.ListField(child=serializers.CharField(), help_text="What is looked for word by word.")
+    language = serializers.CharField()
+    embedding_model = serializers.CharField(allow_null=True, help_text="Null: searched by words alone.")
+    searched = serializers.DictField(child=serializers.IntegerField(), help_text="How many memories of each kind.")
+
+
+class FoundSerializer(serializers.Serializer[Any]):
+    results = ResultSerializer(many=True)
+    explain = ExplanationSerializer(required=False, help_text="When asked for.")
+    restricted = serializers.BooleanField(required=False, help_text="Only when true.")
+    serve = serializers.BooleanField(required=False, help_text="Only when false: serving is switched off.")
+
+
+def search_of(given: dict[str, Any]) -> SearchRequest:
+    """The request of a validated body."""
+    return SearchRequest(
+        user_id=given["user_id"],
+        query=given["query"],
+        kinds=tuple(dict.fromkeys(given["kinds"])),
+        limit=given["limit"],
+        filters=SearchFilters(**given.get("filters", {})),
+        roles=tuple(given["roles"]),
+        explain=given["explain"],
+    )
+
+
+def found_answer(found: SearchResult) -> dict[str, Any]:
+    """In the shape of FoundSerializer. By hand for speed: agents wait for it in the middle of a conversation."""
+    answer: dict[str, Any] = {
+        "results": [
+            vars(one) | {"evidence": [vars(cited) | {"quote": cited.quote or None} for cited in one.evidence]}
+            for one in found.results
+        ]
+    }
+    if found.explanation:
+        answer["explain"] = vars(found.explanation)
+    if found.restricted:
+        answer["restricted"] = True
+    if not found.serve:
+        answer["serve"] = False
+    return answer

@@ -1,0 +1,252 @@
+"""POST /turns and /turns/bulk: messages in, receipts out."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail, ValidationError
+
+from memories.api.v1.fields import AgentId, ExactText, Flag, Identifier, JSONObject, Moment, OneOf, Strict, json_size
+from memories.capture.ingest import Conversation, PostedMessage, Receipt
+from memories.exceptions import Fault, MessageTooLarge
+from memories.models import Role, Session
+from memories.queue.session_queue import ExtractionStatus
+from memories.text.signals import KINDS
+
+MAX_MESSAGES = 500
+MAX_CONVERSATIONS = 100
+MAX_BULK_MESSAGES = 5000
+MAX_PARTS = 1000
+MAX_MESSAGE_BYTES = 1024 * 1024
+WORK_STATUSES = ["idle", "pending", "running", "parked", "off"]
+# What OpenAI's newer models call the system's role.
+DEVELOPER = "developer"
+MAY_BE_EMPTY = (Role.ASSISTANT, Role.TOOL)
+_NO_PART = ErrorDetail("A part is an object with a `type`; one of type `text` has a string `text`.", code="part")
+
+_PART = {"type": "object", "required": ["type"], "properties": {"type": {"type": "string"}, "text": {"type": "string"}}}
+
+
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": _PART}]})
+class Content(serializers.Field[Any, Any, Any, Any]):
+    """A message's content: text, or a list of parts of which those of type `text` are read."""
+
+    default_error_messages = {
+        "invalid": "Give a string, or a list of parts.",
+        "parts": f"Give at most {MAX_PARTS:,} parts.",
+    }
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, str):
+            return data
+        if not isinstance(data, list):
+            self.fail("invalid")
+        if len(data) > MAX_PARTS:
+            self.fail("parts")
+        faults = {str(index): [_NO_PART] for index, part in enumerate(data) if not _is_part(part)}
+        if faults:
+            raise ValidationError(faults)
+        return data
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+class ToolCall(JSONObject):
+    """As large as its message may be: an agent that writes a file sends all of it in one call."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            self.fail("invalid")
+        return data
+
+
+class RoleField(OneOf):
+    """A role. `developer`, as newer models name it, is stored as `system`."""
+
+    def __init__(self) -> None:
+        super().__init__(Role.values, help_text="`developer` is stored as `system`.")
+
+    def to_internal_value(self, data: Any) -> str:
+        return super().to_internal_value(Role.SYSTEM.value if data == DEVELOPER else data)
+
+
+class MessageSerializer(Strict):
+    # Callers can post a message as a chat completion returned it. These fields hold no memory of a person.
+    tolerated = frozenset({"refusal", "annotations", "audio", "function_call", "reasoning_content"})
+
+    role = RoleField()
+    content = Content(allow_null=True, help_text="May be empty or null for `assistant` and `tool`.")
+    external_id = Identifier(required=False, allow_null=True, help_text="Your own id; the session stores it once.")
+    timestamp = Moment(required=False, allow_null=True, help_text="Your own time; never decides the order.")
+    tool_calls = serializers.ListField(
+        child=ToolCall(), required=False, allow_null=True, max_length=MAX_PARTS, help_text="As the model gave them."
+    )
+    tool_call_id = ExactText(
+        required=False, allow_null=True, allow_blank=True, max_length=255, help_text="Of the call that a tool answers."
+    )
+    name = ExactText(required=False, allow_null=True, allow_blank=True, max_length=255)
+    metadata = JSONObject(required=False, allow_null=True)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["role"] not in MAY_BE_EMPTY and _is_empty(attrs["content"]):
+            raise ValidationError({"content": ["This message says nothing."]}, code="blank")
+        return attrs
+
+
+class ConversationSerializer(Strict):
+    user_id = Identifier()
+    session_id = Identifier()
+    agent_id = AgentId(help_text="Lower-cased; a session of another agent is another session.")
+    messages: serializers.ListSerializer[Any] = serializers.ListSerializer(
+        child=MessageSerializer(), min_length=1, max_length=MAX_MESSAGES
+    )
+    flush = Flag(default=False, help_text="Extract as soon as possible instead of after the quiet time.")
+
+    def validate_messages(self, messages: list[dict[str, Any]]) -> list[PostedMessage]:
+        return [_message(given) for given in messages]
+
+
+class TurnsSerializer(ConversationSerializer):
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        _refuse_large(attrs["messages"], "/messages")
+        return attrs
+
+
+class BulkSerializer(Strict):
+    conversations: serializers.ListSerializer[Any] = serializers.ListSerializer(
+        child=ConversationSerializer(), min_length=1, max_length=MAX_CONVERSATIONS
+    )
+
+    def validate_conversations(self, conversations: list[dict[str, Any]]) -> list[Conversation]:
+        for index, given in enumerate(conversations):
+            _refuse_large(given["messages"], f"/conversations/{index}/messages")
+        if sum(len(given["messages"]) for given in conversations) > MAX_BULK_MESSAGES:
+            raise ValidationError(f"Give at most {MAX_BULK_MESSAGES:,} messages in all.", code="max_length")
+        return [_conversation(given) for given in conversations]
+
+
+class ExtractionStatusSerializer(serializers.Serializer[Any]):
+    """Where a session's extraction stands."""
+
+    status = serializers.ChoiceField(WORK_STATUSES)
+    due_at = serializers.DateTimeField(allow_null=True, help_text="When it may start.")
+    max_due_at = serializers.DateTimeField(allow_null=True, help_text="When it starts at the latest.")
+
+
+class StoredSessionSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    session_id = serializers.CharField()
+    user_id = serializers.CharField()
+    agent_id = serializers.CharField(allow_null=True)
+    turn_count = serializers.IntegerField()
+    token_count = serializers.IntegerField()
+
+
+class StoredTurnSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    number = serializers.IntegerField(help_text="Ours, without gaps within the session.")
+    external_id = serializers.CharField(allow_null=True)
+    token_count = serializers.IntegerField()
+    duplicate = serializers.BooleanField(help_text="The session had it already; it was not stored again.")
+
+
+class ReceiptSerializer(serializers.Serializer[Any]):
+    """What became of the posted messages."""
+
+    session = StoredSessionSerializer(allow_null=True, help_text="null when capture is switched off.")
+    turns = StoredTurnSerializer(many=True)
+    accepted = serializers.IntegerField()
+    duplicates = serializers.IntegerField()
+    redactions = serializers.IntegerField(help_text="Secrets that were cut out before anything was stored.")
+    signals = serializers.ListField(child=serializers.ChoiceField(KINDS), help_text="Signs in what was said last.")
+    extraction = ExtractionStatusSerializer()
+
+
+class ReceiptsSerializer(serializers.Serializer[Any]):
+    results = ReceiptSerializer(many=True, help_text="One for each conversation, in order.")
+
+
+def receipt_answer(receipt: Receipt, *, user_id: str) -> dict[str, Any]:
+    """In the shape of ReceiptSerializer. By hand for speed: this is the most frequent answer."""
+    return {
+        "session": receipt.session and session_answer(receipt.session, user_id=user_id),
+        "turns": [vars(turn) for turn in receipt.turns],
+        "accepted": receipt.accepted,
+        "duplicates": receipt.duplicates,
+        "redactions": receipt.redactions,
+        "signals": receipt.signals,
+        "extraction": extraction_answer(receipt.extraction),
+    }
+
+
+def session_answer(session: Session, *, user_id: str) -> dict[str, Any]:
+    """In the shape of StoredSessionSerializer."""
+    return {
+        "id": session.pk,
+        "session_id": session.external_id,
+        "user_id": user_id,
+        "agent_id": session.agent_id or None,
+        "turn_count": session.turn_count,
+        "token_count": session.token_count,
+    }
+
+
+def extraction_answer(status: ExtractionStatus) -> dict[str, Any]:
+    """In the shape of ExtractionStatusSerializer."""
+    return {"status": status.status, "due_at": status.due_at, "max_due_at": status.max_due_at}
+
+
+def _conversation(given: dict[str, Any]) -> Conversation:
+    return Conversation(
+        user_id=given["user_id"],
+        session_id=given["session_id"],
+        agent_id=given.get("agent_id") or "",
+        messages=given["messages"],
+        flush=given["flush"],
+    )
+
+
+def _message(given: dict[str, Any]) -> PostedMessage:
+    content = given["content"]
+    return PostedMessage(
+        role=given["role"],
+        content=_text(content),
+        # An empty list of parts counts as an empty text.
+        parts=content if content and isinstance(content, list) else None,
+        external_id=given.get("external_id"),
+        timestamp=given.get("timestamp"),
+        tool_calls=given.get("tool_calls") or None,
+        tool_call_id=given.get("tool_call_id") or "",
+        name=given.get("name") or "",
+        metadata=given.get("metadata") or {},
+    )
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        return " ".join(part["text"] for part in content if part["type"] == "text")
+    return content or ""
+
+
+def _is_empty(content: Any) -> bool:
+    has_media = isinstance(content, list) and any(part["type"] != "text" for part in content)
+    return not has_media and not _text(content).strip()
+
+
+def _is_part(part: Any) -> bool:
+    if not isinstance(part, dict) or not isinstance(part.get("type"), str):
+        return False
+    return part["type"] != "text" or isinstance(part.get("text"), str)
+
+
+def _refuse_large(messages: list[PostedMessage], pointer: str) -> None:
+    for index, message in enumerate(messages):
+        if _size(message) > MAX_MESSAGE_BYTES:
+            detail = "A message may be at most 1 MB: its text, parts and tool calls together."
+            raise MessageTooLarge(faults=[Fault(f"{pointer}/{index}", MessageTooLarge.code, detail)])
+
+
+def _size(message: PostedMessage) -> int:
+    size = len(message.content.encode()) if message.parts is None else json_size(message.parts)
+    return size + (json_size(message.tool_calls) if message.tool_calls else 0)

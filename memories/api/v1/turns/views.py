@@ -1,0 +1,69 @@
+"""POST /turns and /turns/bulk."""
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memories.api.bound import Bound
+from memories.api.endpoints import Endpoint
+from memories.api.schema import operation
+from memories.api.v1.turns.serializers import (
+    BulkSerializer,
+    ReceiptSerializer,
+    ReceiptsSerializer,
+    TurnsSerializer,
+    receipt_answer,
+)
+from memories.capture import ingest
+from memories.models import Scope
+
+
+class TurnsView(Endpoint):
+    @operation(
+        "postTurns",
+        "Store the turns of a session",
+        description="Person and session are made on first sight. A message whose `external_id` the session already "
+        "has is not stored again. Extraction follows in the background.",
+        scope=Scope.INGEST,
+        bound=Bound.NAMED,
+        request=TurnsSerializer,
+        answers={202: ReceiptSerializer},
+        problems=(409, 410, 423),
+        idempotent=True,
+    )
+    def post(self, request: Request) -> Response:
+        given = self.body(TurnsSerializer)
+        receipt = ingest.store_turns(
+            tenant=self.tenant,
+            user_id=given["user_id"],
+            session_id=given["session_id"],
+            agent_id=given.get("agent_id") or "",
+            messages=given["messages"],
+            flush=given["flush"],
+            key_id=self.caller.key.pk,
+        )
+        if receipt.session:
+            self.subjects.add(receipt.session.end_user_id)
+        return Response(receipt_answer(receipt, user_id=given["user_id"]), status=202)
+
+
+class BulkTurnsView(Endpoint):
+    @operation(
+        "postTurnsBulk",
+        "Store the turns of many sessions, all or none",
+        description="At most 5,000 messages and 10 MB together.",
+        scope=Scope.INGEST,
+        bound=Bound.CONVERSATIONS,
+        request=BulkSerializer,
+        answers={202: ReceiptsSerializer},
+        problems=(409, 410, 423),
+        idempotent=True,
+    )
+    def post(self, request: Request) -> Response:
+        given = self.body(BulkSerializer)["conversations"]
+        receipts = ingest.store_conversations(tenant=self.tenant, conversations=given, key_id=self.caller.key.pk)
+        self.subjects.update(receipt.session.end_user_id for receipt in receipts if receipt.session)
+        results = [
+            receipt_answer(receipt, user_id=conversation.user_id)
+            for receipt, conversation in zip(receipts, given, strict=True)
+        ]
+        return Response({"results": results}, status=202)

@@ -1,1 +1,0 @@
-"""The operations of version 1, one module per subject."""

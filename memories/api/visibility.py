@@ -1,0 +1,40 @@
+"""Which facts a key can see: those that a context for the given roles and agent could serve, in any state.
+
+The rule holds for lists, for single facts and their history, and for every change. The scope `read_all` sees all facts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from memories.api.authentication import Caller
+from memories.models import EndUser, Fact, FactQuerySet, Scope
+
+
+@dataclass(frozen=True)
+class FactVisibility:
+    """For which agent ("" for none) and roles a caller asks; `agent_only`: the key is for that agent."""
+
+    agent_id: str
+    roles: tuple[str, ...]
+    sees_all: bool
+    agent_only: bool
+
+    @classmethod
+    def of(cls, caller: Caller, query: Mapping[str, Any]) -> Self:
+        """As the query says; a key for one agent always asks for that agent."""
+        return cls(
+            agent_id=caller.agent_id or query.get("agent_id") or "",
+            roles=tuple(query.get("roles", ())),
+            sees_all=Scope.READ_ALL in caller.key.scopes,
+            agent_only=bool(caller.agent_id),
+        )
+
+    def filter(self, facts: FactQuerySet, person: EndUser) -> FactQuerySet:
+        """The visible ones of the person's facts."""
+        if self.sees_all:
+            return facts.for_agent(self.agent_id) if self.agent_only else facts
+        return facts.visible_to(user_id=person.external_id, agent_id=self.agent_id, roles=self.roles, person=person)
+
+    def includes(self, fact: Fact) -> bool:
+        return self.filter(Fact.objects.filter(pk=fact.pk), fact.end_user).exists()

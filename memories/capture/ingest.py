@@ -1,0 +1,277 @@
+"""Ingest: store turns as posted, except secrets, with gapless numbers, and arm their session, in one transaction."""
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from memories import conf
+from memories.capture import get_or_create
+from memories.capture.session_rows import locked_queue, save_locked
+from memories.exceptions import Erased, ExternalIdReused, Fault, PersonRestricted
+from memories.llm import tokens
+from memories.models import EndUser, Role, Session, SessionQueue, Tenant, Turn, WorkingMemory
+from memories.queue import session_queue, window_queue
+from memories.queue.session_queue import ExtractionStatus
+from memories.scoring import terms
+from memories.text.secrets import redaction
+
+LAST_SEEN_STEP = timedelta(minutes=1)
+LONGEST_NAME = 255
+# A message with an external_id that the session has must repeat these fields.
+REPEATED = ("role", "content", "parts", "tool_call_id")
+
+
+@dataclass(frozen=True)
+class PostedMessage:
+    """One message as posted; `content` is its text, `parts` the list of content parts if it came as one."""
+
+    role: str
+    content: str
+    parts: list[Any] | None = None
+    external_id: str | None = None
+    timestamp: datetime | None = None
+    tool_calls: list[Any] | None = None
+    tool_call_id: str = ""
+    name: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """Messages of one session; an `agent_id` of "" means none."""
+
+    user_id: str
+    session_id: str
+    agent_id: str
+    messages: Sequence[PostedMessage]
+    flush: bool = False
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.user_id, self.agent_id, self.session_id
+
+
+@dataclass(frozen=True)
+class StoredTurn:
+    id: uuid.UUID
+    number: int
+    external_id: str | None
+    token_count: int
+    duplicate: bool
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The result of a post; `session` is None when capture is off, `redactions` counts secrets.
+
+    `signals` are the kinds of signals found in the last turns (rules.md, 1.4).
+    """
+
+    session: Session | None
+    turns: list[StoredTurn]
+    extraction: ExtractionStatus
+    redactions: int = 0
+    signals: list[str] = field(default_factory=list)
+
+    @property
+    def duplicates(self) -> int:
+        return sum(turn.duplicate for turn in self.turns)
+
+    @property
+    def accepted(self) -> int:
+        return len(self.turns) - self.duplicates
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """Turns without secrets, still without session, number and time."""
+
+    turns: list[Turn]
+    redactions: int
+    signals: list[str]
+
+
+def store_turns(
+    *,
+    tenant: Tenant,
+    user_id: str,
+    session_id: str,
+    agent_id: str,
+    messages: Sequence[PostedMessage],
+    flush: bool = False,
+    key_id: uuid.UUID | None = None,
+) -> Receipt:
+    """Store messages in order and arm the session; person and session are created where missing.
+
+    `key_id` is the API key that posted them.
+
+    Errors, with nothing stored: PersonRestricted; Erased; ExternalIdReused when an external_id has other content.
+    """
+    conversation = Conversation(user_id, session_id, agent_id, messages, flush)
+    # Before the lock: redacting a long text takes longer than storing it.
+    prepared = _prepare(conversation, tenant, key_id)
+    with transaction.atomic():
+        receipt = _store(tenant, conversation, prepared)
+        _note_activity([receipt])
+        return receipt
+
+
+def store_conversations(
+    *, tenant: Tenant, conversations: Sequence[Conversation], key_id: uuid.UUID | None = None
+) -> list[Receipt]:
+    """Store them all, or none; the receipts are in the given order.
+
+    Errors, with a pointer to the conversation: those of store_turns().
+    """
+    prepared = [_prepare(conversation, tenant, key_id) for conversation in conversations]
+    receipts: dict[int, Receipt] = {}
+    with transaction.atomic():
+        # All requests lock in the same order, so that two with the same sessions cannot deadlock.
+        for index in sorted(range(len(conversations)), key=lambda index: conversations[index].key):
+            try:
+                receipts[index] = _store(tenant, conversations[index], prepared[index])
+            except (Erased, ExternalIdReused, PersonRestricted) as error:
+                fault = Fault(f"/conversations/{index}", error.code, error.detail)
+                raise type(error)(faults=[fault]) from error
+        _note_activity(receipts.values())
+    return [receipts[index] for index in range(len(conversations))]
+
+
+def _prepare(conversation: Conversation, tenant: Tenant, key_id: uuid.UUID | None) -> _Prepared:
+    redacted = [_redacted(message, key_id) for message in conversation.messages]
+    turns = [turn for turn, _ in redacted]
+    return _Prepared(turns, sum(count for _, count in redacted), session_queue.signals_of(turns, tenant))
+
+
+def _redacted(message: PostedMessage, key_id: uuid.UUID | None) -> tuple[Turn, int]:
+    """The message without secrets as a turn, and how many it had."""
+    clean = redaction.redact_message(
+        content=message.content,
+        parts=message.parts,
+        tool_calls=message.tool_calls,
+        tool_call_id=message.tool_call_id,
+        metadata=message.metadata,
+        name=message.name,
+    )
+    turn = Turn(
+        role=message.role,
+        content=clean.content,
+        parts=clean.parts,
+        tool_calls=clean.tool_calls,
+        # A mark can be longer than the secret that it replaces.
+        tool_call_id=clean.tool_call_id[:LONGEST_NAME],
+        name=clean.name[:LONGEST_NAME],
+        metadata=clean.metadata,
+        external_id=message.external_id or None,
+        timestamp=message.timestamp,
+        token_count=tokens.count(clean.content),
+        key_id=key_id,
+    )
+    turn.terms = terms.pack(terms.count(turn.content)) if turn.is_searchable else None
+    return turn, clean.count
+
+
+def _store(tenant: Tenant, conversation: Conversation, prepared: _Prepared) -> Receipt:
+    queue = _capturing_queue(tenant, *conversation.key)
+    if queue is None:
+        return Receipt(session=None, turns=[], extraction=ExtractionStatus("off"))
+    session, now = queue.session, queue.clock
+    stored, new = _number(session, prepared.turns, now=now)
+    if new:
+        session.turn_count += len(new)
+        session.token_count += sum(turn.token_count for turn in new)
+        session.round_count += sum(turn.role == Role.USER for turn in new)
+        session.last_turn_at, session.ended_at = now, None
+    # With nothing new a flush still moves the due time.
+    if new or conversation.flush:
+        rules, window = conf.rules(session.tenant), session.working_memory
+        found = prepared.signals if new else []
+        session_queue.arm(queue, new, rules=rules, now=now, flush=conversation.flush, found=found)
+        moved = bool(new) and window_queue.arm(window, session, rules=rules, now=now)
+        save_locked(queue, new, window if moved else None)
+    status = session_queue.status_of(queue, now=now)
+    return Receipt(session, stored, status, prepared.redactions, prepared.signals)
+
+
+def _capturing_queue(tenant: Tenant, user_id: str, agent_id: str, session_id: str) -> SessionQueue | None:
+    """The session's queue row, locked, created where missing; None when capture is off."""
+    if not tenant.capture:
+        return None
+    key = {"user_id": user_id, "session_id": session_id, "agent_id": agent_id}
+    queue = locked_queue(tenant, **key)
+    while queue is None:
+        if not _create_session(tenant, **key):
+            return None
+        # Somebody may have deleted it since, or given the person another id.
+        queue = locked_queue(tenant, **key)
+    return queue if _may_capture(queue.session.end_user) else None
+
+
+def _create_session(tenant: Tenant, *, user_id: str, session_id: str, agent_id: str) -> bool:
+    """Create person, session and queue rows where missing. False: capture is off."""
+    now = Tenant.objects.annotate(clock=Now()).values_list("clock", flat=True).get(pk=tenant.pk)
+    named, is_new = get_or_create.end_user(tenant=tenant, user_id=user_id, now=now)
+    # Nobody else sees one that was created just now.
+    person = named if is_new else get_or_create.lock_alias(named)
+    if person is None:
+        return True
+    if not _may_capture(person):
+        return False
+    session, _ = Session.objects.get_or_create(
+        end_user=person,
+        agent_id=agent_id,
+        external_id=session_id,
+        defaults={"tenant": tenant, "created_at": now, "last_turn_at": now},
+    )
+    # Of two requests at once the second finds the rows: one statement each, without a look-up before it.
+    SessionQueue.objects.bulk_create([SessionQueue(session=session)], ignore_conflicts=True)
+    WorkingMemory.objects.bulk_create([WorkingMemory(session=session)], ignore_conflicts=True)
+    return True
+
+
+def _may_capture(person: EndUser) -> bool:
+    if person.restricted_at:
+        raise PersonRestricted
+    return person.capture
+
+
+def _number(session: Session, turns: Sequence[Turn], *, now: datetime) -> tuple[list[StoredTurn], list[Turn]]:
+    """Number the new turns and recognise those that the session already has: (all of them, the new ones)."""
+    existing = _existing(session, [turn.external_id for turn in turns if turn.external_id])
+    stored: list[StoredTurn] = []
+    new: list[Turn] = []
+    for given in turns:
+        turn = existing.get(given.external_id) if given.external_id else None
+        duplicate = turn is not None
+        if turn is None:
+            turn = given
+            turn.tenant_id, turn.end_user_id, turn.session_id = session.tenant_id, session.end_user_id, session.pk
+            turn.number, turn.created_at = session.turn_count + len(new) + 1, now
+            new.append(turn)
+            existing.update({turn.external_id: turn} if turn.external_id else {})
+        elif any(getattr(turn, name) != getattr(given, name) for name in REPEATED):
+            raise ExternalIdReused
+        stored.append(StoredTurn(turn.pk, turn.number, turn.external_id, turn.token_count, duplicate))
+    return stored, new
+
+
+def _existing(session: Session, external_ids: list[str]) -> dict[str | None, Turn]:
+    if not external_ids:
+        return {}
+    return {turn.external_id: turn for turn in Turn.objects.filter(session=session, external_id__in=external_ids)}
+
+
+def _note_activity(receipts: Iterable[Receipt]) -> None:
+    """Update people's last_seen_at, after all sessions are locked: ingest locks a session before its person."""
+    sessions = [receipt.session for receipt in receipts if receipt.session and receipt.accepted]
+    by_person = {session.end_user_id: session for session in sessions}
+    for pk, session in sorted(by_person.items()):
+        now = session.last_turn_at
+        # To the minute: a write per turn on the person's row would serialize all of their sessions.
+        if now - session.end_user.last_seen_at >= LAST_SEEN_STEP:
+            EndUser.objects.filter(pk=pk, last_seen_at__lt=now).update(last_seen_at=now)

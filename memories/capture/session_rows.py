@@ -1,0 +1,103 @@
+"""The SQL of a post: lock the session's rows, insert turns, write the counters and due times.
+
+It is written by hand: every post runs it, and Django takes longer to write the statements than PostgreSQL to run them.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.db import connection, models
+
+from memories.models import EndUser, Session, SessionQueue, Tenant, Turn, WorkingMemory
+from memories.models.hand_written import assigned, columns_of, first, read, selected
+from memories.queue import session_queue, window_queue
+
+_QUEUE, _SESSION = columns_of(SessionQueue), columns_of(Session)
+_WINDOW = (*window_queue.READ, *window_queue.ARMED)
+_PERSON = ("id", "tenant_id", "external_id", "capture", "restricted_at", "last_seen_at")
+
+# All three rows are locked. After a wait, a joined row without a lock would have its state from before the wait.
+_LOCK = f"""
+    SELECT {selected("q", _QUEUE)}, {selected("s", _SESSION)}, {selected("p", _PERSON)},
+        {selected("w", _WINDOW)}, statement_timestamp()
+    FROM memories_enduser named
+    JOIN memories_enduser p ON p.id = coalesce(named.merged_into_id, named.id)
+    JOIN memories_session s ON s.end_user_id = p.id
+    JOIN memories_sessionqueue q ON q.session_id = s.id
+    JOIN memories_workingmemory w ON w.session_id = s.id
+    WHERE named.tenant_id = %(tenant)s AND named.external_id = %(user)s
+        AND s.agent_id = %(agent)s AND s.external_id = %(session)s
+    FOR NO KEY UPDATE OF q, s, w
+"""  # noqa: S608  (columns of our own models)
+
+_FIELDS = Turn._meta.concrete_fields
+# Name of the column → its serializer, if the value is not written as it is.
+_TURN: dict[str, Callable[[Any], str] | None] = {
+    str(field.column): json.dumps if isinstance(field, models.JSONField) else None for field in _FIELDS
+}
+# A cast to varchar(255) would cut what is too long; the column itself refuses it.
+_ARRAYS = ", ".join(
+    f"%s::{'text' if isinstance(field, models.CharField) else field.db_type(connection)}[]" for field in _FIELDS
+)
+_INSERT_MANY = f"INSERT INTO memories_turn ({', '.join(_TURN)}) SELECT * FROM unnest({_ARRAYS})"  # noqa: S608
+
+_COUNTED = ("turn_count", "token_count", "round_count", "last_turn_at", "ended_at")
+# Parts of one statement: other posts to the session wait from the lock to the commit. A single turn is part of it, too:
+# most posts hold one, and its arrays would take longer to write than the row.
+_INSERT_ONE = (
+    f"said AS (INSERT INTO memories_turn ({', '.join(_TURN)}) "  # noqa: S608
+    f"VALUES ({', '.join(f'%(turn_{name})s' for name in _TURN)}))"
+)
+_COUNT = f"counted AS (UPDATE memories_session SET {assigned(_COUNTED)} WHERE id = %(id)s)"  # noqa: S608
+_ARM_WINDOW = f"""
+    armed AS (UPDATE memories_workingmemory SET {assigned(window_queue.ARMED, "window_")} WHERE session_id = %(id)s)
+"""  # noqa: S608  (columns of our own models)
+_ARM = f"UPDATE memories_sessionqueue SET {assigned(session_queue.ARMED)} WHERE session_id = %(id)s"  # noqa: S608
+
+
+def locked_queue(tenant: Tenant, *, user_id: str, session_id: str, agent_id: str) -> SessionQueue | None:
+    """The queue row of an existing session, locked in the caller's transaction with the session and working memory.
+
+    Of the working memory it reads only what arm() needs.
+    """
+    row = first(_LOCK, {"tenant": tenant.pk, "user": user_id, "agent": agent_id, "session": session_id})
+    if row is None:
+        return None
+    values = iter(row)
+    queue, session = read(SessionQueue, _QUEUE, values), read(Session, _SESSION, values)
+    person = read(EndUser, _PERSON, values)
+    window = read(WorkingMemory, _WINDOW, values)
+    queue.clock = next(values)
+    queue.session = window.session = session
+    session.end_user = person
+    session.tenant = person.tenant = tenant
+    return queue
+
+
+def save_locked(queue: SessionQueue, new: Sequence[Turn] = (), window: WorkingMemory | None = None) -> None:
+    """Insert new turns and save what ingest and arm() changed in rows of locked_queue(); `window` if it was armed."""
+    if len(new) > 1:
+        insert_turns(new)
+    parts = [_COUNT]
+    given = {name: getattr(queue.session, name) for name in _COUNTED}
+    given |= {name: getattr(queue, name) for name in session_queue.ARMED}
+    if len(new) == 1:
+        parts.append(_INSERT_ONE)
+        given |= {f"turn_{name}": _value(new[0], name) for name in _TURN}
+    if window:
+        parts.append(_ARM_WINDOW)
+        given |= {f"window_{name}": getattr(window, name) for name in window_queue.ARMED}
+    with connection.cursor() as cursor:
+        cursor.execute(f"WITH {', '.join(parts)} {_ARM}", {"id": queue.pk, **given})
+
+
+def insert_turns(turns: Sequence[Turn]) -> None:
+    """Insert rows that have all their values, with one statement that takes arrays. Errors: IntegrityError."""
+    with connection.cursor() as cursor:
+        cursor.execute(_INSERT_MANY, [[_value(turn, name) for turn in turns] for name in _TURN])
+
+
+def _value(turn: Turn, name: str) -> Any:
+    value, serialize = getattr(turn, name), _TURN[name]
+    return value if value is None or serialize is None else serialize(value)

@@ -1,0 +1,248 @@
+"""Contexts: one sequence of lines that does not depend on the budget, and its longest rendered prefix that fits."""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db.models import F
+
+from memories import conf
+from memories.context import recalled_turns
+from memories.context.facts import FactLines, fact_lines
+from memories.context.rendering import Line, episode_line, profile_line, render, text_of, turn_line
+from memories.context.window import OpenWindow, open_window
+from memories.llm import tokens
+from memories.models import EndUser, Role, Section, Tenant, Turn
+from memories.retrieval import episode_search, recalls
+from memories.retrieval.episode_search import RankedEpisode, VisibleEpisode
+from memories.retrieval.prepared_query import PreparedQuery, prepare
+from memories.retrieval.serving import Audience, audience
+from memories.retrieval.visible_facts import Viewer
+from memories.text.injection.flagged_turns import is_flagged
+from memories.text.memory_block import FRAME, HEADINGS
+
+INCLUDABLE = ("profile", "facts", "episodes", "working_memory", "turns", "unextracted")
+DEFAULT_INCLUDE = frozenset({"profile", "facts", "episodes"})
+DEFAULT_WITH_QUERY = DEFAULT_INCLUDE | {"turns"}
+# The ranked facts stand between these two halves of the profile (rules.md, 9.3).
+BEFORE_FACTS = (Section.WORK_CONTEXT, Section.PERSONAL_CONTEXT, Section.TOP_OF_MIND)
+AFTER_FACTS = (Section.RECENT_MONTHS, Section.EARLIER_CONTEXT, Section.LONG_TERM_BACKGROUND)
+UNEXTRACTED_TURNS = 50
+
+
+@dataclass(frozen=True)
+class ContextRequest:
+    """A request of an agent.
+
+    `query`: what it is about to answer; turns are recalled for a query only. `session_id`: its conversation, whose
+    window it gets with the working memory. `max_tokens` 0..8,000 bounds the rendered block. The limits bound ranked
+    facts and episodes (None: as the tenant's rules say).
+    """
+
+    user_id: str
+    agent_id: str = ""
+    session_id: str = ""
+    query: str = ""
+    max_tokens: int = 2000
+    include: frozenset[str] = DEFAULT_INCLUDE
+    tokenizer: str = "o200k_base"
+    roles: tuple[str, ...] = ()
+    facts_limit: int | None = None
+    episodes_limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Context:
+    """The rendered block, its items, what was dropped, and the messages where the working memory is asked for."""
+
+    memory: str
+    token_count: int
+    max_tokens: int
+    tokenizer: str
+    items: list[dict[str, Any]] = field(default_factory=list)
+    dropped: list[dict[str, Any]] = field(default_factory=list)
+    restricted: bool = False
+    serve: bool = True
+    messages: list[dict[str, Any]] | None = None
+
+    @property
+    def revision(self) -> str:
+        """A hash of everything in the answer."""
+        return hashlib.sha256(json.dumps(vars(self), default=str, sort_keys=True).encode()).hexdigest()[:32]
+
+
+class _Task(NamedTuple):
+    """A request about a person whose memories may be served, with everything that its answer depends on."""
+
+    audience: Audience
+    person: EndUser
+    request: ContextRequest
+    query: PreparedQuery | None
+    window: OpenWindow
+    rules: conf.Rules
+    now: datetime
+
+
+class _Sequence(NamedTuple):
+    """Lines in the order in which they take the budget, (kind, id) of what exceeds a limit, and ids of ranked lines."""
+
+    lines: list[Line]
+    beyond: list[tuple[str, str]]
+    ranked: set[uuid.UUID]
+
+
+def build(*, tenant: Tenant, request: ContextRequest, now: datetime, noted: bool = True) -> Context:
+    """The person's context within the budget; unknown, restricted and switched-off people get an empty one.
+
+    `noted=False`: an operator looks, so what the query recalls does not fade later.
+    """
+    found = audience(tenant=tenant, user_id=request.user_id, with_profile="profile" in request.include)
+    with_messages = "working_memory" in request.include
+    if found.person is None:
+        nothing = Context("", 0, request.max_tokens, request.tokenizer, messages=[] if with_messages else None)
+        return replace(nothing, restricted=found.restricted, serve=found.serve)
+    rules = conf.rules(tenant)
+    window = OpenWindow()
+    if with_messages and request.session_id:
+        window = open_window(found.person, agent_id=request.agent_id, session_id=request.session_id, rules=rules)
+    query = prepare(request.query) if request.query else None
+    sequence = _sequence(_Task(found, found.person, request, query, window, rules, now))
+    built = _fill(sequence.lines, sequence.beyond, request)
+    # Only what was ranked for the query was recalled: the other lines are in every context.
+    for line in sequence.lines[: len(built.items)] if query and noted else ():
+        if line.id in sequence.ranked:
+            recalls.note(line.kind, [line.id], now=now)
+    return replace(built, messages=window.messages(built.memory)) if with_messages else built
+
+
+def _sequence(task: _Task) -> _Sequence:
+    """Every line, without the turns and episodes that the window shows."""
+    profile = {
+        section: profile_line(row_id=pk, section=section, summary=summary)
+        for section, pk, summary in task.audience.profile
+    }
+    facts = _facts(task)
+    shown, beyond = _episodes(task)
+    before = [profile[section] for section in BEFORE_FACTS if section in profile]
+    after = [profile[section] for section in AFTER_FACTS if section in profile]
+    episode_lines = [_episode_line(episode, ranked) for episode, ranked in shown]
+    turns = _turns(task, facts.texts + [episode.summary for episode, _ in shown])
+    return _Sequence(
+        [*facts.instructions, *before, *facts.ranked, *episode_lines, *after, *turns],
+        [("fact", fact) for fact in facts.beyond] + [("episode", str(episode.id)) for episode, _ in beyond],
+        {line.id for line in (*facts.ranked, *episode_lines)},
+    )
+
+
+def _facts(task: _Task) -> FactLines:
+    request, rules = task.request, task.rules
+    if "facts" not in request.include:
+        return FactLines()
+    viewer = Viewer(request.user_id, request.agent_id, request.roles)
+    limit = rules.context_facts if request.facts_limit is None else request.facts_limit
+    return fact_lines(task.person, viewer, task.query, limit=limit, rules=rules, now=task.now)
+
+
+# Without a query there is no ranking.
+_Episodes = list[tuple[VisibleEpisode, RankedEpisode | None]]
+
+
+def _episodes(task: _Task) -> tuple[_Episodes, _Episodes]:
+    """The newest episodes, or those that answer the query best: within the limit, and beyond it."""
+    _, person, request, query, window, rules, now = task
+    if not task.audience.has_episodes or "episodes" not in request.include:
+        return [], []
+    served = episode_search.served(person, query.space if query else None, rules=rules, now=now)
+    hidden = [
+        one for one in served if not window.covers(session=one.session, first=one.first_number, last=one.last_number)
+    ]
+    ordered: _Episodes = (
+        [(one.episode, one) for one in episode_search.rank(person, hidden, query, now=now)]
+        if query
+        else [(one, None) for one in hidden]
+    )
+    limit = rules.context_episodes if request.episodes_limit is None else request.episodes_limit
+    return ordered[:limit], ordered[limit:]
+
+
+def _episode_line(episode: VisibleEpisode, ranked: RankedEpisode | None) -> Line:
+    return episode_line(
+        row_id=episode.id,
+        summary=episode.summary,
+        ended_at=episode.ended_at,
+        score=ranked.score if ranked else None,
+        score_parts=ranked.parts if ranked else {"confidence": episode.quality, "decay": episode.left},
+    )
+
+
+def _turns(task: _Task, texts: Sequence[str]) -> list[Line]:
+    """Turns that extraction has not read, then those recalled for the query, each once."""
+    unextracted = _unextracted(task.person, task.window) if "unextracted" in task.request.include else []
+    if task.query is None or "turns" not in task.request.include:
+        return unextracted
+    shown = {line.id for line in unextracted}
+    recalled = recalled_turns.lines(task.person, task.query, task.window, texts=texts)
+    return unextracted + [line for line in recalled if line.id not in shown]
+
+
+def _unextracted(person: EndUser, window: OpenWindow) -> list[Line]:
+    """The newest turns beyond their session's watermark. The newest take the budget first."""
+    turns = Turn.objects.filter(tenant=person.tenant, end_user=person, number__gt=F("session__queue__extracted_number"))
+    turns = (
+        turns.exclude(content="")
+        .exclude(metadata__contains={"hide_from_ui": True})
+        .exclude(session=window.session, number__in=window.numbers)
+        .filter(role__in=[Role.USER, Role.ASSISTANT])
+    )
+    newest = turns.order_by("-created_at", "session", "-number")[:UNEXTRACTED_TURNS]
+    return [turn_line(turn) for turn in newest if text_of(turn) and not is_flagged(turn)]
+
+
+def _fill(lines: Sequence[Line], beyond: Sequence[tuple[str, str]], request: ContextRequest) -> Context:
+    """The longest prefix whose rendered text fits; the first line that does not fit ends it."""
+    costs, spent = _affordable(lines, request)
+    fitting, left_out = lines[: len(costs)], lines[len(costs) :]
+    return Context(
+        memory=render(fitting),
+        token_count=spent,
+        max_tokens=request.max_tokens,
+        tokenizer=request.tokenizer,
+        items=[
+            {
+                "kind": line.kind,
+                "id": str(line.id),
+                "score": line.score,
+                "score_parts": line.score_parts or {},
+                "tokens": cost,
+            }
+            for line, cost in zip(fitting, costs, strict=True)
+        ],
+        dropped=[{"kind": line.kind, "id": str(line.id), "reason": "budget"} for line in left_out]
+        + [{"kind": kind, "id": row_id, "reason": "limit"} for kind, row_id in beyond],
+    )
+
+
+def _affordable(lines: Sequence[Line], request: ContextRequest) -> tuple[list[int], int]:
+    """Tokens of each line that fits, with its line break, and of the rendered text (0 for none).
+
+    In both encodings no token continues after a line break that `-`, `<` or a letter follows. So frame, headings and
+    lines add up to the count of the rendered text. Lines beyond the budget are not counted.
+    """
+    costs: list[int] = []
+    shown: set[int] = set()
+    spent, total = 0, tokens.count_once(FRAME, request.tokenizer)
+    for line in lines:
+        cost = tokens.count_once(line.text + "\n", request.tokenizer)
+        if line.heading not in shown:
+            total += tokens.count_once(HEADINGS[line.heading] + "\n", request.tokenizer)
+            shown.add(line.heading)
+        total += cost
+        if total > request.max_tokens:
+            break
+        spent = total
+        costs.append(cost)
+    return costs, spent

@@ -1,0 +1,151 @@
+"""The facts of a context: standing instructions, then the others as the query, or confidence, ranks them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from memories import conf
+from memories.context.rendering import Line, fact_line
+from memories.llm.reranking import Candidate
+from memories.models import Category, EndUser, Trust
+from memories.retrieval import fact_search, reranking, visible_facts
+from memories.retrieval.fact_index import FactFeatures, decayed
+from memories.retrieval.fact_search import RankedFacts
+from memories.retrieval.hits import FACT
+from memories.retrieval.memory_index import today
+from memories.retrieval.prepared_query import PreparedQuery
+from memories.retrieval.visible_facts import FactWithText, Viewer, VisibleFact, fact_of_row
+
+# Beside corrections, what every context contains.
+INSTRUCTIONS = (Category.PREFERENCE, Category.CONSTRAINT)
+# Facts of other sources come after these, however many there are.
+TRUSTED = (Trust.OPERATOR, Trust.USER)
+_Parts = Mapping[int, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class FactLines:
+    """Lines of standing instructions and of the ranked facts; ids of facts beyond the limit; the texts of all lines."""
+
+    instructions: list[Line] = field(default_factory=list)
+    ranked: list[Line] = field(default_factory=list)
+    beyond: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+
+
+class _FactOrder(NamedTuple):
+    """Facts, newest first, and their places in the order of the answer; `ids` are their ids as text, with a query."""
+
+    facts: Sequence[VisibleFact | FactFeatures]
+    order: list[int]
+    ids: Sequence[str] = ()
+    ranked: RankedFacts | None = None
+
+
+def fact_lines(
+    person: EndUser, viewer: Viewer, query: PreparedQuery | None, *, limit: int, rules: conf.Rules, now: datetime
+) -> FactLines:
+    """The standing instructions and `limit` other facts. Only their texts are read.
+
+    Facts stated by operators and by the user come first, so that nobody else can crowd them out. Instructions of other
+    sources come after them, beyond the limit.
+    """
+    found = _ordered(person, viewer, query, rules=rules, now=now)
+    instructions = _instructions(found.facts, rules)
+    others, reranked = _others(person, query, found, set(instructions))
+    chosen = _trusted_first(found.facts, [*instructions, *others[:limit]])
+    texts = _with_texts(person, found.facts, chosen)
+    # A public fact may have the same text as the person's own: the first one stays.
+    first_with: dict[bytes, int] = {}
+    for at in chosen:
+        if at in texts:
+            first_with.setdefault(texts[at].fact.content_hash, at)
+    shown = list(first_with.values())
+    day = today(now)
+    lines = [
+        _line(found.ranked, at, texts[at], reranked.get(at, {}), place=place, rules=rules, day=day)
+        for place, at in enumerate(shown)
+    ]
+    first = sum(at in instructions and found.facts[at].trust in TRUSTED for at in shown)
+    beyond = [found.ids[place] if found.ids else str(found.facts[place].id) for place in others[limit:]]
+    return FactLines(lines[:first], lines[first:], beyond, [texts[at].text.content for at in shown])
+
+
+def _ordered(
+    person: EndUser, viewer: Viewer, query: PreparedQuery | None, *, rules: conf.Rules, now: datetime
+) -> _FactOrder:
+    if query is None:
+        facts = visible_facts.served(person, viewer, rules=rules, now=now)
+        # Ties keep their order: newest first, then the higher id.
+        return _FactOrder(facts, sorted(range(len(facts)), key=lambda place: -facts[place].confidence))
+    index = visible_facts.open_index(person, viewer, query.space, rules=rules, now=now)
+    ranked = fact_search.rank(index, query)
+    return _FactOrder(index.facts, ranked.best(), index.ids, ranked)
+
+
+def _instructions(facts: Sequence[VisibleFact | FactFeatures], rules: conf.Rules) -> list[int]:
+    """Places of the newest corrections, then of the most confident preferences and constraints.
+
+    `facts` are newest first. Those of less trust get what the trusted ones leave of each limit.
+    """
+    corrections = [place for place, fact in enumerate(facts) if fact.category == Category.CORRECTION]
+    others = [place for place, fact in enumerate(facts) if fact.category in INSTRUCTIONS]
+    others.sort(key=lambda place: -facts[place].confidence)
+    first = _trusted_first(facts, corrections)[: rules.context_corrections]
+    return first + _trusted_first(facts, others)[: rules.context_standing]
+
+
+def _trusted_first(facts: Sequence[VisibleFact | FactFeatures], places: Sequence[int]) -> list[int]:
+    return sorted(places, key=lambda place: facts[place].trust not in TRUSTED)
+
+
+def _others(
+    person: EndUser, query: PreparedQuery | None, found: _FactOrder, instructions: set[int]
+) -> tuple[list[int], _Parts]:
+    """Places of all other facts in their order, and the reranker's part of their scores, if there is one."""
+    others = [place for place in found.order if place not in instructions]
+    reranked: _Parts = {}
+    if query and found.ranked is not None:
+        # Without a reranker these are none, and no text is read.
+        best = others[: reranking.candidates_for(0)]
+        texts = _with_texts(person, found.facts, best)
+        stored = [place for place in best if place in texts]
+        candidates = [
+            Candidate(FACT, str(texts[at].fact.id), texts[at].text.content, found.ranked.ranking.score(at))
+            for at in stored
+        ]
+        reranked = {stored[at]: part for at, part in reranking.order(query.text, candidates)}
+        others = [*reranked, *others[len(best) :]]
+    return _trusted_first(found.facts, others), reranked
+
+
+def _with_texts(
+    person: EndUser, facts: Sequence[VisibleFact | FactFeatures], places: Sequence[int]
+) -> dict[int, FactWithText]:
+    """The facts at these places with their texts, without those that were deleted meanwhile."""
+    at_hand = {
+        place: fact_of_row(fact.row) for place in places if isinstance(fact := facts[place], VisibleFact) and fact.row
+    }
+    missing = {facts[place].id: place for place in places if place not in at_hand}
+    read = visible_facts.with_texts(person, list(missing))
+    return at_hand | {missing[pk]: one for pk, one in read.items()}
+
+
+def _line(
+    ranked: RankedFacts | None,
+    at: int,
+    fact: FactWithText,
+    reranked: Mapping[str, float],
+    *,
+    place: int,
+    rules: conf.Rules,
+    day: datetime,
+) -> Line:
+    """Without a query the score of a fact is its confidence."""
+    if ranked is not None:
+        parts = ranked.ranking.parts(at) | dict(reranked)
+        return fact_line(fact.text, place=place, score=ranked.ranking.score(at), score_parts=parts)
+    confidence = fact.fact.confidence
+    parts = {"confidence": confidence, "decay": decayed(fact.fact, rules, day)}
+    return fact_line(fact.text, place=place, score=confidence, score_parts=parts)

@@ -1,0 +1,110 @@
+"""The lines of a context: how each memory is written, and how lines become the rendered block."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from memories.llm.prompts.framing import escape, shorten
+from memories.models import Category, Section, Turn
+from memories.retrieval.visible_facts import FactText
+from memories.text import uploads
+from memories.text.memory_block import (
+    CLOSING,
+    EPISODES,
+    FACTS,
+    HEADINGS,
+    HISTORY,
+    NOTICE,
+    OPENING,
+    SUMMARY_CLOSING,
+    SUMMARY_NOTICE,
+    SUMMARY_OPENING,
+    TURNS,
+    USER_CONTEXT,
+)
+
+# Section of the profile → (heading, place under it, label).
+PROFILE_LINES: dict[str, tuple[int, int, str]] = {
+    Section.WORK_CONTEXT: (USER_CONTEXT, 0, "Work"),
+    Section.PERSONAL_CONTEXT: (USER_CONTEXT, 1, "Personal"),
+    Section.TOP_OF_MIND: (USER_CONTEXT, 2, "Current Focus"),
+    Section.RECENT_MONTHS: (HISTORY, 0, "Recent"),
+    Section.EARLIER_CONTEXT: (HISTORY, 1, "Earlier"),
+    Section.LONG_TERM_BACKGROUND: (HISTORY, 2, "Background"),
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One memory as one line; (`heading`, `place`) is where the rendered block shows it."""
+
+    kind: str
+    id: uuid.UUID
+    text: str
+    heading: int
+    place: tuple[Any, ...]
+    score: float | None = None
+    score_parts: dict[str, float] | None = None
+
+
+def profile_line(*, row_id: uuid.UUID, section: str, summary: str) -> Line:
+    """`- Work: …` and its like (rules.md, 9.1)."""
+    heading, place, label = PROFILE_LINES[section]
+    return Line("profile", row_id, f"- {label}: {one_line(summary)}", heading, (place,))
+
+
+def fact_line(fact: FactText, *, place: int, score: float, score_parts: dict[str, float]) -> Line:
+    """`- [category | 0.95] content`; a correction also names what to avoid."""
+    has_error = fact.category == Category.CORRECTION and fact.source_error
+    avoid = f" (avoid: {one_line(fact.source_error)})" if has_error else ""
+    text = f"- [{fact.category} | {fact.confidence:.2f}] {one_line(fact.content)}{avoid}"
+    return Line("fact", fact.id, text, FACTS, (place,), score=score, score_parts=score_parts)
+
+
+def episode_line(
+    *, row_id: uuid.UUID, summary: str, ended_at: datetime, score: float | None, score_parts: dict[str, float]
+) -> Line:
+    """`- [2026-11-03] summary`, with the day in UTC on which it ended, which orders the lines."""
+    day = ended_at.astimezone(UTC).date().isoformat()
+    return Line("episode", row_id, f"- [{day}] {one_line(summary)}", EPISODES, (ended_at, row_id), score, score_parts)
+
+
+def turn_line(turn: Turn, *, score: float | None = None, score_parts: dict[str, float] | None = None) -> Line:
+    """`- [2026-11-03] user: …`, shown in the order of the turns; a long one keeps its two ends.
+
+    Texts of uploaded files are left out: they belong to their session, and nobody said them.
+    """
+    day = (turn.timestamp or turn.created_at).date().isoformat()
+    text = f"- [{day}] {turn.role}: {one_line(shorten(text_of(turn)))}"
+    return Line("turn", turn.pk, text, TURNS, (turn.created_at, turn.session_id, turn.number), score, score_parts)
+
+
+def text_of(turn: Turn) -> str:
+    """The part of a turn that a context shows; empty when it holds nothing but uploads."""
+    text = uploads.cut_blocks(turn.content)
+    return text if text == turn.content else text.strip()
+
+
+def one_line(text: str) -> str:
+    """White space folded and markup escaped, so that no stored text can end its line, close the block or hide in it."""
+    return " ".join(escape(text).split())
+
+
+def render_summary(summary: str) -> str:
+    """The block of a conversation's running summary; an empty string for none."""
+    if not summary:
+        return ""
+    return "\n".join([SUMMARY_OPENING, SUMMARY_NOTICE, one_line(summary), SUMMARY_CLOSING])
+
+
+def render(lines: Sequence[Line]) -> str:
+    """The block of these lines under their headings; an empty string for none."""
+    if not lines:
+        return ""
+    parts = [OPENING, NOTICE]
+    for heading, title in enumerate(HEADINGS):
+        below = sorted((line for line in lines if line.heading == heading), key=lambda line: line.place)
+        parts += [title, *(line.text for line in below)] if below else []
+    return "\n".join([*parts, CLOSING])

@@ -1,0 +1,1 @@
+"""Who can use the hub: API keys, operators, second factors, sign-ins and the counts that limit them."""

@@ -1,0 +1,199 @@
+"""API keys: made and shown once, checked in constant time, rotated, revoked at once."""
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from memories import audit
+from memories.audit import Actor
+from memories.capture import get_or_create
+from memories.curation.people.external_ids import LONGEST_ID, check_id
+from memories.exceptions import Conflict, InvalidInput, PersonRestricted, PreconditionFailed
+from memories.models import APIKey, EndUser, Tenant, WritesAs
+from memories.models.hand_written import columns_of, first, read, selected
+
+PREFIX_LENGTH = 10
+SECRET_BYTES = 32
+# A write per request would cost more than the request; five minutes are exact enough to find unused keys.
+LAST_USED_STEP = timedelta(minutes=5)
+# Days for which a key is valid by default.
+DEFAULT_DAYS = 365
+_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+_KEY, _TENANT = columns_of(APIKey), columns_of(Tenant)
+# By hand: every request begins with it.
+_FIND = f"""
+    SELECT {selected("k", _KEY)}, {selected("t", _TENANT)}
+    FROM memories_apikey k JOIN memories_tenant t ON t.id = k.tenant_id
+    WHERE k.prefix = %(prefix)s AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > %(now)s)
+"""  # noqa: S608  (columns of our own models)
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What a key is bound to: one person by the caller's id, one agent, both or neither, and whose words it writes.
+
+    Without `writes_as` these are the agent's where it has one, else the user's.
+    """
+
+    user_id: str = ""
+    agent_id: str = ""
+    writes_as: str = ""
+
+    def columns(self) -> dict[str, str]:
+        """As they are stored. Errors: InvalidInput for what the API does not take as an id."""
+        for name, given in (("user_id", self.user_id), ("agent_id", self.agent_id)):
+            if given:
+                check_id(given, at=name)
+        agent_id = self.agent_id.lower()
+        if len(agent_id) > LONGEST_ID:
+            raise InvalidInput.at("agent_id", _("Some letters become two when they are lower-cased: name it shorter."))
+        by_default = WritesAs.AGENT if agent_id else WritesAs.USER
+        return {"user_id": self.user_id, "agent_id": agent_id, "writes_as": self.writes_as or by_default}
+
+
+UNBOUND = Binding()
+
+
+def create_api_key(
+    *,
+    tenant: Tenant,
+    name: str,
+    scopes: list[str],
+    actor: Actor,
+    now: datetime,
+    expires_at: datetime | None = None,
+    binding: Binding = UNBOUND,
+) -> tuple[APIKey, str]:
+    """Make a key; the second value is the plaintext `mh_<prefix>_<secret>`, which is stored nowhere.
+
+    Errors: InvalidInput (the binding's ids), Conflict when the tenant is off-boarded; PersonRestricted and Erased for
+    the person to whom it would be bound.
+    """
+    bound = binding.columns()
+    prefix = "".join(secrets.choice(_LETTERS) for _ in range(PREFIX_LENGTH))
+    plaintext = f"mh_{prefix}_{secrets.token_urlsafe(SECRET_BYTES)}"
+    with transaction.atomic():
+        # Locked, a tenant cannot be off-boarded past a key that is being made.
+        if Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk).offboarded_at:
+            raise Conflict(_("The tenant is off-boarded: take it back before you make a key for it."))
+        if binding.user_id:
+            # An erasure restricts its person first, and then deletes their keys under the tenant's lock: a key that is
+            # made after that would keep the id.
+            if EndUser.objects.called(tenant, binding.user_id).exclude(restricted_at=None).exists():
+                raise PersonRestricted
+            get_or_create.refuse_erased(tenant, binding.user_id)
+        key = APIKey.objects.create(
+            tenant=tenant,
+            name=name,
+            prefix=prefix,
+            digest=_digest(plaintext),
+            scopes=scopes,
+            created_at=now,
+            expires_at=expires_at,
+            **bound,
+        )
+        audit.record(actor=actor, verb="create", target=key, object_id=key.pk, tenant=tenant, now=now)
+    return key, plaintext
+
+
+def authenticate_key(*, plaintext: str, now: datetime) -> APIKey | None:
+    """The usable key with this plaintext, its tenant joined, or None; one query."""
+    marker, _, rest = plaintext.partition("_")
+    prefix, _, secret = rest.partition("_")
+    if marker != "mh" or not secret or len(prefix) != PREFIX_LENGTH or not set(prefix) <= set(_LETTERS):
+        return None
+    key = _usable_key(prefix=prefix, now=now)
+    if key is None or not hmac.compare_digest(_digest(plaintext), bytes(key.digest)):
+        return None
+    if key.last_used_at is None or now - key.last_used_at >= LAST_USED_STEP:
+        stale = Q(last_used_at=None) | Q(last_used_at__lte=now - LAST_USED_STEP)
+        APIKey.objects.filter(stale, pk=key.pk).update(last_used_at=now)
+    return key
+
+
+def rotate_api_key(*, key: APIKey, ends_at: datetime, actor: Actor, now: datetime) -> tuple[APIKey, str]:
+    """Make a successor like the key, valid for as long a time, and refuse the key itself from `ends_at` on.
+
+    A key that expires earlier still does. The second value is the successor's plaintext, which is stored nowhere.
+    Errors: Conflict when the key was rotated before, is not usable any more, or its tenant is off-boarded.
+    """
+    with transaction.atomic():
+        old = _locked(key)
+        if old.successor_id:
+            raise Conflict(_("This key was rotated already; its successor is on its page."))
+        _check_usable(old, now=now)
+        span = old.expires_at - old.created_at if old.expires_at else None
+        successor, plaintext = create_api_key(
+            tenant=old.tenant,
+            name=old.name,
+            scopes=old.scopes,
+            expires_at=now + span if span else None,
+            actor=actor,
+            now=now,
+            binding=Binding(old.user_id, old.agent_id, old.writes_as),
+        )
+        old.successor = successor
+        old.expires_at = min(old.expires_at, ends_at) if old.expires_at else ends_at
+        old.save(update_fields=["successor", "expires_at"])
+        audit.record(actor=actor, verb="rotate", target=old, object_id=old.pk, tenant=old.tenant, now=now)
+    return successor, plaintext
+
+
+def put_off_end(*, key: APIKey, ends_at: datetime, expected: datetime | None, actor: Actor, now: datetime) -> APIKey:
+    """Let a rotated key that still works go on until `ends_at`; `expected` is when it would have ended.
+
+    Errors: Conflict when it was not rotated or is over; PreconditionFailed when its end was changed meanwhile.
+    """
+    with transaction.atomic():
+        old = _locked(key)
+        if not old.successor_id:
+            raise Conflict(_("This key was not rotated: nothing ends it."))
+        _check_usable(old, now=now)
+        if old.expires_at != expected:
+            raise PreconditionFailed
+        old.expires_at = ends_at
+        old.save(update_fields=["expires_at"])
+        audit.record(actor=actor, verb="put_off_end", target=old, object_id=old.pk, tenant=old.tenant, now=now)
+    return old
+
+
+def revoke_api_key(*, key: APIKey, actor: Actor, now: datetime) -> None:
+    """Refuse the key from now on, also after its tenant's off-boarding is undone; a second time changes nothing."""
+    # In one statement: an undo of the off-boarding at this moment comes before it, or after it and finds no mark.
+    unrevoked = Q(revoked_at=None) | Q(revoked_with_tenant=True)
+    with transaction.atomic():
+        if APIKey.objects.filter(unrevoked, pk=key.pk).update(revoked_at=now, revoked_with_tenant=False):
+            audit.record(actor=actor, verb="revoke", target=key, object_id=key.pk, tenant=key.tenant, now=now)
+
+
+def _locked(key: APIKey) -> APIKey:
+    """Lock the tenant, then the key: the order of off-boarding, so that neither waits for the other."""
+    Tenant.objects.select_for_update(no_key=True).get(pk=key.tenant_id)
+    found: APIKey = APIKey.objects.select_for_update(of=("self",)).select_related("tenant").get(pk=key.pk)
+    return found
+
+
+def _check_usable(key: APIKey, *, now: datetime) -> None:
+    if key.revoked_at or (key.expires_at and key.expires_at <= now):
+        raise Conflict(_("This key is refused already: make a new one instead."))
+
+
+def _digest(plaintext: str) -> bytes:
+    # The secret is random and long: a slow hash would protect nothing and cost every request.
+    return hashlib.sha256(plaintext.encode()).digest()
+
+
+def _usable_key(*, prefix: str, now: datetime) -> APIKey | None:
+    row = first(_FIND, {"prefix": prefix, "now": now})
+    if row is None:
+        return None
+    values = iter(row)
+    key = read(APIKey, _KEY, values)
+    key.tenant = read(Tenant, _TENANT, values)
+    return key

@@ -1,0 +1,218 @@
+"""Operators and groups. An operator gives others at most the permissions and tenants that they have themselves."""
+
+import uuid
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import Group, Permission
+from django.db import transaction
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from memories import audit
+from memories.audit import Actor
+from memories.curation.access.powers import (
+    Powers,
+    check_covers,
+    labels,
+    powers_given,
+    powers_of,
+    powers_of_actor,
+    powers_of_group,
+)
+from memories.curation.marks import mark
+from memories.exceptions import Conflict, NotFound, PreconditionFailed
+from memories.models import Operator, Tenant
+
+CHANGE_OPERATOR, CHANGE_GROUP = "memories.change_operator", "auth.change_group"
+_COLUMNS = ("username", "first_name", "last_name", "email", "time_zone", "is_active", "is_superuser", "all_tenants")
+
+
+@dataclass(frozen=True)
+class OperatorDraft:
+    """The record of an operator as it shall be; groups and tenants by their ids."""
+
+    username: str
+    first_name: str = ""
+    last_name: str = ""
+    email: str = ""
+    time_zone: str = "UTC"
+    is_active: bool = True
+    is_superuser: bool = False
+    all_tenants: bool = True
+    groups: frozenset[int] = frozenset()
+    tenants: frozenset[uuid.UUID] = frozenset()
+
+
+def draft_of(operator: Operator) -> OperatorDraft:
+    """The record of the operator as it is now."""
+    plain = {name: getattr(operator, name) for name in _COLUMNS}
+    groups = frozenset(operator.groups.values_list("pk", flat=True))
+    return OperatorDraft(**plain, groups=groups, tenants=frozenset(operator.tenants.values_list("pk", flat=True)))
+
+
+def seen_of(draft: OperatorDraft) -> str:
+    """A mark of this state, by which update_operator() checks that nobody has changed it since."""
+    return mark({**asdict(draft), "groups": sorted(draft.groups), "tenants": sorted(map(str, draft.tenants))})
+
+
+def add_operator(*, draft: OperatorDraft, password: str | None, actor: Actor, now: datetime) -> Operator:
+    """Make an operator; without a password they sign in only through the identity provider.
+
+    Errors: Conflict, PermissionDenied.
+    """
+    with transaction.atomic():
+        _lock_all()
+        mine = powers_of_actor(actor, needs=CHANGE_OPERATOR)
+        check_covers(mine, _wanted(None, draft))
+        _check_name(draft, None)
+        operator = Operator(is_staff=True, date_joined=now)
+        operator.set_password(password)
+        _write(operator, draft)
+        _record(operator, "add", actor=actor, now=now)
+    return operator
+
+
+def update_operator(
+    *, operator_id: uuid.UUID, draft: OperatorDraft, actor: Actor, now: datetime, seen: str | None = None
+) -> Operator:
+    """Give an operator this record; `seen` is the mark of the one that the draft was made from.
+
+    Errors: NotFound; PreconditionFailed when somebody changed it since; Conflict when it needs more powers than the
+    actor has, the name is taken, or nobody would be left who can change operators; PermissionDenied.
+    """
+    with transaction.atomic():
+        operator = _locked(operator_id)
+        previous = draft_of(operator)
+        if seen is not None and seen != seen_of(previous):
+            raise PreconditionFailed
+        mine = powers_of_actor(actor, needs=CHANGE_OPERATOR)
+        check_covers(mine, powers_of(operator), _wanted(operator, draft))
+        _check_name(draft, operator)
+        changed = [name for name, value in asdict(draft).items() if value != getattr(previous, name)]
+        before = _has_administrator()
+        _write(operator, draft)
+        _check_administrator_is_left(before=before)
+        _record(operator, "update", actor=actor, now=now, counts=dict.fromkeys(changed, 1))
+    return operator
+
+
+def set_password(*, operator_id: uuid.UUID, password: str, actor: Actor, now: datetime) -> Operator:
+    """Give an operator, or oneself, a new password; other browsers of theirs are signed out.
+
+    Errors: as update_operator().
+    """
+    with transaction.atomic():
+        operator = _locked(operator_id)
+        if actor.id != str(operator.pk):
+            check_covers(powers_of_actor(actor, needs=CHANGE_OPERATOR), powers_of(operator))
+        operator.set_password(password)
+        operator.save(update_fields=["password"])
+        _record(operator, "set_password", actor=actor, now=now)
+    return operator
+
+
+def set_preferences(*, operator: Operator, language: str, time_zone: str, actor: Actor, now: datetime) -> None:
+    """Set the language ("": the browser's) and the IANA time zone of the pages for this operator."""
+    with transaction.atomic():
+        Operator.objects.filter(pk=operator.pk).update(language=language, time_zone=time_zone)
+        _record(operator, "set_preferences", actor=actor, now=now)
+
+
+def save_group(
+    *,
+    group_id: int | None,
+    name: str,
+    permissions: Collection[str],
+    actor: Actor,
+    now: datetime,
+    seen: Collection[str] | None = None,
+) -> Group:
+    """Make a group (`group_id` None) or give it this name and exactly these permissions; `seen`: those it had.
+
+    Errors: as update_operator().
+    """
+    with transaction.atomic():
+        _lock_all()
+        mine = powers_of_actor(actor, needs=CHANGE_GROUP)
+        group = Group.objects.select_for_update().filter(pk=group_id).first() if group_id else Group()
+        if group is None:
+            raise NotFound
+        held = labels(group.permissions.all()) if group_id else frozenset()
+        if seen is not None and set(seen) != held:
+            raise PreconditionFailed
+        check_covers(mine, powers_of_group(held), powers_of_group(permissions))
+        if Group.objects.filter(name=name).exclude(pk=group.pk).exists():
+            raise Conflict(_("There is a group of this name already."))
+        before = _has_administrator()
+        group.name = name
+        group.save()
+        group.permissions.set(_permissions(permissions))
+        _check_administrator_is_left(before=before)
+        verb, counts = "update" if group_id else "add", {"permissions": len(permissions)}
+        # A group's id is a small number: the trail's ids are UUIDs.
+        audit.record(
+            actor=actor, verb=verb, target=group, object_id=uuid.UUID(int=group.pk), tenant=None, now=now, counts=counts
+        )
+    return group
+
+
+def _lock_all() -> None:
+    """Serialise all changes of operators and groups; operators are few, and this is rare.
+
+    Two who take the last rights from each other at the same moment do it one after the other.
+    """
+    list(Operator.objects.select_for_update(of=("self",)).order_by("pk").values_list("pk"))
+
+
+def _locked(operator_id: uuid.UUID) -> Operator:
+    _lock_all()
+    operator = Operator.objects.filter(pk=operator_id).first()
+    if operator is None:
+        raise NotFound
+    return operator
+
+
+def _wanted(operator: Operator | None, draft: OperatorDraft) -> Powers:
+    tenants = None if draft.all_tenants else draft.tenants
+    return powers_given(operator, groups=draft.groups, tenants=tenants, superuser=draft.is_superuser)
+
+
+def _check_name(draft: OperatorDraft, operator: Operator | None) -> None:
+    others = Operator.objects.exclude(pk=operator.pk) if operator else Operator.objects.all()
+    if others.filter(username=draft.username).exists():
+        raise Conflict(_("There is an operator of this name already."))
+
+
+def _write(operator: Operator, draft: OperatorDraft) -> None:
+    for name in _COLUMNS:
+        setattr(operator, name, getattr(draft, name))
+    # Not the password nor the last sign-in, which may be others by now.
+    operator.save(update_fields=None if operator._state.adding else _COLUMNS)
+    operator.groups.set(Group.objects.filter(pk__in=draft.groups))
+    operator.tenants.set(Tenant.objects.filter(pk__in=draft.tenants))
+
+
+def _has_administrator() -> bool:
+    """Whether there is an active operator who can change operators of all tenants."""
+    app, codename = CHANGE_OPERATOR.split(".")
+    permitted = Permission.objects.filter(content_type__app_label=app, codename=codename)
+    may = Q(is_superuser=True) | Q(groups__permissions__in=permitted) | Q(user_permissions__in=permitted)
+    return Operator.objects.filter(may, is_active=True, is_staff=True, all_tenants=True).exists()
+
+
+def _check_administrator_is_left(*, before: bool) -> None:
+    """Errors: Conflict when there was an administrator `before` and there is none now."""
+    if before and not _has_administrator():
+        raise Conflict(_("Then nobody would be left who may change operators: give that to somebody else first."))
+
+
+def _permissions(names: Collection[str]) -> list[Permission]:
+    every = Permission.objects.select_related("content_type")
+    return [one for one in every if f"{one.content_type.app_label}.{one.codename}" in names]
+
+
+def _record(operator: Operator, verb: str, **about: Any) -> None:
+    audit.record(verb=verb, target=operator, object_id=operator.pk, tenant=None, **about)

@@ -1,0 +1,1 @@
+"""Verbs on facts: one module for each, and `changing` is their frame."""

@@ -1,0 +1,173 @@
+"""Facts that are stated outright, by a key or an operator, instead of being extracted."""
+
+import uuid
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from memories import audit, conf
+from memories.audit import Actor
+from memories.curation.change_sets import ChangeSet
+from memories.curation.facts.changing import lock_person
+from memories.curation.facts.contradictions import Met, meet
+from memories.curation.people.errors import PersonMerged
+from memories.curation.review import item_states
+from memories.curation.statements import guarding, provenance
+from memories.curation.statements.provenance import NO_GROUNDS, Grounds
+from memories.curation.statements.scrubbing import without_secrets
+from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.exceptions import DuplicateFact, PersonRestricted
+from memories.models import EndUser, Fact, FactQuerySet, MemoryScope, ReviewItem, Source, Status, Trust
+from memories.models.folding import fold, text_digest
+from memories.reconcile import neighbours, review_items
+from memories.reconcile.changes import MOST_DUPLICATES
+from memories.reconcile.review_items import REASON_OF_FLAG, ReviewQuestion
+from memories.text.secrets.redaction import redact_text
+
+
+@dataclass(frozen=True)
+class FactDraft:
+    """What a caller states about a person; confidence and importance are 0..1, empty text means none."""
+
+    content: str
+    category: str
+    confidence: float = 0.9
+    importance: float = 0.5
+    key: str = ""
+    value: str = ""
+    tags: Sequence[str] = ()
+    scope: str = MemoryScope.PRIVATE
+    agent_id: str = ""
+    allowed_users: Sequence[str] = ()
+    allowed_roles: Sequence[str] = ()
+    expires_at: datetime | None = None
+    structured: dict[str, Any] | None = None
+
+
+def add_fact(
+    *,
+    end_user: EndUser,
+    draft: FactDraft,
+    actor: Actor,
+    now: datetime,
+    reason: str = "",
+    voice: WriteTrust = AS_USER,
+    grounds: Grounds = NO_GROUNDS,
+    visible: FactQuerySet | None = None,
+) -> Fact:
+    """Store a stated fact, without secrets.
+
+    The fact becomes active and supersedes what gave its key another value. A key's statement becomes a suggestion with
+    a review item instead when it was refused before, contradicts an operator or is less certain than an existing fact,
+    when it speaks to a model, or when its `voice` is not believed; turns that it cites only lower the voice. Facts that
+    it is related to are among the `visible` ones; None: all of the person's.
+
+    Errors: InvalidInput (what it rests on), DuplicateFact with the id of the existing fact, RefusedBefore,
+    PersonMerged, PersonRestricted.
+    """
+    draft = replace(draft, **without_secrets(vars(draft)))
+    fact = _unsaved(end_user, draft, grounds, actor=actor, now=now)
+    # Before the lock: it may ask an endpoint.
+    near = [] if draft.agent_id else neighbours.beside(person=end_user, statement=fact, now=now)
+    changes = ChangeSet(actor=actor, now=now, reason=reason)
+    try:
+        with transaction.atomic():
+            _lock(end_user, grounds)
+            rests = provenance.found(end_user, grounds, raw=fact.raw, visible=visible)
+            voice = voice.lowered(rests.trusts)
+            _attribute(fact, voice, grounds, actor=actor)
+            if twin := _same_text(end_user, draft):
+                raise DuplicateFact(fact_id=twin)
+            met = meet(end_user, fact, now=now, waits=guarding.why_waits(fact, voice))
+            _store(fact, met, changes)
+            rests.store(fact, now=now)
+            if not met.reason:
+                similar = [*met.agreeing, *_active(end_user, near, but=met.beaten)]
+                # Whether it repeats one of these; the nearest are enough to ask about.
+                for existing in similar[:MOST_DUPLICATES]:
+                    question = ReviewQuestion(ReviewItem.Reason.NOT_JUDGED, fact=fact, known=existing)
+                    review_items.ask(question, run=None, now=now)
+    except IntegrityError as error:
+        # Somebody stored the same text between the look above and our insert.
+        raise DuplicateFact(fact_id=_same_text(end_user, draft)) from error
+    return fact
+
+
+def _unsaved(end_user: EndUser, draft: FactDraft, grounds: Grounds, *, actor: Actor, now: datetime) -> Fact:
+    stated = asdict(draft) | {name: list(getattr(draft, name)) for name in ("tags", "allowed_users", "allowed_roles")}
+    del stated["content"]
+    fact = Fact(
+        tenant=end_user.tenant,
+        end_user=end_user,
+        **stated | {"key": fold(draft.key)},
+        stated_confidence=draft.confidence,
+        binding=actor.is_operator,
+    )
+    fact.say(draft.content)
+    fact.begin(now=now, rules=conf.rules(end_user.tenant))
+    fact.raw = redact_text(grounds.raw)[0]
+    # A caller's clock may be ahead of ours.
+    fact.valid_from = min(grounds.valid_from or now, now)
+    return fact
+
+
+def _lock(end_user: EndUser, grounds: Grounds) -> None:
+    """Lock what the statement is about and rests on. Errors: PersonMerged, PersonRestricted."""
+    provenance.lock_sessions(end_user, grounds.evidence)
+    # Two statements about one key, or one and an extraction, follow each other.
+    if lock_person(end_user.pk) != end_user.pk:
+        raise PersonMerged
+    if EndUser.objects.filter(pk=end_user.pk, restricted_at__isnull=False).exists():
+        raise PersonRestricted
+
+
+def _attribute(fact: Fact, voice: WriteTrust, grounds: Grounds, *, actor: Actor) -> None:
+    """Set source, trust and flags. An operator's statement is binding, and nobody reviews it."""
+    if actor.is_operator:
+        fact.source, fact.trust, fact.extractor = Source.CORRECTED, Trust.OPERATOR, "operator"
+    else:
+        fact.source, fact.trust, fact.extractor = voice.source(grounds.source), voice.trust, voice.extractor
+        fact.flags = list(guarding.flags_of_fact(fact, voice))
+
+
+def _store(fact: Fact, met: Met, changes: ChangeSet) -> None:
+    """Write the fact and supersede what it beats, as one change set; ask why it waits, if so; write the audit event."""
+    fact.status = Status.PENDING if met.reason else Status.ACTIVE
+    fact.save(force_insert=True)
+    audit.revise(
+        fact=fact,
+        verb="add",
+        actor=changes.actor,
+        before={},
+        reason=changes.reason,
+        now=changes.now,
+        change_set=changes.id,
+    )
+    for loser in met.beaten:
+        changes.supersede(loser, by=fact)
+    item_states.settle(changes)
+    if met.reason:
+        questions = [ReviewQuestion(met.reason, fact=fact, known=met.known)]
+        # A flag is asked about by itself when the fact waits for something else, too.
+        flagged = [REASON_OF_FLAG[flag] for flag in fact.flags]
+        questions += [ReviewQuestion(reason, fact=fact) for reason in flagged if reason != met.reason]
+        review_items.ask_all(questions, run=None, now=changes.now)
+    audit.record(actor=changes.actor, verb="add", target=fact, object_id=fact.pk, tenant=fact.tenant, now=changes.now)
+
+
+def _active(end_user: EndUser, ids: Collection[uuid.UUID], *, but: Iterable[Fact]) -> list[Fact]:
+    """Those of the facts that are still active, the nearest first."""
+    if not ids:
+        return []
+    facts = Fact.objects.of(end_user.tenant, end_user).filter(pk__in=ids, status=Status.ACTIVE)
+    found = facts.exclude(pk__in=[fact.pk for fact in but]).in_bulk()
+    return [found[fact_id] for fact_id in ids if fact_id in found]
+
+
+def _same_text(end_user: EndUser, draft: FactDraft) -> uuid.UUID | None:
+    live = Fact.objects.of(end_user.tenant, end_user).filter(status__in=[Status.ACTIVE, Status.PENDING])
+    same = live.filter(agent_id=draft.agent_id, content_hash=text_digest(draft.content))
+    return same.values_list("pk", flat=True).first()

@@ -1,0 +1,163 @@
+"""The frame of every verb on one fact, and how other facts make way for the one that is chosen.
+
+Lock order, here and in extraction's commits: the person, then facts in the order of their ids, then review items.
+"""
+
+import uuid
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from memories import audit
+from memories.audit import Actor
+from memories.curation.change_sets import LIVE, ChangeSet
+from memories.curation.review import item_states
+from memories.exceptions import Conflict, FactLocked, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
+from memories.models import EndUser, Episode, Fact, ReviewItem, Source, Status, Tenant, Trust
+from memories.models.folding import fold
+
+
+@contextmanager
+def changing_fact(
+    fact_id: uuid.UUID,
+    tenant: Tenant | None,
+    verb: str,
+    *,
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None,
+    reason: str = "",
+    unlocks: bool = False,
+) -> Iterator[Fact]:
+    """The frame for a block that changes the fact alone: deciding_fact(), and save the fact as its next version."""
+    with (
+        deciding_fact(
+            fact_id,
+            tenant,
+            verb,
+            actor=actor,
+            now=now,
+            expected_version=expected_version,
+            reason=reason,
+            unlocks=unlocks,
+        ) as (fact, changes),
+        changes.changing(fact, verb),
+    ):
+        yield fact
+
+
+@contextmanager
+def deciding_fact(
+    fact_id: uuid.UUID,
+    tenant: Tenant | None,
+    verb: str,
+    *,
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None,
+    reason: str = "",
+    unlocks: bool = False,
+) -> Iterator[tuple[Fact, ChangeSet]]:
+    """Lock and check the fact, let the block write, settle the questions that this answers, write the audit event.
+
+    All or nothing. `unlocks`: the change lifts the lock that a key set, so the lock does not forbid it.
+    Errors: NotFound, PersonRestricted, OperatorWord, FactLocked, PreconditionFailed.
+    """
+    changes = ChangeSet(actor=actor, now=now, reason=reason)
+    with transaction.atomic():
+        fact = locked_fact(fact_id, tenant)
+        check_allowed(fact, actor=actor, expected_version=expected_version, unlocks=unlocks)
+        status_before = fact.status
+        yield fact, changes
+        item_states.settle(changes)
+        if fact.status == Status.PENDING != status_before:
+            item_states.wait_again(fact, now=now)
+        audit.record(actor=actor, verb=verb, target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
+
+
+def locked_fact(fact_id: uuid.UUID, tenant: Tenant | None) -> Fact:
+    """Lock the person, then the fact. Errors: NotFound."""
+    facts = Fact.objects.filter(pk=fact_id)
+    if tenant is not None:
+        facts = facts.filter(tenant=tenant)
+    lock_person(facts.values_list("end_user", flat=True).first())
+    fact = facts.select_for_update(of=("self",), no_key=True).select_related("tenant", "end_user").first()
+    if fact is None:
+        raise NotFound
+    return fact
+
+
+def lock_person(person_id: uuid.UUID | None) -> uuid.UUID:
+    """Serialise with extraction's commits and other decisions about the person. Returns the id of who was locked.
+
+    If the person was merged into another one while we waited, that one is locked, too, and holds their memories.
+    Errors: NotFound.
+    """
+    people = EndUser.objects.select_for_update(no_key=True).values_list("merged_into", flat=True)
+    found = list(people.filter(pk=person_id)) if person_id else []
+    if person_id is None or not found:
+        raise NotFound
+    return lock_person(found[0]) if found[0] else person_id
+
+
+def lock_facts(ids: Collection[uuid.UUID | None]) -> Sequence[Fact]:
+    """Lock those of the facts that still exist, in the order of their ids; after lock_person()."""
+    facts = Fact.objects.select_for_update(of=("self",), no_key=True).select_related("tenant", "end_user")
+    return list(facts.filter(pk__in=[pk for pk in ids if pk]).order_by("pk"))
+
+
+def check_allowed(memory: Fact | Episode, *, actor: Actor, expected_version: int | None, unlocks: bool = False) -> None:
+    """Errors: PersonRestricted, OperatorWord and FactLocked for a key; PreconditionFailed."""
+    if memory.end_user.restricted_at and not actor.is_operator:
+        raise PersonRestricted
+    if memory.binding and not actor.is_operator:
+        raise OperatorWord
+    if isinstance(memory, Fact) and memory.locked and not (actor.is_operator or unlocks):
+        raise FactLocked
+    if expected_version is not None and expected_version != memory.version:
+        raise PreconditionFailed
+
+
+def must_be_live(fact: Fact) -> None:
+    if fact.status not in LIVE:
+        raise Conflict(_("The fact is %(status)s: restore it first.") % {"status": fact.get_status_display().lower()})
+
+
+def rivals_of(fact: Fact, *, now: datetime) -> list[uuid.UUID]:
+    """The other active facts that give the same (category, key) another value."""
+    if not (fact.key and fact.value):
+        return []
+    active = Fact.objects.of(fact.tenant, fact.end_user).active(now=now).exclude(Q(pk=fact.pk) | Q(value=""))
+    same_key = active.filter(agent_id=fact.agent_id, category=fact.category, key=fact.key)
+    return [pk for pk, value in same_key.values_list("pk", "value") if fold(value) != fold(fact.value)]
+
+
+def make_way(fact: Fact, changes: ChangeSet, *, instead_of: Collection[uuid.UUID] = ()) -> None:
+    """Supersede what gives the fact's key another value, and what contradicts it in an open conflict."""
+    conflicts = ReviewItem.objects.waiting().filter(fact=fact, kind=ReviewItem.Kind.CONFLICT).exclude(known=None)
+    against = [*rivals_of(fact, now=changes.now), *conflicts.values_list("known", flat=True), *instead_of]
+    for rival in lock_facts(against):
+        if rival.status == Status.ACTIVE:
+            changes.supersede(rival, by=fact)
+
+
+def approve(fact: Fact, changes: ChangeSet, verb: str = "approve") -> None:
+    """Make a suggestion active, with the trust that it has; lift what refuses it."""
+    changes.lift_refusals(fact)
+    with changes.changing(fact, verb):
+        fact.status, fact.flags, fact.last_confirmed_at = Status.ACTIVE, [], changes.now
+
+
+def state_as_operator(fact: Fact, content: str, *, now: datetime) -> None:
+    """Give the fact this text, as an operator's word: no job and no key changes it from now on."""
+    if fold(content) != fold(fact.content):
+        # The value was that of the old text; the key stays, so that no other value takes this fact's place.
+        fact.value = ""
+    fact.say(content)
+    fact.flags, fact.binding = [], True
+    fact.source, fact.trust, fact.confidence, fact.stated_confidence = Source.CORRECTED, Trust.OPERATOR, 1.0, 1.0
+    fact.last_confirmed_at = now

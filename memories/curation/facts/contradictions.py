@@ -1,0 +1,75 @@
+"""What a statement contradicts: refusals, and facts with another value of the same key (rules.md, 5.2 and 5.5)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q
+
+from memories.curation.statements.voices import IMPORTED
+from memories.exceptions import RefusedBefore
+from memories.models import EndUser, Fact, FactRefusal, ReviewItem, Trust
+from memories.models.folding import fold
+from memories.models.memories.refusals import marks_of
+from memories.reconcile.decision import CERTAIN
+from memories.reconcile.gate import rank
+
+Reason = ReviewItem.Reason
+
+
+@dataclass(frozen=True)
+class Met:
+    """What the statement met: facts that it supersedes, facts that agree with it, and why it has to wait, if so.
+
+    `known` is the fact for whose sake it waits; a refusal has none.
+    """
+
+    beaten: Sequence[Fact] = ()
+    agreeing: Sequence[Fact] = ()
+    reason: ReviewItem.Reason | None = None
+    known: Fact | None = None
+
+
+def meet(end_user: EndUser, stated: Fact, *, now: datetime, waits: ReviewItem.Reason | None = None) -> Met:
+    """Compare the statement with the person's facts, and lock those of its key; the caller holds the person's row.
+
+    `waits` is why it has to wait whatever it meets, if so. An operator's statement never waits.
+    Errors: RefusedBefore for what was refused and is stated again by an agent or a tool.
+    """
+    others = _of_the_key(end_user, stated, now=now)
+    agreeing = [fact for fact in others if fold(fact.value) == fold(stated.value)]
+    rivals = [fact for fact in others if fact not in agreeing]
+    lost = [] if stated.binding else [(reason, fact) for fact in rivals if (reason := _lost_to(fact, stated))]
+    marks = marks_of(stated.content, category=stated.category, key=stated.key)
+    if not stated.binding and FactRefusal.objects.refused(end_user, marks):
+        if rank(stated.trust) < rank(Trust.USER):
+            raise RefusedBefore
+        return Met(reason=Reason.REFUSED_BEFORE)
+    if lost:
+        return Met(agreeing=agreeing, reason=lost[0][0], known=lost[0][1])
+    if waits:
+        return Met(agreeing=agreeing, reason=waits, known=next(iter(rivals), None))
+    beaten = [fact for fact in rivals if not fact.protected and fact.agent_id == stated.agent_id]
+    return Met(beaten=beaten, agreeing=agreeing)
+
+
+def _of_the_key(end_user: EndUser, stated: Fact, *, now: datetime) -> list[Fact]:
+    """Active facts with a value for its key: those of its agent, and what staff stated for all agents."""
+    if not (stated.key and stated.value):
+        return []
+    facts = Fact.objects.of(end_user.tenant, end_user).active(now=now).exclude(value="")
+    facts = facts.filter(category=stated.category, key=stated.key, agent_id__in={"", stated.agent_id})
+    counted = Q(agent_id=stated.agent_id) | Q(binding=True) | Q(pinned=True) | Q(locked=True)
+    return list(facts.filter(counted).select_for_update(no_key=True).order_by("pk"))
+
+
+def _lost_to(fact: Fact, stated: Fact) -> ReviewItem.Reason | None:
+    """Why the statement may not take the fact's place; None when it may. On a tie the newer wins."""
+    if fact.protected:
+        return Reason.OPERATORS_WORD
+    if rank(stated.trust) < rank(fact.trust):
+        return Reason.OUTRANKED
+    if stated.extractor == IMPORTED:
+        return Reason.IMPORTED
+    is_certain = stated.trust == Trust.USER and stated.confidence >= CERTAIN
+    return None if is_certain or stated.confidence >= fact.stated_confidence else Reason.LESS_SURE

@@ -1,0 +1,54 @@
+"""Forgetting a fact: to the trash, from where an operator can restore it, or deleted at once."""
+
+import uuid
+from datetime import datetime
+
+from django.db import transaction
+
+from memories import audit
+from memories.audit import Actor
+from memories.curation.change_sets import ChangeSet, refusals_against
+from memories.curation.facts.changing import check_allowed, deciding_fact, locked_fact
+from memories.models import Fact, Status, Tenant
+from memories.reconcile import review_items
+
+
+def forget_fact(
+    *,
+    fact_id: uuid.UUID,
+    tenant: Tenant | None,
+    actor: Actor,
+    now: datetime,
+    reason: str = "",
+    expected_version: int | None = None,
+) -> Fact | None:
+    """Move a fact to the trash and refuse its text and key for good (rules.md, 5.5).
+
+    Returns None, and changes nothing, when it is there already. Errors: NotFound, PersonRestricted, OperatorWord,
+    FactLocked, PreconditionFailed.
+    """
+    with transaction.atomic():
+        if locked_fact(fact_id, tenant).status == Status.TRASHED:
+            return None
+        with (
+            deciding_fact(
+                fact_id, tenant, "forget", actor=actor, now=now, expected_version=expected_version, reason=reason
+            ) as (fact, changes),
+            changes.changing(fact, "forget"),
+        ):
+            fact.status, fact.trashed_at = Status.TRASHED, now
+            changes.refuse(fact, refusals_against(fact))
+        return fact
+
+
+def delete_fact(
+    *, fact_id: uuid.UUID, tenant: Tenant | None, actor: Actor, now: datetime, expected_version: int | None = None
+) -> None:
+    """Delete a fact with its evidence and revisions: no text stays, the refusal does. Errors: as forget_fact()."""
+    with transaction.atomic():
+        fact = locked_fact(fact_id, tenant)
+        check_allowed(fact, actor=actor, expected_version=expected_version)
+        ChangeSet(actor=actor, now=now).refuse(fact, refusals_against(fact))
+        review_items.part([fact.pk])
+        audit.record(actor=actor, verb="delete", target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
+        fact.delete()

@@ -1,0 +1,120 @@
+"""Splits a fact off again from the one that it was merged into, whatever happened to that one since."""
+
+import uuid
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from memories import audit
+from memories.audit import Actor
+from memories.curation.change_sets import LIVE, ChangeSet, still_ahead
+from memories.curation.facts.changing import lock_facts, lock_person, state_as_operator
+from memories.curation.facts.merging import check_no_rival
+from memories.curation.review import item_states
+from memories.exceptions import Conflict, NotFound, PreconditionFailed
+from memories.models import (
+    Fact,
+    FactEvidence,
+    FactMerge,
+    FactRelation,
+    FactRevision,
+    RelationType,
+    ReviewItem,
+    Status,
+)
+from memories.models.folding import fold
+from memories.text.secrets.redaction import redact_text
+
+
+def split_fact(
+    *,
+    fact_id: uuid.UUID,
+    rest: str,
+    actor: Actor,
+    now: datetime,
+    seen: Mapping[uuid.UUID, int] | None = None,
+    reason: str = "",
+) -> Fact:
+    """Make the fact active again as it was. The one that it was merged into gets the text `rest`, as an
+    operator's word, and loses the evidence that it has from this one.
+
+    `seen` are the versions of both as the operator saw them. With an empty `rest`, or when it is not live any more, the
+    other one keeps its text.
+
+    Errors: NotFound; PreconditionFailed; Conflict when it was not merged, or its key is taken; DuplicateFact.
+    """
+    changes = ChangeSet(actor=actor, now=now, reason=reason)
+    with transaction.atomic():
+        fact, survivor = _locked(fact_id)
+        if seen and dict(seen) != {fact.pk: fact.version, survivor.pk: survivor.version}:
+            raise PreconditionFailed
+        _take_out_of(survivor, fact, redact_text(rest)[0].strip(), changes)
+        with changes.changing(fact, "split"):
+            fact.status, fact.valid_to, fact.superseded_by = Status.ACTIVE, None, None
+            fact.last_confirmed_at, fact.expires_at = now, still_ahead(fact.expires_at, now=now)
+        changes.lift_refusals(fact)
+        check_no_rival([fact, survivor], now=now)
+        item_states.settle(changes)
+        audit.record(actor=actor, verb="split", target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
+    return fact
+
+
+def is_merged(fact: Fact) -> bool:
+    """Whether the fact that superseded it took it in, by an operator or by upkeep."""
+    return fact.status == Status.SUPERSEDED and _derivation(fact).exists()
+
+
+def before_merge(fact: Fact) -> str:
+    """The text before the merge of the fact that took this one in; empty when it changed since, or was made of them."""
+    merged = FactRevision.objects.filter(fact=fact.superseded_by_id, change_set=_merge_of(fact)).first()
+    survivor = fact.superseded_by
+    if merged is None or survivor is None or merged.version != survivor.version:
+        return ""
+    return str(merged.before.get("content", ""))
+
+
+def _locked(fact_id: uuid.UUID) -> tuple[Fact, Fact]:
+    """Lock the person, then the fact and the one that it was merged into, in the order of their ids."""
+    found = Fact.objects.filter(pk=fact_id)
+    lock_person(found.values_list("end_user", flat=True).first())
+    successor = found.values_list("superseded_by", flat=True).first()
+    facts = {fact.pk: fact for fact in lock_facts([fact_id, successor])}
+    if fact_id not in facts:
+        raise NotFound
+    if successor not in facts or not is_merged(facts[fact_id]):
+        raise Conflict(_("This fact is not part of another one any more."))
+    return facts[fact_id], facts[successor]
+
+
+def _take_out_of(survivor: Fact, fact: Fact, rest: str, changes: ChangeSet) -> None:
+    """Remove the evidence that the survivor has from this fact, and give it the text `rest`."""
+    FactEvidence.objects.filter(fact=survivor, pk__in=_copied_evidence(fact)).filter(
+        turn__in=FactEvidence.objects.filter(fact=fact).values("turn")
+    ).delete()
+    _derivation(fact).delete()
+    if survivor.status in LIVE and rest and fold(rest) != fold(survivor.content):
+        with changes.changing(survivor, "split"):
+            state_as_operator(survivor, rest, now=changes.now)
+        changes.lift_refusals(survivor)
+
+
+def _derivation(fact: Fact) -> QuerySet[FactRelation]:
+    return FactRelation.objects.filter(fact=fact.superseded_by_id, target=fact, type=RelationType.DERIVED_FROM)
+
+
+def _merge_of(fact: Fact) -> uuid.UUID | None:
+    """The change set in which it was superseded last."""
+    superseded = FactRevision.objects.filter(fact=fact, before__has_key="superseded_by").exclude(change_set=None)
+    return superseded.values_list("change_set", flat=True).first()
+
+
+def _copied_evidence(fact: Fact) -> list[int]:
+    """The survivor's evidence that the merge copied."""
+    change_set = _merge_of(fact)
+    journal = FactMerge.objects.filter(change_set=change_set) if change_set else FactMerge.objects.none()
+    items = ReviewItem.objects.filter(change_set=change_set) if change_set else ReviewItem.objects.none()
+    traces = [*journal.values_list("traces", flat=True), *items.values_list("traces", flat=True)]
+    return [pk for trace in traces for pk in trace.get("evidence", [])]

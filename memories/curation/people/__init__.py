@@ -1,0 +1,1 @@
+"""Verbs on people: their record, their ids, merging two of them."""

@@ -1,0 +1,81 @@
+"""Locks two people and all of their sessions for a merge of them, or its undo."""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from django.db import OperationalError
+from django.db.models import F
+from django.db.models.functions import Greatest
+from django.utils.translation import gettext as _
+
+from memories.curation.people.errors import PeopleBusy
+from memories.db.lock_timeouts import is_lock_error, retry_while_locked
+from memories.exceptions import Conflict, NotFound, PersonRestricted
+from memories.models import EndUser, SessionQueue, WorkingMemory
+
+T = TypeVar("T")
+TRIES = 5
+# Shorter than PostgreSQL's deadlock_timeout: of a merge and a post that wait for each other, the merge is cancelled.
+LOCK_TIMEOUT = "400ms"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Who stays, and whose memories become theirs."""
+
+    survivor: EndUser
+    merged: EndUser
+
+    @property
+    def people(self) -> tuple[EndUser, EndUser]:
+        return self.survivor, self.merged
+
+
+def retry_when_locked(act: Callable[[], T]) -> T:
+    """What `act()` returns, tried again as retry_while_locked() does. Errors: PeopleBusy."""
+    try:
+        return retry_while_locked(act, lock_timeout=LOCK_TIMEOUT, pauses=[0.0] * (TRIES - 1))
+    except OperationalError as error:
+        if not is_lock_error(error):
+            raise
+        raise PeopleBusy from error
+
+
+def lock(survivor: uuid.UUID, merged: uuid.UUID) -> Pair:
+    """Lock the sessions of both, then the people: the order that all code keeps.
+
+    The locks on the people forbid new sessions, too. If one began just before, whoever posts to it and we can wait for
+    each other; then our lock timeout ends the wait. Errors: NotFound, Conflict (of different tenants, or one and the
+    same), PersonRestricted.
+    """
+    sessions = SessionQueue.objects.select_for_update(of=("self", "session"))
+    sessions = sessions.filter(session__end_user__in=[survivor, merged]).select_related("session").order_by("pk")
+    windows = WorkingMemory.objects.select_for_update(of=("self",)).filter(pk__in={row.pk for row in sessions})
+    list(windows.order_by("pk").values_list("pk"))
+    rows = EndUser.objects.select_for_update(of=("self",)).select_related("tenant")
+    people = {person.pk: person for person in rows.filter(pk__in=[survivor, merged]).order_by("pk")}
+    if not {survivor, merged} <= people.keys():
+        raise NotFound
+    pair = Pair(people[survivor], people[merged])
+    if survivor == merged or pair.survivor.tenant_id != pair.merged.tenant_id:
+        raise Conflict(_("Only two different end users of one tenant can be merged."))
+    if any(person.restricted_at for person in pair.people):
+        raise PersonRestricted(_("One of the two is restricted while a privacy case is open: merge them after it."))
+    return pair
+
+
+def discard_work_in_flight(pair: Pair) -> None:
+    """Make workers discard what they began for either person, since the two are other people now.
+
+    Both get one generation that neither had, so an embedder that read a row of the one cannot write it as the other's.
+    Leases end: what was in flight is due again at once, and its attempt does not count.
+    """
+    generation = max(person.generation for person in pair.people) + 1
+    for person in pair.people:
+        person.generation = generation
+    EndUser.objects.filter(pk__in=[person.pk for person in pair.people]).update(generation=generation)
+    for model in (SessionQueue, WorkingMemory):
+        leased = model.objects.filter(session__end_user__in=pair.people, lease_token__isnull=False)
+        leased.update(lease_token=None, lease_until=None, woken_at=None, attempts=Greatest(F("attempts") - 1, 0))

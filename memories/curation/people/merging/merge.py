@@ -1,0 +1,168 @@
+"""Merges two people who are one: what is remembered of the one becomes the other's, and its id leads there.
+
+One transaction: killed anywhere, it leaves nothing. `undo.py` takes it back.
+"""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from memories import audit, conf
+from memories.audit import Actor
+from memories.curation.change_sets import ChangeSet
+from memories.curation.people.errors import PersonMerged
+from memories.curation.people.merging import facts, profile, records
+from memories.curation.people.merging.locks import Pair, discard_work_in_flight, lock, retry_when_locked
+from memories.curation.people.merging.rows import (
+    Kind,
+    carry,
+    move_questions,
+    move_refusals,
+    note,
+    noted,
+    rename_sessions,
+    same_session_ids,
+    share_kept_answers,
+)
+from memories.curation.review import item_states
+from memories.exceptions import PreconditionFailed
+from memories.models import (
+    EndUser,
+    Episode,
+    Fact,
+    FactRefusal,
+    PersonMerge,
+    ProfileSection,
+    ReviewItem,
+    Session,
+    Status,
+    Turn,
+)
+
+
+@dataclass(frozen=True)
+class PersonMergePreview:
+    """What a merge would do now: what each of the two has, what both have, what becomes of each section of the profile,
+    the fields that the survivor takes over, and how many active facts they have beyond the capacity."""
+
+    survivor: Mapping[str, int]
+    merged: Mapping[str, int]
+    same_texts: int
+    same_keys: int
+    refused: int
+    same_sessions: int
+    sections: Mapping[str, profile.SectionOutcome]
+    taken: list[str] = field(default_factory=list)
+    beyond: int = 0
+
+
+def preview_person_merge(*, survivor: EndUser, merged: EndUser) -> PersonMergePreview:
+    """Counts; nothing is changed, and what happens meanwhile still changes them."""
+    ours, theirs = _counts(survivor), _counts(merged)
+    same_texts = facts.same_texts(merged, survivor).count()
+    capacity = conf.rules(survivor.tenant).capacity
+    active = ours["active"] + theirs["active"] - same_texts
+    return PersonMergePreview(
+        survivor=ours,
+        merged=theirs,
+        same_texts=same_texts,
+        same_keys=len(facts.same_keys(survivor, merged)),
+        refused=len(facts.ruled_out(survivor, merged)),
+        same_sessions=same_session_ids(survivor, merged).count(),
+        sections=profile.outcomes(survivor, merged),
+        taken=records.fields_to_take(Pair(survivor, merged)),
+        beyond=max(0, active - capacity) if capacity else 0,
+    )
+
+
+def merge_people(
+    *,
+    survivor: uuid.UUID,
+    merged: uuid.UUID,
+    actor: Actor,
+    now: datetime,
+    seen: tuple[int, int] | None = None,
+    reason: str = "",
+) -> PersonMerge:
+    """Give the survivor what is remembered of `merged`; the id of `merged` leads to the survivor from then on.
+
+    A text that both have stays once, two facts about one key become a review item, and of two texts of a section one is
+    proposed; a session whose id the survivor has as well gets another one. What is being extracted, embedded or
+    compacted of either is discarded and begun anew. `seen` are both generations as the preview had them.
+
+    Errors: NotFound, Conflict, PersonRestricted, PersonMerged, PreconditionFailed (merged or parted meanwhile),
+    PeopleBusy (somebody writes to them at this moment).
+    """
+    changes = ChangeSet(actor=actor, now=now, reason=reason)
+    return retry_when_locked(lambda: _merge(survivor, merged, changes, seen))
+
+
+def _merge(survivor: uuid.UUID, merged: uuid.UUID, decided: ChangeSet, seen: tuple[int, int] | None) -> PersonMerge:
+    # Its own: an attempt whose transaction was rolled back leaves no trace in the next.
+    changes = ChangeSet(actor=decided.actor, now=decided.now, reason=decided.reason, id=decided.id)
+    pair = lock(survivor, merged)
+    if any(person.merged_into_id for person in pair.people):
+        raise PersonMerged(_("One of the two has been merged already: open the person that they became."))
+    if seen is not None and seen != tuple(person.generation for person in pair.people):
+        raise PreconditionFailed
+    merge = PersonMerge.objects.create(
+        pk=changes.id, tenant=pair.survivor.tenant, survivor=pair.survivor, merged=pair.merged, created_at=changes.now
+    )
+    # Compared before they are one person's.
+    keys, refused = facts.same_keys(*pair.people), facts.ruled_out(*pair.people)
+    merge.counts = _join(pair, merge, changes)
+    merge.counts["asked"] = facts.ask(keys, refused, changes)
+    records.join(pair, merge)
+    discard_work_in_flight(pair)
+    merge.save()
+    record(merge, "merge", changes)
+    return merge
+
+
+def _join(pair: Pair, merge: PersonMerge, changes: ChangeSet) -> dict[str, int]:
+    """Move everything; returns counts of it."""
+    survivor, merged = pair.people
+    counts = {"twins": facts.fold_twins(pair, changes), "renamed": rename_sessions(pair, merge)}
+    note(merge, Kind.EVIDENCE, changes.evidence)
+    for kind, model in ((Kind.SESSION, Session), (Kind.FACT, Fact)):
+        rows = model._default_manager.filter(end_user=merged)
+        counts[f"{kind}s"] = note(merge, kind, list(rows.values_list("pk", flat=True)))
+    carry(noted(merge, Kind.SESSION), noted(merge, Kind.FACT), to=survivor)
+    counts |= profile.join(pair, merge, changes)
+    counts["refusals"] = move_refusals(merge, frm=merged, to=survivor)
+    counts["questions"] = move_questions(frm=merged, to=survivor)
+    share_kept_answers(frm=merged, to=survivor)
+    item_states.settle(changes)
+    return counts
+
+
+def record(merge: PersonMerge, verb: str, changes: ChangeSet) -> None:
+    """Write an audit event about each of the two, and about the merge, by which it is undone."""
+    for target in (merge.survivor, merge.merged, merge):
+        audit.record(
+            actor=changes.actor,
+            verb=verb,
+            target=target,
+            object_id=target.pk,
+            tenant=merge.tenant,
+            now=changes.now,
+            counts=merge.counts,
+        )
+
+
+def _counts(person: EndUser) -> dict[str, int]:
+    """How much is remembered of one person."""
+    own = Fact.objects.filter(end_user=person)
+    return {
+        "sessions": Session.objects.filter(end_user=person).count(),
+        "turns": Turn.objects.filter(end_user=person).count(),
+        "facts": own.count(),
+        "active": own.filter(status=Status.ACTIVE).count(),
+        "episodes": Episode.objects.filter(end_user=person).count(),
+        "sections": ProfileSection.objects.written().filter(end_user=person).count(),
+        "questions": ReviewItem.objects.waiting().filter(end_user=person).count(),
+        "refusals": FactRefusal.objects.filter(end_user=person).count(),
+    }

@@ -1,0 +1,150 @@
+"""Profiles of two people who are merged: a section that only one has moves, of two texts the other's is proposed."""
+
+import uuid
+from collections.abc import Sequence
+from copy import copy
+from enum import Enum, auto
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from memories.curation.change_sets import ChangeSet
+from memories.curation.people.merging.locks import Pair
+from memories.curation.people.merging.rows import Kind, note, noted
+from memories.curation.profile.sections import trust_of
+from memories.models import EndUser, PersonMerge, ProfileRevision, ProfileSection, ReviewItem
+from memories.models.folding import fold
+from memories.reconcile import review_items
+from memories.reconcile.review_items import ReviewQuestion
+
+MERGE = "merge_people"
+
+
+class SectionOutcome(Enum):
+    """What becomes of a section of the merged person."""
+
+    # The survivor has none: the section moves as it is, with its history.
+    MOVED = auto()
+    # Its text replaces the survivor's: an operator wrote it, or the survivor's is empty.
+    WRITTEN = auto()
+    # The survivor's stays, and the other text is proposed.
+    ASKED = auto()
+    # It is empty, or the same.
+    LEFT = auto()
+
+
+def outcomes(survivor: EndUser, merged: EndUser) -> dict[str, SectionOutcome]:
+    """By section of the merged person."""
+    ours = {row.section: row for row in ProfileSection.objects.filter(end_user=survivor)}
+    theirs = ProfileSection.objects.filter(end_user=merged)
+    return {row.section: _outcome(ours.get(row.section), row) for row in theirs.order_by("section")}
+
+
+def join(pair: Pair, merge: PersonMerge, changes: ChangeSet) -> dict[str, int]:
+    """Carry the outcomes out; returns counts of sections taken over and of proposals."""
+    outcome_of = outcomes(*pair.people)
+    rows = {
+        (row.end_user_id, row.section): row
+        for row in ProfileSection.objects.select_for_update(of=("self",)).filter(end_user__in=pair.people)
+    }
+    for section, outcome in outcome_of.items():
+        ours, theirs = (rows.get((person.pk, section)) for person in pair.people)
+        if ours and theirs and outcome == SectionOutcome.WRITTEN:
+            _write(ours, theirs, pair, changes)
+        elif ours and theirs and outcome == SectionOutcome.ASKED:
+            _propose(ours, theirs, pair, changes)
+    _move(pair, merge, [section for section, outcome in outcome_of.items() if outcome == SectionOutcome.MOVED])
+    found = list(outcome_of.values())
+    return {"sections": len(found) - found.count(SectionOutcome.LEFT), "proposed": found.count(SectionOutcome.ASKED)}
+
+
+def separate(pair: Pair, merge: PersonMerge, changes: ChangeSet) -> int:
+    """Undo join(): what moved goes back with what was written of it since. Returns how many sections had changed."""
+    kept = _restore_texts(merge, changes)
+    moved = noted(merge, Kind.SECTION)
+    names = list(ProfileSection.objects.filter(pk__in=moved).values_list("section", flat=True))
+    _withdraw_proposals(merge)
+    since = Q(section__in=names, created_at__gte=merge.created_at)
+    ours = ProfileRevision.objects.filter(end_user=pair.survivor)
+    ours.filter(since | Q(pk__in=noted(merge, Kind.REVISION))).update(end_user=pair.merged)
+    ProfileSection.objects.filter(pk__in=moved, end_user=pair.survivor).update(end_user=pair.merged)
+    return kept
+
+
+def _outcome(ours: ProfileSection | None, theirs: ProfileSection) -> SectionOutcome:
+    if ours is None:
+        return SectionOutcome.MOVED
+    if theirs.summary and not ours.binding and (theirs.binding or not ours.summary):
+        return SectionOutcome.WRITTEN
+    same = fold(ours.summary) == fold(theirs.summary)
+    return SectionOutcome.LEFT if same or not theirs.summary else SectionOutcome.ASKED
+
+
+def _move(pair: Pair, merge: PersonMerge, sections: Sequence[str]) -> None:
+    """Move the sections with their history, and open proposals of any section."""
+    note(merge, Kind.SECTION, _ids(ProfileSection.objects.filter(end_user=pair.merged, section__in=sections)))
+    theirs = ProfileRevision.objects.filter(end_user=pair.merged)
+    waiting = ReviewItem.objects.waiting().filter(end_user=pair.merged).exclude(proposed_section=None)
+    moving = Q(section__in=sections) | Q(pk__in=waiting.values("proposed_section"))
+    note(merge, Kind.REVISION, _ids(theirs.filter(moving)))
+    ProfileRevision.objects.filter(pk__in=noted(merge, Kind.REVISION)).update(end_user=pair.survivor)
+    ProfileSection.objects.filter(pk__in=noted(merge, Kind.SECTION)).update(end_user=pair.survivor)
+
+
+def _write(ours: ProfileSection, theirs: ProfileSection, pair: Pair, changes: ChangeSet) -> None:
+    before = copy(ours)
+    ours.end_user = pair.survivor
+    ours.summary, ours.binding, ours.actor_kind = theirs.summary, theirs.binding, theirs.actor_kind
+    ours.extraction_id, ours.prompt_version = theirs.extraction_id, theirs.prompt_version
+    ours.trust, ours.evidence = theirs.trust, theirs.evidence
+    changes.revise_section(ours, MERGE, before)
+
+
+def _propose(ours: ProfileSection, theirs: ProfileSection, pair: Pair, changes: ChangeSet) -> None:
+    proposal = ProfileRevision.objects.create(
+        end_user=pair.survivor,
+        section=ours.section,
+        version=None,
+        verb=MERGE,
+        actor_kind=changes.actor.kind,
+        actor_id=changes.actor.id,
+        before=ours.summary,
+        after=theirs.summary,
+        extraction_id=theirs.extraction_id,
+        trust=theirs.trust,
+        evidence=theirs.evidence,
+        change_set=changes.id,
+        created_at=changes.now,
+    )
+    question = ReviewQuestion(ReviewItem.Reason.OTHER_PERSON, proposed_section=proposal)
+    review_items.ask(question, run=None, now=changes.now)
+
+
+def _restore_texts(merge: PersonMerge, changes: ChangeSet) -> int:
+    """Give sections that took over the other's text their own back; returns how many had changed since."""
+    kept = 0
+    written = ProfileRevision.objects.filter(change_set=merge.pk, verb=MERGE, version__isnull=False)
+    for revision in written.order_by("pk"):
+        rows = ProfileSection.objects.select_for_update(of=("self",)).select_related("end_user")
+        row = rows.filter(end_user=revision.end_user_id, section=revision.section).first()
+        if row is None or row.version != revision.version:
+            kept += 1
+            continue
+        before = copy(row)
+        row.summary, row.binding = revision.before, revision.binding_before
+        row.actor_kind, row.extraction, row.prompt_version = changes.actor.kind, None, ""
+        row.trust, row.evidence = trust_of(row), []
+        changes.revise_section(row, "undo", before)
+    return kept
+
+
+def _withdraw_proposals(merge: PersonMerge) -> None:
+    """Delete what the merge proposed and nobody has decided, and with it the review items."""
+    proposed = ProfileRevision.objects.filter(change_set=merge.pk, verb=MERGE, version=None)
+    open_ones = ReviewItem.objects.waiting().filter(proposed_section__in=proposed)
+    going = list(open_ones.select_for_update(of=("self",)).order_by("pk").values_list("proposed_section", flat=True))
+    ProfileRevision.objects.filter(pk__in=going).delete()
+
+
+def _ids(rows: QuerySet[Any]) -> Sequence[uuid.UUID]:
+    return list(rows.values_list("pk", flat=True))

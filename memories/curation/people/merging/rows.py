@@ -1,0 +1,165 @@
+"""Moves rows from one person to another: what becomes of every store that can hold personal data in a merge.
+
+A test compares CONSIDERED with the privacy registry, so that nobody forgets a new table here.
+"""
+
+import uuid
+from collections.abc import Iterable, Mapping
+from enum import Enum, auto
+from typing import Any
+
+from django.apps import apps
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils.translation import gettext as _
+
+from memories.curation.people.merging.locks import Pair
+from memories.exceptions import Conflict
+from memories.models import (
+    EndUser,
+    Fact,
+    FactRefusal,
+    IdempotencyRecord,
+    MergeEntry,
+    PersonMerge,
+    ReviewItem,
+    Session,
+)
+
+Kind = MergeEntry.EntryKind
+STEP = 1000
+_LONGEST_ID = 255
+# Digits of the hub's own id that are enough to distinguish the sessions of one person.
+_DIGITS = 12
+
+
+class Way(Enum):
+    """How the rows of a store come to their new person."""
+
+    # By a rule of its own, in this module or one beside it.
+    OWN_RULE = auto()
+    # Its copy of the person's id follows a session or a fact.
+    CARRIED = auto()
+    # It has no person's id: it belongs to a row that has.
+    HANGS = auto()
+    # It stays with the alias that leads to the survivor.
+    STAYS = auto()
+
+
+CONSIDERED: Mapping[str, Way] = {
+    "memories.EndUser": Way.OWN_RULE,
+    "memories.Session": Way.OWN_RULE,
+    "memories.SessionQueue": Way.HANGS,
+    "memories.WorkingMemory": Way.HANGS,
+    "memories.Turn": Way.CARRIED,
+    "memories.TurnVector": Way.CARRIED,
+    "memories.Episode": Way.CARRIED,
+    "memories.EpisodeVector": Way.CARRIED,
+    "memories.ExtractionRun": Way.CARRIED,
+    "memories.Fact": Way.OWN_RULE,
+    "memories.FactVector": Way.CARRIED,
+    "memories.FactEvidence": Way.HANGS,
+    "memories.FactRevision": Way.HANGS,
+    "memories.FactRelation": Way.HANGS,
+    "memories.FactMerge": Way.HANGS,
+    "memories.ReviewItem": Way.OWN_RULE,
+    "memories.BatchEntry": Way.HANGS,
+    "memories.ProfileSection": Way.OWN_RULE,
+    "memories.ProfileRevision": Way.OWN_RULE,
+    "memories.FactRefusal": Way.OWN_RULE,
+    "memories.IdempotencyRecord": Way.OWN_RULE,
+    "memories.PersonMerge": Way.STAYS,
+    "memories.MergeEntry": Way.HANGS,
+    "memories.PrivacyCase": Way.STAYS,
+    "memories.PrivacyExport": Way.HANGS,
+}
+# Copies of the person's id, and the row that each follows.
+WITH_SESSION = {
+    "memories.Turn": "session",
+    "memories.TurnVector": "session",
+    "memories.Episode": "session",
+    "memories.EpisodeVector": "episode__session",
+    "memories.ExtractionRun": "session",
+}
+WITH_FACT = {"memories.FactVector": "fact"}
+
+
+def note(merge: PersonMerge, kind: Kind, ids: Iterable[uuid.UUID | int]) -> int:
+    """Record the ids of rows that the merge moved or made, for its undo; returns how many."""
+    named = [{"number": one} if isinstance(one, int) else {"uuid": one} for one in ids]
+    MergeEntry.objects.bulk_create((MergeEntry(merge=merge, kind=kind, **name) for name in named), STEP)
+    return len(named)
+
+
+def noted(merge: PersonMerge, *kinds: Kind) -> QuerySet[MergeEntry, Any]:
+    """The ids of these rows, as a subquery."""
+    return merge.entries.order_by().filter(kind__in=kinds).values_list("uuid", flat=True)
+
+
+def noted_numbers(merge: PersonMerge, *kinds: Kind) -> QuerySet[MergeEntry, Any]:
+    """The same for rows that are numbered."""
+    return merge.entries.order_by().filter(kind__in=kinds).values_list("number", flat=True)
+
+
+def carry(sessions: Any, facts: Any, *, to: EndUser) -> None:
+    """Give these sessions and facts to the person, with every copy of the person's id; both are subqueries of ids."""
+    Session.objects.filter(pk__in=sessions).update(end_user=to)
+    Fact.objects.filter(pk__in=facts).update(end_user=to)
+    for paths, ids in ((WITH_SESSION, sessions), (WITH_FACT, facts)):
+        for label, path in paths.items():
+            apps.get_model(label)._default_manager.filter(**{f"{path}__in": ids}).update(end_user=to)
+
+
+def move_questions(*, frm: EndUser, to: EndUser) -> int:
+    """Let review items follow what they are about, after carry() and the profile's revisions; returns how many."""
+    items = ReviewItem.objects.filter(end_user=frm)
+    about = [items.filter(**{f"{name}__end_user": to}) for name in ("fact", "episode", "proposed_section")]
+    about.append(items.filter(fact=None, known__end_user=to))
+    return sum(
+        ReviewItem.objects.filter(pk__in=list(rows.values_list("pk", flat=True))).update(end_user=to) for rows in about
+    )
+
+
+def move_refusals(merge: PersonMerge, *, frm: EndUser, to: EndUser) -> int:
+    """Move the refusals that the other person does not have as well; returns how many."""
+    own = FactRefusal.objects.filter(end_user=to)
+    moving = FactRefusal.objects.filter(end_user=frm)
+    ids = [row.pk for row in moving if not own.filter(kind=row.kind, digest=row.digest).exists()]
+    FactRefusal.objects.filter(pk__in=ids).update(end_user=to)
+    return note(merge, Kind.REFUSAL, ids)
+
+
+def share_kept_answers(*, frm: EndUser, to: EndUser) -> None:
+    """Link kept answers about the one to the other, too, so that an erasure of the other finds them."""
+    link = IdempotencyRecord.end_users.through
+    records = link.objects.filter(enduser=frm).values_list("idempotencyrecord", flat=True)
+    rows = [link(idempotencyrecord_id=record, enduser_id=to.pk) for record in records]
+    link.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def same_session_ids(survivor: EndUser, merged: EndUser) -> QuerySet[Session]:
+    """Sessions of the merged person whose id and agent the survivor has as well."""
+    ours = Session.objects.filter(end_user=survivor, agent_id=OuterRef("agent_id"), external_id=OuterRef("external_id"))
+    return Session.objects.filter(Exists(ours), end_user=merged)
+
+
+def rename_sessions(pair: Pair, merge: PersonMerge) -> int:
+    """Give these sessions another id; returns how many. Errors: Conflict when the id would be too long."""
+    renamed = list(same_session_ids(*pair.people))
+    for session in renamed:
+        session.external_id += _suffix(session)
+        if len(session.external_id) > _LONGEST_ID:
+            raise Conflict(_("Both have a session of one id, and that is too long to be told apart from another."))
+    Session.objects.bulk_update(renamed, ["external_id"], batch_size=500)
+    return note(merge, Kind.RENAMED, [session.pk for session in renamed])
+
+
+def restore_session_ids(merge: PersonMerge) -> None:
+    """Undo rename_sessions(), after the sessions are the other person's again."""
+    renamed = list(Session.objects.filter(pk__in=noted(merge, Kind.RENAMED)))
+    for session in renamed:
+        session.external_id = session.external_id.removesuffix(_suffix(session))
+    Session.objects.bulk_update(renamed, ["external_id"], batch_size=500)
+
+
+def _suffix(session: Session) -> str:
+    return f"~{session.pk.hex[-_DIGITS:]}"

@@ -1,0 +1,1 @@
+"""Verbs on the sections of a person's profile."""

@@ -1,0 +1,228 @@
+"""What operators and keys do to a section of a person's profile.
+
+Each verb rechecks under the person's lock, and writes a revision and an audit event. What an operator wrote, or
+emptied, is binding: no job and no key changes it.
+"""
+
+import uuid
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from memories import audit
+from memories.audit import Actor
+from memories.curation.people.errors import PersonMerged
+from memories.exceptions import Conflict, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
+from memories.models import EndUser, ExtractionRun, ProfileRevision, ProfileSection, Trust
+from memories.text.secrets.redaction import redact_text
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What changes a section, by whom, when and why; `change_set` as in audit.revise()."""
+
+    verb: str
+    actor: Actor
+    now: datetime
+    reason: str = ""
+    change_set: uuid.UUID | None = None
+
+
+@dataclass(frozen=True)
+class _Basis:
+    """What a text rests on: its trust, and the run and its turns that support it."""
+
+    trust: str = Trust.USER
+    run: ExtractionRun | None = None
+    evidence: Sequence[int] = ()
+
+    @classmethod
+    def of(cls, actor: Actor, revision: ProfileRevision | None = None) -> "_Basis":
+        """Of a text that the actor writes or takes over: an operator's is their word, else as in its revision."""
+        if revision is None:
+            return cls(Trust.OPERATOR if actor.is_operator else Trust.USER)
+        trust = Trust.OPERATOR if actor.is_operator else revision.trust
+        return cls(trust, revision.extraction, revision.evidence)
+
+
+def write_profile_section(
+    *,
+    end_user: EndUser,
+    section: str,
+    summary: str,
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None = None,
+    reason: str = "",
+) -> ProfileSection | None:
+    """Write one section of the profile, without secrets; an empty text empties it, and None is returned.
+
+    `expected_version` is that of the section as the caller saw it, 0 when there was none. The text that it has already
+    leaves no trace. Errors: NotFound, PersonRestricted and OperatorWord for a key, PreconditionFailed.
+    """
+    text = redact_text(summary)[0]
+    with transaction.atomic():
+        row = locked_section(end_user.pk, section, actor=actor, expected_version=expected_version)
+        change = _Change("write" if text else "delete", actor, now, reason)
+        _set_text(row, text, change, binding=actor.is_operator, basis=_Basis.of(actor))
+    return row if text else None
+
+
+def restore_profile_section(
+    *,
+    revision: ProfileRevision,
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None = None,
+    reason: str = "",
+) -> ProfileSection:
+    """Give the section the text of this revision again; by an operator it is binding from now on.
+
+    Errors: as write_profile_section(); Conflict for a text that was only proposed.
+    """
+    if revision.version is None:
+        raise Conflict(_("This text was only proposed: it is taken or dropped, not restored."))
+    with transaction.atomic():
+        row = locked_section(revision.end_user_id, revision.section, actor=actor, expected_version=expected_version)
+        change = _Change("restore", actor, now, reason)
+        _set_text(row, revision.after, change, binding=actor.is_operator, basis=_Basis.of(actor, revision))
+    return row
+
+
+def release_profile_section(
+    *,
+    end_user: EndUser,
+    section: str,
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None = None,
+    reason: str = "",
+) -> ProfileSection:
+    """An operator lifts the binding of a section: its text stays until a job or a key writes another.
+
+    Errors: as write_profile_section(); Conflict when it is not binding.
+    """
+    with transaction.atomic():
+        row = locked_section(end_user.pk, section, actor=actor, expected_version=expected_version)
+        if not row.binding:
+            raise Conflict(_("No operator wrote this section: jobs and keys change it already."))
+        basis = _Basis(row.trust, row.extraction, row.evidence)
+        _set_text(row, row.summary, _Change("release", actor, now, reason), binding=False, basis=basis)
+    return row
+
+
+def take_proposed_section(
+    *,
+    revision: ProfileRevision,
+    actor: Actor,
+    now: datetime,
+    summary: str | None = None,
+    change_set: uuid.UUID | None = None,
+    expected_version: int | None = None,
+    reason: str = "",
+) -> ProfileSection:
+    """An operator gives the section the proposed text, or `summary` in its place, without secrets: binding from now on.
+
+    The caller closes the review item. Errors: as write_profile_section(); Conflict when it was not proposed.
+    """
+    if revision.version is not None:
+        raise Conflict(_("This text is no proposal: it stood in the profile."))
+    with transaction.atomic():
+        row = locked_section(revision.end_user_id, revision.section, actor=actor, expected_version=expected_version)
+        change = _Change("approve", actor, now, reason, change_set)
+        text = revision.after if summary is None else redact_text(summary)[0]
+        _set_text(row, text, change, binding=actor.is_operator, basis=_Basis.of(actor, revision))
+    return row
+
+
+def undo_profile_change(
+    *,
+    revision: ProfileRevision,
+    actor: Actor,
+    now: datetime,
+    change_set: uuid.UUID | None = None,
+    reason: str = "",
+) -> ProfileSection:
+    """Put the section back to what it was before this revision, binding or not.
+
+    Errors: as write_profile_section(); Conflict for a proposal, PreconditionFailed when it was changed since.
+    """
+    if revision.version is None:
+        raise Conflict(_("This text was only proposed: there is nothing to undo."))
+    with transaction.atomic():
+        row = locked_section(revision.end_user_id, revision.section, actor=actor, expected_version=None)
+        if not _is_as_left(row, revision):
+            raise PreconditionFailed
+        change = _Change("undo", actor, now, reason, change_set)
+        _set_text(row, revision.before, change, binding=revision.binding_before, basis=_basis_before(revision))
+    return row
+
+
+def locked_section(person_id: uuid.UUID, section: str, *, actor: Actor, expected_version: int | None) -> ProfileSection:
+    """Lock the person; the section as it is now, of version 0 when nobody has written it yet.
+
+    Errors: NotFound, PersonMerged, PreconditionFailed; PersonRestricted and OperatorWord for a key.
+    """
+    # The person's row serialises the first writers of a section, which has no row to lock yet; jobs hold it too.
+    people = EndUser.objects.select_for_update(of=("self",), no_key=True).select_related("tenant")
+    person = people.filter(pk=person_id).first()
+    if person is None:
+        raise NotFound
+    if person.merged_into_id:
+        raise PersonMerged
+    if person.restricted_at and not actor.is_operator:
+        raise PersonRestricted
+    row = ProfileSection.objects.filter(end_user=person, section=section).first()
+    row = row or ProfileSection(tenant=person.tenant, end_user=person, section=section, version=0)
+    row.end_user = person
+    if row.binding and not actor.is_operator:
+        raise OperatorWord(_("An operator wrote this section: only an operator can change it."))
+    if expected_version is not None and expected_version != row.version:
+        raise PreconditionFailed
+    return row
+
+
+def _set_text(row: ProfileSection, summary: str, change: _Change, *, binding: bool, basis: _Basis) -> None:
+    """Save this text on this basis, with its revision and audit event; what changes nothing leaves no trace."""
+    if (summary, binding) == (row.summary, row.binding):
+        return
+    actor, now, before = change.actor, change.now, copy(row)
+    row.summary, row.binding, row.actor_kind = summary, binding, actor.kind
+    row.extraction, row.prompt_version = basis.run, basis.run.prompt_version if basis.run else ""
+    row.trust, row.evidence = basis.trust, list(basis.evidence)
+    row.version, row.updated_at = row.version + 1, now
+    row.save()
+    reason = redact_text(change.reason)[0]
+    audit.revise_section(
+        row=row, verb=change.verb, actor=actor, before=before, now=now, reason=reason, change_set=change.change_set
+    )
+    audit.record(actor=actor, verb=change.verb, target=row, object_id=row.pk, tenant=row.end_user.tenant, now=now)
+
+
+def _is_as_left(row: ProfileSection, revision: ProfileRevision) -> bool:
+    """Whether the section is what this revision made it: nobody has changed it since, or all of that was undone."""
+    if row.version == revision.version:
+        return True
+    later = ProfileRevision.objects.filter(end_user=row.end_user, section=row.section, version__gt=revision.version)
+    rows = list(later.order_by("version"))
+    if not rows or rows[-1].verb != "undo":
+        return False
+    return (row.summary, row.binding) == (revision.after, rows[0].binding_before)
+
+
+def _basis_before(revision: ProfileRevision) -> _Basis:
+    """What the version before rested on."""
+    earlier = ProfileRevision.objects.filter(end_user=revision.end_user_id, section=revision.section)
+    previous = earlier.filter(version__lt=revision.version).select_related("extraction").order_by("-version").first()
+    return _Basis(previous.trust, previous.extraction, previous.evidence) if previous else _Basis()
+
+
+def trust_of(row: ProfileSection) -> str:
+    """The trust of a text that the section had before: that of its last revision with it, else the user's."""
+    same = ProfileRevision.objects.filter(end_user=row.end_user_id, section=row.section, after=row.summary)
+    trust = same.exclude(version=None).order_by("-version").values_list("trust", flat=True).first()
+    return trust or Trust.USER

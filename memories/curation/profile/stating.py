@@ -1,0 +1,85 @@
+"""Keys state a section of the profile: it is written, or proposed while the old text is still served."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from memories import conf
+from memories.audit import Actor
+from memories.curation.profile.sections import locked_section, write_profile_section
+from memories.curation.statements import guarding
+from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.exceptions import RefusedBefore
+from memories.models import ActorKind, EndUser, ProfileRevision, ProfileSection, ReviewItem, Trust
+from memories.models.folding import fold
+from memories.reconcile import review_items
+from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST, ReviewQuestion
+from memories.text.secrets.redaction import redact_text
+
+Reason = ReviewItem.Reason
+# The newest proposals of a section that a further one is compared with.
+_COMPARED = 50
+
+
+def state_profile_section(
+    *, end_user: EndUser, section: str, summary: str, actor: Actor, now: datetime, voice: WriteTrust = AS_USER
+) -> ReviewItem | None:
+    """Write one section as a key states it, without secrets.
+
+    A text that speaks to a model, or of a voice that is not believed, is only proposed: then the review item that waits
+    for an operator is returned. The same text waits once.
+
+    Errors: as write_profile_section(); RefusedBefore when an operator turned it down.
+    """
+    text = redact_text(summary)[0]
+    with transaction.atomic():
+        row = locked_section(end_user.pk, section, actor=actor, expected_version=None)
+        if text == row.summary:
+            return None
+        reason = _why_proposed(row, text, voice)
+        if reason is None:
+            write_profile_section(end_user=end_user, section=section, summary=text, actor=actor, now=now)
+            return None
+        return _asked_before(row, text) or _propose(row, text, reason, actor=actor, now=now)
+
+
+def _why_proposed(row: ProfileSection, text: str, voice: WriteTrust) -> Reason | None:
+    flags = guarding.flags_of_text(text, voice)
+    if flags:
+        return next(reason for flag, reason in REASON_OF_FLAG.items() if flag in flags)
+    if not voice.is_believed(conf.rules(row.end_user.tenant)):
+        return REASON_OF_TRUST[voice.trust]
+    if not row.summary:
+        return None
+    if voice.imports:
+        return Reason.IMPORTED
+    # What a key wrote may be the user's own word, which no agent replaces.
+    outranked = voice.trust != Trust.USER and row.actor_kind == ActorKind.KEY
+    return Reason.OUTRANKED if outranked else None
+
+
+def _asked_before(row: ProfileSection, text: str) -> ReviewItem | None:
+    """The open review item about the same text, if any. Errors: RefusedBefore when it was rejected."""
+    proposals = ProfileRevision.objects.filter(end_user=row.end_user, section=row.section, version=None)
+    newest = proposals.values_list("pk", "after")[:_COMPARED]
+    same = [pk for pk, proposed in newest if fold(proposed) == fold(text)]
+    last = ReviewItem.objects.filter(proposed_section__in=same).order_by("-created_at", "-pk").first()
+    if last and last.state == ReviewItem.State.REJECTED:
+        raise RefusedBefore
+    return last if last and last.state == ReviewItem.State.OPEN else None
+
+
+def _propose(row: ProfileSection, text: str, reason: Reason, *, actor: Actor, now: datetime) -> ReviewItem:
+    proposal = ProfileRevision.objects.create(
+        end_user=row.end_user,
+        section=row.section,
+        version=None,
+        verb="write",
+        actor_kind=actor.kind,
+        actor_id=actor.id,
+        before=row.summary,
+        after=text,
+        created_at=now,
+    )
+    review_items.ask(ReviewQuestion(reason, proposed_section=proposal), run=None, now=now)
+    return ReviewItem.objects.get(proposed_section=proposal)

@@ -1,0 +1,1 @@
+"""Decisions about review items and suggestions, one by one or in batches, and their undo."""

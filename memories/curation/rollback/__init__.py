@@ -1,0 +1,1 @@
+"""Roll back: what came of a session, an agent, a key or a time is taken back."""

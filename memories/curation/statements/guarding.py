@@ -1,0 +1,76 @@
+"""The one guard of what keys write: text that speaks to a model is not served before an operator has reviewed it.
+
+An operator's own words are not checked. What merely looks like a secret is not held when the user states it: an
+application that stores an order number does so on purpose.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from memories import conf
+from memories.curation.statements.voices import WriteTrust, may_change
+from memories.exceptions import ReviewNeeded
+from memories.models import Episode, Fact, ReviewItem, Trust
+from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST
+from memories.text.injection import suspicion
+
+# The texts of a fact that a context or a prompt can show.
+FACT_TEXTS = ("content", "key", "value", "source_error", "raw")
+EPISODE_TEXTS = ("summary", "key_topics", "actions_taken", "outcomes")
+
+
+def flags_of_fact(fact: Fact, voice: WriteTrust) -> tuple[str, ...]:
+    """Why a stated fact must be reviewed before it is served, as its flags; empty when nothing speaks against it."""
+    found = {*suspicion.flags(fact.content, fact.value, fact.raw)}
+    found |= {*suspicion.flags(fact.source_error, fact.key, " ".join(fact.tags))}
+    return _relevant_flags(found, voice)
+
+
+def why_waits(fact: Fact, voice: WriteTrust) -> ReviewItem.Reason | None:
+    """Why a stated fact waits whatever it contradicts: the gravest of its flags, else who states it."""
+    if fact.flags:
+        return next(reason for flag, reason in REASON_OF_FLAG.items() if flag in fact.flags)
+    return None if voice.is_believed(conf.rules(fact.tenant)) else REASON_OF_TRUST[voice.trust]
+
+
+def flags_of_text(text: str, voice: WriteTrust) -> tuple[str, ...]:
+    """The flags of a text of the profile, or of an episode."""
+    return _relevant_flags(suspicion.flags(text, "", ""), voice)
+
+
+def check_fact(fact: Fact, texts_before: Mapping[str, Any], voice: WriteTrust) -> None:
+    """Check a fact that a key has changed, before it is saved: a changed fact cannot wait for review.
+
+    Errors: ReviewNeeded when this voice may not change it, or when its texts changed and speak to a model.
+    """
+    # A pinned or locked suggestion would block the user's own word.
+    is_kept = voice.trust != Trust.USER and (fact.pinned or fact.locked)
+    if is_kept or not may_change(fact, voice, conf.rules(fact.tenant)):
+        raise ReviewNeeded
+    if texts_of(fact) != texts_before and suspicion.INSTRUCTIONS in flags_of_fact(fact, voice):
+        raise ReviewNeeded
+
+
+def texts_of(fact: Fact) -> dict[str, Any]:
+    """The texts of the fact now, for check_fact() after a change."""
+    return {name: getattr(fact, name) for name in (*FACT_TEXTS, "tags")}
+
+
+def check_episode(episode: Episode, stated: Mapping[str, Any], voice: WriteTrust) -> None:
+    """Check what a key states of an episode.
+
+    Errors: ReviewNeeded for new words of a voice that is not believed, or that speak to a model.
+    """
+    changed = [stated[name] for name in EPISODE_TEXTS if name in stated and stated[name] != getattr(episode, name)]
+    lines = [line for one in changed for line in ([one] if isinstance(one, str) else one)]
+    if changed and not voice.is_believed(conf.rules(episode.tenant)):
+        raise ReviewNeeded
+    # One by one, and together, because a context shows them in a row.
+    for text in (*lines, "\n".join(lines)):
+        if suspicion.INSTRUCTIONS in flags_of_text(text, voice):
+            raise ReviewNeeded
+
+
+def _relevant_flags(flags: Iterable[str], voice: WriteTrust) -> tuple[str, ...]:
+    """All flags; those of a text by the user, only if it speaks to a model."""
+    return tuple(flag for flag in sorted(flags) if voice.trust != Trust.USER or flag == suspicion.INSTRUCTIONS)

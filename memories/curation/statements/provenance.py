@@ -1,0 +1,159 @@
+"""Provenance of a key's statement: turns of the person, and their other facts, by our ids.
+
+An id of somebody else's row, or of one that the key may not see, is answered like one that never existed.
+"""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db import connection
+from django.utils.translation import gettext as _
+
+from memories.exceptions import Fault, InvalidInput
+from memories.models import EndUser, Fact, FactEvidence, FactQuerySet, FactRelation, Role, Trust, Turn
+from memories.text import echo
+from memories.text.transcript import FedTurn, is_hidden
+
+_TRUST: Mapping[str, Trust] = {Role.USER: Trust.USER, Role.TOOL: Trust.TOOL}
+# By hand: the lock that the foreign keys of evidence take at the commit, for which Django has no API.
+_LOCK_SESSIONS = """
+    SELECT s.id FROM memories_session s
+    WHERE s.id IN (
+        SELECT t.session_id FROM memories_turn t
+        WHERE t.id = ANY(%(turns)s) AND t.tenant_id = %(tenant)s AND t.end_user_id = %(person)s
+    )
+    ORDER BY s.id FOR KEY SHARE OF s
+"""
+
+
+@dataclass(frozen=True)
+class RelationDraft:
+    """How a statement is related to another fact of the person: a RelationType, never `supersedes`."""
+
+    type: str
+    target_id: uuid.UUID
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """Where a statement is from: its quote, its Source (empty: by its trust), ids of turns of the person, relations to
+    their other facts, and since when it is true (None: since now)."""
+
+    raw: str = ""
+    source: str = ""
+    evidence: Sequence[uuid.UUID] = ()
+    relations: Sequence[RelationDraft] = ()
+    valid_from: datetime | None = None
+
+
+NO_GROUNDS = Grounds()
+
+
+@dataclass(frozen=True)
+class Rests:
+    """The cited turns, the one of them that contains the quote, and the related facts by type."""
+
+    turns: Sequence[Turn] = ()
+    quoted: Turn | None = None
+    related: Sequence[tuple[str, Fact]] = field(default_factory=list)
+
+    @property
+    def trusts(self) -> list[Trust]:
+        """Of each cited turn; what the application hid from its user does not count as the user's."""
+        return [Trust.ASSISTANT if is_hidden(turn) else _TRUST.get(turn.role, Trust.ASSISTANT) for turn in self.turns]
+
+    def store(self, fact: Fact, *, now: datetime) -> None:
+        """Write them as the fact's evidence and relations."""
+        FactEvidence.objects.bulk_create(
+            FactEvidence(
+                fact=fact,
+                turn=turn,
+                session_id=turn.session_id,
+                turn_number=turn.number,
+                quote=fact.raw if turn == self.quoted else "",
+                created_at=now,
+            )
+            for turn in self.turns
+        )
+        FactRelation.objects.bulk_create(
+            FactRelation(fact=fact, target=target, type=kind, created_at=now) for kind, target in self.related
+        )
+
+
+def lock_sessions(end_user: EndUser, evidence: Sequence[uuid.UUID]) -> None:
+    """Lock the sessions of these turns against deletion; new turns may come meanwhile.
+
+    Before the person: sessions first, then the people, as everybody locks them. Without it a deletion of one of them
+    would wait for the person, and our evidence for the session.
+    """
+    if evidence:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                _LOCK_SESSIONS, {"turns": list(evidence), "tenant": end_user.tenant_id, "person": end_user.pk}
+            )
+
+
+def found(end_user: EndUser, grounds: Grounds, *, raw: str, visible: FactQuerySet | None) -> Rests:
+    """The rows of these ids; the caller has called lock_sessions() and locked the person.
+
+    `raw` is the quote without secrets, as turns are. Errors: InvalidInput, each fault at its place.
+    """
+    own_turns = Turn.objects.filter(tenant=end_user.tenant, end_user=end_user)
+    turns = own_turns.in_bulk(list(grounds.evidence)) if grounds.evidence else {}
+    targets = _targets(end_user, grounds.relations, visible=visible)
+    _check(grounds, turns=turns, targets=targets)
+    cited = [turns[turn_id] for turn_id in dict.fromkeys(grounds.evidence)]
+    related = dict.fromkeys((relation.type, relation.target_id) for relation in grounds.relations)
+    return Rests(cited, _quoted(cited, raw), [(kind, targets[pk]) for kind, pk in related])
+
+
+def check_stranger(grounds: Grounds) -> None:
+    """Refuse any id when the person does not exist yet, so that a refused request makes nobody.
+
+    Errors: as found().
+    """
+    _check(grounds, turns={}, targets={})
+
+
+def _check(grounds: Grounds, *, turns: Mapping[uuid.UUID, Turn], targets: Mapping[uuid.UUID, Fact]) -> None:
+    faults = [
+        Fault(f"/evidence/{place}", "does_not_exist", _("The person has no turn with this id."))
+        for place, turn_id in enumerate(grounds.evidence)
+        if turn_id not in turns
+    ]
+    faults += [
+        Fault(f"/relations/{place}/target_id", "does_not_exist", _("The person has no fact with this id."))
+        for place, relation in enumerate(grounds.relations)
+        if relation.target_id not in targets
+    ]
+    if faults:
+        raise InvalidInput(faults=faults)
+
+
+def _targets(
+    end_user: EndUser, relations: Sequence[RelationDraft], *, visible: FactQuerySet | None
+) -> dict[uuid.UUID, Fact]:
+    if not relations:
+        return {}
+    facts = Fact.objects.all() if visible is None else visible
+    named = facts.of(end_user.tenant, end_user).filter(pk__in=[relation.target_id for relation in relations])
+    # Locked, so that none of them is deleted before its relation is there.
+    return {fact.pk: fact for fact in named.select_for_update(of=("self",), no_key=True).order_by("pk")}
+
+
+def _quoted(turns: Sequence[Turn], raw: str) -> Turn | None:
+    """The turn that contains the quote, the user's own first. Errors: InvalidInput when no cited turn does."""
+    if not raw or not turns:
+        return None
+    users_first = sorted(turns, key=lambda turn: turn.role != Role.USER)
+    # Without echoes: a turn that repeats our own context is no source.
+    quoted = [turn for turn in users_first if FedTurn(turn, echo.cut_echo(turn.content)).contains(raw)]
+    if not quoted:
+        raise InvalidInput.at(
+            "/raw",
+            _("None of the cited turns says this: quote one of them word for word, or leave the quote out."),
+            code="not_quoted",
+        )
+    return quoted[0]

@@ -1,0 +1,73 @@
+"""Whose words a key writes: those that it writes as, lowered and never raised by what the request states."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from memories.conf import Rules
+from memories.models import Fact, Source, Status, Trust, WritesAs
+from memories.reconcile.gate import rank
+
+STATED, IMPORTED = "api", "import"
+
+
+class StatedBy(StrEnum):
+    """Who stated what a key writes, according to the request; an import is a record of another system."""
+
+    USER = "user"
+    AGENT = "agent"
+    TOOL = "tool"
+    IMPORT = "import"
+
+
+_TRUST = {StatedBy.USER: Trust.USER, StatedBy.AGENT: Trust.ASSISTANT, StatedBy.TOOL: Trust.TOOL}
+_SOURCES = {Trust.USER: Source.EXPLICIT, Trust.ASSISTANT: Source.SYSTEM, Trust.TOOL: Source.EXTERNAL}
+
+
+@dataclass(frozen=True)
+class WriteTrust:
+    """The trust of what is written, and whether it is imported from another system."""
+
+    trust: Trust = Trust.USER
+    imports: bool = False
+
+    @property
+    def extractor(self) -> str:
+        return IMPORTED if self.imports else STATED
+
+    def lowered(self, trusts: Iterable[Trust]) -> "WriteTrust":
+        """The same with the lowest of these trusts and its own."""
+        return replace(self, trust=min((self.trust, *trusts), key=rank))
+
+    def is_believed(self, rules: Rules) -> bool:
+        """Whether what it states is served before an operator has reviewed it."""
+        if self.trust == Trust.ASSISTANT:
+            return rules.trust_assistant and not self.imports
+        return self.trust != Trust.TOOL
+
+    def source(self, stated: str) -> Source:
+        """The stated source; only the user's own voice can make it the user's explicit word."""
+        of_trust = _SOURCES[self.trust]
+        if not stated or (stated == Source.EXPLICIT and self.trust != Trust.USER):
+            return of_trust
+        return Source(stated)
+
+
+AS_USER = WriteTrust()
+
+
+def voice_of(*, writes_as: str, stated_by: str | None = None) -> WriteTrust:
+    """The voice of a key that writes as `writes_as` (a WritesAs); `stated_by` can only lower it."""
+    own = Trust.USER if writes_as == WritesAs.USER else Trust.ASSISTANT
+    if stated_by is None:
+        return WriteTrust(own)
+    return WriteTrust(own, imports=stated_by == StatedBy.IMPORT).lowered([_TRUST.get(StatedBy(stated_by), own)])
+
+
+def may_change(fact: Fact, voice: WriteTrust, rules: Rules) -> bool:
+    """Whether this voice may change the fact in place.
+
+    It may not change a fact of more trust, nor an active one when the voice itself is not believed.
+    """
+    outranked = rank(voice.trust) < rank(fact.trust)
+    return not outranked and (fact.status != Status.ACTIVE or voice.is_believed(rules))

@@ -1,0 +1,1 @@
+"""Verbs on tenants: settings and off-boarding."""

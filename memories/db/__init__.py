@@ -1,0 +1,1 @@
+"""What hand-written statements share: rows in binary, and timeouts of statements and locks."""

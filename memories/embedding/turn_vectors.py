@@ -1,0 +1,166 @@
+"""Embeds a batch of turns: gather, embed and judge without a transaction, then check again and write in a short one."""
+
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import OperationalError, transaction
+from django.db.models import Case, F, Q, TextField, Value, When
+from django.db.models.functions import Left
+from psycopg.errors import LockNotAvailable
+
+from memories.embedding import spaces
+from memories.embedding.batching import EmbeddableText, Round, Vectors, embed_each, quick_commit, storable
+from memories.llm.embeddings import BATCH, LONGEST_TEXT
+from memories.models import EmbeddingSpace, Session, Turn, TurnVector
+from memories.models.conversations.conversations import trimmed
+from memories.scoring import language
+from memories.text.injection import flagged_turns
+
+# Turn → whether it is flagged.
+Verdicts = Mapping[uuid.UUID, bool]
+_UNJUDGED = Q(role__in=flagged_turns.JUDGED, flagged=None)
+
+
+@dataclass(frozen=True)
+class TurnRange:
+    """Turns of one session, beyond the watermark up to `last`, of a person in this generation."""
+
+    session: Session
+    last: int
+    generation: int
+    turns: list[Any] = field(default_factory=list)
+
+
+def embed_turns(space: EmbeddingSpace, done: Round, passing_over: Collection[uuid.UUID]) -> None:
+    """Embed a batch of the newest turns. Errors: EmbeddingError of the endpoint, with nothing written."""
+    ranges = _gather(passing_over)
+    turns = [turn for part in ranges for turn in part.turns]
+    vectors = embed_each(space, [text_of(turn) for turn in turns])
+    verdicts = _verdicts(turns)
+    for part in _write(space, ranges, vectors, verdicts, done, wait=False):
+        # One at a time: waiting for one session while holding others would block bulk posts.
+        if _write(space, [part], vectors, verdicts, done, wait=True):
+            done.held.add(part.session.pk)
+
+
+def _gather(passing_over: Collection[uuid.UUID]) -> list[TurnRange]:
+    """At most BATCH turns of the sessions with the newest turns."""
+    sessions = Session.objects.unembedded().exclude(pk__in=passing_over).order_by("-last_turn_at")
+    sessions = sessions.only("turn_count", "embedded_number", "end_user__generation").select_related("end_user")
+    found: dict[uuid.UUID, TurnRange] = {}
+    left = BATCH
+    for session in sessions[:BATCH]:
+        last = min(session.turn_count, session.embedded_number + left)
+        found[session.pk] = TurnRange(session, last, session.end_user.generation)
+        left -= last - session.embedded_number
+        if not left:
+            break
+    watermark = F("session__embedded_number")
+    turns = Turn.objects.filter(session__in=found, number__gt=watermark, number__lte=watermark + BATCH)
+    unjudged = Case(When(_UNJUDGED, then=F("content")), default=Value(""), output_field=TextField())
+    for turn in with_text(turns).annotate(unjudged=unjudged):
+        if turn.number <= found[turn.session_id].last:
+            found[turn.session_id].turns.append(turn)
+    return list(found.values())
+
+
+def with_text(turns: Any) -> Any:
+    """Turns with the part of their text that is embedded."""
+    found = turns.searchable().annotate(text=Left(trimmed("content"), LONGEST_TEXT)).order_by("session", "number")
+    return found.only("tenant", "end_user", "session", "number")
+
+
+def text_of(turn: Any) -> EmbeddableText:
+    """Of a turn that was read with_text()."""
+    return EmbeddableText(turn.pk, turn.end_user_id, turn.text)
+
+
+def _verdicts(turns: Sequence[Any]) -> Verdicts:
+    unjudged = [turn for turn in turns if turn.unjudged]
+    found = flagged_turns.verdicts([turn.unjudged for turn in unjudged])
+    return {turn.pk: verdict for turn, verdict in zip(unjudged, found, strict=True) if verdict is not None}
+
+
+def _write(
+    space: EmbeddingSpace,
+    ranges: Sequence[TurnRange],
+    vectors: Vectors,
+    verdicts: Verdicts,
+    done: Round,
+    *,
+    wait: bool,
+) -> list[TurnRange]:
+    """Write vectors and verdicts and move the watermarks. Returned are the ranges whose session somebody else holds."""
+    try:
+        with transaction.atomic():
+            quick_commit()
+            if not spaces.may_write(space):
+                return []
+            free = _lock(ranges, wait=wait)
+            written = _write_vectors(space, free, vectors, done)
+            for flagged in (False, True):
+                judged = [turn.pk for turn in written if verdicts.get(turn.pk) is flagged]
+                if judged:
+                    # An earlier verdict stays.
+                    Turn.objects.filter(pk__in=judged, flagged=None).update(flagged=flagged)
+    except OperationalError as error:
+        if isinstance(error.__cause__, LockNotAvailable):
+            return list(ranges)
+        raise
+    return [] if wait else [part for part in ranges if part not in free]
+
+
+def _lock(ranges: Sequence[TurnRange], *, wait: bool) -> list[TurnRange]:
+    """Ranges whose session is unchanged: not deleted, not embedded by another process, its person not erased."""
+    rows = Session.objects.filter(pk__in=[part.session.pk for part in ranges]).order_by()
+    rows = rows.only("embedded_number", "end_user__generation").select_related("end_user")
+    locked = rows.select_for_update(of=("self",), skip_locked=not wait, no_key=True)
+    now = {session.pk: (session.embedded_number, session.end_user.generation) for session in locked}
+    return [part for part in ranges if now.get(part.session.pk) == (part.session.embedded_number, part.generation)]
+
+
+def _write_vectors(space: EmbeddingSpace, ranges: Sequence[TurnRange], vectors: Vectors, done: Round) -> list[Any]:
+    """Returned are the turns that still exist; they are locked."""
+    existing = lock_existing([turn for part in ranges for turn in part.turns])
+    written: list[Any] = []
+    for part in ranges:
+        last = part.last
+        for turn in part.turns:
+            if turn.pk not in existing:
+                # Deleted, or locked by somebody: the next round finds out.
+                last = turn.number - 1
+                break
+            written.append(turn)
+        done.moved += last - part.session.embedded_number
+        part.session.embedded_number = last
+    TurnVector.objects.bulk_create(rows_of(space, written, vectors), ignore_conflicts=True)
+    Session.objects.bulk_update([part.session for part in ranges], ["embedded_number"])
+    done.count(space, [vectors[turn.pk] for turn in written])
+    return written
+
+
+def lock_existing(turns: Sequence[Any]) -> set[uuid.UUID]:
+    """Lock the turns that still exist and belong to the same person. One that somebody else has locked is left out."""
+    rows = Turn.objects.filter(pk__in=[turn.pk for turn in turns]).order_by()
+    locked = dict(rows.select_for_update(skip_locked=True, no_key=True).values_list("pk", "end_user"))
+    return {turn.pk for turn in turns if locked.get(turn.pk) == turn.end_user_id}
+
+
+def rows_of(space: EmbeddingSpace, turns: Sequence[Any], vectors: Vectors) -> list[TurnVector]:
+    """A row for each turn that has a vector."""
+    return [
+        TurnVector(
+            turn_id=turn.pk,
+            space=space,
+            tenant_id=turn.tenant_id,
+            end_user_id=turn.end_user_id,
+            session_id=turn.session_id,
+            number=turn.number,
+            language=language.of(turn.text),
+            vector=storable(vector),
+        )
+        for turn in turns
+        if (vector := vectors[turn.pk]) is not None
+    ]

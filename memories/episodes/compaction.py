@@ -1,0 +1,249 @@
+"""Compaction: one attempt at a session's working memory.
+
+Rounds that exceed the limits leave the window and are folded into the running summary. What has left becomes an
+episode, and so does the rest of a session that has ended. One short transaction under the lease writes both.
+"""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from memories import conf
+from memories.episodes import creation
+from memories.episodes.creation import Draft
+from memories.episodes.supported_sentences import fit_running_summary
+from memories.exceptions import LeaseLost, ModelError, PersonRestricted
+from memories.extraction.turn_reader import fed_turns, paged
+from memories.llm import client
+from memories.llm.prompts import session_summary
+from memories.llm.prompts.memory_update import TurnInput
+from memories.models import ModelUse, SessionQueue, Turn
+from memories.queue import circuit_breaker, session_queue, spending, window_queue
+from memories.queue.attempts import Attempt
+from memories.queue.eviction import Eviction, evict
+from memories.queue.retry_policy import Retry, retry_for
+from memories.queue.spending import Spent
+from memories.queue.window_queue import Compacted, WindowClaim
+from memories.reconcile.batches import bounded
+from memories.text.injection import suspicion
+from memories.text.transcript import FedTurn
+
+
+@dataclass(frozen=True)
+class EpisodeRange:
+    """A segment to sum up: turns `first_number`..`last_number`, of which the model reads `turns`.
+
+    Without `turns` it makes no episode. `is_all`: nothing more has to be summed up now.
+    """
+
+    first_number: int
+    last_number: int
+    turns: tuple[FedTurn, ...] = ()
+    is_all: bool = True
+
+
+@dataclass(frozen=True)
+class CompactionWork:
+    """The work of one attempt: turns that leave the window, those of them that the model reads, and an episode."""
+
+    leaving: Eviction | None
+    left: tuple[FedTurn, ...]
+    segment: EpisodeRange | None
+
+
+@dataclass
+class CompactionAttempt(Attempt):
+    """A claim of a working memory, with its calls and their tokens."""
+
+    claim: WindowClaim
+    is_committed: bool = field(default=False, kw_only=True)
+    spent: Spent = field(default_factory=Spent, kw_only=True)
+
+    def before_call(self) -> None:
+        window_queue.renew(self.claim)
+        self.calls += 1
+
+
+@dataclass(frozen=True)
+class ModelAnswers:
+    """The running summary ("": it stays as it was), and the draft of the episode."""
+
+    summary: str = ""
+    extractor: str = ""
+    draft: Draft | None = None
+
+
+def compact(*, session_id: uuid.UUID, now: datetime) -> bool:
+    """Compact the session's working memory if it is due; True when something was committed.
+
+    When the model fails, the row is postponed or parked; any other error postpones it and is raised. No transaction is
+    open during calls.
+    """
+    if conf.llm().mode == conf.LLM_OFF:
+        return False
+    claim = window_queue.claim(session_id)
+    if claim is None:
+        return False
+    attempt = CompactionAttempt(claim, now)
+    with _given_back_on_error(attempt):
+        work = gather(claim)
+        if work.leaving:
+            # Turns that leave the window are extracted at once (rules.md, 6.1), unless that is running or backs off.
+            waiting = SessionQueue.objects.unclaimed().filter(pk=claim.session.pk, pending_user=True, attempts=0)
+            waiting = waiting.filter(extracted_number__lt=work.leaving.last_number, due_at__gt=Now())
+            waiting.update(due_at=Now(), woken_at=None)
+        try:
+            answers = _call_model(attempt, work)
+        except ModelError as error:
+            down = circuit_breaker.record_failure(attempt, error)
+            _note_spent(attempt)
+            window_queue.postpone(attempt.claim, retry_for(error, endpoint_down=down), now=attempt.now())
+        else:
+            _commit(attempt, work, answers)
+    return attempt.is_committed
+
+
+def gather(claim: WindowClaim) -> CompactionWork:
+    """The work. It reads only the turns that leave or are summed up, and a page more."""
+    gone: Eviction | None = None
+    left: tuple[FedTurn, ...] = ()
+    if claim.window.is_over(claim.rules):
+        turns = Turn.objects.filter(session=claim.session).only(*session_queue.COUNTED)
+        gone = evict(paged(turns, after=claim.row.left_number), claim.window, claim.rules)
+    if gone and client.is_configured():
+        unread = fed_turns(claim.session, after=claim.row.left_number, last=gone.last_number)
+        # Only a single round can exceed a prompt. Its end is read by extraction and episodes alone.
+        left, _ = bounded(unread, claim.rules.batch_tokens)
+    return CompactionWork(gone, left, _segment(claim, gone))
+
+
+def _segment(claim: WindowClaim, gone: Eviction | None) -> EpisodeRange | None:
+    """What to sum up of the turns that have left, or of all turns when the session ends; None: not yet."""
+    done = claim.row.episode_number
+    left_number = gone.last_number if gone else claim.row.left_number
+    last = claim.session.turn_count if claim.closing else left_number
+    if last <= done:
+        return None
+    turns, is_all = bounded(fed_turns(claim.session, after=done, last=last), claim.rules.batch_tokens)
+    if not is_all:
+        return EpisodeRange(done + 1, turns[-1].number, turns, is_all=False)
+    if turns and not _makes_episode(claim, len(turns)):
+        return None
+    return EpisodeRange(done + 1, last, turns)
+
+
+def _makes_episode(claim: WindowClaim, count: int) -> bool:
+    """Whether so many turns make an episode. Fewer do at the end of a session that has enough in all."""
+    enough = claim.rules.episode_turns
+    if count >= enough or not claim.closing:
+        return count >= enough
+    turns = fed_turns(claim.session, after=0, last=claim.session.turn_count)
+    return len(list(islice(turns, enough))) == enough
+
+
+def _call_model(attempt: CompactionAttempt, work: CompactionWork) -> ModelAnswers:
+    summary, extractor, draft = "", "", None
+    turns = work.segment.turns if work.segment else ()
+    if client.is_configured() and (work.left or turns):
+        circuit_breaker.probe_if_open(attempt)
+    if work.left:
+        summary, extractor = _fold(attempt, work.left)
+    if turns and attempt.calls_left:
+        draft = creation.draft(
+            turns=turns,
+            session=attempt.claim.session,
+            max_calls=attempt.calls_left,
+            before_call=attempt.before_call,
+            rules=attempt.claim.rules,
+        )
+        attempt.spent.add(draft.prompt_tokens, draft.completion_tokens)
+    if draft and draft.failure and draft.failure.endpoint_wide:
+        circuit_breaker.count_failure(attempt.claim.session.pk, retry_after=draft.failure.retry_after)
+    elif attempt.calls or not client.is_configured():
+        # A pause left by a model that is no longer configured must not hold anybody back.
+        circuit_breaker.close()
+    else:
+        circuit_breaker.release_probe()
+    return ModelAnswers(summary, extractor, draft)
+
+
+def _fold(attempt: CompactionAttempt, turns: tuple[FedTurn, ...]) -> tuple[str, str]:
+    """Fold `turns` into the running summary; the new one, and what wrote it."""
+    earlier = attempt.claim.row.summary
+    completion = client.complete(
+        messages=session_summary.build(
+            # An older version of the hub may have stored a summary that speaks to a model.
+            summary="" if suspicion.speaks_to_model(earlier) else earlier,
+            turns=[TurnInput(turn.number, turn.turn.role, turn.text, turn.at) for turn in turns],
+        ),
+        answer=session_summary.ANSWER,
+        max_calls=attempt.calls_left,
+        before_call=attempt.before_call,
+    )
+    attempt.spent.add_answer(completion)
+    return fit_running_summary(completion.answer.summary, turns=turns, earlier=earlier), completion.extractor
+
+
+def _commit(attempt: CompactionAttempt, work: CompactionWork, answers: ModelAnswers) -> None:
+    """Write the summary, the episode and the watermarks in one transaction."""
+    claim, segment, now = attempt.claim, work.segment, attempt.now()
+    # Without calls left, the next attempt makes the episode.
+    is_made = segment is not None and (answers.draft is not None or not segment.turns)
+    done = Compacted(
+        evicted=work.leaving,
+        summary=answers.summary or None,
+        extractor=answers.extractor,
+        prompt_version=session_summary.VERSION,
+        episode_number=segment.last_number if segment and is_made else claim.row.episode_number,
+        has_episode=answers.draft is not None,
+        is_all=(not work.leaving or work.leaving.is_all) and (not segment or (is_made and segment.is_all)),
+    )
+    with transaction.atomic():
+        row = window_queue.hold(claim)
+        if segment and answers.draft:
+            creation.store(
+                draft=answers.draft,
+                session=claim.session,
+                first_number=segment.first_number,
+                last_number=segment.last_number,
+                turns=segment.turns,
+                now=now,
+            )
+        window_queue.finish(claim, row, done, now=now)
+        _note_spent(attempt)
+    attempt.is_committed = True
+
+
+def _note_spent(attempt: CompactionAttempt) -> None:
+    tenant = attempt.claim.session.tenant
+    spending.note(tenant, ModelUse.Purpose.SUMMARIES, calls=attempt.calls, spent=attempt.spent, now=attempt.now())
+
+
+@contextmanager
+def _given_back_on_error(attempt: CompactionAttempt) -> Iterator[None]:
+    """A lost lease ends the attempt. A restricted person postpones it until the restriction ends. Any other error, also
+    the task's timeout, postpones it and is raised."""
+    failure = "internal_error"
+    try:
+        yield
+        failure = ""
+    except LeaseLost:
+        failure = ""
+    except PersonRestricted as restricted:
+        _give_back(attempt, Retry(restricted.code, counts=False))
+        failure = ""
+    finally:
+        if failure:
+            _give_back(attempt, Retry(failure))
+
+
+def _give_back(attempt: CompactionAttempt, retry: Retry) -> None:
+    if not attempt.calls:
+        circuit_breaker.release_probe()
+    window_queue.postpone(attempt.claim, retry, now=attempt.now())

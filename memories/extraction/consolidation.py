@@ -1,0 +1,221 @@
+"""One attempt at a session's due batch: claim it, gather it, ask the model or apply the rules mode, commit the result.
+
+The commit is one short transaction that checks the lease.
+"""
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+
+from django.db import transaction
+
+from memories import conf
+from memories.exceptions import LeaseLost, ModelError, PersonRestricted
+from memories.extraction import gathering, rules_mode
+from memories.llm import client
+from memories.llm.prices import cost_of
+from memories.llm.prompts import memory_update
+from memories.llm.prompts.memory_update import MemoryUpdate
+from memories.models import ExtractionRun, SessionQueue
+from memories.models.leases import unleased
+from memories.queue import circuit_breaker, session_queue
+from memories.queue.attempts import Attempt
+from memories.queue.retry_policy import Retry, retry_for
+from memories.queue.session_queue import Claim
+from memories.reconcile import gate, judgement, neighbours, profile, reconcile
+from memories.reconcile.batches import TurnBatch
+from memories.reconcile.gate import Accepted
+from memories.reconcile.judgement import Verdicts
+from memories.reconcile.review_items import SUGGESTED
+
+RunStatus = ExtractionRun.RunStatus
+
+
+@dataclass
+class ExtractionAttempt(Attempt):
+    """A claim with the run that records it."""
+
+    claim: Claim
+    run: ExtractionRun | None = None
+
+    def before_call(self) -> None:
+        session_queue.renew(self.claim)
+        self.calls += 1
+
+    def start(self, batch: TurnBatch) -> ExtractionRun:
+        """Commit the record of the attempt before its first call."""
+        session, llm = self.claim.session, conf.llm()
+        extractor = rules_mode.EXTRACTOR if llm.mode == conf.LLM_RULES else f"llm:{llm.model}"
+        with transaction.atomic():
+            session_queue.hold(self.claim)
+            self.run = ExtractionRun.objects.create(
+                tenant=session.tenant,
+                end_user=session.end_user,
+                session=session,
+                first_number=batch.first_number,
+                last_number=batch.last_number,
+                fed_turns=len(batch.turns),
+                attempt=self.claim.attempt,
+                extractor=extractor,
+                prompt_version=memory_update.VERSION if extractor != rules_mode.EXTRACTOR else extractor,
+                guidance_version=session.tenant.guidance_version,
+                started_at=self.begun_at,
+            )
+        return self.run
+
+    def end(self, status: RunStatus, failure: str) -> None:
+        """Record how it failed."""
+        if self.run is None:
+            return
+        self.run.status, self.run.failure = status, failure
+        self.run.calls, self.run.finished_at = self.calls, self.now()
+        # Not save(): an erasure may have deleted the row.
+        ended = ExtractionRun.objects.filter(pk=self.run.pk)
+        ended.update(status=status, failure=failure, calls=self.calls, finished_at=self.run.finished_at)
+
+    def give_back(self, retry: Retry, status: RunStatus = RunStatus.FAILED) -> None:
+        """Postpone or park the batch. One transaction: the lease never ends before the run does."""
+        with transaction.atomic():
+            parked = session_queue.postpone(self.claim, retry, now=self.now())
+            self.end(RunStatus.PARKED if parked else status, retry.failure)
+
+
+def consolidate(*, session_id: uuid.UUID, now: datetime) -> ExtractionRun | None:
+    """Extract the session's due batch; None when there was nothing to claim or nothing to feed.
+
+    A failing model is recorded on the run, and the batch postponed or parked. Any other error postpones it and is
+    raised. No transaction is open during a model call.
+    """
+    if conf.llm().mode == conf.LLM_OFF:
+        return None
+    claim = session_queue.claim(session_id)
+    _end_lost_runs(session_id, is_ours=claim is not None, now=now)
+    if claim is None:
+        return None
+    attempt = ExtractionAttempt(claim, now)
+    with _given_back_on_error(attempt):
+        batch = gathering.gather(claim=claim, now=now)
+        _extract(attempt, batch) if batch.turns else _pass_over(attempt, batch)
+    return attempt.run
+
+
+def _end_lost_runs(session_id: uuid.UUID, *, is_ours: bool, now: datetime) -> None:
+    """End the runs that dead workers left behind: those of a session whose lease is over, or has just become ours."""
+    runs = ExtractionRun.objects.filter(session=session_id, status=RunStatus.RUNNING)
+    queues = SessionQueue.objects.filter(pk=session_id)
+    if not is_ours:
+        queues = queues.filter(unleased())
+    parked = queues.filter(parked_at__isnull=False).exists()
+    status = RunStatus.PARKED if parked else RunStatus.FAILED
+    runs.filter(session__queue__in=queues).update(status=status, failure="worker_lost", finished_at=now)
+
+
+@contextmanager
+def _given_back_on_error(attempt: ExtractionAttempt) -> Iterator[None]:
+    """A lost lease ends the attempt. A restriction of the person postpones the batch until it is lifted. Any other
+    error, even the task's timeout, postpones the batch and is raised."""
+    failure = "internal_error"
+    try:
+        yield
+        failure = ""
+    except LeaseLost as lost:
+        attempt.end(RunStatus.DISCARDED, lost.code)
+        failure = ""
+    except PersonRestricted as restricted:
+        _give_back(attempt, Retry(restricted.code, counts=False), RunStatus.DISCARDED)
+        failure = ""
+    finally:
+        if failure:
+            _give_back(attempt, Retry(failure), RunStatus.FAILED)
+
+
+def _give_back(attempt: ExtractionAttempt, retry: Retry, status: RunStatus) -> None:
+    if not attempt.calls:
+        circuit_breaker.release_probe()
+    attempt.give_back(replace(retry, batch_limit=attempt.claim.batch_limit), status)
+
+
+def _pass_over(attempt: ExtractionAttempt, batch: TurnBatch) -> None:
+    """Nothing of the range is fed: the watermark moves without a call."""
+    circuit_breaker.release_probe()
+    with transaction.atomic():
+        queue = session_queue.hold(attempt.claim)
+        session_queue.finish(attempt.claim, queue, extracted_number=batch.last_number, now=attempt.now())
+
+
+def _extract(attempt: ExtractionAttempt, batch: TurnBatch) -> None:
+    run = attempt.start(batch)
+    if run.extractor == rules_mode.EXTRACTOR:
+        # The model may have been taken away during a pause, which must not hold anybody back.
+        circuit_breaker.close()
+        found = rules_mode.extract(batch.turns, batch.patterns)
+        held = dict.fromkeys(found.suggested, SUGGESTED)
+        _commit(attempt, run, batch, MemoryUpdate(new_facts=found.new_facts), held=held)
+    else:
+        _ask(attempt, run, batch)
+
+
+def _ask(attempt: ExtractionAttempt, run: ExtractionRun, batch: TurnBatch) -> None:
+    try:
+        circuit_breaker.probe_if_open(attempt)
+        completion = client.complete(
+            messages=batch.messages,
+            answer=memory_update.ANSWER,
+            max_calls=attempt.calls_left,
+            before_call=attempt.before_call,
+        )
+    except ModelError as error:
+        down = circuit_breaker.record_failure(attempt, error)
+        limit = attempt.claim.batch_limit
+        attempt.give_back(retry_for(error, endpoint_down=down, fed_turns=len(batch.turns), batch_limit=limit))
+    else:
+        circuit_breaker.close()
+        run.extractor = completion.extractor
+        run.prompt_tokens, run.completion_tokens = completion.prompt_tokens, completion.completion_tokens
+        _commit(attempt, run, batch, completion.answer, held={})
+
+
+def _commit(
+    attempt: ExtractionAttempt, run: ExtractionRun, batch: TurnBatch, answer: MemoryUpdate, *, held: Mapping[int, str]
+) -> None:
+    """Commit results, run and watermark together; `held` are flags of new facts, by place."""
+    claim = attempt.claim
+    admitted = gate.admit(answer.new_facts, evidence=batch.evidence, rules=claim.rules, held=held)
+    profile.prepare(batch.evidence, answer.profile)
+    near = _compare(attempt, run, admitted.candidates)
+    now = attempt.now()
+    with transaction.atomic():
+        queue = session_queue.hold(claim)
+        outcome = reconcile.apply(run=run, batch=batch, answer=answer, admitted=admitted, near=near, now=now)
+        run.outcome, run.refusals = dict(outcome.done), dict(outcome.refusals)
+        run.status, run.calls, run.finished_at = RunStatus.COMMITTED, attempt.calls, now
+        run.cost = cost_of(run.prompt_tokens, run.completion_tokens) if attempt.calls else None
+        run.save(force_update=True)
+        session_queue.finish(claim, queue, extracted_number=batch.last_number, now=now)
+
+
+def _compare(attempt: ExtractionAttempt, run: ExtractionRun, candidates: Sequence[Accepted]) -> Verdicts:
+    """Judge the candidates against the facts near them, by at most one question. The batch survives a failing model."""
+    claim = attempt.claim
+    proposals = neighbours.propose(
+        person=claim.session.end_user,
+        candidates=candidates,
+        now=attempt.now(),
+        before_call=partial(session_queue.renew, claim),
+    )
+    judged = judgement.judge(
+        proposals=proposals,
+        max_calls=attempt.calls_left,
+        max_tokens=claim.rules.batch_tokens,
+        before_call=attempt.before_call,
+    )
+    if judged.failure and judged.failure.endpoint_wide:
+        circuit_breaker.count_failure(claim.session.pk, retry_after=judged.failure.retry_after)
+    if judged.prompt_version:
+        run.prompt_version = f"{run.prompt_version}+{judged.prompt_version}"
+    run.prompt_tokens += judged.prompt_tokens
+    run.completion_tokens += judged.completion_tokens
+    return judged.near

@@ -1,0 +1,90 @@
+"""What one model call reads: a bounded batch of a session's new turns, and the facts and profile that exist."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db.models import Max
+from django.db.models.functions import Substr
+
+from memories.extraction.turn_reader import fed_turns
+from memories.llm.prompts import memory_update
+from memories.llm.prompts.framing import Message
+from memories.llm.prompts.memory_update import KnownFact, TurnInput
+from memories.models import Fact, ProfileSection, Role, Trust, Turn
+from memories.queue.session_queue import Claim
+from memories.reconcile.batches import ShownFact, TurnBatch, bounded
+from memories.text import signal_phrases
+from memories.text.support import HEARD
+from memories.text.transcript import FedTurn
+from memories.time_zones import zone_or_utc
+
+# The texts of so many tool turns of a batch count as evidence.
+_TOOLS_HEARD = 100
+
+
+def gather(*, claim: Claim, now: datetime) -> TurnBatch:
+    """The next batch of the claimed session; its turns' text, shortened as the prompt shows it, is bounded by tokens.
+
+    It holds at least one fed turn and ends with a round where it can; turns that arrive later are not in it.
+    """
+    session = claim.session
+    new = Turn.objects.filter(session=session).after(claim.extracted_number)
+    first = claim.extracted_number + 1
+    last = new.aggregate(last=Max("number"))["last"] or claim.extracted_number
+    unread = fed_turns(session, after=claim.extracted_number, last=last)
+    turns, is_rest = bounded(unread, claim.rules.batch_tokens, claim.batch_limit)
+    if turns and not is_rest:
+        last = turns[-1].number
+    if not any(turn.is_user for turn in turns):
+        return TurnBatch(first_number=first, last_number=last)
+    facts = _facts_to_show(claim, now=now)
+    profile = list(ProfileSection.objects.filter(tenant=session.tenant, end_user=session.end_user))
+    # A paraphrase of what the person or an operator stated before is supported, too.
+    stated = (Trust.USER, Trust.OPERATOR)
+    stated_texts = [fact.content for fact in facts if fact.trust in stated]
+    stated_texts += [row.summary for row in profile if row.trust in stated]
+    tool_turns = new.filter(number__range=(first, last), role=Role.TOOL).order_by("number")
+    tools = list(tool_turns.annotate(heard=Substr("content", 1, HEARD)).values_list("number", "pk", "heard"))
+    return TurnBatch(
+        first_number=first,
+        last_number=last,
+        turns=turns,
+        tool_turns={number: pk for number, pk, _ in tools},
+        tool_texts=tuple(text for _, _, text in tools[:_TOOLS_HEARD] if text),
+        known_texts=tuple(stated_texts),
+        shown_facts=tuple(ShownFact(fact.pk, bytes(fact.content_hash)) for fact in facts),
+        shown_profile={row.section: row.version for row in profile},
+        messages=_messages(claim, turns, facts, profile, now=now),
+        patterns=signal_phrases.patterns_of(session.tenant.signal_phrases),
+    )
+
+
+def _facts_to_show(claim: Claim, *, now: datetime) -> list[Fact]:
+    """Operators' facts first, then the most recently confirmed."""
+    session, person = claim.session, claim.session.end_user
+    facts = Fact.objects.of(session.tenant, person).active(now=now)
+    facts = facts.visible_to(user_id=person.external_id, agent_id=session.agent_id, roles=[], person=person)
+    return list(facts.order_by("-binding", "-last_confirmed_at", "-pk")[: claim.rules.known_facts])
+
+
+def _messages(
+    claim: Claim,
+    turns: Iterable[FedTurn],
+    facts: Iterable[Fact],
+    profile: Iterable[ProfileSection],
+    *,
+    now: datetime,
+) -> list[Message]:
+    zone = zone_or_utc(claim.session.end_user.zone)
+    return memory_update.build(
+        turns=[TurnInput(number=turn.number, role=turn.turn.role, text=turn.text, at=turn.at) for turn in turns],
+        known_facts=[
+            KnownFact(number=number, content=fact.content, category=fact.category, key=fact.key, binding=fact.binding)
+            for number, fact in enumerate(facts, start=1)
+        ],
+        sections={row.section: row.summary for row in profile},
+        today=now.astimezone(zone).date(),
+        time_zone=zone.key,
+        signals=claim.signals,
+        guidance=claim.session.tenant.extraction_guidance,
+    )

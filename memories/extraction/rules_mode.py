@@ -1,0 +1,207 @@
+"""Extraction without a model (rules.md, 10). A request to remember something becomes a fact in the user's own words; a
+sentence that signals a preference, identity, goal or decision becomes a suggestion. Pure; patterns: data/requests.toml.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memories.models.folding import fold
+from memories.text import sentences, signals
+from memories.text.signals import Patterns
+from memories.text.transcript import FedTurn
+
+EXTRACTOR = "rules-v1"
+
+_LONGEST = 2_000
+_LONGEST_SUGGESTION = 500
+# A turn of 1 MB may be nothing but requests.
+_LONGEST_TURN = 20_000
+_MOST = 50
+_ASKED_CONFIDENCE, _ASKED_IMPORTANCE = 0.9, 0.7
+# The least that the gate admits: the rules are right on 40 % of unseen text.
+_SUGGESTED_CONFIDENCE, _SUGGESTED_IMPORTANCE = 0.7, 0.4
+_SUGGESTING = ("identity", "preference", "goal", "decision")
+
+_DATA = tomllib.loads((Path(__file__).parent / "data" / "requests.toml").read_text(encoding="utf-8"))
+_APOSTROPHES = str.maketrans("’‘ʼ＇", "''''")
+_ITEM = re.compile(r"\s{0,8}(?:[-*•·]|\d{1,2}[.)、．]|[（(]\d{1,2}[)）])[ \t]{0,4}(?P<item>[^\n]{1,2000})")
+_MARK = "[redacted:"
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    polite = pattern.replace("{polite}", _DATA["polite"]).replace("{请}", _DATA["chinese_polite"])
+    return re.compile(polite, re.IGNORECASE)
+
+
+_LEAD_INS = [_compiled(pattern) for pattern in _DATA["lead_in"]]
+_REQUESTS = [_compiled(pattern) for pattern in _DATA["requests"]]
+_POINTS_BACK, _POINTS_ON = _compiled(_DATA["points_back"]), _compiled(_DATA["points_on"])
+_NOT_FOLLOWED_BY = [_compiled(pattern) for pattern in _DATA["not_followed_by"]]
+_OTHER_TEXT = _compiled(rf"{_DATA['other_text']}[^\n]{{0,200}}[:：]\s*\Z")
+_PREDICATE = _compiled(f"{_DATA['predicate']}|{_DATA['chinese_predicate']}")
+_CATEGORIES = {name: _compiled(pattern) for name, pattern in _DATA["category"].items()}
+_POLITE_QUESTION = re.compile(r"(?:can|could|would|will) you|你?(?:能不能|可以|可否|能)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """Items of the form of memory_update's `new_facts`; those at the places `suggested` wait for review."""
+
+    new_facts: list[dict[str, Any]]
+    suggested: frozenset[int]
+
+
+@dataclass(frozen=True)
+class _OwnSentence:
+    """A sentence as written; in `own`, all but the person's own words is blanked out."""
+
+    text: str
+    own: str
+    end: int
+
+
+@dataclass(frozen=True)
+class _QuotedText:
+    content: str
+    quote: str
+
+
+def extract(turns: Iterable[FedTurn], patterns: Patterns | None = None) -> Extracted:
+    """Requests and suggestions of the user turns among `turns`; each text once, requests first.
+
+    Suggestions are sentences with signals by `patterns`, the hub's own unless given.
+    """
+    users = [turn for turn in turns if turn.is_user]
+    asked = [_candidate(turn, found, patterns, asked=True) for turn in users for found in _requests(turn.text)]
+    suggested = [
+        _candidate(turn, found, patterns, asked=False) for turn in users for found in _suggestions(turn.text, patterns)
+    ]
+    first = {fold(item["content"]): item for item in reversed([*asked, *suggested])}
+    items = [item for item in [*asked, *suggested] if first[fold(item["content"])] is item][:_MOST]
+    wait = frozenset(place for place, item in enumerate(items) if not any(item is other for other in asked))
+    return Extracted(items, wait)
+
+
+def _candidate(turn: FedTurn, statement: _QuotedText, patterns: Patterns | None, *, asked: bool) -> dict[str, Any]:
+    return {
+        "content": statement.content,
+        "category": _category(statement.content, patterns),
+        "confidence": _ASKED_CONFIDENCE if asked else _SUGGESTED_CONFIDENCE,
+        "importance": _ASKED_IMPORTANCE if asked else _SUGGESTED_IMPORTANCE,
+        "key": None,
+        "value": None,
+        "tags": [],
+        "durability": "durable",
+        "about": "user",
+        "evidence": [turn.number],
+        "quote": statement.quote,
+        "source_error": None,
+        "expires_in_days": None,
+    }
+
+
+def _category(content: str, patterns: Patterns | None) -> str:
+    plain = content.translate(_APOSTROPHES)
+    for name in ("constraint", "relationship"):
+        if _CATEGORIES[name].search(plain):
+            return name
+    kinds = {match.kind for match in signals.matches(plain, patterns)}
+    for name in _SUGGESTING:
+        if name in kinds:
+            return name
+    return "preference" if _CATEGORIES["preference"].search(plain) else "other"
+
+
+def _requests(text: str) -> Iterator[_QuotedText]:
+    """The statements that the turn asks to remember."""
+    found = list(_sentences(text))
+    for place, sentence in enumerate(found):
+        own = sentence.own
+        start = _after_lead_in(own)
+        if (on := _POINTS_ON.match(own, start)) and on.end() == len(own):
+            yield from _below(text, sentence, found[place + 1 : place + 2])
+        elif _POINTS_BACK.fullmatch(own, start):
+            yield from _pointed_at(found[:place])
+        elif statement := _requested(sentence, start):
+            yield statement
+
+
+def _suggestions(text: str, patterns: Patterns | None) -> Iterator[_QuotedText]:
+    """Sentences that signal something lasting and are no request."""
+    for sentence in _sentences(text):
+        kinds = {match.kind for match in signals.matches(sentence.own, patterns)}
+        content = _trimmed(sentence.text)
+        if kinds.isdisjoint(_SUGGESTING) or not 0 < len(content) <= _LONGEST_SUGGESTION or _MARK in content:
+            continue
+        if not _asking(sentence.own, _after_lead_in(sentence.own)):
+            yield _QuotedText(content, sentence.text)
+
+
+def _sentences(text: str) -> Iterator[_OwnSentence]:
+    """The sentences up to one that introduces another text."""
+    text = text[:_LONGEST_TURN]
+    own = sentences.own_words(text).translate(_APOSTROPHES)
+    for start, end in sentences.spans(own):
+        yield _OwnSentence(text[start:end], own[start:end], end)
+        if _OTHER_TEXT.search(own[start:end]):
+            return
+
+
+def _after_lead_in(own: str) -> int:
+    return max(match.end() for pattern in _LEAD_INS if (match := pattern.match(own)))
+
+
+def _asking(own: str, start: int) -> re.Match[str] | None:
+    """The words that ask, at the beginning of the sentence."""
+    return next((match for pattern in _REQUESTS if (match := pattern.match(own, start))), None)
+
+
+def _requested(sentence: _OwnSentence, start: int) -> _QuotedText | None:
+    own = sentence.own
+    asking = _asking(own, start)
+    if asking is None or (sentences.is_question(own) and not _POLITE_QUESTION.match(own, start)):
+        return None
+    if any(pattern.match(own, asking.end()) for pattern in _NOT_FOLLOWED_BY):
+        return None
+    content = _trimmed(sentence.text[asking.end() :])
+    if sentences.is_question(own):
+        content = content.rstrip("?？ ").removesuffix("吗")
+    return _QuotedText(content, sentence.text) if _is_statement(content) else None
+
+
+def _pointed_at(before: Sequence[_OwnSentence]) -> Iterator[_QuotedText]:
+    """The statement before a mere "please remember that"."""
+    if not before or sentences.is_question(before[-1].own) or _asking(before[-1].own, 0):
+        return
+    content = _trimmed(before[-1].text)
+    if _is_statement(content):
+        yield _QuotedText(content, before[-1].text)
+
+
+def _below(text: str, heading: _OwnSentence, following: Sequence[_OwnSentence]) -> Iterator[_QuotedText]:
+    """The items of the list under "remember the following:", or the one sentence after it."""
+    place = heading.end
+    items = []
+    while item := _ITEM.match(text, place):
+        items.append(_trimmed(item["item"]))
+        place = item.end()
+    for content in items or [_trimmed(sentence.text) for sentence in following]:
+        if _is_statement(content):
+            yield _QuotedText(content, content)
+
+
+def _trimmed(content: str) -> str:
+    return content.strip().rstrip(".。!！~;； ")
+
+
+def _is_statement(content: str) -> bool:
+    """Whether it is a statement of sensible length without a redacted secret."""
+    own = sentences.own_words(content).replace(sentences.BLANK, "").translate(_APOSTROPHES)
+    if _MARK in content or len(content) > _LONGEST:
+        return False
+    enough = len(own) >= 4 and (not own.isascii() or len(own.split()) >= 2)
+    return enough and _PREDICATE.search(own) is not None

@@ -1,0 +1,28 @@
+"""Reads a session's turns in order, page by page: there may be 10,000, and the reader stops at its bound."""
+
+from collections.abc import Iterator
+
+from django.db.models import QuerySet
+
+from memories.models import Role, Session, Turn
+from memories.text.transcript import FedTurn, fed
+
+_PAGE = 200
+
+
+def fed_turns(session: Session, *, after: int, last: int) -> Iterator[FedTurn]:
+    """Fed turns beyond `after` up to `last`. It reads from the user turn before them on, as a late reply needs the
+    question that it answers."""
+    turns = Turn.objects.filter(session=session)
+    questions = turns.filter(number__lte=after, role=Role.USER).exclude(metadata__hide_from_ui=True).order_by("-number")
+    start = questions.values_list("number", flat=True).first() or after
+    spoken = turns.filter(number__lte=last, role__in=[Role.USER, Role.ASSISTANT])
+    spoken = spoken.only("number", "role", "content", "tool_calls", "metadata", "timestamp", "created_at")
+    return (turn for turn in fed(paged(spoken, after=start - 1)) if turn.number > after)
+
+
+def paged(turns: QuerySet[Turn], *, after: int) -> Iterator[Turn]:
+    """Those of `turns` beyond the number `after`."""
+    while page := list(turns.filter(number__gt=after).order_by("number")[:_PAGE]):
+        yield from page
+        after = page[-1].number

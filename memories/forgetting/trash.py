@@ -1,0 +1,134 @@
+"""What a pass takes: faded and expired memories go to the trash; later it deletes them from there.
+
+Each step is one short transaction that waits for no lock: the next pass takes what somebody holds now.
+"""
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import F, QuerySet
+
+from memories.audit import REVISED_FIELDS, REVISED_MOMENTS
+from memories.forgetting.decay_passes import Work
+from memories.models import ActorKind, EndUser, Episode, Fact, Status, Tenant
+from memories.queue import pass_leases
+from memories.reconcile import review_items
+
+STEP = 500
+
+
+@dataclass(frozen=True)
+class TrashGroup:
+    """Memories of one kind that go for one reason: the name of their count, the queryset method that finds them, the
+    column with the moment, and the verb and reason of a fact's revision."""
+
+    model: Any
+    counted: str
+    word: str
+    moment: str
+    verb: str = ""
+    reason: str = ""
+
+
+EXPIRED = tuple(
+    TrashGroup(model, "expired", "expired", "expires_at", "expire", "It was over.") for model in (Fact, Episode)
+)
+FADED = (
+    TrashGroup(Fact, "facts", "faded", "forget_at", "fade", "It did not come up again."),
+    TrashGroup(Episode, "episodes", "faded", "forget_at"),
+)
+PURGED = tuple(TrashGroup(model, "purged", "discarded", "trashed_at") for model in (Fact, Episode))
+# Column → its value in a revision, as audit.snapshot() writes it.
+_SNAPSHOT = {name: f"taken.{name}" for name in (*REVISED_FIELDS, *REVISED_MOMENTS)} | {
+    "superseded_by": "taken.superseded_by_id"
+}
+_TRASH_FACTS = f"""
+    WITH old AS (SELECT id, status FROM memories_fact WHERE id = ANY(%(ids)s)),
+    taken AS (
+        UPDATE memories_fact fact
+        SET status = 'trashed', trashed_at = %(now)s, updated_at = %(now)s, version = fact.version + 1
+        FROM old WHERE fact.id = old.id RETURNING fact.*, old.status AS was
+    )
+    INSERT INTO memories_factrevision
+        (fact_id, version, verb, actor_kind, actor_id, before, after, reason, change_set, created_at)
+    SELECT taken.id, taken.version, %(verb)s, %(kind)s, %(actor)s,
+        jsonb_build_object('status', taken.was, 'trashed_at', NULL),
+        jsonb_build_object({", ".join(f"'{name}', {column}" for name, column in _SNAPSHOT.items())}),
+        %(reason)s, %(pass)s, %(now)s
+    FROM taken
+"""  # noqa: S608 - the columns are ours
+
+
+def due(group: TrashGroup, tenant: Tenant, *, as_of: datetime) -> QuerySet[Any]:
+    """The tenant's memories that go, without those of people under restriction."""
+    restricted = EndUser.objects.filter(restricted_at__isnull=False)
+    rows: QuerySet[Any] = getattr(group.model.objects, group.word)(now=as_of).filter(tenant=tenant)
+    return rows.exclude(end_user__in=restricted)
+
+
+def trash(work: Work, group: TrashGroup, *, now: datetime) -> Iterator[None]:
+    """Move all that is due to the trash, STEP at a time; yields after each step. Errors: LeaseLost."""
+    for found in _steps(work, group, as_of=work.row.as_of):
+        with transaction.atomic():
+            ids = _locked(group, work.row.tenant, found, as_of=work.row.as_of)
+            if group.model is Fact:
+                _trash_facts(work, group, ids, now=now)
+            else:
+                episodes = Episode.objects.filter(pk__in=ids)
+                episodes.update(status=Status.TRASHED, trashed_at=now, updated_at=now, version=F("version") + 1)
+            _count(work, group, len(ids))
+        yield
+
+
+def purge(work: Work, group: TrashGroup) -> Iterator[None]:
+    """Delete for good what was in the trash for long enough; its refusals stay. Errors: LeaseLost."""
+    as_of = work.row.as_of - timedelta(days=work.rules.trash_days)
+    for found in _steps(work, group, as_of=as_of):
+        with transaction.atomic():
+            ids = _locked(group, work.row.tenant, found, as_of=as_of)
+            if group.model is Fact:
+                review_items.part(ids)
+            group.model.objects.filter(pk__in=ids).delete()
+            _count(work, group, len(ids))
+        yield
+
+
+def _steps(work: Work, group: TrashGroup, *, as_of: datetime) -> Iterator[list[tuple[datetime, uuid.UUID, uuid.UUID]]]:
+    """(moment, memory, person) of what is due, the longest due first, STEP at a time; each row comes once."""
+    rows = due(group, work.row.tenant, as_of=as_of).order_by(group.moment, "pk")
+    rest = rows
+    while found := list(rest.values_list(group.moment, "pk", "end_user_id")[:STEP]):
+        yield found
+        moment, last, _ = found[-1]
+        rest = rows.filter(**{f"{group.moment}__gte": moment}).exclude(**{group.moment: moment, "pk__lte": last})
+
+
+def _locked(
+    group: TrashGroup, tenant: Tenant, found: Sequence[tuple[datetime, uuid.UUID, uuid.UUID]], *, as_of: datetime
+) -> list[uuid.UUID]:
+    """Lock those that are still due: one that was edited, recalled, pinned or restored meanwhile is not.
+
+    People are locked first, as everywhere, so that decisions about these facts and their review items are serialized.
+    """
+    people = EndUser.objects.select_for_update(no_key=True, skip_locked=True).filter(restricted_at=None)
+    locked = list(people.filter(pk__in={person for _, _, person in found}).order_by("pk").values_list("pk", flat=True))
+    rows = due(group, tenant, as_of=as_of).filter(pk__in=[memory for _, memory, _ in found], end_user__in=locked)
+    rows = rows.select_for_update(of=("self",), skip_locked=True)
+    return list(rows.order_by("pk").values_list("pk", flat=True))
+
+
+def _trash_facts(work: Work, group: TrashGroup, ids: Sequence[uuid.UUID], *, now: datetime) -> None:
+    change_set = work.row.pk
+    given: dict[str, Any] = {"ids": list(ids), "now": now, "verb": group.verb, "reason": group.reason}
+    with connection.cursor() as cursor:
+        cursor.execute(_TRASH_FACTS, {**given, "kind": ActorKind.DECAY, "actor": str(change_set), "pass": change_set})
+    review_items.settle(ids, now=now, change_set=change_set)
+
+
+def _count(work: Work, group: TrashGroup, number: int) -> None:
+    work.counts[group.counted] += number
+    pass_leases.keep(work)

@@ -1,0 +1,213 @@
+"""Upkeep at night, where it is switched on (rules.md, 7.5): a model reviews facts that nobody confirmed for long, and
+merges facts that say much the same.
+
+It follows a decay pass, in the same row: under a lease, one at a time per tenant. There is one call per person and
+night with no transaction open, then a short transaction that skips facts that changed meanwhile. Each try is noted
+before the call: a person whose facts kill the worker costs the others no night.
+"""
+
+import time
+from collections import Counter
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django_q.tasks import async_task
+
+from memories import audit, conf
+from memories.exceptions import DecayRunning, ModelError, PersonRestricted
+from memories.forgetting import upkeep_answers, upkeep_candidates, upkeep_rows
+from memories.forgetting.decay_passes import Work
+from memories.forgetting.upkeep_candidates import UpkeepSheet
+from memories.llm import client
+from memories.llm.calls import Completion
+from memories.llm.prompts import fact_upkeep
+from memories.llm.prompts.fact_upkeep import FactUpkeep
+from memories.models import DecayPass, EndUser, ModelUse
+from memories.models.leases import unleased
+from memories.queue import circuit_breaker, pass_leases, spending
+from memories.queue.spending import Spent
+
+UPKEEP_TASK = "memories.tasks.keep_up"
+# People that a model reviewed, facts removed, facts made of others, failed calls, refused items of answers.
+COUNTED = ("reviewed", "stale", "merged", "upkeep_failures", "upkeep_refused")
+# So many people are looked up at a time.
+_PAGE = 50
+
+
+def hindrance(rules: conf.Rules) -> str:
+    """Why there is no upkeep; empty when there is."""
+    if not (rules.staleness_review or rules.merge_crowded):
+        return _("Upkeep is off: neither staleness_review nor merge_crowded is switched on.")
+    return "" if client.is_configured() else _("Without a language model there is no upkeep.")
+
+
+def follow(work: Work, state: DecayPass.PassState) -> None:
+    """Open the upkeep of a nightly pass that the brake did not hold; in the pass's last transaction."""
+    is_nightly = work.row.trigger == DecayPass.Trigger.SCHEDULE and state == DecayPass.PassState.DONE
+    if is_nightly and not hindrance(work.rules):
+        begin(work.row)
+
+
+def begin(row: DecayPass) -> None:
+    """Open the upkeep of a finished pass; it replaces one that another night left open. In the caller's transaction."""
+    closed = {"upkeep_open": False, "lease_token": None, "lease_until": None}
+    DecayPass.objects.filter(tenant=row.tenant_id, upkeep_open=True).exclude(pk=row.pk).update(**closed)
+    DecayPass.objects.filter(pk=row.pk).update(upkeep_open=True)
+
+
+def is_due() -> bool:
+    """Whether upkeep waits for a worker."""
+    return bool(unfinished())
+
+
+def wake() -> None:
+    """Send a worker the task that carries it on."""
+    async_task(UPKEEP_TASK)
+
+
+def run(*, row: DecayPass, now: datetime) -> bool:
+    """Do the upkeep of a finished pass in this process; False when the endpoint is paused and a worker is to go on.
+
+    Errors: DecayRunning, when somebody else has claimed it; LeaseLost.
+    """
+    with transaction.atomic():
+        begin(row)
+        work = claim(row)
+    if work is None:
+        raise DecayRunning
+    _work(work, now=now)
+    row.refresh_from_db()
+    return not row.upkeep_open
+
+
+def work_on(*, now: datetime, seconds: float) -> bool:
+    """Carry on upkeep that nobody holds, for about so long; True when more is left that can be done now.
+
+    While the model's endpoint is paused everything waits. Errors: LeaseLost.
+    """
+    until = time.monotonic() + seconds
+    for row in unfinished():
+        work = claim(row)
+        if work and not _work(work, now=now, until=until):
+            return True
+    return False
+
+
+def claim(row: DecayPass) -> Work | None:
+    """Take the upkeep under a lease that outlasts a model call; None when it is over, or somebody else holds it."""
+    lease = timedelta(seconds=conf.rules(row.tenant).lease_seconds)
+    work = pass_leases.claim(DecayPass.objects.in_upkeep(), row, lease=lease)
+    if work:
+        work.counts = Counter(dict.fromkeys(COUNTED, 0) | work.row.counts)
+    return work
+
+
+def unfinished() -> list[DecayPass]:
+    """Upkeeps that nobody holds, the oldest first."""
+    return list(DecayPass.objects.in_upkeep().filter(unleased()).order_by("started_at"))
+
+
+def _work(work: Work, *, now: datetime, until: float | None = None) -> bool:
+    """False when the time was up; else it is done, or the endpoint is paused."""
+    while people := _next_people(work, now=now):
+        for person in people:
+            if not _review(work, person, now=now):
+                pass_leases.release(work)
+                return True
+            if until is not None and time.monotonic() > until:
+                pass_leases.release(work)
+                return False
+    with transaction.atomic():
+        _finish(work, now=now)
+    return True
+
+
+def _next_people(work: Work, *, now: datetime) -> list[EndUser]:
+    left = work.rules.upkeep_people - work.counts["reviewed"]
+    if left <= 0 or hindrance(work.rules):
+        return []
+    return upkeep_candidates.people(tenant=work.row.tenant, rules=work.rules, now=now, limit=min(left, _PAGE))
+
+
+def _finish(work: Work, *, now: datetime) -> None:
+    """Close the upkeep of this night and record its counts. Errors: LeaseLost."""
+    pass_leases.end(work, upkeep_open=False)
+    counts = {name: work.counts[name] for name in COUNTED}
+    row = work.row
+    audit.record(
+        actor=work.actor, verb="upkeep", target=row, object_id=row.pk, tenant=row.tenant, now=now, counts=counts
+    )
+
+
+def _review(work: Work, person: EndUser, *, now: datetime) -> bool:
+    """Gather, ask, commit; False when the endpoint takes no calls now."""
+    sheet = upkeep_candidates.gather(person=person, rules=work.rules, now=now)
+    if not sheet.facts:
+        _note(person, upkeep_tried_at=now, upkept_at=now)
+        return True
+    if not _may_ask(work):
+        return False
+    _note(person, upkeep_tried_at=now)
+    work.counts["reviewed"] += 1
+    try:
+        completion = client.complete(
+            messages=sheet.messages,
+            answer=fact_upkeep.ANSWER,
+            # One call may have probed the endpoint.
+            max_calls=max(1, work.rules.max_model_calls - 1),
+            before_call=partial(_renew, work, person),
+        )
+    except ModelError as error:
+        _note_failure(work, person, error)
+    except PersonRestricted:
+        circuit_breaker.release_probe()
+    else:
+        circuit_breaker.close()
+        _commit(work, person, sheet, completion, now=now)
+    return True
+
+
+def _may_ask(work: Work) -> bool:
+    """Whether the endpoint takes calls; after an outage it is probed first, without anybody's data."""
+    with transaction.atomic():
+        admitted = circuit_breaker.admit(lease=timedelta(seconds=work.rules.lease_seconds))
+    return admitted and (not circuit_breaker.is_open() or circuit_breaker.probe())
+
+
+def _renew(work: Work, person: EndUser) -> None:
+    """Before each HTTP call. Errors: LeaseLost; PersonRestricted, also when they were erased."""
+    pass_leases.keep(work)
+    present = EndUser.objects.filter(pk=person.pk, generation=person.generation, restricted_at=None)
+    if not present.exists():
+        raise PersonRestricted
+
+
+def _note_failure(work: Work, person: EndUser, error: ModelError) -> None:
+    """The person is reviewed another night; failures for different people in a row are the endpoint's."""
+    work.counts["upkeep_failures"] += 1
+    pass_leases.keep(work)
+    if error.endpoint_wide:
+        circuit_breaker.count_failure(person.pk, retry_after=error.retry_after)
+    else:
+        circuit_breaker.close()
+
+
+def _commit(
+    work: Work, person: EndUser, sheet: UpkeepSheet, completion: Completion[FactUpkeep], *, now: datetime
+) -> None:
+    decisions = upkeep_answers.judge(completion.answer, sheet.facts, work.rules)
+    spent = Spent(completion.prompt_tokens, completion.completion_tokens)
+    with transaction.atomic():
+        if upkeep_rows.hold(person):
+            keeper = upkeep_rows.Keeper(person, work.rules, work.actor, work.row.pk, completion.extractor, now)
+            keeper.apply(decisions)
+            _note(person, upkept_at=now)
+            work.counts.update(keeper.done)
+            pass_leases.keep(work)
+        spending.note(work.row.tenant, ModelUse.Purpose.UPKEEP, calls=completion.calls, spent=spent, now=now)
+
+
+def _note(person: EndUser, **moments: datetime) -> None:
+    EndUser.objects.filter(pk=person.pk).update(**moments)

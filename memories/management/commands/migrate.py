@@ -1,0 +1,32 @@
+"""`manage.py migrate`: Django's command, then the rights of the role of web and worker."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management import CommandError
+from django.core.management.commands import migrate
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.migrations.recorder import MigrationRecorder
+
+from memories.management import grants, merged_migrations
+
+
+class Command(migrate.Command):
+    help = "Update the tables, then the rights of web and worker where they have a role of their own."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        _require_whole_sets(options["database"])
+        super().handle(*args, **options)
+        if settings.RUNTIME_ROLE and not options["plan"] and options["database"] == DEFAULT_DB_ALIAS:
+            grants.give(*settings.RUNTIME_ROLE)
+
+
+def _require_whole_sets(alias: str) -> None:
+    """Refuse a database that has only some of the migrations that were merged into one."""
+    applied = MigrationRecorder(connections[alias]).applied_migrations()
+    lacking = merged_migrations.lacking({name for app, name in applied if app == "memories"})
+    if lacking:
+        raise CommandError(
+            f"The database is too old for this version (it lacks {lacking}, which was merged into another migration). "
+            "Run manage.py migrate with the last version that has this migration, then with this one."
+        )

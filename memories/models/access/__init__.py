@@ -1,0 +1,1 @@
+"""Who gets in: keys, operators, roles, sign-ins; and what their requests leave."""

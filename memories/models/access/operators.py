@@ -1,0 +1,90 @@
+"""Operators: the staff who sign in to the admin, their saved filters, and the failed sign-ins that lock a name out."""
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from memories.models.ids import new_id
+from memories.models.people.tenants import Tenant
+
+
+class Language(models.TextChoices):
+    """What the admin speaks; an operator who chose none gets what their browser asks for."""
+
+    ENGLISH = "en", "English"
+    CHINESE = "zh-hans", "简体中文"
+
+
+class Operator(AbstractUser):
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    time_zone = models.CharField(_("time zone"), max_length=64, default="UTC")
+    language = models.CharField(_("language"), max_length=16, blank=True, default="", choices=Language.choices)
+    # Its own field: who was limited to a tenant that is gone is not let into all the others.
+    all_tenants = models.BooleanField(_("all tenants"), default=True, help_text=_("Sees the memories of every tenant."))
+    tenants = models.ManyToManyField(
+        Tenant,
+        verbose_name=_("tenants"),
+        blank=True,
+        related_name="operators",
+        help_text=_("Sees the memories of these alone, unless of all tenants."),
+    )
+
+    class Meta(AbstractUser.Meta):
+        ordering = ["username"]
+        verbose_name = _("operator")  # type: ignore[assignment]  # Django's own class says str
+        verbose_name_plural = _("operators")  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        return self.username
+
+
+class FailedSignIns(models.Model):
+    """How often signing in failed for one name, from one address, or in one browser, since a moment.
+
+    Of which one says a keyed hash: people type passwords where a name belongs, and no table lists who tried.
+    """
+
+    class SignInKind(models.TextChoices):
+        NAME = "name", _("Name")
+        ADDRESS = "address", _("Address")
+        BROWSER = "browser", _("Browser")
+
+    id = models.BigAutoField(primary_key=True)
+    kind = models.CharField(max_length=8, choices=SignInKind.choices)
+    digest = models.BinaryField(max_length=32)
+    began_at = models.DateTimeField()
+    failures = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [
+            # Serves the upsert at every failure, and the look-up before every try.
+            models.UniqueConstraint(fields=["kind", "digest"], name="failed_sign_ins_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.failures} failed sign-ins of one {self.kind}"
+
+
+class SavedFilter(models.Model):
+    """The filters of one list under a name; what was searched for is no part of them."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    operator = models.ForeignKey(Operator, on_delete=models.CASCADE, related_name="saved_filters", editable=False)
+    model = models.CharField(max_length=40, editable=False)
+    name = models.CharField(_("name"), max_length=60)
+    choices = models.JSONField(default=dict, editable=False)
+    created_at = models.DateTimeField(editable=False)
+
+    class Meta:
+        ordering = ["name"]
+        verbose_name = _("saved filter")
+        verbose_name_plural = _("saved filters")
+        # Everybody's own: there is nothing to permit.
+        default_permissions = ()
+        constraints = [
+            # Serves the tabs over a list, too.
+            models.UniqueConstraint(fields=["operator", "model", "name"], name="saved_filter_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Saved filter {self.pk}"

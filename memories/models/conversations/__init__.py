@@ -1,0 +1,1 @@
+"""Conversations: sessions, turns, their queue, the runs over them."""

@@ -1,0 +1,229 @@
+"""Sessions, their turns, and the queue row that says when a session's new turns are due for extraction."""
+
+from datetime import datetime
+from typing import Self
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Exists, F, Func, OuterRef, Q, Value
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from memories.models.ids import new_id
+from memories.models.leases import unleased
+from memories.models.people.people import EndUser
+from memories.models.people.tenants import Tenant
+
+
+class Role(models.TextChoices):
+    USER = "user", _("User")
+    ASSISTANT = "assistant", _("Assistant")
+    SYSTEM = "system", _("System")
+    TOOL = "tool", _("Tool")
+
+
+# Constant in the statements that ask for it, so that the partial index serves them.
+UNEMBEDDED = Q(embedded_number__lt=F("turn_count"))
+
+
+class SessionQuerySet(models.QuerySet["Session"]):
+    def unembedded(self) -> Self:
+        """Sessions with turns that no embedder has looked at."""
+        return self.filter(UNEMBEDDED)
+
+
+class Session(models.Model):
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(
+        Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, related_name="sessions", db_index=False
+    )
+    end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="sessions", db_index=False)
+    agent_id = models.CharField(max_length=255, blank=True, help_text="Lower-cased; empty when no agent was named.")
+    external_id = models.CharField(max_length=255, help_text="The caller's own id (session_id in the API).")
+    turn_count = models.PositiveIntegerField(_("turns"), default=0)
+    token_count = models.PositiveBigIntegerField(_("tokens"), default=0)
+    round_count = models.PositiveIntegerField(default=0, help_text="User turns.")
+    created_at = models.DateTimeField()
+    last_turn_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True, help_text="When the caller ended it; a new turn reopens it.")
+    embedded_number = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Turns up to here have a vector in the serving space, or need none."
+    )
+    # What retention deleted still counts: numbers are given once.
+    deleted_number = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Turns up to here were deleted, as their time was over."
+    )
+    deleted_tokens = models.PositiveBigIntegerField(default=0, editable=False, help_text="Tokens of these turns.")
+    deleted_rounds = models.PositiveIntegerField(default=0, editable=False, help_text="User turns among these.")
+    deleted_runs_number = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Runs that read turns up to here were deleted, as their time was over."
+    )
+
+    objects = SessionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        verbose_name = _("session")
+        verbose_name_plural = _("sessions")
+        constraints = [
+            # Serves the look-up at every ingest; an absent agent is the empty string, so it is unique too.
+            models.UniqueConstraint(fields=["end_user", "agent_id", "external_id"], name="session_once_per_agent"),
+        ]
+        indexes = [
+            # Serves GET /sessions of a person, newest first.
+            models.Index(fields=["end_user", "-created_at", "-id"], name="session_newest_idx"),
+            # Serves the admin's list of a tenant.
+            models.Index(fields=["tenant", "-last_turn_at"], name="session_tenant_recent_idx"),
+            # Serves the embedder once a second: what was said last goes first.
+            models.Index(fields=["-last_turn_at"], name="session_unembedded_idx", condition=UNEMBEDDED),
+        ]
+
+    def __str__(self) -> str:
+        return f"Session {self.id}"
+
+
+class SessionQueueQuerySet(models.QuerySet["SessionQueue"]):
+    def unclaimed(self) -> Self:
+        """Rows that no live lease holds, by the database's clock."""
+        return self.filter(unleased(), parked_at=None)
+
+    def due(self) -> Self:
+        """Rows whose time has come; those of people under restriction wait until it is lifted."""
+        # Not a join: whoever locks these rows locks nothing else.
+        restricted = Session.objects.filter(pk=OuterRef("pk"), end_user__restricted_at__isnull=False)
+        return self.unclaimed().filter(~Exists(restricted), due_at__lte=Now())
+
+    def unarmed(self) -> Self:
+        """Rows with user turns to extract that nobody armed: they came while extraction was switched off."""
+        return self.filter(due_at=None, parked_at=None, pending_user=True)
+
+    def with_clock(self) -> Self:
+        """Each row with the database's time as `clock`."""
+        return self.annotate(clock=Now())
+
+
+class SessionQueue(models.Model):
+    """One row per session: this row, not the task queue, is what is waiting to be extracted."""
+
+    session = models.OneToOneField(Session, on_delete=models.CASCADE, primary_key=True, related_name="queue")
+    due_at = models.DateTimeField(null=True, help_text="When extraction may start; empty: nothing to do.")
+    first_pending_at = models.DateTimeField(null=True, help_text="When the oldest turn not yet extracted arrived.")
+    pending_rounds = models.PositiveIntegerField(default=0)
+    pending_tokens = models.PositiveIntegerField(default=0)
+    pending_user = models.BooleanField(default=False, help_text="A user turn waits.")
+    pending_reply = models.BooleanField(default=False, help_text="An assistant turn waits.")
+    round_open = models.BooleanField(default=False, help_text="The last user turn has no reply yet.")
+    signals = ArrayField(models.CharField(max_length=20), default=list)
+    extracted_number = models.PositiveIntegerField(default=0, help_text="The watermark: turns up to here are done.")
+    lease_token = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    woken_at = models.DateTimeField(null=True, help_text="When the last wake-up was sent.")
+    attempts = models.PositiveIntegerField(default=0, help_text="Attempts at the current batch.")
+    batch_limit = models.PositiveIntegerField(
+        null=True, help_text="How many fed turns the next batch may hold, after one that was too long."
+    )
+    parked_at = models.DateTimeField(null=True)
+    failure = models.CharField(max_length=40, blank=True, help_text="Code of the last failure.")
+
+    clock: datetime  # only on rows read with_clock()
+
+    objects = SessionQueueQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            # Serves the sweep once a second and the age of the oldest overdue work.
+            models.Index(
+                fields=["due_at"], name="session_queue_due_idx", condition=Q(due_at__isnull=False, parked_at=None)
+            ),
+            # Serves the look for sessions to arm, and is empty but after extraction was switched off.
+            models.Index(
+                fields=["first_pending_at"],
+                name="session_queue_unarmed_idx",
+                condition=Q(due_at=None, parked_at=None, pending_user=True),
+            ),
+            # Serves the count of parked batches.
+            models.Index(fields=["parked_at"], name="session_queue_parked_idx", condition=Q(parked_at__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"Queue of session {self.session_id}"
+
+
+# What is trimmed from a text before it is embedded; a text of these alone has nothing to be found by.
+BLANKS = " \t\n\r\f\v\u00a0\u3000\u200b\ufeff"
+
+
+def trimmed(field: str) -> Func:
+    """The text of the field without BLANKS around it, as `text.strip(BLANKS)` gives it."""
+    return Func(F(field), Value(BLANKS), function="btrim", output_field=models.TextField())
+
+
+class TurnQuerySet(models.QuerySet["Turn"]):
+    def after(self, number: int) -> Self:
+        return self.filter(number__gt=number).order_by("number")
+
+    def searchable(self) -> Self:
+        """Turns that a search may find: with text, not hidden, of no system; `Turn.is_searchable` in SQL."""
+        spoken = self.exclude(role=Role.SYSTEM).exclude(metadata__contains={"hide_from_ui": True})
+        return spoken.alias(spoken=trimmed("content")).exclude(spoken="")
+
+
+class Turn(models.Model):
+    """One message, stored as it was posted; `number` is the server's and has no gaps within a session."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="turns", db_index=False)
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="turns", db_index=False)
+    number = models.PositiveIntegerField()
+    role = models.CharField(max_length=9, choices=Role.choices)
+    content = models.TextField(blank=True, help_text="The text; of list content, its text parts joined by a space.")
+    parts = models.JSONField(null=True, blank=True, help_text="List content as posted; empty for plain text.")
+    name = models.CharField(max_length=255, blank=True)
+    tool_calls = models.JSONField(null=True, blank=True)
+    tool_call_id = models.CharField(max_length=255, blank=True, help_text="Of a tool turn: the call that it answers.")
+    metadata = models.JSONField(default=dict, blank=True)
+    external_id = models.CharField(max_length=255, null=True, blank=True)
+    token_count = models.PositiveIntegerField()
+    terms = models.BinaryField(
+        null=True,
+        editable=False,
+        help_text="Hashes of the words with their counts (scoring.terms); empty: not searched.",
+    )
+    flagged = models.BooleanField(
+        null=True,
+        editable=False,
+        help_text="An assistant's or a tool's that speaks to a model: no context recalls it. Empty: not judged yet.",
+    )
+    timestamp = models.DateTimeField(null=True, blank=True, help_text="The client's time; never decides the order.")
+    # No foreign key: its check would cost every post, and keys are revoked, not deleted.
+    key_id = models.UUIDField(null=True, editable=False, help_text="Of the API key that posted it.")
+    created_at = models.DateTimeField()
+
+    objects = TurnQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["session", "number"]
+        constraints = [
+            # Serves reading a session in order, and holds "no number twice" under races.
+            models.UniqueConstraint(fields=["session", "number"], name="turn_number_once"),
+            # Serves the look-up of doubles at ingest.
+            models.UniqueConstraint(
+                fields=["session", "external_id"], name="turn_external_id_once", condition=Q(external_id__isnull=False)
+            ),
+        ]
+        indexes = [
+            # Serves counting and erasing one person's turns.
+            models.Index(fields=["end_user", "-created_at"], name="turn_of_end_user_idx"),
+            # Serves the window of a long session: what the system said stands at its start, as a rule.
+            models.Index(fields=["session", "-number"], name="turn_of_system_idx", condition=Q(role="system")),
+        ]
+
+    def __str__(self) -> str:
+        return f"Turn {self.id}"
+
+    @property
+    def is_searchable(self) -> bool:
+        """Whether a search may find it, and so whether it needs a vector; `TurnQuerySet.searchable()` in Python."""
+        hidden = self.metadata.get("hide_from_ui") is True
+        return self.role != Role.SYSTEM and not hidden and bool(self.content.strip(BLANKS))

@@ -1,0 +1,1 @@
+"""What is remembered: facts, episodes, profiles, their evidence, revisions, reviews and vectors."""

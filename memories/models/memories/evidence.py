@@ -1,0 +1,78 @@
+"""What a fact rests on, how it relates to other facts, and which facts an operator merged."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from memories.models.conversations.conversations import Session, Turn
+from memories.models.ids import new_id
+from memories.models.memories.facts import Fact
+
+
+class FactEvidence(models.Model):
+    """A turn that a fact rests on; once retention deleted that turn, where it was, without its words."""
+
+    id = models.BigAutoField(primary_key=True)
+    fact = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="evidence", db_index=False)
+    turn = models.ForeignKey(Turn, null=True, on_delete=models.CASCADE, related_name="+")
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="+")
+    turn_number = models.PositiveIntegerField()
+    quote = models.TextField(blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["created_at", "turn_number"]
+        verbose_name_plural = "fact evidence"
+        constraints = [
+            # Serves reading a fact's evidence; the same turn is cited once.
+            models.UniqueConstraint(fields=["fact", "turn"], name="evidence_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Evidence {self.pk}"
+
+
+class RelationType(models.TextChoices):
+    """How a fact stands to another one; that it supersedes one is told by `Fact.superseded_by`."""
+
+    RELATED_TO = "related_to", _("Related To")
+    SUPERSEDES = "supersedes", _("Supersedes")
+    CONTRADICTS = "contradicts", _("Contradicts")
+    DERIVED_FROM = "derived_from", _("Derived From")
+
+
+class FactRelation(models.Model):
+    """A fact's relation to another fact of the same person; never `supersedes`."""
+
+    id = models.BigAutoField(primary_key=True)
+    fact = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="relations", db_index=False)
+    target = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="+")
+    type = models.CharField(max_length=12, choices=RelationType.choices)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            # Serves reading a fact's relations; each is told once.
+            models.UniqueConstraint(fields=["fact", "target", "type"], name="relation_once"),
+            models.CheckConstraint(condition=~models.Q(fact=models.F("target")), name="relation_to_another"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Relation {self.pk}"
+
+
+class FactMerge(models.Model):
+    """One merge: the fact that stayed, and what an undo goes by besides the revisions of its change set."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    survivor = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="merges", editable=False)
+    change_set = models.UUIDField(unique=True, editable=False)
+    traces = models.JSONField(default=dict, editable=False, help_text="Ids, versions and keyed hashes, no text.")
+    created_at = models.DateTimeField(editable=False)
+    undone_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        return f"merge {self.pk}"

@@ -1,0 +1,292 @@
+"""Facts: statements about a person, each with its evidence and its revisions."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Self
+
+from django.contrib.postgres.expressions import ArraySubquery
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+
+from memories import conf
+from memories.models.conversations.runs import ExtractionRun
+from memories.models.folding import text_digest
+from memories.models.ids import new_id
+from memories.models.people.people import EndUser
+from memories.models.people.tenants import Tenant
+from memories.scoring import terms
+from memories.scoring.decay import Remembered, decay_score, forget_at
+
+UNIT = [MinValueValidator(0.0), MaxValueValidator(1.0)]
+
+
+class Category(models.TextChoices):
+    IDENTITY = "identity", _("Identity")
+    RELATIONSHIP = "relationship", _("Relationship")
+    PREFERENCE = "preference", _("Preference")
+    BEHAVIOR = "behavior", _("Behavior")
+    SKILL = "skill", _("Skill")
+    KNOWLEDGE = "knowledge", _("Knowledge")
+    CONTEXT = "context", _("Context")
+    GOAL = "goal", _("Goal")
+    DECISION = "decision", _("Decision")
+    CONSTRAINT = "constraint", _("Constraint")
+    CORRECTION = "correction", _("Correction")
+    OTHER = "other", _("Other")
+
+
+class MemoryType(models.TextChoices):
+    """The types of requirement 003, derived from the category (rules.md, 3.9)."""
+
+    PROFILE = "profile", _("Profile")
+    PREFERENCE = "preference", _("Preference")
+    PROCEDURAL = "procedural", _("Procedural")
+    SEMANTIC = "semantic", _("Semantic")
+
+
+TYPE_OF_CATEGORY: dict[str, MemoryType] = {
+    Category.IDENTITY: MemoryType.PROFILE,
+    Category.RELATIONSHIP: MemoryType.PROFILE,
+    Category.PREFERENCE: MemoryType.PREFERENCE,
+    Category.BEHAVIOR: MemoryType.PROCEDURAL,
+    Category.SKILL: MemoryType.PROCEDURAL,
+}
+
+
+def categories_of(memory_type: str) -> list[str]:
+    """The categories of that type."""
+    return [category for category in Category if TYPE_OF_CATEGORY.get(category, MemoryType.SEMANTIC) == memory_type]
+
+
+class Status(models.TextChoices):
+    ACTIVE = "active", _("Active")
+    PENDING = "pending", _("Pending")
+    SUPERSEDED = "superseded", _("Superseded")
+    REJECTED = "rejected", _("Rejected")
+    ARCHIVED = "archived", _("Archived")
+    TRASHED = "trashed", _("Trashed")
+
+
+class Trust(models.TextChoices):
+    OPERATOR = "operator", _("Operator")
+    USER = "user", _("User")
+    ASSISTANT = "assistant", _("Assistant")
+    TOOL = "tool", _("Tool")
+
+
+class Source(models.TextChoices):
+    EXPLICIT = "explicit_user_input", _("Explicit")
+    IMPLICIT = "implicit_inference", _("Implicit")
+    SYSTEM = "system_generated", _("System")
+    EXTERNAL = "external_data", _("External")
+    CORRECTED = "corrected_memory", _("Corrected")
+
+
+class MemoryScope(models.TextChoices):
+    PRIVATE = "private", _("Private")
+    SHARE = "share", _("Share")
+    PUBLIC = "public", _("Public")
+
+
+# Facts that search may find and that have no vector of their present text.
+UNEMBEDDED = Q(status__in=[Status.ACTIVE, Status.PENDING]) & (
+    Q(embedded_hash=None) | ~Q(embedded_hash=F("content_hash"))
+)
+
+
+class FactQuerySet(models.QuerySet["Fact"]):
+    def of(self, tenant: Tenant, end_user: EndUser) -> Self:
+        """The facts of one person: every read of memories starts here."""
+        return self.filter(tenant=tenant, end_user=end_user)
+
+    def active(self, *, now: datetime) -> Self:
+        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), status=Status.ACTIVE)
+
+    def faded(self, *, now: datetime) -> Self:
+        """What the decay pass takes (rules.md, 7.3): protected facts have no date, and are left alone if they had."""
+        protected = Q(pinned=True) | Q(locked=True) | Q(binding=True)
+        return self.active(now=now).filter(forget_at__lte=now).exclude(protected)
+
+    def expired(self, *, now: datetime) -> Self:
+        """What it takes besides: a stated date holds for pinned facts, too, but no job changes a locked one."""
+        return self.filter(status__in=[Status.ACTIVE, Status.PENDING], expires_at__lte=now, locked=False)
+
+    def discarded(self, *, now: datetime) -> Self:
+        """What is in the trash since then, or longer."""
+        return self.filter(status=Status.TRASHED, trashed_at__lte=now)
+
+    def unembedded(self) -> Self:
+        """Facts whose present text no embedder has looked at."""
+        return self.filter(UNEMBEDDED)
+
+    def public_beside(self, tenant: Tenant, end_user: EndUser) -> Self:
+        """What operators made public of other people of the tenant, as far as these may be served themselves."""
+        owners = {"end_user__restricted_at": None, "end_user__serve": True}
+        return self.filter(tenant=tenant, scope=MemoryScope.PUBLIC, **owners).exclude(end_user=end_user)
+
+    def visible_to(self, *, user_id: str, agent_id: str, roles: Sequence[str], person: EndUser | None = None) -> Self:
+        """Facts that this agent, for these roles, may see (rules.md, 5.8); a `person` by all of their names."""
+        people = Q(allowed_users=[]) | Q(allowed_users__contains=[user_id])
+        if person:
+            names = EndUser.objects.behind(person).values("external_id")
+            people |= Q(allowed_users__overlap=ArraySubquery(names))
+        access = Q(allowed_roles=[]) | Q(allowed_roles__overlap=list(roles))
+        return self.for_agent(agent_id).filter(people, access)
+
+    def for_agent(self, agent_id: str) -> Self:
+        """The person's own facts, those of the agent, and what other agents share."""
+        return self.filter(Q(agent_id="") | Q(agent_id=agent_id) | ~Q(scope=MemoryScope.PRIVATE))
+
+
+class Fact(models.Model):
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(
+        Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="facts", db_index=False)
+    agent_id = models.CharField(max_length=255, blank=True, help_text="Empty: the person's own.")
+    category = models.CharField(_("category"), max_length=12, choices=Category.choices)
+    content = models.TextField(max_length=2000)
+    content_hash = models.BinaryField(max_length=32, editable=False, help_text="SHA-256 of the folded content.")
+    terms = models.BinaryField(null=True, editable=False, help_text="Hashes of the content's words with their counts.")
+    raw = models.TextField(blank=True, help_text="The quote it rests on.")
+    structured = models.JSONField(null=True, blank=True)
+    key = models.CharField(max_length=100, blank=True, help_text="What it is about, e.g. home_city.")
+    value = models.CharField(max_length=500, blank=True)
+    confidence = models.FloatField(validators=UNIT)
+    stated_confidence = models.FloatField(validators=UNIT, help_text="Highest stated one, without reinforcement.")
+    importance = models.FloatField(default=0.5, validators=UNIT)
+    tags = ArrayField(models.CharField(max_length=100), default=list, blank=True)
+    source = models.CharField(max_length=20, choices=Source.choices)
+    source_error = models.TextField(blank=True, max_length=2000, help_text="Of a correction: what was wrong.")
+    trust = models.CharField(_("trust"), max_length=9, choices=Trust.choices)
+    extractor = models.CharField(max_length=120, help_text="llm:<model>, operator, api, import.")
+    prompt_version = models.CharField(max_length=40, blank=True)
+    extraction = models.ForeignKey(
+        ExtractionRun, null=True, blank=True, on_delete=models.SET_NULL, related_name="facts"
+    )
+    flags = ArrayField(models.CharField(max_length=40), default=list, blank=True, help_text="Why it is held.")
+    status = models.CharField(_("state"), max_length=10, choices=Status.choices, default=Status.ACTIVE)
+    pinned = models.BooleanField(default=False)
+    locked = models.BooleanField(default=False)
+    binding = models.BooleanField(
+        default=False, help_text="An operator's word: no job and no key changes or removes it."
+    )
+    mentions = models.PositiveIntegerField(default=1)
+    version = models.PositiveIntegerField(default=1)
+    scope = models.CharField(max_length=7, choices=MemoryScope.choices, default=MemoryScope.PRIVATE)
+    allowed_users = ArrayField(models.CharField(max_length=255), default=list, blank=True)
+    allowed_roles = ArrayField(models.CharField(max_length=100), default=list, blank=True)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+    first_observed_at = models.DateTimeField()
+    last_confirmed_at = models.DateTimeField()
+    last_recalled_at = models.DateTimeField(null=True, blank=True)
+    valid_from = models.DateTimeField()
+    valid_to = models.DateTimeField(null=True, blank=True)
+    superseded_by = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="older")
+    expires_at = models.DateTimeField(null=True, blank=True)
+    trashed_at = models.DateTimeField(null=True, blank=True)
+    decay_score = models.FloatField()
+    forget_at = models.DateTimeField(null=True, blank=True, help_text="When it will have faded; empty: never.")
+    embedded_hash = models.BinaryField(
+        max_length=32, null=True, editable=False, help_text="The content_hash that the serving space has a vector of."
+    )
+
+    objects = FactQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        verbose_name = _("fact")
+        verbose_name_plural = _("facts")
+        constraints = [
+            # One row per text and person, also under races; agents keep their private ones apart.
+            models.UniqueConstraint(
+                fields=["end_user", "agent_id", "content_hash"],
+                name="fact_text_once",
+                condition=Q(status__in=[Status.ACTIVE, Status.PENDING]),
+            ),
+            models.CheckConstraint(condition=Q(confidence__range=(0, 1)), name="fact_confidence_0_1"),
+            models.CheckConstraint(condition=Q(importance__range=(0, 1)), name="fact_importance_0_1"),
+            models.CheckConstraint(condition=~Q(content=""), name="fact_content_not_empty"),
+        ]
+        indexes = [
+            # Serves GET /facts and contexts: one person's facts of a status.
+            models.Index(fields=["end_user", "status", "-created_at", "-id"], name="fact_of_end_user_idx"),
+            # Serves the admin's list of a tenant.
+            models.Index(fields=["tenant", "status", "-created_at"], name="fact_of_tenant_idx"),
+            # Serves the admin's list of all tenants, newest first.
+            models.Index(fields=["-created_at", "-id"], name="fact_newest_idx"),
+            # Serves the tabs over that list for the few facts that somebody marked or has to look at, and their counts.
+            models.Index(
+                fields=["-created_at", "-id"],
+                name="fact_marked_idx",
+                condition=Q(pinned=True) | Q(locked=True) | Q(binding=True) | Q(status="pending"),
+            ),
+            # Serves the conflict rule of reconciliation: same (category, key).
+            models.Index(
+                fields=["end_user", "category", "key"], name="fact_key_idx", condition=Q(status="active") & ~Q(key="")
+            ),
+            # Serves contexts and searches of everybody in the tenant, and is empty but where operators publish facts.
+            models.Index(fields=["tenant"], name="fact_public_idx", condition=Q(scope="public") & Q(status="active")),
+            # Serves the decay pass: only what is due.
+            models.Index(
+                fields=["tenant", "forget_at", "id"],
+                name="fact_forget_at_idx",
+                condition=Q(status="active") & Q(forget_at__isnull=False),
+            ),
+            # Serve it for what expires, and for what has been in the trash long enough.
+            models.Index(
+                fields=["tenant", "expires_at", "id"],
+                name="fact_expires_idx",
+                condition=Q(status__in=["active", "pending"]) & Q(expires_at__isnull=False),
+            ),
+            models.Index(fields=["tenant", "trashed_at", "id"], name="fact_trash_idx", condition=Q(status="trashed")),
+            # Serves the embedder once a second. No verb has to mark a fact: its hash changes with its text.
+            models.Index(fields=["-updated_at"], name="fact_unembedded_idx", condition=UNEMBEDDED),
+            # Serves the tag filter.
+            GinIndex(fields=["tags"], name="fact_tags_idx"),
+            # Serves finding the facts that name a reader who gets another id or is erased; few name any.
+            GinIndex(fields=["allowed_users"], name="fact_readers_idx", condition=~Q(allowed_users=[])),
+        ]
+
+    def __str__(self) -> str:
+        return f"Fact {self.id} ({self.category})"
+
+    @property
+    def type(self) -> MemoryType:
+        return TYPE_OF_CATEGORY.get(self.category, MemoryType.SEMANTIC)
+
+    @property
+    def protected(self) -> bool:
+        """No job changes, merges or supersedes it, and it does not fade."""
+        return self.binding or self.pinned or self.locked
+
+    def say(self, content: str) -> None:
+        """Take this text, with the hash that keeps it unique and the terms that it is found by."""
+        self.content = content
+        self.content_hash = text_digest(content)
+        self.terms = terms.pack(terms.count(content))
+
+    def begin(self, *, now: datetime, rules: conf.Rules) -> None:
+        """Set the times that a new fact starts with, and its decay."""
+        self.created_at = self.updated_at = self.first_observed_at = self.last_confirmed_at = self.valid_from = now
+        self.refresh_decay(now=now, rules=rules)
+
+    @property
+    def last_reinforced(self) -> datetime:
+        """Since when it fades: the later of its last mention and its last recall."""
+        return max(self.last_confirmed_at, self.last_recalled_at or self.last_confirmed_at)
+
+    def refresh_decay(self, *, now: datetime, rules: conf.Rules) -> None:
+        """Set decay_score and forget_at from the base values and the tenant's numbers; save with them."""
+        self.forget_at, self.decay_score = None, self.importance
+        if self.protected:
+            return
+        memory = Remembered(self.importance, self.last_reinforced, self.mentions, self.category)
+        self.decay_score = decay_score(memory, rules, now=now)
+        self.forget_at = forget_at(memory, rules, below=rules.forget_below)

@@ -1,0 +1,99 @@
+"""What was refused for good."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from django.db import IntegrityError, models, transaction
+from django.utils.translation import gettext_lazy as _
+
+from memories.models.folding import older_refusals, refusal_of_key, refusal_of_text
+from memories.models.memories.facts import Fact
+from memories.models.people.people import EndUser
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What stands for a refused text, or for a refused (category, key): hashes of 32 bytes.
+
+    `digest` is kept. `older` are those that were kept before it, under secret keys.
+    """
+
+    kind: str
+    digest: bytes
+    older: tuple[bytes, ...]
+
+    @property
+    def digests(self) -> tuple[bytes, ...]:
+        """All under which a row may stand for it, the present one first."""
+        return self.digest, *self.older
+
+
+def mark_of_text(content: str) -> Mark:
+    return Mark(FactRefusal.RefusalKind.TEXT, refusal_of_text(content), older_refusals("text", content))
+
+
+def mark_of_key(category: str, key: str) -> Mark:
+    return Mark(FactRefusal.RefusalKind.KEY, refusal_of_key(category, key), older_refusals("key", category, key))
+
+
+def marks_of(content: str, *, category: str, key: str) -> list[Mark]:
+    """What stands for a statement: its text and, when it has one, its key."""
+    text = mark_of_text(content)
+    return [text, mark_of_key(category, key)] if key else [text]
+
+
+class FactRefusalQuerySet(models.QuerySet["FactRefusal"]):
+    def against(self, end_user: EndUser, marks: Iterable[Mark]) -> Self:
+        """The rows that refuse any of these, whichever key they were made under."""
+        return self.filter(end_user=end_user, digest__in=list(_by_digest(marks)))
+
+    def refused(self, end_user: EndUser, marks: Iterable[Mark]) -> frozenset[Mark]:
+        """Those of the marks that are refused. A row that was made under a secret key is rewritten when it is found."""
+        by_digest = _by_digest(marks)
+        rows = self.against(end_user, by_digest.values()) if by_digest else []
+        found = {row: by_digest[bytes(row.digest)] for row in rows}
+        for row, mark in found.items():
+            if bytes(row.digest) != mark.digest:
+                row.rewrite(mark.digest)
+        return frozenset(found.values())
+
+
+class FactRefusal(models.Model):
+    """What an operator rejected or forgot: keyed hashes only, so that it outlives the fact itself."""
+
+    class RefusalKind(models.TextChoices):
+        TEXT = "text", _("Text")
+        KEY = "key", _("Key")
+
+    id = models.BigAutoField(primary_key=True)
+    end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="refusals", db_index=False)
+    kind = models.CharField(max_length=4, choices=RefusalKind.choices)
+    digest = models.BinaryField(max_length=32)
+    fact = models.ForeignKey(Fact, null=True, on_delete=models.SET_NULL, related_name="refusals")
+    created_at = models.DateTimeField()
+
+    objects = FactRefusalQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            # Serves the gate's look-up of a candidate's hashes.
+            models.UniqueConstraint(fields=["end_user", "kind", "digest"], name="refusal_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Refusal {self.pk}"
+
+    def rewrite(self, digest: bytes) -> None:
+        """Keep this hash in the place of an older one. The row keeps its id, by which an undo finds it."""
+        try:
+            with transaction.atomic():
+                FactRefusal.objects.filter(pk=self.pk).update(digest=digest)
+        except IntegrityError:
+            # The same was refused again meanwhile, under the pepper: both rows say so.
+            return
+        self.digest = digest
+
+
+def _by_digest(marks: Iterable[Mark]) -> Mapping[bytes, Mark]:
+    return {digest: mark for mark in marks for digest in mark.digests}

@@ -1,0 +1,169 @@
+"""Review items: what an operator should decide; and batches, so that one undo takes back what was done to many."""
+
+from typing import Self
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from memories.models.access.operators import Operator
+from memories.models.conversations.runs import ExtractionRun
+from memories.models.ids import new_id
+from memories.models.memories.episodes import Episode
+from memories.models.memories.facts import Fact
+from memories.models.memories.revisions import ProfileRevision
+from memories.models.people.people import EndUser
+from memories.models.people.tenants import Tenant
+
+
+class ReviewQuerySet(models.QuerySet["ReviewItem"]):
+    def waiting(self) -> Self:
+        """Items that nobody has decided."""
+        return self.filter(state=ReviewItem.State.OPEN)
+
+
+class ReviewItem(models.Model):
+    class Kind(models.TextChoices):
+        QUARANTINED = "quarantined", _("Quarantined")
+        CONFLICT = "conflict", _("Conflict")
+        DUPLICATE = "possible_duplicate", _("Possible duplicate")
+        FLAGGED = "flagged", _("Flagged")
+        HELD = "held", _("Held")
+        EPISODE = "poor_episode", _("Poor episode")
+
+    class Reason(models.TextChoices):
+        """Why a person has to decide it; each belongs to one kind."""
+
+        # Quarantined: the assistant or a tool said it, or simple rules found it.
+        ASSISTANT_TRUST = "assistant_trust", _("Only the assistant said it")
+        TOOL_TRUST = "tool_trust", _("Only a tool said it")
+        SUGGESTED = "suggested", _("Found by simple rules")
+        # Conflict.
+        LESS_SURE = "less_sure", _("Less sure than what is known")
+        OUTRANKED = "outranked", _("Contradicts what somebody of more trust said")
+        OPERATORS_WORD = "operators_word", _("Contradicts an operator's word")
+        REFUSED_BEFORE = "refused_before", _("Said again after it was refused")
+        NEAR_REFUSED = "near_refused", _("Close to what was refused")
+        REMOVAL = "removal", _("No longer true, says a source of less trust")
+        OTHER_PERSON = "other_person", _("Differs between two people who were merged")
+        IMPORTED = "imported", _("Imported, and at odds with what is known")
+        # Possible duplicate: no model was there to judge.
+        NOT_JUDGED = "not_judged", _("Close to what is known")
+        # Flagged and held.
+        INSTRUCTIONS = "instructions", _("Speaks to a model")
+        POSSIBLE_SECRET = "possible_secret", _("May hold a secret")
+        # Poor episode.
+        POOR_QUALITY = "poor_quality", _("Says too little of its conversation")
+
+    class State(models.TextChoices):
+        OPEN = "open", _("Open")
+        APPROVED = "approved", _("Approved")
+        REJECTED = "rejected", _("Rejected")
+        KEPT_BOTH = "kept_both", _("Kept both")
+        MERGED = "merged", _("Merged")
+        # Decided by something else: the person said it, or somebody changed the fact itself.
+        SETTLED = "settled", _("Settled")
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(
+        Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="review_items", db_index=False)
+    kind = models.CharField(_("kind"), max_length=18, choices=Kind.choices)
+    reason = models.CharField(max_length=20, choices=Reason.choices)
+    fact = models.ForeignKey(
+        Fact, null=True, on_delete=models.CASCADE, related_name="review_items", help_text="What is proposed."
+    )
+    known = models.ForeignKey(
+        Fact, null=True, on_delete=models.CASCADE, related_name="+", help_text="What it stands against."
+    )
+    proposed_section = models.ForeignKey(
+        ProfileRevision, null=True, on_delete=models.CASCADE, related_name="+", help_text="Of the profile, instead."
+    )
+    episode = models.ForeignKey(
+        Episode, null=True, on_delete=models.CASCADE, related_name="review_items", help_text="A poor one, instead."
+    )
+    extraction = models.ForeignKey(ExtractionRun, null=True, on_delete=models.SET_NULL, related_name="+")
+    state = models.CharField(max_length=9, choices=State.choices, default=State.OPEN)
+    version = models.PositiveIntegerField(default=1)
+    change_set = models.UUIDField(null=True, editable=False, help_text="The revisions that the decision made.")
+    traces = models.JSONField(default=dict, editable=False, help_text="What an undo takes back besides revisions.")
+    decided_by = models.CharField(max_length=36, blank=True, help_text="Id of the operator.")
+    note = models.TextField(blank=True, max_length=2000, help_text="Why it was decided so.")
+    created_at = models.DateTimeField()
+    decided_at = models.DateTimeField(null=True)
+
+    objects = ReviewQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["created_at", "id"]
+        verbose_name = _("review item")
+        verbose_name_plural = _("review items")
+        constraints = [
+            # The same question waits once, also when two batches raise it. Serves finding a fact's open items, too.
+            models.UniqueConstraint(
+                fields=["fact", "known", "kind"],
+                name="review_open_once",
+                condition=Q(state="open", proposed_section=None, episode=None),
+                nulls_distinct=False,
+            ),
+            models.UniqueConstraint(
+                fields=["episode"], name="review_episode_once", condition=Q(state="open", episode__isnull=False)
+            ),
+        ]
+        indexes = [
+            # Serves the list of what waits, the oldest first.
+            models.Index(fields=["tenant", "created_at"], name="review_waiting_idx", condition=Q(state="open")),
+            # Serves the queue of all tenants, a window at a time.
+            models.Index(fields=["created_at", "id"], name="review_queue_idx", condition=Q(state="open")),
+            # Serves an operator's last decision, which an undo takes back.
+            models.Index(
+                fields=["decided_by", "-decided_at"], name="review_of_decider_idx", condition=~Q(decided_by="")
+            ),
+            # Serves the list of all and a person's items.
+            models.Index(fields=["end_user", "-created_at"], name="review_of_end_user_idx"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Review item {self.id} ({self.kind})"
+
+
+class Batch(models.Model):
+    """What an operator did to many memories in one go."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    operator = models.ForeignKey(Operator, null=True, on_delete=models.SET_NULL, related_name="+", editable=False)
+    verb = models.CharField(max_length=32, editable=False)
+    # How many were asked for, done, and refused because somebody had changed them meanwhile.
+    counts = models.JSONField(default=dict, editable=False)
+    created_at = models.DateTimeField(editable=False)
+    undone_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        return f"batch {self.pk}"
+
+
+class BatchEntry(models.Model):
+    """One memory of a batch: the change set of what was done to it, by which it is undone."""
+
+    batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="entries", editable=False)
+    item = models.ForeignKey(ReviewItem, null=True, on_delete=models.CASCADE, related_name="+", editable=False)
+    fact = models.ForeignKey(Fact, null=True, on_delete=models.CASCADE, related_name="+", editable=False)
+    # The version that the item or the fact was left at: a later one means that somebody went on from here.
+    version = models.PositiveIntegerField(editable=False)
+    change_set = models.UUIDField(null=True, editable=False)
+    undone = models.BooleanField(default=False, editable=False)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(
+                name="batch_entry_of_one", condition=Q(item=None, fact__isnull=False) | Q(fact=None, item__isnull=False)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"entry {self.pk} of batch {self.batch_id}"

@@ -1,0 +1,1 @@
+"""Tenants and the people who are remembered."""

@@ -1,0 +1,1 @@
+"""Privacy cases, retention and the audit trail."""

@@ -1,1 +1,0 @@
-"""What an erasure stands on: leases, the fence, patience with locks, what dead rows leave."""

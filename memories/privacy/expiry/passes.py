@@ -1,0 +1,86 @@
+"""The row of a retention pass: begin, claim, finish; which data is too old; and which people are passed over."""
+
+import uuid
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from memories import audit, conf
+from memories.exceptions import RetentionRunning
+from memories.models import CaseState, DecayPass, EndUser, PrivacyCase, RetentionPass, Tenant
+from memories.queue import pass_leases
+
+COUNTED = ("turns", "sessions", "episodes", "runs", "audit", "exports")
+# Stage → the rule with the number of days; 0: kept for ever.
+DAYS = {
+    "turns": "keep_turns_days",
+    "episodes": "keep_episodes_days",
+    "runs": "keep_runs_days",
+    "audit": "keep_audit_days",
+    "exports": "keep_exports_days",
+}
+Work = pass_leases.ClaimedPass[RetentionPass]
+
+
+def cutoff(rules: conf.Rules, stage: str, *, as_of: datetime) -> datetime | None:
+    """Data older than this is deleted; None: nothing is."""
+    days: int = getattr(rules, DAYS[stage])
+    return as_of - timedelta(days=days) if days else None
+
+
+def begin(
+    *, tenant: Tenant, trigger: DecayPass.Trigger, as_of: datetime, now: datetime, actor_id: str = ""
+) -> RetentionPass:
+    """Create a pass for a worker. Errors: RetentionRunning, when one is not done yet."""
+    row = RetentionPass(tenant=tenant, trigger=trigger, as_of=as_of, started_at=now, actor_id=actor_id)
+    return pass_leases.begin(row, counted=COUNTED, running=RetentionRunning)
+
+
+def claim(row: RetentionPass) -> Work | None:
+    """Lease the pass; None when it is done, or another worker has it."""
+    return pass_leases.claim(RetentionPass.objects.open(), row)
+
+
+def unfinished() -> list[RetentionPass]:
+    """Passes without a lease in force; those that failed come last."""
+    return pass_leases.unfinished(RetentionPass.objects.open())
+
+
+def enter_stage(work: Work, stage: RetentionPass.Stage) -> None:
+    """All stages before this one are done. Errors: LeaseLost."""
+    work.row.stage, work.reached = stage, None
+    pass_leases.keep(work, stage=stage)
+
+
+def finish(work: Work, *, now: datetime) -> None:
+    """End the pass; what it deleted is audited in counts, if it deleted anything. Errors: LeaseLost."""
+    with transaction.atomic():
+        pass_leases.end(work, finished_at=now)
+        counts = {name: count for name, count in work.counts.items() if count}
+        if counts:
+            audit.record(
+                actor=work.actor,
+                verb="retain",
+                target=work.row,
+                object_id=work.row.pk,
+                tenant=work.row.tenant,
+                now=now,
+                counts=counts,
+            )
+
+
+def people() -> QuerySet[EndUser]:
+    """The people whose data may be deleted: not under restriction, and without a case on legal hold."""
+    held = PrivacyCase.objects.filter(state=CaseState.ON_HOLD, end_user__isnull=False)
+    return EndUser.objects.filter(restricted_at=None).exclude(pk__in=held.values("end_user"))
+
+
+def lock_people(ids: Collection[uuid.UUID]) -> list[uuid.UUID]:
+    """Lock those of these people whose data may be deleted and whom nobody else holds, in the order of their ids.
+
+    A restriction and a hold lock the person, so they are seen here or have to wait.
+    """
+    rows = people().select_for_update(no_key=True, skip_locked=True, of=("self",)).filter(pk__in=ids)
+    return list(rows.order_by("pk").values_list("pk", flat=True))

@@ -1,0 +1,169 @@
+"""Deletes turns that are too old, and sessions of which nothing is left, a session at a time.
+
+Turns that are not extracted yet, or still in an open window, stay until then. Facts stay and keep their evidence
+without the quotes, which are the turn's own text. Nothing waits for a lock: locked sessions are left to the next pass.
+"""
+
+import uuid
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import Case, Count, Exists, F, Min, OuterRef, Q, QuerySet, Sum, When
+from django.db.models.functions import Least
+
+from memories.models import (
+    Episode,
+    ExtractionRun,
+    FactEvidence,
+    Role,
+    Session,
+    SessionQueue,
+    Tenant,
+    Turn,
+    WorkingMemory,
+)
+from memories.privacy.expiry import passes
+from memories.privacy.expiry.passes import Work
+from memories.queue import pass_leases
+
+SESSIONS = 100
+# Turns of one transaction.
+STEP = 1_000
+# Empties the raw text of facts and of their revisions where it is what was quoted.
+_UNQUOTE = """
+    WITH gone AS (
+        SELECT DISTINCT fact_id, quote FROM memories_factevidence WHERE turn_id = ANY(%(turns)s) AND quote <> ''
+    ),
+    facts AS (
+        UPDATE memories_fact f SET raw = '' FROM gone WHERE f.id = gone.fact_id AND f.raw = gone.quote
+    ),
+    revisions AS (
+        UPDATE memories_factrevision r SET
+            after = CASE WHEN r.after ->> 'raw' = gone.quote THEN r.after || '{"raw": ""}' ELSE r.after END,
+            before = CASE WHEN r.before ->> 'raw' = gone.quote THEN r.before || '{"raw": ""}' ELSE r.before END
+        FROM gone WHERE r.fact_id = gone.fact_id AND gone.quote IN (r.after ->> 'raw', r.before ->> 'raw')
+    )
+    UPDATE memories_factevidence SET turn_id = NULL, quote = '' WHERE turn_id = ANY(%(turns)s)
+"""
+
+
+def is_over(cutoff: datetime, session: str = "") -> Q:
+    """Sessions without a turn for so long and without work for any job; `session` is the look-up of the session, like
+    `session__`."""
+    queue, window = f"{session}queue__", f"{session}working_memory__"
+    quiet = {f"{row}{name}": None for row in (queue, window) for name in ("due_at", "lease_until", "parked_at")}
+    waits = {f"{queue}pending_user": False, f"{window}unarmed": False}
+    return Q(**quiet, **waits, **{f"{session}last_turn_at__lt": cutoff})
+
+
+def deletable_up_to(cutoff: datetime, session: str = "") -> Case:
+    """The number up to which turns can go: all turns of a session that is over; else what every job is done with."""
+    done = Least(
+        F(f"{session}queue__extracted_number"),
+        F(f"{session}working_memory__left_number"),
+        F(f"{session}working_memory__episode_number"),
+    )
+    return Case(When(is_over(cutoff, session), then=F(f"{session}turn_count")), default=done)
+
+
+def turns(tenant: Tenant, cutoff: datetime) -> QuerySet[Turn]:
+    """Turns that are older, deletable or not; `deletable` is the number up to which those of the session are."""
+    rows = Turn.objects.filter(tenant=tenant, created_at__lt=cutoff, end_user__in=passes.people())
+    return rows.annotate(deletable=deletable_up_to(cutoff, "session__"))
+
+
+def empty(tenant: Tenant, cutoff: datetime) -> QuerySet[Session]:
+    """Sessions whose turns are all gone, and to which nothing refers any more."""
+    references = [
+        Exists(model.objects.filter(session=OuterRef("pk"))) for model in (Episode, FactEvidence, ExtractionRun)
+    ]
+    rows = Session.objects.filter(is_over(cutoff), tenant=tenant, deleted_number=F("turn_count"))
+    return rows.filter(*(~one for one in references), end_user__in=passes.people())
+
+
+def delete(work: Work, cutoff: datetime) -> Iterator[None]:
+    """Delete turns that are older; yields after each step. Errors: LeaseLost."""
+    tenant = work.row.tenant
+    while found := _next_sessions(tenant, cutoff, work.reached):
+        for session_id in found:
+            while _trim(work, session_id, cutoff):
+                yield
+            work.reached = session_id
+            pass_leases.keep(work)
+            yield
+
+
+def _next_sessions(tenant: Tenant, cutoff: datetime, reached: uuid.UUID | None) -> list[uuid.UUID]:
+    """The next sessions with turns that are older, or with nothing left."""
+    old = Turn.objects.filter(session=OuterRef("pk"), created_at__lt=cutoff)
+    rows = Session.objects.filter(tenant=tenant, created_at__lt=cutoff, end_user__in=passes.people())
+    rows = rows.filter(Exists(old) | Q(pk__in=empty(tenant, cutoff).values("pk")))
+    rest = rows.filter(pk__gt=reached) if reached else rows
+    return list(rest.order_by("pk").values_list("pk", flat=True)[:SESSIONS])
+
+
+def _trim(work: Work, session_id: uuid.UUID, cutoff: datetime) -> bool:
+    """Delete some old turns of the session, and the session when it is empty; whether more old turns are left."""
+    with transaction.atomic():
+        session = _lock(session_id, cutoff)
+        if session is None:
+            return False
+        gone: int = _last_to_delete(session, cutoff) - session.deleted_number
+        if gone > 0:
+            work.counts["turns"] += gone
+            _delete_up_to(session, session.deleted_number + gone)
+        if empty(work.row.tenant, cutoff).filter(pk=session_id).exists():
+            session.delete()
+            work.counts["sessions"] += 1
+        pass_leases.keep(work)
+        return gone == STEP
+
+
+def _lock(session_id: uuid.UUID, cutoff: datetime) -> Any:
+    """The session, annotated with `deletable`; None when somebody holds one of its rows, or the person.
+
+    The locks are taken in the order of everybody else: queue, working memory, session, person.
+    """
+    for model in (SessionQueue, WorkingMemory, Session):
+        rows = model.objects.select_for_update(skip_locked=True, of=("self",))
+        if not rows.filter(pk=session_id).exists():
+            return None
+    session = Session.objects.annotate(deletable=deletable_up_to(cutoff)).get(pk=session_id)
+    return session if passes.lock_people([session.end_user_id]) else None
+
+
+def _last_to_delete(session: Any, cutoff: datetime) -> int:
+    """The number of the last turn that goes now: turns of a session are in the order of their age."""
+    kept = Turn.objects.filter(session=session, created_at__gte=cutoff).aggregate(first=Min("number"))["first"]
+    older = kept - 1 if kept else session.turn_count
+    last: int = min(session.deletable, older, session.deleted_number + STEP)
+    return last
+
+
+def _delete_up_to(session: Session, last: int) -> None:
+    """Delete the turns with their vectors and quotes; the counts of the session stay true."""
+    gone = Turn.objects.filter(session=session, number__lte=last)
+    sums = gone.aggregate(tokens=Sum("token_count"), rounds=Count("pk", filter=Q(role=Role.USER)))
+    with connection.cursor() as cursor:
+        cursor.execute(_UNQUOTE, {"turns": list(gone.values_list("pk", flat=True))})
+    gone.delete()
+    session.deleted_number = last
+    session.deleted_tokens += sums["tokens"] or 0
+    session.deleted_rounds += sums["rounds"]
+    session.embedded_number = max(session.embedded_number, last)
+    session.save(update_fields=["deleted_number", "deleted_tokens", "deleted_rounds", "embedded_number"])
+    _move_window(session, last)
+
+
+def _move_window(session: Session, last: int) -> None:
+    """The window of a session that is over loses its turns, too; the summary goes with the last turn."""
+    window = WorkingMemory.objects.get(pk=session.pk)
+    if window.left_number < last:
+        window.left_number = last
+        window.left_tokens, window.left_rounds = session.deleted_tokens, session.deleted_rounds
+    window.episode_number = max(window.episode_number, last)
+    if last == session.turn_count:
+        window.summary = ""
+    window.save(update_fields=["left_number", "left_tokens", "left_rounds", "episode_number", "summary"])

@@ -1,1 +1,0 @@
-"""What a receipt says, and how it looks."""

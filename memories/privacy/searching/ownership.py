@@ -1,0 +1,107 @@
+"""Who owns a row, by the foreign keys of the database's catalogue: also of tables that nobody registered."""
+
+import uuid
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from django.db import connection
+
+from memories.models import EndUser
+from memories.privacy.searching.tables import Row, Table
+
+PEOPLE = EndUser._meta.db_table
+_KEYS = """
+SELECT c.relname, a.attname, f.relname, b.attname
+FROM pg_constraint k
+JOIN pg_class c ON c.oid = k.conrelid JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1]
+JOIN pg_class f ON f.oid = k.confrelid JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = k.confkey[1]
+WHERE k.contype = 'f' AND array_length(k.conkey, 1) = 1
+"""
+
+
+class ForeignKey(NamedTuple):
+    """`table.column` refers to `target.key`."""
+
+    table: str
+    column: str
+    target: str
+    key: str
+
+
+Path = tuple[ForeignKey, ...]
+
+
+class Ownership:
+    """The paths from tables to people, and the owners of rows, cached."""
+
+    def __init__(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(_KEYS)
+            self.keys = [ForeignKey(*row) for row in cursor.fetchall()]
+        self._owners: dict[tuple[Path, bytes], set[uuid.UUID]] = {}
+
+    @cached_property
+    def paths(self) -> dict[str, list[Path]]:
+        """Table → for each of its columns that leads to a person the shortest path; a breadth-first search."""
+        found: dict[str, list[Path]] = {}
+        edge: list[Path] = [(key,) for key in self.keys if key.target == PEOPLE]
+        while edge:
+            for path in edge:
+                found.setdefault(path[0].table, []).append(path)
+            visited = {(path[0].table, path[0].column) for paths in found.values() for path in paths}
+            longer = [(key, *path) for path in edge for key in self.keys if key.target == path[0].table]
+            first = {(path[0].table, path[0].column): path for path in reversed(longer)}
+            edge = [path for start, path in first.items() if start not in visited and path[0].table != PEOPLE]
+        return found
+
+    def owners(self, table: Table, row: Row) -> set[uuid.UUID]:
+        """The people whom the row is about: by its own keys, or by those of a table that joins it to people."""
+        if table.schema != "public" or table.query:
+            return set()
+        if table.name == PEOPLE:
+            return {uuid.UUID(row["id"].decode())}
+        paths = [path for path in self.paths.get(table.name, ()) if path[0].column in row]
+        # A column that refers to a person decides; without one, all rows that this one refers to do.
+        direct = {uuid.UUID(row[path[0].column].decode()) for path in paths if len(path) == 1}
+        owners = direct or set().union(*(self._owners_at_end(path, row[path[0].column]) for path in paths))
+        return owners or set().union(*self._owners_by_joins(table, row))
+
+    def _owners_by_joins(self, table: Table, row: Row) -> Iterator[set[uuid.UUID]]:
+        for key in self.keys:
+            if key.target == table.name and key.key in row:
+                for path in self.paths.get(key.table, ()):
+                    if path[0].column != key.column:
+                        start = key._replace(target=key.table, key=key.column)
+                        yield self._owners_at_end((start, *path), row[key.key])
+
+    def _owners_at_end(self, path: Path, value: bytes) -> set[uuid.UUID]:
+        """The people at the end of the path that begins with this value."""
+        if (path, value) not in self._owners:
+            last = f"t{len(path) - 2}.{_quoted(path[-1].column)}"
+            tables = f"{_quoted(path[0].target)} t0"
+            for number, key in enumerate(path[1:-1], start=1):
+                before, here = f"t{number - 1}.{_quoted(key.column)}", f"t{number}.{_quoted(key.key)}"
+                tables += f" JOIN {_quoted(key.target)} t{number} ON {here} = {before}"
+            statement = f"SELECT {last} FROM {tables} WHERE t0.{_quoted(path[0].key)}::text = %s"  # noqa: S608
+            with connection.cursor() as cursor:
+                cursor.execute(statement, [value.decode()])
+                self._owners[path, value] = {found for (found,) in cursor.fetchall() if found}
+        return self._owners[path, value]
+
+    def condition(self, table: Table) -> str | None:
+        """SQL for the rows of people, whose ids are its one parameter, an array; None for a table without any."""
+        if table.schema != "public" or not (table.name == PEOPLE or table.name in self.paths):
+            return None
+        if table.name == PEOPLE:
+            return "id = ANY(%s)"
+        *between, last = min(self.paths[table.name], key=len)
+        condition = f"{_quoted(last.column)} = ANY(%s)"
+        for key in reversed(between):
+            within = f"SELECT {_quoted(key.key)} FROM {_quoted(key.target)} WHERE {condition}"  # noqa: S608
+            condition = f"{_quoted(key.column)} IN ({within})"
+        return condition
+
+
+def _quoted(name: str) -> str:
+    return str(connection.ops.quote_name(name))

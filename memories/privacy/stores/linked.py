@@ -1,0 +1,128 @@
+"""Stores that a foreign key leads to: what was said, what was made of it, requests, and the person.
+
+STORES has them in the order of an erasure: the rows that refer to a row go before it.
+"""
+
+from dataclasses import dataclass
+
+from django.db.models import Q, QuerySet
+
+from memories.models import EndUser, IdempotencyRecord, PrivacyCase
+from memories.privacy.stores.store import STEP, Store, ids_behind, names_of
+
+# Status of a kept answer whose person was erased: a request with its key is refused, and nothing of it is stored.
+GONE = 410
+CASE_TEXTS = ("channel", "extension_reason", "refusal_reason", "hold_reason", "told", "outcome")
+# The number of a ticket says nothing about a person, unless it names them.
+_REFERENCES = ("reference",)
+_ERASES = Q(type="erasure", state__in=["running", "verifying"])
+
+
+@dataclass(frozen=True)
+class KeptAnswers(Store):
+    """Kept answers: the body goes, and the key stays refused until its day is over."""
+
+    def erase(self, person: EndUser, limit: int = STEP) -> int:
+        found = list(self.rows_of(person).order_by("pk").values_list("pk", flat=True)[:limit])
+        links = IdempotencyRecord.end_users.through._default_manager.filter(idempotencyrecord__in=found)
+        links._raw_delete(links.db)
+        IdempotencyRecord.objects.filter(pk__in=found).update(status=GONE, etag="", body=b"", fact=None)
+        return len(found)
+
+
+@dataclass(frozen=True)
+class Cases(Store):
+    """Privacy cases: they stay as codes and times, and their texts go. The texts of the case that erases go in the
+    transaction that completes it: they say who was told."""
+
+    def erase(self, person: EndUser, limit: int = STEP) -> int:
+        names = names_of(person)
+        return sum(empty_texts(case, names) for case in self._with_texts(person).order_by("pk")[:limit])
+
+    def verify(self, person: EndUser) -> int:
+        names = names_of(person)
+        return sum(bool(_texts_to_empty(case, names)) for case in self._with_texts(person))
+
+    def _with_texts(self, person: EndUser) -> QuerySet[PrivacyCase]:
+        rows = PrivacyCase.objects.filter(end_user__in=ids_behind(person)).exclude(_ERASES)
+        return rows.exclude(**dict.fromkeys((*CASE_TEXTS, *_REFERENCES), ""))
+
+
+def empty_texts(case: PrivacyCase, names: set[str], *, texts: tuple[str, ...] = CASE_TEXTS) -> bool:
+    """Empty these texts of a locked case, and references that hold one of the names; whether there were any."""
+    filled = _texts_to_empty(case, names, texts)
+    for field in filled:
+        setattr(case, field, "")
+    if filled:
+        case.save(update_fields=filled)
+    return bool(filled)
+
+
+def _texts_to_empty(case: PrivacyCase, names: set[str], texts: tuple[str, ...] = CASE_TEXTS) -> list[str]:
+    references = [one for one in _REFERENCES if any(name in getattr(case, one).casefold() for name in names)]
+    return [field for field in (*texts, *references) if getattr(case, field)]
+
+
+REQUESTS: tuple[Store, ...] = (
+    KeptAnswers(
+        "memories.IdempotencyRecord",
+        "end_users",
+        ("body", "key_digest", "request_digest"),
+        also=("fact__end_user",),
+    ),
+    Store("memories.PrivacyExport", "case__end_user", ("content",)),
+    Cases("memories.PrivacyCase", "end_user", (*CASE_TEXTS, *_REFERENCES, "needles")),
+)
+# The last one, erased in the transaction that leaves tombstones.
+PEOPLE = Store(
+    "memories.EndUser",
+    "pk",
+    ("external_id", "display_name", "time_zone", "language", "metadata"),
+    # A case outlives its person, as codes and times; an access case goes on and finds nothing.
+    loosens=(("memories.PrivacyCase", "end_user"),),
+)
+_NAME_THEIR_RUN = ("memories.Fact", "memories.ReviewItem", "memories.ProfileSection", "memories.ProfileRevision")
+STORES: tuple[Store, ...] = (
+    Store("memories.TurnVector", "end_user", ("language", "vector")),
+    Store("memories.FactVector", "end_user", ("language", "vector", "text_digest")),
+    Store("memories.EpisodeVector", "end_user", ("language", "vector", "text_digest")),
+    *REQUESTS,
+    Store("memories.BatchEntry", "fact__end_user", (), also=("item__end_user",)),
+    Store(
+        "memories.ReviewItem",
+        "end_user",
+        ("note", "traces"),
+        also=("fact__end_user", "known__end_user", "proposed_section__end_user", "episode__end_user"),
+    ),
+    Store("memories.FactEvidence", "fact__end_user", ("quote",), also=("session__end_user",)),
+    Store("memories.FactRevision", "fact__end_user", ("before", "after", "reason")),
+    Store("memories.FactRelation", "fact__end_user", (), also=("target__end_user",)),
+    Store("memories.FactMerge", "survivor__end_user", ("traces",)),
+    Store("memories.FactRefusal", "end_user", ("digest",)),
+    Store(
+        "memories.Fact",
+        "end_user",
+        ("content", "content_hash", "terms", "raw", "structured", "key", "value", "tags", "source_error", "agent_id",
+         "allowed_users", "allowed_roles", "embedded_hash"),
+        loosens=(("memories.Fact", "superseded_by"), ("memories.FactRefusal", "fact")),
+    ),
+    Store("memories.ProfileSection", "end_user", ("summary",)),
+    Store("memories.ProfileRevision", "end_user", ("before", "after", "reason")),
+    Store(
+        "memories.Episode",
+        "end_user",
+        ("summary", "key_topics", "actions_taken", "outcomes", "content_hash", "terms", "embedded_hash"),
+    ),
+    Store("memories.ExtractionRun", "end_user", (), loosens=tuple((label, "extraction") for label in _NAME_THEIR_RUN)),
+    Store(
+        "memories.Turn",
+        "end_user",
+        ("content", "parts", "name", "tool_calls", "tool_call_id", "metadata", "external_id", "terms"),
+    ),
+    Store("memories.WorkingMemory", "session__end_user", ("summary",)),
+    Store("memories.SessionQueue", "session__end_user", ("signals",)),
+    Store("memories.Session", "end_user", ("external_id", "agent_id")),
+    Store("memories.MergeEntry", "merge__survivor", (), also=("merge__merged",)),
+    Store("memories.PersonMerge", "survivor", (), also=("merged",)),
+    PEOPLE,
+)  # fmt: skip

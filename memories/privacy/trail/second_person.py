@@ -1,0 +1,87 @@
+"""Whether the two people that an erasure takes are two: ties between the accounts that began and approved a case.
+
+Nobody can know who uses an account. The audit trail shows who made it and who set its password, and when.
+"""
+
+import uuid
+from datetime import datetime, timedelta
+
+from django.db.models import Q, TextChoices
+from django.utils.translation import gettext_lazy as _
+
+from memories.models import ActorKind, AuditEvent, Operator, PrivacyCase
+
+# Nobody approves a case with an account that its first person made or gave a password on the same day.
+SAME_DAY = timedelta(hours=24)
+RECENT = timedelta(days=30)
+# The maker, the maker of the maker, and so on.
+FURTHEST = 5
+_MADE, _PASSWORD = Q(verb="add"), Q(verb="set_password")
+
+
+class Tie(TextChoices):
+    MADE = "made_by_other", _("One of the two accounts was made by the other.")
+    PASSWORD = "password_by_other", _("One of the two set the other's password within the 30 days before.")
+    RECENT = "recent_account", _("One of the two accounts was made within the 30 days before.")
+
+
+def first_of(case: PrivacyCase) -> str:
+    """The id of the operator who is the first of the two; "" when there is none."""
+    if case.opened_kind == ActorKind.OPERATOR:
+        return case.opened_by
+    return case.verified_by if case.verified_kind == ActorKind.OPERATOR else ""
+
+
+def ties_of(case: PrivacyCase) -> list[str]:
+    """Ties between the two people of an approved case, as codes of Tie; none when a command approved it."""
+    first, second = first_of(case), case.approved_by
+    if not (first and case.approved_at and case.approved_kind == ActorKind.OPERATOR):
+        return []
+    return [tie.value for tie in ties(first, second, at=case.approved_at)]
+
+
+def ties(first: str, second: str, *, at: datetime) -> list[Tie]:
+    """Ties between the two accounts at a moment."""
+    if not (_is_account(first) and _is_account(second)):
+        return []
+    both = ((first, second), (second, first))
+    found = {
+        Tie.MADE: any(_is_maker(maker, made, at=at) for maker, made in both),
+        Tie.PASSWORD: any(_by(_PASSWORD, who, whose, since=at - RECENT, at=at) for who, whose in both),
+        Tie.RECENT: Operator.objects.filter(pk__in=both[0], date_joined__gt=at - RECENT, date_joined__lte=at).exists(),
+    }
+    return [tie for tie, holds in found.items() if holds]
+
+
+def is_own_of(first: str, second: str, *, at: datetime) -> bool:
+    """Whether the first account made the second, or set its password, within the day before."""
+    if not (_is_account(first) and _is_account(second)):
+        return False
+    since = at - SAME_DAY
+    return _is_maker(first, second, at=at, since=since) or _by(_PASSWORD, first, second, since=since, at=at)
+
+
+def _is_account(who: str) -> bool:
+    try:
+        return bool(uuid.UUID(who))
+    except ValueError:
+        return False
+
+
+def _is_maker(maker: str, made: str, *, at: datetime, since: datetime | None = None) -> bool:
+    """Whether one made the other, or made an account that did, and so on."""
+    for _step in range(FURTHEST):
+        events = AuditEvent.objects.filter(_MADE, object_type=Operator.__name__, object_id=made, created_at__lte=at)
+        found = events.filter(created_at__gt=since) if since else events
+        by = found.filter(actor_kind=ActorKind.OPERATOR).values_list("actor_id", flat=True).first()
+        if by is None:
+            return False
+        if by == maker:
+            return True
+        made = by
+    return False
+
+
+def _by(verb: Q, who: str, whose: str, *, since: datetime, at: datetime) -> bool:
+    events = AuditEvent.objects.filter(verb, object_type=Operator.__name__, object_id=whose, actor_id=who)
+    return events.filter(created_at__gt=since, created_at__lte=at).exists()

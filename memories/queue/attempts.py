@@ -1,0 +1,48 @@
+"""One attempt at a session's work: the lease that it holds and the model calls that it makes."""
+
+import time
+import uuid
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from memories import conf
+from memories.models import Session
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lease:
+    """The right to work on one session's row until the lease ends or the person's generation changes."""
+
+    session: Session
+    token: uuid.UUID
+    attempt: int
+    generation: int
+    rules: conf.Rules
+
+
+@dataclass
+class Attempt:
+    """An attempt that calls the model: its claim, and how many HTTP calls it has made."""
+
+    claim: Lease
+    begun_at: datetime
+    calls: int = field(default=0, kw_only=True)
+    # An attempt probes the endpoint at most once.
+    has_probed: bool = field(default=False, kw_only=True)
+    _begun: float = field(default_factory=time.monotonic, kw_only=True)
+
+    def now(self) -> datetime:
+        """The time that the caller gave, moved on by what has passed since."""
+        return self.begun_at + timedelta(seconds=time.monotonic() - self._begun)
+
+    def before_call(self) -> None:
+        """Renew the lease and count the call. Errors: LeaseLost, PersonRestricted."""
+        raise NotImplementedError
+
+    @property
+    def calls_left(self) -> int:
+        return self.claim.rules.max_model_calls - self.calls
+
+    @property
+    def is_last(self) -> bool:
+        return self.claim.attempt >= self.claim.rules.max_attempts

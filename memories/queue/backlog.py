@@ -1,0 +1,68 @@
+"""What waits in the queue, and for how long: /readyz and the watchdog see by it whether workers do their work."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Max, QuerySet, Subquery
+from django.db.models.functions import Greatest, Now
+
+from memories import conf
+from memories.models import EndpointState, SessionQueue, WorkerHeartbeat, WorkingMemory
+
+# Since when a worker could have taken it: if a worker died, from the end of its lease; if the endpoint is paused, from
+# the end of the pause. PostgreSQL's GREATEST passes over NULL.
+_PAUSE = EndpointState.objects.values(until_both=Greatest("until", "stated_until"))[:1]
+WAITED = Now() - Greatest(F("due_at"), F("lease_until"), Subquery(_PAUSE))
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """The queue at one moment: session and attempts of the work that is first in line (None: nothing is due), for how
+    many seconds a worker could have taken it, how many leases are live, and the age in seconds of the cluster's
+    heartbeat (None: it has none)."""
+
+    first: tuple[uuid.UUID, int] | None
+    waited: float
+    claimed: int
+    beat_age: float | None
+
+
+def overdue_seconds() -> float:
+    """For how many seconds work has been due and free to be taken, at most; 0 when there is none."""
+    if conf.llm().mode == conf.LLM_OFF:
+        # Nobody is to do what was armed before extraction was switched off.
+        return 0.0
+    waits: list[timedelta | None] = [rows.aggregate(longest=Max(WAITED))["longest"] for rows in _due()]
+    return max(0.0, *(wait.total_seconds() for wait in waits if wait), 0.0)
+
+
+def look(*, cluster: str) -> Backlog:
+    """The queue as it is now, for the cluster whose heartbeat has this name."""
+    first, waited = _first_in_line() if conf.llm().mode != conf.LLM_OFF else (None, timedelta())
+    beats = WorkerHeartbeat.objects.filter(name=cluster).values_list(Now() - F("beat_at"), flat=True)
+    age: timedelta | None = beats.first()
+    leased = [model.objects.filter(lease_until__gt=Now()) for model in (SessionQueue, WorkingMemory)]
+    return Backlog(
+        first=first,
+        waited=waited.total_seconds(),
+        claimed=sum(rows.count() for rows in leased),
+        beat_age=age.total_seconds() if age is not None else None,
+    )
+
+
+def _due() -> tuple[QuerySet[Any], ...]:
+    return SessionQueue.objects.due(), WorkingMemory.objects.due()
+
+
+def _first_in_line() -> tuple[tuple[uuid.UUID, int] | None, timedelta]:
+    """The work that a worker would take first: rows that somebody holds are passed over."""
+    found: list[tuple[uuid.UUID, int, timedelta]] = []
+    with transaction.atomic():
+        for rows in _due():
+            free = rows.order_by("due_at").select_for_update(skip_locked=True)
+            found += free.values_list("pk", "attempts", WAITED)[:1]
+    session, attempts, waited = max(found, key=lambda row: row[2], default=(None, 0, timedelta()))
+    return ((session, attempts) if session else None), waited

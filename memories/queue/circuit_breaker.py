@@ -1,0 +1,181 @@
+"""Circuit breaker of the model endpoint.
+
+A failed call is the fault of the batch (then the attempt counts) or of the endpoint (then it does not). One failure
+does not show which: an outage and a text that the model cannot handle end in the same timeout. Three failures in a row
+of different sessions open the circuit. While it is open, nobody calls the endpoint for 1, 2, 4 … 30 s. Then one worker
+at a time probes it with a request that holds nobody's data; an answer closes the circuit. A batch that fails by itself
+cannot keep the circuit open.
+
+The attempts of a session that fails alone count. Before its batch is parked the endpoint is probed. If the probe fails,
+too, the outage is confirmed: what outages parked goes on as soon as the endpoint answers.
+"""
+
+import logging
+import uuid
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+
+from memories.exceptions import ModelError, ModelMisconfigured, ModelRateLimited, ModelTimeout, ModelUnavailable
+from memories.llm import client
+from memories.models import EndpointState, SessionQueue, WorkingMemory
+from memories.queue.attempts import Attempt
+
+# Failures for which a batch is parked although the endpoint may be at fault.
+OUTAGES = [error.code for error in (ModelUnavailable, ModelTimeout, ModelRateLimited, ModelMisconfigured)]
+FAILURES_TO_OPEN = 3
+LONGEST_PAUSE_SECONDS = 30.0
+# Retry-After may ask for longer, but not for ever.
+LONGEST_STATED_PAUSE_SECONDS = 300.0
+_ONLY = 1
+
+logger = logging.getLogger(__name__)
+
+
+def admit(*, lease: timedelta) -> bool:
+    """Whether a batch may call. After a pause the first one may, and the others wait for its `lease`.
+
+    Inside the caller's transaction.
+    """
+    if free_calls() is None:
+        return True
+    over = Q(stated_until=None) | Q(stated_until__lte=Now())
+    over &= Q(until=None) | Q(until__lte=Now())
+    return bool(EndpointState.objects.filter(over).update(until=Now() + lease))
+
+
+def free_calls() -> int | None:
+    """How many batches may be woken now: 0 during a pause, 1 after it, None for no limit."""
+    state = EndpointState.objects.with_clock().first()
+    if state is None or not (state.until or state.stated_until):
+        return None
+    if any(until and until > state.clock for until in (state.until, state.stated_until)):
+        return 0
+    return 1 if state.until else None
+
+
+def is_open() -> bool:
+    """Whether the endpoint failed as a whole and has not answered since."""
+    return EndpointState.objects.filter(failures__gte=FAILURES_TO_OPEN).exists()
+
+
+def probe_if_open(attempt: Attempt) -> None:
+    """While the circuit is open, probe the endpoint before it is sent anybody's data. Errors: ModelError."""
+    if is_open():
+        attempt.has_probed = True
+        client.check(before_call=attempt.before_call)
+        close()
+
+
+def record_failure(attempt: Attempt, error: ModelError) -> bool:
+    """Count a failed call. True when the endpoint is at fault, so that the attempt must not count."""
+    if not error.endpoint_wide:
+        close()
+        return False
+    session_id = attempt.claim.session.pk
+    is_down = count_failure(session_id, retry_after=error.retry_after)
+    would_park = attempt.is_last or not error.retryable
+    if not is_down and would_park and not attempt.has_probed and attempt.calls_left > 0:
+        # One session alone does not show whose fault it is.
+        try:
+            client.check(before_call=attempt.before_call)
+        except ModelError as failure:
+            count_failure(session_id, retry_after=failure.retry_after, is_confirmed=True)
+        else:
+            close()
+    return is_down
+
+
+@transaction.atomic
+def count_failure(session_id: uuid.UUID | None, *, retry_after: float | None, is_confirmed: bool = False) -> bool:
+    """Count a failure that need not be about the batch. True when it is not: others fail as well.
+
+    `is_confirmed`: a probe failed; `session_id` None: it belongs to no batch.
+    """
+    EndpointState.objects.get_or_create(pk=_ONLY)
+    state = EndpointState.objects.with_clock().select_for_update().get(pk=_ONLY)
+    was_open = state.failures >= FAILURES_TO_OPEN
+    state.confirmed = state.confirmed or is_confirmed
+    _count(state, session_id, is_confirmed=is_confirmed)
+    is_down = state.failures >= FAILURES_TO_OPEN
+    if is_down and not was_open:
+        logger.warning("The model's endpoint fails as a whole: batches wait, and one at a time asks whether it is back")
+    if retry_after:
+        stated = timedelta(seconds=min(retry_after, LONGEST_STATED_PAUSE_SECONDS))
+        state.stated_until = max(state.clock + stated, state.stated_until or state.clock)
+    pause = pause_after(state.failures)
+    state.until = state.clock + timedelta(seconds=pause) if pause else state.stated_until
+    state.save()
+    return is_down and state.last_session != session_id
+
+
+def _count(state: EndpointState, session_id: uuid.UUID | None, *, is_confirmed: bool) -> None:
+    """While the circuit is open `last_session` is the only one that failed; None when there are several."""
+    if state.failures >= FAILURES_TO_OPEN:
+        state.failures += 1
+        if session_id not in (None, state.last_session):
+            state.last_session = None
+        return
+    if state.last_session != session_id:
+        state.failures, state.last_session = state.failures + 1, session_id
+    if state.failures >= FAILURES_TO_OPEN:
+        state.last_session = None
+    elif is_confirmed:
+        state.failures = FAILURES_TO_OPEN
+
+
+def pause_after(failures: int) -> float:
+    """Seconds without calls after so many failures: 0 below FAILURES_TO_OPEN, then 1, 2, 4 … 30."""
+    if failures < FAILURES_TO_OPEN:
+        return 0.0
+    return min(LONGEST_PAUSE_SECONDS, 2.0 ** min(failures - FAILURES_TO_OPEN, 10))
+
+
+@transaction.atomic
+def close() -> None:
+    """The endpoint answered, whatever it said: everybody may call, once a wait that it stated is over.
+
+    What was parked in a confirmed outage goes on. After failures of single batches it stays parked, as they would take
+    turns for ever.
+    """
+    closed = {"failures": 0, "last_session": None, "until": None, "confirmed": False}
+    if EndpointState.objects.filter(confirmed=True).update(**closed):
+        fresh = {"parked_at": None, "attempts": 0, "failure": "", "due_at": Now(), "woken_at": None}
+        for parked in _parked_by_outages():
+            parked.update(**fresh)
+    else:
+        EndpointState.objects.exclude(failures=0, until=None).update(**closed)
+
+
+def should_probe(*, lease: timedelta) -> bool:
+    """Whether somebody should probe() now: the outage is confirmed, its pause is over, and parked batches wait for it.
+
+    True keeps all others waiting for `lease`. Without a confirmed outage it is one cheap statement.
+    """
+    confirmed = EndpointState.objects.filter(confirmed=True).exists()
+    waits = confirmed and client.is_configured() and any(parked.exists() for parked in _parked_by_outages())
+    return waits and admit(lease=lease)
+
+
+def probe() -> bool:
+    """Whether the endpoint answers a request that holds nobody's data; at most one call."""
+    try:
+        client.check()
+    except ModelError as error:
+        count_failure(None, retry_after=error.retry_after, is_confirmed=True)
+        return False
+    close()
+    return True
+
+
+def release_probe() -> None:
+    """The batch that was admitted made no call: the next one may."""
+    EndpointState.objects.filter(until__gt=Now()).update(until=Now())
+
+
+def _parked_by_outages() -> list[QuerySet[Any]]:
+    parked = Q(parked_at__isnull=False, failure__in=OUTAGES)
+    return [SessionQueue.objects.filter(parked), WorkingMemory.objects.filter(parked)]

@@ -1,0 +1,214 @@
+"""The session's row is the queue: arming moves its due time, a worker claims it under a lease, failures postpone it."""
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from memories import conf
+from memories.exceptions import LeaseLost
+from memories.models import Role, Session, SessionQueue, Tenant, Turn
+from memories.queue import leases
+from memories.queue.attempts import Lease
+from memories.queue.debounce import Pending, due_time
+from memories.queue.retry_policy import Retry
+from memories.text import signal_phrases, signals
+from memories.text.transcript import fed, is_final_reply
+
+# What Pending counts of a turn: a backlog's text stays in the database.
+COUNTED = ("number", "role", "tool_calls", "token_count", "created_at")
+# What arm() changes.
+ARMED = (
+    "due_at",
+    "first_pending_at",
+    "pending_rounds",
+    "pending_tokens",
+    "pending_user",
+    "pending_reply",
+    "round_open",
+    "signals",
+    "extracted_number",
+    "woken_at",
+    "attempts",
+    "parked_at",
+    "failure",
+)
+# Signals are looked for in the last turns of the user and final replies (rules.md, 1.4).
+RECENT = 6
+
+
+@dataclass(frozen=True)
+class ExtractionStatus:
+    """idle, pending, running, parked or off; when extraction is due, and when at the latest."""
+
+    status: str
+    due_at: datetime | None = None
+    max_due_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim(Lease):
+    """The right to extract one session's pending turns."""
+
+    extracted_number: int
+    due_at: datetime
+    signals: list[str]
+    batch_limit: int | None
+
+
+def status_of(queue: SessionQueue | None, *, now: datetime) -> ExtractionStatus:
+    """The state of a session's extraction at `now`."""
+    if conf.llm().mode == conf.LLM_OFF:
+        return ExtractionStatus("off")
+    if queue is None or (queue.due_at is None and queue.parked_at is None):
+        return ExtractionStatus("idle")
+    if queue.parked_at:
+        return ExtractionStatus("parked")
+    limit = None
+    if queue.first_pending_at:
+        longest = conf.rules(queue.session.tenant).max_wait_seconds
+        limit = queue.first_pending_at + timedelta(seconds=longest)
+    state = "running" if leases.is_leased(queue, now=now) else "pending"
+    return ExtractionStatus(state, due_at=queue.due_at, max_due_at=limit)
+
+
+def signals_of(turns: Iterable[Turn], tenant: Tenant) -> list[str]:
+    """Kinds of signals in the user turns among the last fed of `turns`, which are those of one session in order."""
+    texts = [turn.text for turn in list(fed(turns))[-RECENT:] if turn.is_user]
+    return signals.find(texts, signal_phrases.patterns_of(tenant.signal_phrases))
+
+
+def arm(
+    queue: SessionQueue,
+    turns: Sequence[Turn],
+    *,
+    rules: conf.Rules,
+    now: datetime,
+    flush: bool,
+    found: Iterable[str] = (),
+) -> None:
+    """Count new turns as pending, keep the signals `found` in them and move the due time; revives a parked batch.
+
+    The caller holds the row's lock and saves the fields in ARMED.
+    """
+    queue.signals = sorted({*queue.signals, *found})
+    pending = Pending.of(queue).plus(turns)
+    _store_counts(queue, pending, turns)
+    due = due_time(pending, last_at=now, rules=rules, flush=flush, now=now)
+    if queue.parked_at:
+        queue.parked_at, queue.attempts, queue.failure = None, 0, ""
+    elif queue.due_at and due and not flush:
+        if leases.is_leased(queue, now=now):
+            # finish() counts what came meanwhile: counted together with the batch, one message looks like a full batch.
+            due = queue.due_at
+        elif queue.attempts:
+            # It backs off.
+            due = max(due, queue.due_at)
+    queue.due_at = due if conf.llm().mode != conf.LLM_OFF else None
+    # A wake-up already sent may come before the new time and find nothing: the next one must not wait for REWAKE.
+    queue.woken_at = None
+
+
+def claim(session_id: uuid.UUID) -> Claim | None:
+    """Take the session's due batch, its attempt counted and committed; None when it is taken or not due."""
+    with transaction.atomic():
+        rows = SessionQueue.objects.due().filter(pk=session_id).select_for_update(skip_locked=True, of=("self",))
+        queue = rows.select_related("session__tenant", "session__end_user__tenant").with_clock().first()
+        if queue is None:
+            return None
+        rules = conf.rules(queue.session.tenant)
+        token = leases.take(queue, rules)
+    if token is None:
+        return None
+    if queue.due_at is None:
+        raise LeaseLost
+    return Claim(
+        session=queue.session,
+        token=token,
+        attempt=queue.attempts,
+        extracted_number=queue.extracted_number,
+        generation=queue.session.end_user.generation,
+        due_at=queue.due_at,
+        signals=list(queue.signals),
+        batch_limit=queue.batch_limit,
+        rules=rules,
+    )
+
+
+def renew(claim: Claim) -> None:
+    """Prolong the lease before a model call. Errors: LeaseLost, PersonRestricted."""
+    leases.renew(SessionQueue.objects.all(), claim)
+
+
+def hold(claim: Claim) -> SessionQueue:
+    """Lock the queue row and the person for the commit.
+
+    Errors: LeaseLost (taken over, or the person was erased), PersonRestricted.
+    """
+    queue = SessionQueue.objects.select_for_update(of=("self",)).filter(pk=claim.session.pk).first()
+    if queue is None or queue.lease_token != claim.token:
+        raise LeaseLost
+    leases.hold_person(claim)
+    return queue
+
+
+def finish(claim: Claim, queue: SessionQueue, *, extracted_number: int, now: datetime) -> None:
+    """Move the watermark, end the lease and arm what is left; in the transaction that called hold()."""
+    rest = list(Turn.objects.filter(session=claim.session).after(extracted_number).only(*COUNTED))
+    pending = Pending().plus(rest)
+    # While a batch is extracted only a flush moves its due time.
+    flush = queue.due_at != claim.due_at
+    queue.extracted_number, queue.attempts, queue.failure = extracted_number, 0, ""
+    queue.signals = _signals_left(claim.session, rest)
+    queue.batch_limit = None
+    _store_counts(queue, pending, rest)
+    leases.release(queue)
+    last_at = rest[-1].created_at if rest else now
+    queue.due_at = due_time(pending, last_at=last_at, rules=claim.rules, flush=flush, now=now)
+    queue.save()
+
+
+def postpone(claim: Claim, retry: Retry, *, now: datetime) -> bool:
+    """Give the batch back after a failure, to be tried again after a back-off; True when it was parked instead."""
+    with transaction.atomic():
+        rows = SessionQueue.objects.select_for_update()
+        queue = rows.with_clock().filter(pk=claim.session.pk, lease_token=claim.token).first()
+        if queue is None:
+            return False
+        queue.batch_limit = retry.batch_limit
+        return leases.give_back(queue, retry, max_attempts=claim.rules.max_attempts, now=now)
+
+
+def revive(*, session_id: uuid.UUID, range_end: int) -> bool:
+    """Make a failed or parked batch due now with its attempts counted anew; False when there is nothing to do."""
+    rows = SessionQueue.objects.unclaimed() | SessionQueue.objects.filter(parked_at__isnull=False)
+    waiting = rows.filter(pk=session_id, extracted_number__lt=range_end).exclude(failure="")
+    return bool(waiting.update(parked_at=None, attempts=0, failure="", due_at=Now(), woken_at=None))
+
+
+def due_sessions(limit: int) -> list[uuid.UUID]:
+    """Sessions to wake a worker for, oldest first, marked as woken; inside the caller's transaction."""
+    return leases.wake(SessionQueue.objects.due(), limit)
+
+
+def _signals_left(session: Session, rest: Iterable[Turn]) -> list[str]:
+    """The signals of turns that came during extraction; their texts are read only if a user turn is among them."""
+    spoken = [turn for turn in rest if turn.role == Role.USER or is_final_reply(turn)][-RECENT:]
+    if not any(turn.role == Role.USER for turn in spoken):
+        return []
+    numbers = [turn.number for turn in spoken]
+    return signals_of(Turn.objects.filter(session=session, number__in=numbers).order_by("number"), session.tenant)
+
+
+def _store_counts(queue: SessionQueue, pending: Pending, turns: Sequence[Turn]) -> None:
+    """Store the counts of the pending turns, the last of which are `turns`."""
+    if turns and not pending.user:
+        # Turns without a user turn among them are never sent: the watermark passes over them (rules.md, 1.3).
+        queue.extracted_number, pending = turns[-1].number, Pending()
+    queue.first_pending_at = pending.first_at
+    queue.pending_rounds, queue.pending_tokens = pending.rounds, pending.tokens
+    queue.pending_user, queue.pending_reply = pending.user, pending.reply
+    queue.round_open = pending.round_open

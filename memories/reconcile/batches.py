@@ -1,0 +1,84 @@
+"""A batch: the turns of a session that one model call reads, bounded by tokens."""
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from memories.embedding import similarity
+from memories.llm import tokens
+from memories.llm.prompts.framing import Message, shorten
+from memories.reconcile.gate import BatchEvidence
+from memories.text.signals import Patterns
+from memories.text.transcript import FedTurn
+
+
+@dataclass(frozen=True)
+class ShownFact:
+    """An existing fact as the model was shown it; `content_hash` of its text then."""
+
+    fact_id: uuid.UUID
+    content_hash: bytes
+
+
+@dataclass(frozen=True)
+class TurnBatch:
+    """Turns `first_number`..`last_number` of a session: those to feed, the messages of the call, and the patterns that
+    find signals (None: the hub's own).
+
+    Without fed turns there is no call: the watermark passes over the range.
+    """
+
+    first_number: int
+    last_number: int
+    turns: tuple[FedTurn, ...] = ()
+    tool_turns: dict[int, uuid.UUID] = field(default_factory=dict)
+    shown_facts: tuple[ShownFact, ...] = ()
+    # Versions of the sections that the model is shown; a missing section has version 0.
+    shown_profile: dict[str, int] = field(default_factory=dict)
+    messages: list[Message] = field(default_factory=list)
+    patterns: Patterns | None = None
+    # The texts of the tool turns, and what the person or an operator stated before.
+    tool_texts: tuple[str, ...] = ()
+    known_texts: tuple[str, ...] = ()
+
+    @cached_property
+    def evidence(self) -> BatchEvidence:
+        """The evidence by which the gate judges candidates of this batch."""
+        return BatchEvidence(
+            fed={turn.number: turn for turn in self.turns},
+            tool_numbers=frozenset(self.tool_turns),
+            patterns=self.patterns,
+            tools=self.tool_texts,
+            known=self.known_texts,
+            embed=similarity.vectors,
+        )
+
+    @property
+    def turn_ids(self) -> dict[int, uuid.UUID]:
+        """Ids of the turns that can be cited, by number."""
+        return self.tool_turns | {turn.number: turn.turn.pk for turn in self.turns}
+
+
+def bounded(turns: Iterable[FedTurn], budget: int, limit: int | None = None) -> tuple[tuple[FedTurn, ...], bool]:
+    """The first turns within `budget` tokens, at least one, and whether they are all.
+
+    `limit` bounds their number too, but not below the first user turn: without one nothing is extracted.
+    """
+    taken: list[FedTurn] = []
+    spent = 0
+    for turn in turns:
+        spent += tokens.count(shorten(turn.text))
+        is_full = limit is not None and len(taken) >= limit and any(turn.is_user for turn in taken)
+        if taken and (spent > budget or is_full):
+            return tuple(taken[: _end_of_round([*taken, turn])]), False
+        taken.append(turn)
+    return tuple(taken), True
+
+
+def _end_of_round(turns: Sequence[FedTurn]) -> int:
+    """How many of `turns`, whose last is beyond the bound, make whole rounds; all before it when not even one does."""
+    places = range(len(turns) - 1, 0, -1)
+    ends = (place for place in places if turns[place].is_user and not turns[place - 1].is_user)
+    whole = (end for end in ends if any(turn.is_user for turn in turns[:end]))
+    return next(whole, len(turns) - 1)

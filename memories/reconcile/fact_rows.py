@@ -1,0 +1,192 @@
+"""Writes to single facts by an extraction run: each leaves evidence and a revision."""
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+
+from memories import audit, conf
+from memories.audit import Actor
+from memories.models import ExtractionRun, Fact, FactEvidence, FactRelation, RelationType, Status
+from memories.reconcile.gate import Accepted, rank
+
+
+class TextTaken(Exception):
+    """Somebody else has stored the same text meanwhile."""
+
+
+@dataclass(frozen=True)
+class Writer:
+    """The run that writes, the turns that its batch can cite, and when."""
+
+    run: ExtractionRun
+    turn_ids: Mapping[int, uuid.UUID]
+    now: datetime
+
+    def store(self, candidate: Accepted) -> Fact:
+        """Insert a new fact. Errors: TextTaken."""
+        fact = self._new(candidate)
+        try:
+            # A savepoint: a duplicate text must not fail the batch.
+            with transaction.atomic():
+                fact.save(force_insert=True)
+        except IntegrityError as error:
+            raise TextTaken from error
+        self.cite(fact, candidate)
+        self._revise(fact, "extract", before={})
+        return fact
+
+    def reinforce(self, fact: Fact, candidate: Accepted) -> None:
+        """The fact was stated again: confidence, mentions and last confirmation rise, and it decays later."""
+        before = audit.snapshot(fact)
+        self._confirm(fact)
+        fact.stated_confidence = max(fact.stated_confidence, candidate.confidence)
+        fact.expires_at = self._later_expiry(fact, candidate)
+        self._raise_trust(fact, candidate)
+        self._save(fact, "reinforce", before)
+        self.cite(fact, candidate)
+
+    def confirm(self, fact: Fact, turns: Iterable[int]) -> None:
+        """The same, if nothing new was stated about it."""
+        before = audit.snapshot(fact)
+        self._confirm(fact)
+        self._save(fact, "reinforce", before)
+        self.cite_turns(fact, turns)
+
+    def refine(self, fact: Fact, candidate: Accepted, *, is_mention: bool) -> None:
+        """The fact takes the more exact text with its stated confidence. Errors: TextTaken."""
+        before = audit.snapshot(fact)
+        if is_mention:
+            self._confirm(fact)
+        self._take_text(fact, candidate)
+        try:
+            with transaction.atomic():
+                self._save(fact, "refine", before)
+        except IntegrityError as error:
+            fact.refresh_from_db()
+            raise TextTaken from error
+        self.cite(fact, candidate)
+
+    def supersede(self, fact: Fact, *, by: Fact) -> None:
+        """The fact no longer holds: it stays, closed, and names its successor."""
+        self._close(fact, "supersede", by=by)
+
+    def remove(self, fact: Fact, *, by: Fact | None, reason: str, turns: Iterable[int]) -> None:
+        """The fact no longer holds; `turns` are the evidence."""
+        self._close(fact, "remove", by=by, reason=reason)
+        self.cite_turns(fact, turns)
+
+    def archive(self, fact: Fact) -> None:
+        """The person has too many facts: it is kept, but not served any more."""
+        before = audit.snapshot(fact)
+        fact.status = Status.ARCHIVED
+        self._save(fact, "archive", before)
+
+    def relate(self, fact: Fact, kind: RelationType, targets: Iterable[Fact]) -> None:
+        rows = [FactRelation(fact=fact, target=target, type=kind, created_at=self.now) for target in targets]
+        if rows:
+            FactRelation.objects.bulk_create(rows, ignore_conflicts=True)
+
+    def cite(self, fact: Fact, candidate: Accepted) -> None:
+        self._cite(fact, candidate.cited, {candidate.quoted: candidate.quote})
+
+    def cite_turns(self, fact: Fact, turns: Iterable[int]) -> None:
+        self._cite(fact, turns, {})
+
+    def _cite(self, fact: Fact, turns: Iterable[int], quotes: Mapping[int | None, str]) -> None:
+        rows = [
+            FactEvidence(
+                fact=fact,
+                turn_id=self.turn_ids[number],
+                session_id=self.run.session_id,
+                turn_number=number,
+                quote=quotes.get(number, ""),
+                created_at=self.now,
+            )
+            for number in turns
+        ]
+        FactEvidence.objects.bulk_create(rows, ignore_conflicts=True)
+
+    def _new(self, candidate: Accepted) -> Fact:
+        run, now = self.run, self.now
+        fact = Fact(
+            tenant=run.tenant,
+            end_user=run.end_user,
+            category=candidate.category,
+            raw=candidate.quote,
+            key=candidate.key,
+            value=candidate.value,
+            confidence=candidate.confidence,
+            stated_confidence=candidate.confidence,
+            importance=candidate.importance,
+            tags=candidate.tags,
+            source=candidate.source,
+            source_error=candidate.source_error,
+            trust=candidate.trust,
+            status=candidate.status,
+            flags=list(candidate.flags),
+            extractor=run.extractor,
+            prompt_version=run.prompt_version,
+            extraction=run,
+            expires_at=now + candidate.expires_in if candidate.expires_in else None,
+        )
+        fact.say(candidate.content)
+        fact.begin(now=now, rules=conf.rules(run.tenant))
+        return fact
+
+    def _confirm(self, fact: Fact) -> None:
+        fact.confidence = min(1.0, fact.confidence + conf.rules(self.run.tenant).confirmed_by)
+        fact.mentions += 1
+        fact.last_confirmed_at = self.now
+
+    def _raise_trust(self, fact: Fact, candidate: Accepted) -> None:
+        """The person's own statement replaces what others, or the rules mode, suggested in the same words."""
+        approves = (fact.status, candidate.status) == (Status.PENDING, Status.ACTIVE)
+        if rank(candidate.trust) <= rank(fact.trust) and not approves:
+            return
+        fact.category, fact.key, fact.value = candidate.category, candidate.key, candidate.value
+        fact.importance, fact.tags, fact.source_error = candidate.importance, candidate.tags, candidate.source_error
+        fact.trust, fact.source, fact.status = candidate.trust, candidate.source, candidate.status
+        fact.confidence = fact.stated_confidence = candidate.confidence
+        fact.raw, fact.flags = candidate.quote, list(candidate.flags)
+        fact.extraction = self.run
+
+    def _take_text(self, fact: Fact, candidate: Accepted) -> None:
+        fact.say(candidate.content)
+        if candidate.key:
+            kept = fact.value if (fact.category, fact.key) == (candidate.category, candidate.key) else ""
+            fact.category, fact.key, fact.value = candidate.category, candidate.key, candidate.value or kept
+        fact.confidence = fact.stated_confidence = candidate.confidence
+        fact.importance = max(fact.importance, candidate.importance)
+        fact.expires_at = self._later_expiry(fact, candidate)
+        fact.trust, fact.source, fact.raw = candidate.trust, candidate.source, candidate.quote
+        fact.source_error = candidate.source_error or fact.source_error
+        # The text is this run's now: whoever asks what rests on its conversation finds the fact.
+        run = self.run
+        fact.extraction, fact.extractor, fact.prompt_version = run, run.extractor, run.prompt_version
+
+    def _later_expiry(self, fact: Fact, candidate: Accepted) -> datetime | None:
+        """The latest mention says how long a temporary fact lives; a date set by a caller stays until it has passed."""
+        if fact.expires_at is None or (fact.extraction_id is None and fact.expires_at > self.now):
+            return fact.expires_at
+        return max(fact.expires_at, self.now + candidate.expires_in) if candidate.expires_in else None
+
+    def _close(self, fact: Fact, verb: str, *, by: Fact | None, reason: str = "") -> None:
+        before = audit.snapshot(fact)
+        # Without a successor it is no longer true all the same.
+        fact.status = Status.SUPERSEDED if by else Status.ARCHIVED
+        fact.valid_to, fact.superseded_by = self.now, by
+        self._save(fact, verb, before, reason)
+
+    def _save(self, fact: Fact, verb: str, before: dict[str, object], reason: str = "") -> None:
+        fact.version += 1
+        fact.updated_at = self.now
+        fact.refresh_decay(now=self.now, rules=conf.rules(self.run.tenant))
+        fact.save()
+        self._revise(fact, verb, before=before, reason=reason)
+
+    def _revise(self, fact: Fact, verb: str, *, before: dict[str, object], reason: str = "") -> None:
+        actor = Actor.run(self.run)
+        audit.revise(fact=fact, verb=verb, actor=actor, before=before, reason=reason, now=self.now)

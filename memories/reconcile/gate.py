@@ -1,0 +1,294 @@
+"""The gate: which candidates may become facts, and with which trust. Code decides, not the model (rules.md, 4)."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import ValidationError
+
+from memories.conf import Rules
+from memories.llm.prompts.memory_update import CandidateFact
+from memories.llm.prompts.memory_update_text import is_example
+from memories.models import Category, Source, Status, Trust
+from memories.models.folding import fold, text_digest
+from memories.text import signals, support, uploads
+from memories.text.cleaning import clean
+from memories.text.injection import suspicion
+from memories.text.secrets.redaction import redact_text
+from memories.text.signals import Patterns
+from memories.text.support import Embed, Testimony
+from memories.text.transcript import FedTurn
+
+LONGEST_CONTENT = 2_000
+LONGEST_KEY = 100
+LONGEST_VALUE = 500
+LONGEST_TAG = 100
+MOST_TAGS = 20
+# A batch holds far less. A model that runs wild must not lock the person's row for minutes.
+MOST_CANDIDATES = 1_000
+_DECISIVE = frozenset({"correction", "decision"})
+
+_RANKS = {Trust.TOOL: 0, Trust.ASSISTANT: 1, Trust.USER: 2, Trust.OPERATOR: 3}
+_SOURCES = {Trust.USER: Source.EXPLICIT, Trust.ASSISTANT: Source.SYSTEM, Trust.TOOL: Source.EXTERNAL}
+
+
+@dataclass(frozen=True)
+class BatchEvidence:
+    """The evidence of a batch: the fed turns by number, the numbers of its tool turns, and the patterns that find
+    signals (None: the hub's own).
+
+    `tools` are texts of tool turns, `known` what the person or an operator stated before, `embed` compares meanings.
+    """
+
+    fed: Mapping[int, FedTurn]
+    tool_numbers: frozenset[int]
+    patterns: Patterns | None = None
+    tools: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    embed: Embed | None = None
+
+    @cached_property
+    def testimony(self) -> Testimony:
+        """Who states what, read once for all candidates of the batch."""
+        turns = self.fed.values()
+        # Nobody vouches for the text of a file, whoever sends it.
+        files = [text for turn in turns for text in uploads.blocks(turn.turn.content)]
+        return Testimony(
+            users=[(turn.text, turn.at.date() if turn.at else None) for turn in turns if turn.is_user],
+            known=self.known,
+            assistants=[turn.text for turn in turns if not turn.is_user],
+            tools=[*self.tools, *files],
+            embed=self.embed,
+        )
+
+    @cached_property
+    def decisive(self) -> frozenset[int]:
+        """Numbers of the turns in which the person corrects or decides something."""
+        users = [turn for turn in self.fed.values() if turn.is_user]
+        return frozenset(
+            turn.number for turn in users if _DECISIVE.intersection(signals.find([turn.text], self.patterns))
+        )
+
+    def cited(self, numbers: Iterable[int]) -> list[int]:
+        """Those of `numbers` that are turns of the batch, in order; if none is, the last reply.
+
+        No fact is without a source, so that it is deleted with its session.
+        """
+        cited = sorted({number for number in numbers if number in self.fed or number in self.tool_numbers})
+        replies = [number for number, turn in self.fed.items() if not turn.is_user]
+        return cited or sorted(replies or self.fed)[-1:]
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A candidate that may be kept; `cited` are numbers of its turns, `quoted` that of the one with the quote."""
+
+    index: int
+    content: str
+    category: Category
+    key: str
+    value: str
+    tags: list[str]
+    confidence: float
+    importance: float
+    trust: Trust
+    source: Source
+    cited: list[int]
+    quote: str
+    quoted: int | None
+    source_error: str
+    expires_in: timedelta | None
+    # Why it waits for review although its trust is enough, and whether the person corrects or decides it.
+    flags: tuple[str, ...] = ()
+    decisive: bool = False
+    # Its trust is not enough, or it conflicts with an existing fact.
+    waits: bool = False
+
+    @cached_property
+    def content_hash(self) -> bytes:
+        """Equal for equal texts."""
+        return text_digest(self.content)
+
+    @property
+    def status(self) -> Status:
+        return Status.PENDING if self.waits or self.flags else Status.ACTIVE
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A candidate that is not kept, with the code under which the run counts it."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """Candidates with different texts, and the counts of the refused by reason."""
+
+    candidates: list[Accepted]
+    refusals: Counter[str]
+
+
+def rank(trust: str) -> int:
+    """Higher outranks lower: operator > user > assistant > tool."""
+    return _RANKS[Trust(trust)]
+
+
+def admit(
+    items: Iterable[Any], *, evidence: BatchEvidence, rules: Rules, held: Mapping[int, str] = MappingProxyType({})
+) -> Admitted:
+    """Judge the items of `new_facts`, whatever they are: one bad item loses no good one.
+
+    `held` are flags of items, by place, that wait for review whatever they say.
+    """
+    judged = [judge(raw, index=index, evidence=evidence, rules=rules) for index, raw in enumerate(items)]
+    accepted = [item for item in judged if isinstance(item, Accepted)]
+    flagged = [
+        replace(item, flags=(*item.flags, held[item.index])) if item.index in held else item for item in accepted
+    ]
+    distinct = _best_by_text(flagged)
+    candidates = distinct[:MOST_CANDIDATES]
+    refusals = Counter(item.reason for item in judged if isinstance(item, Refused))
+    refusals.update(repeated=len(accepted) - len(distinct), too_many=len(distinct) - len(candidates))
+    return Admitted(candidates, refusals)
+
+
+def _best_by_text(candidates: Iterable[Accepted]) -> list[Accepted]:
+    """Each text once: the candidate of the highest trust, then without flags, then of the highest confidence."""
+    best: dict[str, Accepted] = {}
+    for candidate in candidates:
+        text = fold(candidate.content)
+        other = best.get(text)
+        if other is None or _weight(candidate) > _weight(other):
+            best[text] = candidate
+    return list(best.values())
+
+
+def _weight(candidate: Accepted) -> tuple[int, bool, float]:
+    return rank(candidate.trust), not candidate.flags, candidate.confidence
+
+
+def judge(raw: Any, *, index: int, evidence: BatchEvidence, rules: Rules) -> Accepted | Refused:
+    """Judge one item; `index` is its place in the answer."""
+    try:
+        candidate = CandidateFact.model_validate(raw)
+    except ValidationError as error:
+        # The first bad field as a code: a name of CandidateFact, nothing of the item itself.
+        place = error.errors(include_input=False, include_context=False, include_url=False)[0]["loc"]
+        return Refused(f"bad_{place[0]}" if place else "malformed")
+    content = clean(candidate.content)
+    reason = _reason_against(candidate, content, rules)
+    if reason:
+        return Refused(reason)
+    accepted = _accept(candidate, content, index=index, evidence=evidence, rules=rules)
+    if accepted.quoted is None and any(map(is_example, (content, candidate.quote or ""))):
+        # The model copied it from the examples of our prompt.
+        return Refused("example_echo")
+    return replace(accepted, waits=not is_believed(accepted.trust, trusts_assistant=rules.trust_assistant))
+
+
+def is_believed(trust: Trust, *, trusts_assistant: bool) -> bool:
+    """Whether it is enough for an active fact, or to be written into the profile."""
+    return trust == Trust.USER or (trust == Trust.ASSISTANT and trusts_assistant)
+
+
+def trust_of(cited: Sequence[int], evidence: BatchEvidence) -> Trust:
+    """The lowest trust of the cited turns; nothing cited, or turns that the batch did not feed, count as assistant."""
+    return min((_trust_of_turn(number, evidence) for number in cited), key=rank, default=Trust.ASSISTANT)
+
+
+def _reason_against(candidate: CandidateFact, content: str, rules: Rules) -> str:
+    """Why it is refused; empty when it is not."""
+    checks = {
+        "no_content": not content,
+        "content_too_long": len(content) > LONGEST_CONTENT,
+        "low_confidence": candidate.confidence < rules.min_confidence,
+        "low_importance": candidate.importance < rules.min_importance,
+        "not_about_user": candidate.about != "user",
+        "transient": candidate.durability != "durable" and candidate.expires_in_days is None,
+        "upload": uploads.mentioned(content[: LONGEST_CONTENT + 1]),
+        "secret": _holds_secret(candidate, content),
+    }
+    return next((reason for reason, applies in checks.items() if applies), "")
+
+
+def _accept(candidate: CandidateFact, content: str, *, index: int, evidence: BatchEvidence, rules: Rules) -> Accepted:
+    cited = evidence.cited(candidate.evidence)
+    quote = clean(candidate.quote or "")
+    quoted = _turn_quoted(quote, cited, evidence) if support.has_word_of(quote, content) else None
+    key, value = _attribute(candidate, evidence)
+    trust = min(trust_of(candidate.evidence, evidence), _supported(content, value, cited, evidence), key=rank)
+    accepted = Accepted(
+        index=index,
+        content=content,
+        category=Category(candidate.category),
+        key=key,
+        value=value,
+        tags=[tag for tag in _tags(candidate.tags) if evidence.testimony.names_nothing_new(tag)],
+        confidence=candidate.confidence,
+        importance=candidate.importance,
+        trust=trust,
+        source=_SOURCES[trust],
+        cited=cited,
+        quote=quote if quoted else "",
+        quoted=quoted,
+        source_error=_source_error(candidate, evidence),
+        expires_in=timedelta(days=candidate.expires_in_days) if candidate.expires_in_days else None,
+        flags=suspicion.flags(content, value, quote if quoted else ""),
+        decisive=trust == Trust.USER and not evidence.decisive.isdisjoint(cited),
+    )
+    if trust == Trust.USER and not quoted:
+        confidence = min(accepted.confidence, rules.inferred_confidence)
+        return replace(accepted, source=Source.IMPLICIT, confidence=confidence)
+    return accepted
+
+
+def _supported(content: str, value: str, cited: Iterable[int], evidence: BatchEvidence) -> Trust:
+    """The trust of the fact's own words, whichever turns the model cites."""
+    testimony = evidence.testimony
+    users = [evidence.fed[number].text for number in cited if _trust_of_turn(number, evidence) == Trust.USER]
+    if testimony.is_mere_assent(users, content):
+        return Trust.ASSISTANT
+    return min(testimony.trust_of(content), testimony.trust_of(value), key=rank)
+
+
+def _source_error(candidate: CandidateFact, evidence: BatchEvidence) -> str:
+    """What was wrong, in the person's words: it is served with the fact, so words of others alone are left out."""
+    error = clean(candidate.source_error or "")[:LONGEST_CONTENT]
+    return error if evidence.testimony.trust_of(error) == Trust.USER else ""
+
+
+def _holds_secret(candidate: CandidateFact, content: str) -> bool:
+    """Whether one of its texts, as far as it would be stored, holds a secret."""
+    texts = [content, candidate.key or "", candidate.value or "", candidate.source_error or "", *_tags(candidate.tags)]
+    return any(redact_text(text[: LONGEST_CONTENT + 1])[1] for text in texts)
+
+
+def _trust_of_turn(number: int, evidence: BatchEvidence) -> Trust:
+    if number in evidence.tool_numbers:
+        return Trust.TOOL
+    fed = evidence.fed.get(number)
+    return Trust.USER if fed and fed.is_user else Trust.ASSISTANT
+
+
+def _turn_quoted(quote: str, cited: Iterable[int], evidence: BatchEvidence) -> int | None:
+    """The number of the cited user turn that contains the quote."""
+    turns = (evidence.fed[number] for number in cited if number in evidence.fed)
+    return next((turn.number for turn in turns if turn.is_user and turn.contains(quote)), None)
+
+
+def _attribute(candidate: CandidateFact, evidence: BatchEvidence) -> tuple[str, str]:
+    """Key and value; none if the key is too long (cut, it could equal another one) or in the words of others."""
+    key = fold(clean(candidate.key or ""))
+    if not key or len(key) > LONGEST_KEY or not evidence.testimony.names_nothing_new(key.replace("_", " ")):
+        return "", ""
+    return key, clean(candidate.value or "")[:LONGEST_VALUE]
+
+
+def _tags(tags: Iterable[str]) -> list[str]:
+    cleaned = dict.fromkeys(clean(tag) for tag in tags)
+    return [tag for tag in cleaned if 0 < len(tag) <= LONGEST_TAG][:MOST_TAGS]

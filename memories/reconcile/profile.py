@@ -1,0 +1,170 @@
+"""The profile: sections that a model's answer rewrites, unless an operator wrote them.
+
+Each rewrite is a revision; the turns of its run that support it are the evidence. Each sentence is tested as support.py
+does. A sentence that nobody with enough trust stated is left out, and the whole text waits for a person.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from memories import audit
+from memories.audit import Actor
+from memories.llm.prompts import memory_update
+from memories.models import ActorKind, ExtractionRun, ProfileRevision, ProfileSection, ReviewItem, Section, Trust
+from memories.models.folding import fold
+from memories.reconcile import gate, review_items
+from memories.reconcile.gate import BatchEvidence
+from memories.reconcile.review_items import REASON_OF_TRUST, ReviewQuestion
+from memories.text import sentences, uploads
+from memories.text.cleaning import clean_lines
+from memories.text.injection import suspicion
+from memories.text.secrets.redaction import redact_text
+from memories.text.support import has_word_of
+
+LONGEST_SUMMARY = 4_000
+# So many of a section's newest proposals are compared with a new one.
+_COMPARED = 50
+
+
+@dataclass(frozen=True)
+class RewriteBasis:
+    """What a rewrite rests on: its run, the evidence of the run's turns, whether the tenant trusts its assistant."""
+
+    run: ExtractionRun
+    evidence: BatchEvidence
+    trusts_assistant: bool
+    now: datetime
+
+    def believes(self, trust: Trust) -> bool:
+        return gate.is_believed(trust, trusts_assistant=self.trusts_assistant)
+
+
+@dataclass(frozen=True)
+class _SectionText:
+    """A new text of a section: what may be written, its trust, and the lowest trust of what is left out."""
+
+    written: str
+    trust: Trust
+    held: Trust | None
+
+
+def rewrite(*, basis: RewriteBasis, answer: Mapping[str, Any], shown: Mapping[str, int]) -> Counter[str]:
+    """Write the sections that `answer` changes; returns counts of what was done and refused.
+
+    `shown` are the versions that the model was shown, missing ones 0: a later text is not overwritten. The caller's
+    transaction holds the person's row, so no two writers create the same section.
+    """
+    counts: Counter[str] = Counter()
+    wanted = {section: _summary(answer.get(section)) for section in Section.values}
+    rows = {row.section: row for row in ProfileSection.objects.select_for_update().filter(end_user=basis.run.end_user)}
+    for section, summary in wanted.items():
+        row = rows.get(section)
+        row = row or ProfileSection(tenant=basis.run.tenant, end_user=basis.run.end_user, section=section, version=0)
+        if summary and fold(summary) != fold(row.summary):
+            is_stale = row.version != shown.get(section, 0)
+            counts.update(_take(row, summary, is_stale=is_stale, basis=basis))
+    return counts
+
+
+def prepare(evidence: BatchEvidence, answer: Mapping[str, Any]) -> None:
+    """Judge the sentences before the transaction: comparing meanings takes time, and the results are cached."""
+    for section in Section.values:
+        summary = _summary(answer.get(section))
+        for start, end in sentences.spans(summary[:LONGEST_SUMMARY]):
+            evidence.testimony.trust_of(summary[start:end])
+
+
+def _take(row: ProfileSection, summary: str, *, is_stale: bool, basis: RewriteBasis) -> list[str]:
+    """Write, propose or refuse the text; returns what was done, as the run counts it."""
+    if row.binding:
+        return ["operator_section"]
+    if is_stale:
+        return ["profile_changed_meanwhile"]
+    if len(summary) > LONGEST_SUMMARY:
+        return ["profile_too_long"]
+    if flags := suspicion.flags(summary, "", ""):
+        worst = suspicion.INSTRUCTIONS if suspicion.INSTRUCTIONS in flags else flags[0]
+        return [_hold(row, summary, ReviewItem.Reason(worst), Trust.USER, basis)]
+    text = _supported(row, summary, basis)
+    # Before the section changes: the proposal names the text that it would replace.
+    held = [_hold(row, summary, REASON_OF_TRUST[text.held], text.held, basis)] if text.held else []
+    if not text.written or fold(text.written) == fold(row.summary):
+        return held
+    _write(row, text, basis)
+    return ["profile_sections", *held]
+
+
+def _supported(row: ProfileSection, summary: str, basis: RewriteBasis) -> _SectionText:
+    """The sentences that somebody who is believed stated. Old ones stay if only a held sentence would replace them."""
+    new = [summary[start:end] for start, end in sentences.spans(summary)]
+    trusts = {sentence: basis.evidence.testimony.trust_of(sentence) for sentence in new}
+    taken = [sentence for sentence in new if basis.believes(trusts[sentence])]
+    held = [sentence for sentence in new if not basis.believes(trusts[sentence])]
+    if not held:
+        return _SectionText(summary, _lowest(trusts.values()), None)
+    old = [row.summary[start:end] for start, end in sentences.spans(row.summary)]
+    stays = [one for one in old if has_word_of(" ".join(held), one) and not has_word_of(" ".join(taken), one)]
+    trust = _lowest([*(trusts[sentence] for sentence in taken), *([Trust(row.trust)] if stays else [])])
+    text = " ".join([*taken, *(one for one in stays if one not in taken)]) if taken else ""
+    # The old sentences may make it too long.
+    written = text if len(text) <= LONGEST_SUMMARY else ""
+    return _SectionText(written, trust, _lowest(trusts[sentence] for sentence in held))
+
+
+def _lowest(trusts: Iterable[Trust]) -> Trust:
+    return min(trusts, key=gate.rank, default=Trust.USER)
+
+
+def _summary(item: Any) -> str:
+    """The new text of a section, cleaned; empty when it is to stay as it is."""
+    try:
+        section = memory_update.SectionRewrite.model_validate(item)
+    except ValidationError:
+        return ""
+    if not section.should_update:
+        return ""
+    # Cut before the costly scrubbing, but not so short that a text that is too long would pass.
+    return redact_text(uploads.scrub(clean_lines(section.summary[: 2 * LONGEST_SUMMARY])))[0]
+
+
+def _write(row: ProfileSection, text: _SectionText, basis: RewriteBasis) -> None:
+    before = copy(row)
+    users = [turn for turn in basis.evidence.fed.values() if turn.is_user]
+    supporting = [turn for turn in users if has_word_of(turn.text, text.written)]
+    row.summary, row.actor_kind = text.written, ActorKind.RUN
+    row.extraction, row.prompt_version = basis.run, basis.run.prompt_version
+    # A text in other words than the turns rests on all of them.
+    row.trust, row.evidence = text.trust, [turn.number for turn in supporting or users]
+    row.version += 1
+    row.updated_at = basis.now
+    row.save()
+    audit.revise_section(row=row, verb="extract", actor=Actor.run(basis.run), before=before, now=basis.now)
+
+
+def _hold(row: ProfileSection, summary: str, reason: ReviewItem.Reason, trust: Trust, basis: RewriteBasis) -> str:
+    """Propose the text, unless it waits already or was rejected; returns what was done."""
+    proposed = ProfileRevision.objects.filter(end_user=row.end_user, section=row.section, version=None)
+    if fold(summary) in map(fold, proposed.values_list("after", flat=True)[:_COMPARED]):
+        return "profile_proposed_before"
+    proposal = ProfileRevision.objects.create(
+        end_user=row.end_user,
+        section=row.section,
+        version=None,
+        verb="extract",
+        actor_kind=ActorKind.RUN,
+        actor_id=str(basis.run.pk),
+        before=row.summary,
+        after=summary,
+        trust=trust,
+        evidence=sorted(basis.evidence.fed),
+        extraction=basis.run,
+        created_at=basis.now,
+    )
+    review_items.ask(ReviewQuestion(reason, proposed_section=proposal), run=basis.run, now=basis.now)
+    return "profile_held"

@@ -1,0 +1,83 @@
+"""Reconcile: the only place that makes extracted facts. It holds candidates against existing facts, in the transaction
+that holds the claim."""
+
+from datetime import datetime
+from types import MappingProxyType
+
+from django.db.models import Q
+
+from memories import conf
+from memories.llm.prompts.memory_update import MemoryUpdate
+from memories.models import Category, ExtractionRun, Fact, Source, Status
+from memories.reconcile import decision, existing_facts, profile, references, review_items
+from memories.reconcile.batches import TurnBatch
+from memories.reconcile.changes import FactChanges, Outcome
+from memories.reconcile.fact_rows import Writer
+from memories.reconcile.gate import Admitted, rank
+from memories.reconcile.judgement import Verdicts
+from memories.scoring.weighting import worth
+
+_BINDING = Q(binding=True) | Q(pinned=True) | Q(locked=True)
+_WEIGHED = (
+    "category", "source", "trust", "confidence", "mentions", "binding", "pinned", "locked", "last_confirmed_at",
+    "last_recalled_at", "created_at",
+)  # fmt: skip
+
+
+def apply(
+    *,
+    run: ExtractionRun,
+    batch: TurnBatch,
+    answer: MemoryUpdate,
+    admitted: Admitted,
+    near: Verdicts = MappingProxyType({}),
+    now: datetime,
+) -> Outcome:
+    """Write the candidates that the gate `admitted`, and what the answer says of facts that it was shown.
+
+    `near` are the verdicts on facts near the candidates. Inside the caller's transaction, after session_queue.hold().
+    """
+    rules = conf.rules(run.tenant)
+    named, refusals = references.judge(answer, batch)
+    ids = [reference.shown.fact_id for reference in named]
+    existing = existing_facts.load(run=run, candidates=admitted.candidates, near=near, named=ids, now=now)
+    changes = FactChanges(Writer(run, batch.turn_ids, now), existing)
+    decision.decide(changes, admitted.candidates)
+    references.apply(changes, named)
+    if changes.grew and rules.capacity:
+        _archive_surplus(changes, rules.capacity)
+    if changes.over:
+        review_items.settle(changes.over, now=now)
+    basis = profile.RewriteBasis(run, batch.evidence, rules.trust_assistant, now)
+    sections = profile.rewrite(basis=basis, answer=answer.profile, shown=batch.shown_profile)
+    done = changes.outcome
+    return Outcome(done.done + sections, admitted.refusals + refusals + done.refusals)
+
+
+def _archive_surplus(changes: FactChanges, limit: int) -> None:
+    """Archive what is worth least of a person's active facts beyond `limit` (rules.md, 5.6).
+
+    Lower trust goes before higher, corrections after all others of their trust. An operator's word counts and stays, as
+    no job may change it.
+    """
+    run, now = changes.writer.run, changes.writer.now
+    facts = Fact.objects.of(run.tenant, run.end_user).active(now=now)
+    active = list(facts.only(*_WEIGHED).order_by("pk"))
+    least = sorted((fact for fact in active if not fact.protected), key=lambda fact: _weight(fact, now))
+    surplus = [fact.pk for fact in least[: max(0, len(active) - limit)]]
+    if not surplus:
+        return
+    # Waiting for a lock here, after other locks, could end in a deadlock. The next batch archives a fact that somebody
+    # changes at this moment.
+    unbound = facts.filter(pk__in=surplus, status=Status.ACTIVE).exclude(_BINDING)
+    for fact in list(unbound.order_by("pk").select_for_update(no_key=True, skip_locked=True)):
+        changes.writer.archive(fact)
+        changes.over.add(fact.pk)
+        changes.count("archived")
+
+
+def _weight(fact: Fact, now: datetime) -> tuple[int, bool, float, datetime]:
+    is_correction = fact.category == Category.CORRECTION or fact.source == Source.CORRECTED
+    last = max(fact.last_confirmed_at, fact.last_recalled_at or fact.last_confirmed_at)
+    value = worth(confidence=fact.confidence, last_used=last, mentions=fact.mentions, now=now)
+    return rank(fact.trust), is_correction, value, fact.created_at

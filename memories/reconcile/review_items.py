@@ -1,0 +1,131 @@
+"""Review items: questions that a job may not decide. They are closed when something else has decided them."""
+
+import uuid
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import F, Q
+
+from memories.models import (
+    Episode,
+    EpisodeStatus,
+    ExtractionRun,
+    Fact,
+    ProfileRevision,
+    ReviewItem,
+    Status,
+    Trust,
+)
+from memories.text.injection import suspicion
+
+Kind, Reason = ReviewItem.Kind, ReviewItem.Reason
+# The flag of a fact that the rules mode suggests: nobody asked to remember it.
+SUGGESTED = "suggested_by_rules"
+KIND_OF: dict[str, ReviewItem.Kind] = {
+    Reason.ASSISTANT_TRUST: Kind.QUARANTINED,
+    Reason.TOOL_TRUST: Kind.QUARANTINED,
+    Reason.SUGGESTED: Kind.QUARANTINED,
+    Reason.LESS_SURE: Kind.CONFLICT,
+    Reason.OUTRANKED: Kind.CONFLICT,
+    Reason.OPERATORS_WORD: Kind.CONFLICT,
+    Reason.REFUSED_BEFORE: Kind.CONFLICT,
+    Reason.NEAR_REFUSED: Kind.CONFLICT,
+    Reason.REMOVAL: Kind.CONFLICT,
+    Reason.OTHER_PERSON: Kind.CONFLICT,
+    Reason.IMPORTED: Kind.CONFLICT,
+    Reason.NOT_JUDGED: Kind.DUPLICATE,
+    Reason.INSTRUCTIONS: Kind.FLAGGED,
+    Reason.POSSIBLE_SECRET: Kind.HELD,
+    Reason.POOR_QUALITY: Kind.EPISODE,
+}
+# Why a fact waits for what its flags say, the gravest first; without one, for its trust.
+REASON_OF_FLAG: dict[str, ReviewItem.Reason] = {
+    suspicion.INSTRUCTIONS: Reason.INSTRUCTIONS,
+    suspicion.POSSIBLE_SECRET: Reason.POSSIBLE_SECRET,
+    SUGGESTED: Reason.SUGGESTED,
+}
+REASON_OF_TRUST: dict[str, ReviewItem.Reason] = {
+    Trust.ASSISTANT: Reason.ASSISTANT_TRUST,
+    Trust.TOOL: Reason.TOOL_TRUST,
+}
+
+
+@dataclass(frozen=True)
+class ReviewQuestion:
+    """What is to be decided: whether `fact` holds, beside or instead of `known`; without a `fact`, whether `known`
+    still does. One of the two is given, or the proposed text of a section, or an episode that may be too poor."""
+
+    reason: ReviewItem.Reason
+    fact: Fact | None = None
+    known: Fact | None = None
+    proposed_section: ProfileRevision | None = None
+    episode: Episode | None = None
+
+
+def ask(question: ReviewQuestion, *, run: ExtractionRun | None, now: datetime) -> None:
+    """Open an item, unless the same one is open already; inside the caller's transaction."""
+    ask_all([question], run=run, now=now)
+
+
+def ask_all(questions: Iterable[ReviewQuestion], *, run: ExtractionRun | None, now: datetime) -> None:
+    """The same for many, in one statement."""
+    items = [_item(question, run=run, now=now) for question in questions]
+    # Two batches may ask the same question: review_open_once and review_episode_once keep one row.
+    ReviewItem.objects.bulk_create(items, ignore_conflicts=True)
+
+
+def _item(question: ReviewQuestion, *, run: ExtractionRun | None, now: datetime) -> ReviewItem:
+    about = question.fact or question.known or question.proposed_section or question.episode
+    if about is None:
+        raise TypeError("a question is about a fact, a section or an episode")
+    person = about.end_user
+    return ReviewItem(
+        tenant_id=person.tenant_id,
+        end_user=person,
+        kind=KIND_OF[question.reason],
+        reason=question.reason,
+        fact=question.fact,
+        known=question.known,
+        proposed_section=question.proposed_section,
+        episode=question.episode,
+        extraction=run,
+        created_at=now,
+    )
+
+
+def settle(facts: Collection[uuid.UUID], *, now: datetime, change_set: uuid.UUID | None = None) -> int:
+    """Close the items of these facts whose question is decided; how many. An undo of `change_set` opens them again.
+
+    A proposal is settled once it is not pending any more; one that was stored as a possible duplicate, once it is not
+    active any more. If the fact that it conflicts with is not active any more, only a pending proposal stays open.
+    """
+    gone = ~Q(fact=None) & ~Q(fact__status__in=[Status.ACTIVE, Status.PENDING])
+    served = Q(fact__status=Status.ACTIVE) & ~Q(kind=Kind.DUPLICATE)
+    # Without a fact its status is null, and "not pending" of null is not true.
+    proposes_nothing = Q(fact=None) | ~Q(fact__status=Status.PENDING)
+    alone = ~Q(known=None) & ~Q(known__status=Status.ACTIVE) & proposes_nothing
+    items = ReviewItem.objects.waiting().filter(Q(fact__in=facts) | Q(known__in=facts))
+    settled = items.filter(gone | served | alone).values("pk")
+    return ReviewItem.objects.filter(pk__in=settled).update(
+        state=ReviewItem.State.SETTLED, decided_at=now, change_set=change_set, version=F("version") + 1
+    )
+
+
+def part(facts: Collection[uuid.UUID]) -> None:
+    """Before these facts are deleted: a suggestion in conflict with one of them waits by itself from now on."""
+    conflicts = ReviewItem.objects.waiting().filter(known__in=facts, fact__status=Status.PENDING)
+    for item in conflicts.exclude(fact__in=facts).select_for_update(of=("self",)).order_by("pk"):
+        alone = ReviewItem.objects.waiting().filter(fact=item.fact_id, known=None, kind=item.kind)
+        if not alone.exists():
+            item.known = None
+            item.version += 1
+            item.save()
+
+
+def settle_episode(episode: Episode, *, now: datetime) -> int:
+    """Close the items of an episode that is not pending any more; how many."""
+    if episode.status == EpisodeStatus.PENDING:
+        return 0
+    items = ReviewItem.objects.waiting().filter(episode=episode)
+    return items.update(state=ReviewItem.State.SETTLED, decided_at=now, version=F("version") + 1)

@@ -1,0 +1,98 @@
+"""Caches of a process: the least recently used values are evicted first, and idle ones after a time."""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class LRUCache(Generic[T]):
+    """Thread-safe cache of at most `capacity` (in the unit of `weigh`).
+
+    Values are shared: nobody may change one. A timer evicts what nobody used for `idle_seconds`, because it may belong
+    to somebody who was erased.
+    """
+
+    def __init__(self, *, capacity: int, idle_seconds: float, weigh: Callable[[T], int]) -> None:
+        self._capacity, self._idle_seconds, self._weigh = capacity, idle_seconds, weigh
+        self._lock = threading.Lock()
+        # Least recently used first: (value, weight, last use).
+        self._values: OrderedDict[Hashable, tuple[T, int, float]] = OrderedDict()
+        self._total = 0
+        self._timer: threading.Timer | None = None
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, key: Hashable) -> T | None:
+        now = time.monotonic()
+        with self._lock:
+            self._drop_idle(now)
+            found = self._values.pop(key, None)
+            if found is None:
+                return None
+            self._values[key] = (found[0], found[1], now)
+            return found[0]
+
+    def put(self, key: Hashable, value: T) -> None:
+        """Keep `value`, unless it alone exceeds the capacity."""
+        weight = self._weigh(value)
+        with self._lock:
+            self._drop(key)
+            if weight > self._capacity:
+                return
+            self._values[key] = (value, weight, time.monotonic())
+            self._total += weight
+            while self._total > self._capacity:
+                self._drop(next(iter(self._values)))
+            # A fork does not copy the timer's thread. A timer that has fired may live for a moment; evict_idle()
+            # cleared `_timer` before, so it does not count.
+            if self._values and not (self._timer and self._timer.is_alive()):
+                self._schedule(self._idle_seconds)
+
+    def evict_idle(self) -> None:
+        """Evict idle values, and run again when the oldest of the others becomes idle."""
+        now = time.monotonic()
+        with self._lock:
+            self._timer = None
+            self._drop_idle(now)
+            if self._values:
+                _, _, used = next(iter(self._values.values()))
+                self._schedule(max(1.0, self._idle_seconds - (now - used)))
+
+    def _schedule(self, seconds: float) -> None:
+        self._timer = threading.Timer(seconds, self.evict_idle)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _drop_idle(self, now: float) -> None:
+        while self._values:
+            key, (_, _, used) = next(iter(self._values.items()))
+            if now - used < self._idle_seconds:
+                return
+            self._drop(key)
+
+    def _drop(self, key: Hashable) -> None:
+        found = self._values.pop(key, None)
+        self._total -= found[1] if found else 0
+
+
+class StampedCache(Generic[T]):
+    """A cache whose values are valid while the rows behind them have the same stamp."""
+
+    def __init__(self, *, capacity: int, idle_seconds: float, weigh: Callable[[T], int]) -> None:
+        self._cache: LRUCache[tuple[Any, T]] = LRUCache(
+            capacity=capacity, idle_seconds=idle_seconds, weigh=lambda kept: weigh(kept[1])
+        )
+
+    def get_or_make(self, key: Hashable, stamp: Any, make: Callable[[], T]) -> T:
+        """The value of this key and stamp. The caller read `stamp` before what `make` reads."""
+        kept = self._cache.get(key)
+        if kept and kept[0] == stamp:
+            return kept[1]
+        made = make()
+        self._cache.put(key, (stamp, made))
+        return made

@@ -1,0 +1,92 @@
+"""Index of the facts that one viewer may see: everything of their ranking that does not depend on the query."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from memories import conf
+from memories.db import binary_rows
+from memories.models import EmbeddingSpace, EndUser, Fact, FactVector, MemoryScope
+from memories.retrieval import memory_index
+from memories.retrieval.memory_index import DAY, VectorRows
+from memories.scoring.decay import Remembered, decay_score
+from memories.scoring.ranking import Units
+from memories.scoring.weighting import Weights
+
+
+class FactFeatures(NamedTuple):
+    """What ranks a fact. Its text is read for the best only."""
+
+    id: uuid.UUID
+    category: str
+    trust: str
+    scope: str
+    created_at: datetime
+    confidence: float
+    importance: float
+    mentions: int
+    last_confirmed_at: datetime
+    last_recalled_at: datetime | None
+    forget_at: datetime | None
+    content_hash: bytes
+    terms: bytes | None
+
+
+@dataclass(frozen=True, eq=False)
+class FactIndex:
+    """Facts, newest first; a place in `facts` is a row of the arrays."""
+
+    facts: list[FactFeatures]
+    units: Units
+    weights: Weights
+
+    @cached_property
+    def ids(self) -> list[str]:
+        return [str(fact.id) for fact in self.facts]
+
+    def __len__(self) -> int:
+        return len(self.facts)
+
+
+def build(
+    person: EndUser,
+    facts: list[FactFeatures],
+    space: EmbeddingSpace | None,
+    *,
+    stamp: Any,
+    rules: conf.Rules,
+    day: datetime,
+) -> FactIndex:
+    """Index the person's facts and public ones as they are on `day`, with their vectors in `space` (None: without).
+
+    The caller read `stamp` before the facts; it changes with each of these vectors.
+    """
+
+    def read_vectors(space: EmbeddingSpace) -> VectorRows:
+        # The digest leaves out vectors of an earlier text.
+        public = [fact.id for fact in facts if fact.scope == MemoryScope.PUBLIC]
+        statement = f"""
+            SELECT vector.fact_id, vector.language, halfvec_send(vector.vector)
+            FROM {FactVector._meta.db_table} vector
+            JOIN {Fact._meta.db_table} fact ON fact.id = vector.fact_id AND fact.content_hash = vector.text_digest
+            WHERE vector.tenant_id = %s AND vector.space_id = %s AND fact.status = 'active'
+                AND (vector.end_user_id = %s{" OR vector.fact_id = ANY(%s)" if public else ""})
+        """  # noqa: S608 - the tables' names are ours
+        parameters: list[Any] = [person.tenant_id, space.pk, person.pk]
+        return binary_rows.fetched(statement, [*parameters, public] if public else parameters)
+
+    units = memory_index.units(("fact", person.pk), facts, space, stamp=stamp, read_vectors=read_vectors)
+    weights = (
+        (fact.confidence, decayed(fact, rules, day), float((day - fact.last_confirmed_at) // DAY)) for fact in facts
+    )
+    return FactIndex(facts, units, Weights.of(weights))
+
+
+def decayed(fact: FactFeatures, rules: conf.Rules, day: datetime) -> float:
+    """What decay leaves of its importance on `day` (a value of today()), 0..1 (rules.md, 7.1)."""
+    if fact.forget_at is None:
+        return fact.importance
+    last = max(fact.last_confirmed_at, fact.last_recalled_at or fact.last_confirmed_at)
+    return decay_score(Remembered(fact.importance, last, fact.mentions, fact.category), rules, now=day)

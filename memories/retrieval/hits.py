@@ -1,0 +1,63 @@
+"""Search hits, and the filters of a search."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+FACT, EPISODE, TURN, SESSION = "fact", "episode", "turn", "session"
+KINDS = (FACT, EPISODE, TURN, SESSION)
+
+
+@dataclass(frozen=True)
+class SearchFilters:
+    """All given filters must hold; `until` is exclusive. Only facts have `category` and `tags`."""
+
+    category: str | None = None
+    tags: Sequence[str] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+
+    @property
+    def only_facts_fit(self) -> bool:
+        """Whether only facts can pass."""
+        return bool(self.category or self.tags)
+
+    @property
+    def narrows_facts(self) -> bool:
+        """Whether a filter other than the agent can leave facts out."""
+        return any((self.category, self.tags, self.since, self.until)) or self.session_id is not None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A turn that a fact rests on, or the first or last turn of an episode."""
+
+    session_id: str
+    turn_number: int
+    quote: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One memory with its score, higher is better; ids other than `id` are the caller's own."""
+
+    kind: str
+    id: uuid.UUID
+    text: str
+    score: float
+    score_parts: dict[str, float]
+    created_at: datetime
+    external_id: str | None = None
+    session_id: str | None = None
+    agent_id: str | None = None
+    turn_numbers: list[int] = field(default_factory=list)
+    role: str | None = None
+    category: str | None = None
+    confidence: float | None = None
+    tags: list[str] = field(default_factory=list)
+    evidence: list[Evidence] = field(default_factory=list)
+    # A turn of an assistant or tool that speaks to a model: nothing to obey, and no context recalls it.
+    flagged: bool = False

@@ -1,0 +1,119 @@
+"""Index of facts or episodes: arrays, cached while neither texts nor vectors change, and their order for a query."""
+
+import uuid
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memories.db import binary_rows
+from memories.models import EmbeddingSpace
+from memories.retrieval.cache import StampedCache
+from memories.scoring import dense, ranking, weighting
+from memories.scoring.ranking import Query, Scores, Units
+from memories.scoring.weighting import Weighed, Weights
+
+# Memories of all people that a process keeps; 5,000 take about 25 MB.
+CAPACITY = 25_000
+IDLE_SECONDS = 600.0
+DAY = timedelta(days=1)
+# (memory, language, vector) as halfvec_send() writes it.
+VectorRows = list[tuple[uuid.UUID, str, bytes]]
+_cache: StampedCache[Units] = StampedCache(
+    capacity=CAPACITY, idle_seconds=IDLE_SECONDS, weigh=lambda units: 1 + len(units)
+)
+
+
+class IndexedMemory(Protocol):
+    """What the index needs of a memory."""
+
+    @property
+    def id(self) -> uuid.UUID: ...
+    @property
+    def content_hash(self) -> bytes: ...
+    @property
+    def terms(self) -> bytes | None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryRanking:
+    """Scores of memories for a query; a place is the position of a memory in the order given to units()."""
+
+    scores: Scores
+    weighed: Weighed
+
+    def best(self, limit: int | None = None, *, allowed: NDArray[np.bool_] | None = None) -> list[int]:
+        """Places of the best (of those allowed), best first; ties keep their order."""
+        total, count = self.weighed.total, len(self.weighed.total)
+        if allowed is not None:
+            total, count = np.where(allowed, total, np.float32(-np.inf)), int(allowed.sum())
+        places: list[int] = ranking.best_first(total, count if limit is None else min(limit, count)).tolist()
+        return places
+
+    def score(self, place: int) -> float:
+        return round(float(self.weighed.total[place]), 6)
+
+    def parts(self, place: int) -> dict[str, float]:
+        """The ranking features of its score."""
+        parts = {
+            "vector": self.scores.vector[place],
+            "lexical": self.scores.lexical[place],
+            "confidence": self.weighed.confidence[place],
+            "decay": self.weighed.decay[place],
+            "recency": self.weighed.recency[place],
+        }
+        return {name: round(float(value), 6) for name, value in parts.items()}
+
+
+def units(
+    key: Hashable,
+    memories: Sequence[IndexedMemory],
+    space: EmbeddingSpace | None,
+    *,
+    stamp: Any,
+    read_vectors: Callable[[EmbeddingSpace], VectorRows],
+) -> Units:
+    """The arrays of these memories, with their vectors in `space` (None: without vectors).
+
+    `key` names whose memories they are. The caller read `stamp` before the vectors; it changes with each of them.
+    """
+    texts = [(memory.id, memory.content_hash) for memory in memories]
+    return _cache.get_or_make(
+        (key, space.pk if space else None),
+        (stamp, texts),
+        lambda: _build(memories, space, read_vectors(space) if space else []),
+    )
+
+
+def _build(memories: Sequence[IndexedMemory], space: EmbeddingSpace | None, rows: VectorRows) -> Units:
+    vectors, languages = None, np.zeros(len(memories), "U2")
+    if space:
+        vectors = np.zeros((len(memories), space.dimensions), np.float32)
+        place = {memory.id: at for at, memory in enumerate(memories)}
+        rows = [row for row in rows if row[0] in place]
+        if rows:
+            places = [place[row[0]] for row in rows]
+            vectors[places] = binary_rows.vectors([row[2] for row in rows])
+            languages[places] = [row[1] for row in rows]
+    return Units.of(
+        sessions=np.arange(len(memories), dtype=np.int32),
+        packed=[memory.terms or b"" for memory in memories],
+        vectors=vectors,
+        present=languages != "",
+        languages=languages.tolist(),
+        blocks=dense.blocks(space.model, space.dimensions) if space else (),
+        alone=True,
+    )
+
+
+def rank(units: Units, weights: Weights, queries: Sequence[Query]) -> MemoryRanking:
+    scores = ranking.score(units, queries)
+    return MemoryRanking(scores, weighting.weigh(scores.total, weights))
+
+
+def today(now: datetime) -> datetime:
+    """Midnight in UTC: ages count in whole days, so that an answer stays the same all day."""
+    return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

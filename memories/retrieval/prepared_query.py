@@ -1,0 +1,103 @@
+"""A query prepared for scoring: its terms, and its vector where the embedding answers in time."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memories import conf
+from memories.embedding import deadlines, spaces
+from memories.exceptions import EmbeddingAnswerInvalid, EmbeddingError, EmbeddingRefused, EmbeddingTimeout
+from memories.llm import embeddings
+from memories.models import EmbeddingSpace
+from memories.scoring import language, terms
+from memories.scoring.language import Language
+from memories.scoring.ranking import Query, query_texts
+
+logger = logging.getLogger(__name__)
+
+# Added to the endpoint's own timeout, which does not cover the look-up of its name.
+GRACE_SECONDS = 0.25
+# By id of the space: how this process found its endpoint.
+_pauses: defaultdict[int, deadlines.Pause] = defaultdict(deadlines.Pause)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedQuery:
+    """A query in the forms that are scored, and the space of its vectors (None: there is none yet)."""
+
+    text: str
+    queries: list[Query]
+    space: EmbeddingSpace | None
+
+    @property
+    def terms(self) -> list[str]:
+        """Its words and characters, each once, in their order."""
+        return list(dict.fromkeys(terms.tokens(self.text)))
+
+    @property
+    def language(self) -> Language:
+        return language.of(self.text)
+
+    @property
+    def embedding_model(self) -> str | None:
+        """The model of its vectors; None for a query by words alone."""
+        return self.space.model if self.space and self.queries[0].vector is not None else None
+
+
+def prepare(text: str) -> PreparedQuery:
+    """The query; by words alone when there is no space yet or its model does not answer in time.
+
+    An endpoint costs at most MEMORYHUB_EMBEDDING_QUERY_TIMEOUT, and nothing during a pause after a failure.
+    """
+    space = spaces.serving()
+    texts = query_texts(text)
+    vectors = _vectors(texts, space) if space else None
+    if vectors is None:
+        return PreparedQuery(text, [Query.of(one) for one in texts], space)
+    return PreparedQuery(text, [Query.of(*one) for one in zip(texts, vectors, strict=True)], space)
+
+
+def _vectors(texts: Sequence[str], space: EmbeddingSpace) -> list[embeddings.Vectors] | None:
+    cached = embeddings.known_queries(texts, model=space.model)
+    if cached and _fit(cached, space):
+        return cached
+    if not spaces.can_embed(space):
+        # Its model is not the configured one, or the embedders found its endpoint down: no query needs to try it.
+        return None
+    pause = _pauses[space.pk]
+    ticket = pause.enter()
+    if ticket is None:
+        return None
+    try:
+        vectors = _in_time(texts, space)
+    except EmbeddingError as error:
+        if isinstance(error, EmbeddingRefused):
+            # The model will never take this text; the endpoint works.
+            pause.answered(ticket)
+        else:
+            pause.failed(ticket, stated=error.retry_after or 0.0)
+        logger.warning("A question is asked without its vector: %s", error.code)
+        return None
+    pause.answered(ticket)
+    return vectors
+
+
+def _in_time(texts: Sequence[str], space: EmbeddingSpace) -> list[embeddings.Vectors]:
+    if space.model.startswith(embeddings.OPENAI_PREFIX):
+        seconds = conf.embeddings().query_timeout + GRACE_SECONDS
+        try:
+            vectors = deadlines.run(
+                lambda: embeddings.embed_queries(texts, model=space.model), seconds=seconds
+            ).result()
+        except TimeoutError:
+            raise EmbeddingTimeout from None
+    else:
+        vectors = embeddings.embed_queries(texts, model=space.model)
+    if not _fit(vectors, space):
+        raise EmbeddingAnswerInvalid("The embedding gave a query a vector of another dimension than its space has.")
+    return vectors
+
+
+def _fit(vectors: Sequence[embeddings.Vectors], space: EmbeddingSpace) -> bool:
+    return all(len(vector) == space.dimensions for vector in vectors)

@@ -1,0 +1,156 @@
+"""Search over one person's facts, episodes, turns and whole sessions, by meaning and by words (docs/retrieval.md)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import chain, zip_longest
+
+from memories import conf
+from memories.llm.reranking import Candidate
+from memories.models import EndUser, Tenant
+from memories.retrieval import episode_search, fact_search, recalls, reranking, turn_index, turn_search, visible_facts
+from memories.retrieval.episode_search import VisibleEpisode
+from memories.retrieval.fact_search import RankedFacts
+from memories.retrieval.hits import EPISODE, FACT, KINDS, SESSION, TURN, Finding, SearchFilters
+from memories.retrieval.prepared_query import PreparedQuery, prepare
+from memories.retrieval.serving import Audience, audience
+from memories.retrieval.visible_facts import Viewer
+
+__all__ = [
+    "EPISODE",
+    "FACT",
+    "KINDS",
+    "SESSION",
+    "TURN",
+    "Explanation",
+    "Finding",
+    "SearchFilters",
+    "SearchRequest",
+    "SearchResult",
+    "search",
+]
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """A search of one person's memories; `limit` 1..100 bounds the results of all kinds together."""
+
+    user_id: str
+    query: str
+    kinds: Sequence[str] = (FACT, TURN)
+    limit: int = 20
+    filters: SearchFilters = field(default_factory=SearchFilters)
+    roles: tuple[str, ...] = ()
+    explain: bool = False
+
+
+# The best of each kind, and how many were ranked.
+_HitsByKind = tuple[dict[str, list[Finding]], dict[str, int]]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How the query was read, and how many memories of each kind it was compared with."""
+
+    terms: list[str]
+    language: str
+    embedding_model: str | None
+    searched: dict[str, int]
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The best first."""
+
+    results: list[Finding] = field(default_factory=list)
+    explanation: Explanation | None = None
+    restricted: bool = False
+    serve: bool = True
+
+
+def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool = True) -> SearchResult:
+    """The person's memories that answer the query best; nothing of unknown, restricted and switched-off people.
+
+    It reads only, in about eight statements whatever is stored; recalls are written later. Without vectors it finds
+    memories by their words. `noted=False`: an operator looks, so what it finds does not fade later.
+    """
+    found = audience(tenant=tenant, user_id=search.user_id)
+    if found.person is None:
+        return SearchResult(restricted=found.restricted, serve=found.serve)
+    query = prepare(search.query)
+    # A reranker sees more than the limit.
+    wide = replace(search, limit=reranking.candidates_for(search.limit))
+    hits, searched = _memories(found, found.person, query, wide, now=now)
+    turn_hits, turns_searched = _turns(found.person, query, wide)
+    hits, searched = hits | turn_hits, searched | turns_searched
+    best = _merged([hits[kind] for kind in search.kinds], wide.limit)
+    results = _reranked(search.query, best)[: search.limit]
+    for one in results if noted else ():
+        recalls.note(one.kind, [one.id], now=now)
+    counts = {kind: searched[kind] for kind in search.kinds}
+    explanation = Explanation(query.terms, query.language, query.embedding_model, counts)
+    return SearchResult(results, explanation if search.explain else None)
+
+
+def _memories(
+    found: Audience, person: EndUser, query: PreparedQuery, search: SearchRequest, *, now: datetime
+) -> _HitsByKind:
+    """The best facts and episodes, as far as they are asked for."""
+    hits: dict[str, list[Finding]] = {}
+    searched: dict[str, int] = {}
+    if FACT in search.kinds:
+        facts = _facts(person, query, search, now=now)
+        hits[FACT], searched[FACT] = fact_search.hits(person, facts, facts.best(search.limit)), len(facts)
+    if EPISODE in search.kinds:
+        visible = _episodes(found, person, query, search, now=now)
+        ranked = episode_search.rank(person, visible, query, now=now)
+        hits[EPISODE], searched[EPISODE] = [one.hit() for one in ranked[: search.limit]], len(ranked)
+    return hits, searched
+
+
+def _facts(person: EndUser, query: PreparedQuery, search: SearchRequest, *, now: datetime) -> RankedFacts:
+    """Facts that may be served to the viewer (rules.md, 8.2) and pass the filters."""
+    viewer = Viewer(search.user_id, search.filters.agent_id or "", search.roles)
+    index = visible_facts.open_index(person, viewer, query.space, rules=conf.rules(person.tenant), now=now)
+    ranked = fact_search.rank(index, query)
+    return fact_search.narrowed(person, ranked, search.filters) if search.filters.narrows_facts else ranked
+
+
+def _episodes(
+    found: Audience, person: EndUser, query: PreparedQuery, search: SearchRequest, *, now: datetime
+) -> list[VisibleEpisode]:
+    """Episodes that may be served (rules.md, 8.2) and pass the filters; every agent sees the same ones."""
+    if not found.has_episodes or search.filters.only_facts_fit:
+        return []
+    episodes = episode_search.served(person, query.space, rules=conf.rules(person.tenant), now=now)
+    return [one for one in episodes if one.fits(search.filters)]
+
+
+def _turns(person: EndUser, query: PreparedQuery, search: SearchRequest) -> _HitsByKind:
+    """The best turns and sessions, as far as they are asked for."""
+    if not {TURN, SESSION} & set(search.kinds):
+        return {}, {}
+    if search.filters.only_facts_fit:
+        return {TURN: [], SESSION: []}, {TURN: 0, SESSION: 0}
+    index = turn_index.open_index(person, query.space)
+    ranked = turn_search.rank(person, index, query, search.filters)
+    hits = {}
+    if TURN in search.kinds:
+        hits[TURN] = turn_search.turns(ranked, limit=search.limit)
+    if SESSION in search.kinds:
+        hits[SESSION] = turn_search.sessions(ranked, limit=search.limit)
+    return hits, {TURN: len(index), SESSION: len(index.sessions)}
+
+
+def _merged(found: Sequence[Sequence[Finding]], limit: int) -> list[Finding]:
+    """Scores of kinds do not compare: each gives its best in turn until there are enough. Sorted by score."""
+    in_turn = [one for one in chain.from_iterable(zip_longest(*found)) if one is not None]
+    return sorted(in_turn[:limit], key=lambda one: -one.score)
+
+
+def _reranked(query: str, hits: Sequence[Finding]) -> list[Finding]:
+    candidates = [Candidate(one.kind, str(one.id), one.text, one.score) for one in hits]
+    return [
+        replace(hits[place], score_parts=hits[place].score_parts | part) if part else hits[place]
+        for place, part in reranking.order(query, candidates)
+    ]

@@ -1,0 +1,54 @@
+"""Whether anything of a person may be served at all."""
+
+import uuid
+from dataclasses import dataclass, field
+
+from memories.db import binary_rows
+from memories.models import EndUser, Tenant
+from memories.models.hand_written import read, selected
+
+_PERSON = ("id", "tenant_id", "external_id", "serve", "restricted_at", "generation")
+_EPISODES = "EXISTS (SELECT 1 FROM memories_episode e WHERE e.end_user_id = p.id AND e.status = 'active')"
+# The person with this id or alias: EndUserQuerySet.called() in SQL.
+_CALLED = "memories_enduser named JOIN memories_enduser p ON p.id = coalesce(named.merged_into_id, named.id)"
+_NAMED = "named.tenant_id = %(tenant)s AND named.external_id = %(user)s"
+# By hand, because every context and every search begins with it.
+_FIND = f"""
+    SELECT {selected("p", _PERSON)}, {_EPISODES} FROM {_CALLED}
+    WHERE {_NAMED}
+"""  # noqa: S608  (columns of our own models)
+_FIND_WITH_PROFILE = f"""
+    SELECT {selected("p", _PERSON)}, {_EPISODES}, s.section, s.id, s.summary FROM {_CALLED}
+    LEFT JOIN memories_profilesection s ON s.tenant_id = p.tenant_id AND s.end_user_id = p.id AND s.summary <> ''
+        AND p.serve AND p.restricted_at IS NULL
+    WHERE {_NAMED}
+"""  # noqa: S608  (columns of our own models)
+
+
+@dataclass(frozen=True)
+class Audience:
+    """The person whose memories may be served; None for an unknown, restricted or switched-off one.
+
+    `has_episodes`: whether to read them at all. `profile`: (section, id, summary) of its sections, if asked for.
+    """
+
+    person: EndUser | None = None
+    has_episodes: bool = False
+    restricted: bool = False
+    serve: bool = True
+    profile: list[tuple[str, uuid.UUID, str]] = field(default_factory=list)
+
+
+def audience(*, tenant: Tenant, user_id: str, with_profile: bool = False) -> Audience:
+    """The person of `user_id`, if their memories may be served; one statement."""
+    found = binary_rows.fetched(_FIND_WITH_PROFILE if with_profile else _FIND, {"tenant": tenant.pk, "user": user_id})
+    if not found:
+        return Audience()
+    person = read(EndUser, _PERSON, found[0])
+    if person.restricted_at:
+        return Audience(restricted=True)
+    if not (tenant.serve and person.serve):
+        return Audience(serve=False)
+    person.tenant = tenant
+    sections = [(section, pk, summary) for *_, section, pk, summary in found if section] if with_profile else []
+    return Audience(person, has_episodes=found[0][len(_PERSON)], profile=sections)

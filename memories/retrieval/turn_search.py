@@ -1,0 +1,121 @@
+"""Turns and sessions that answer a query: all turns of a person are scored, only the best are read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memories.db import binary_rows
+from memories.models import EndUser, Turn, hand_written
+from memories.retrieval.hits import SESSION, TURN, Finding, SearchFilters
+from memories.retrieval.prepared_query import PreparedQuery
+from memories.retrieval.turn_index import IndexedSession, TurnIndex
+from memories.scoring import ranking
+from memories.scoring.ranking import Scores
+from memories.text.injection.flagged_turns import is_flagged
+
+# What a hit shows of a turn.
+SHOWN = ("id", "session_id", "number", "role", "content", "external_id", "flagged", "timestamp", "created_at")
+# By hand, because an agent waits for it before every reply.
+_READ = f"""
+    SELECT {", ".join(SHOWN)} FROM memories_turn
+    WHERE tenant_id = %s AND end_user_id = %s AND id = ANY(%s)
+"""  # noqa: S608  (columns of our own model)
+
+
+@dataclass(frozen=True, eq=False)
+class TurnRanking:
+    """A person's turns with their scores for one query; a place is a position in the index."""
+
+    person: EndUser
+    index: TurnIndex
+    scores: Scores
+    allowed: NDArray[np.bool_]
+
+    def best(self, limit: int) -> list[int]:
+        """Places of the best turns, best first."""
+        total = self._allowed_scores()
+        return [int(place) for place in ranking.best_first(total, limit) if np.isfinite(total[place])]
+
+    def best_of_sessions(self, limit: int) -> list[int]:
+        """Places of the best turn of each of the best sessions, best first."""
+        total = self._allowed_scores()
+        each = ranking.best_turns(total, self.index.units)
+        each = each[np.isfinite(total[each])]
+        return [int(each[place]) for place in ranking.best_first(total[each], limit)]
+
+    def _allowed_scores(self) -> NDArray[np.float32]:
+        return np.where(self.allowed, self.scores.total, np.float32(-np.inf))
+
+    def parts(self, place: int) -> dict[str, float]:
+        """The ranking features of a turn; they add up to its score."""
+        return {name: round(float(getattr(self.scores, name)[place]), 6) for name in ("vector", "lexical", "context")}
+
+    def score(self, place: int) -> float:
+        return round(float(self.scores.total[place]), 6)
+
+    def session(self, place: int) -> IndexedSession:
+        return self.index.sessions[int(self.index.session_of[place])].session
+
+
+def rank(person: EndUser, index: TurnIndex, query: PreparedQuery, filters: SearchFilters) -> TurnRanking:
+    """Score all of the person's turns."""
+    allowed = np.ones(len(index), np.bool_)
+    if filters.since:
+        allowed &= index.times >= filters.since.timestamp()
+    if filters.until:
+        allowed &= index.times < filters.until.timestamp()
+    if filters.agent_id is not None or filters.session_id is not None:
+        passing = [
+            filters.agent_id in (None, part.session.agent_id) and filters.session_id in (None, part.session.external_id)
+            for part in index.sessions
+        ]
+        allowed &= np.array(passing, np.bool_)[index.session_of]
+    return TurnRanking(person, index, ranking.score(index.units, query.queries), allowed)
+
+
+def turns(ranked: TurnRanking, *, limit: int) -> list[Finding]:
+    """The best turns as they are stored, best first."""
+    places = ranked.best(limit)
+    stored = read(ranked, places)
+    return [_hit(ranked, place, stored[place]) for place in places if place in stored]
+
+
+def sessions(ranked: TurnRanking, *, limit: int) -> list[Finding]:
+    """The best sessions, best first. A session scores as its best turn, whose text it shows."""
+    places = ranked.best_of_sessions(limit)
+    stored = read(ranked, places)
+    return [
+        replace(_hit(ranked, place, stored[place]), kind=SESSION, id=ranked.session(place).id, external_id=None)
+        for place in places
+        if place in stored
+    ]
+
+
+def read(ranked: TurnRanking, places: Sequence[int]) -> dict[int, Turn]:
+    """The turns at these places from the database, without those that were deleted meanwhile."""
+    ids = ranked.index.ids
+    wanted = [ids[place] for place in places]
+    rows = binary_rows.fetched(_READ, [ranked.person.tenant_id, ranked.person.pk, wanted]) if wanted else []
+    stored = {row[0]: hand_written.read(Turn, SHOWN, row) for row in rows}
+    return {place: stored[ids[place]] for place in places if ids[place] in stored}
+
+
+def _hit(ranked: TurnRanking, place: int, turn: Turn) -> Finding:
+    session = ranked.session(place)
+    return Finding(
+        kind=TURN,
+        id=turn.pk,
+        text=turn.content,
+        score=ranked.score(place),
+        score_parts=ranked.parts(place),
+        # The client's clock, if it sent a time.
+        created_at=turn.timestamp or turn.created_at,
+        external_id=turn.external_id,
+        session_id=session.external_id,
+        agent_id=session.agent_id or None,
+        turn_numbers=[turn.number],
+        role=turn.role,
+        flagged=is_flagged(turn),
+    )

@@ -1,0 +1,165 @@
+"""The facts that a viewer may see, in statements written by hand: an agent waits for them before every reply.
+
+FactQuerySet has the same rule for everybody else; tests/retrieval/test_visible_facts.py compares the two.
+"""
+
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from memories import conf
+from memories.db import binary_rows
+from memories.models import EmbeddingSpace, EndUser
+from memories.retrieval import fact_index
+from memories.retrieval.cache import StampedCache
+from memories.retrieval.fact_index import FactFeatures, FactIndex
+from memories.retrieval.memory_index import CAPACITY, IDLE_SECONDS, today
+
+# Up to so many facts come with their texts. Of more, a second statement reads the texts of those that are shown.
+FEW = 100
+
+
+class FactText(NamedTuple):
+    """What a line of a context shows of a fact."""
+
+    id: uuid.UUID
+    category: str
+    confidence: float
+    content: str
+    source_error: str
+
+
+class Viewer(NamedTuple):
+    """Who sees the facts; an `agent_id` of "" means none."""
+
+    user_id: str
+    agent_id: str = ""
+    roles: Sequence[str] = ()
+
+
+class FactWithText(NamedTuple):
+    """A fact with its text and its features, but for the terms."""
+
+    fact: FactFeatures
+    text: FactText
+
+
+class VisibleFact(NamedTuple):
+    """What orders a fact without a query. `row` is for fact_of_row(), where there are at most FEW."""
+
+    created_at: datetime
+    id: uuid.UUID
+    category: str
+    trust: str
+    confidence: float
+    row: Sequence[Any] | None
+
+
+# Columns of a fact with its text: the features without their last, the terms, then the rest of FactText.
+_FEATURES_SHOWN = FactFeatures._fields[:-1]
+_COLUMNS = (*_FEATURES_SHOWN, *(name for name in FactText._fields if name not in _FEATURES_SHOWN))
+_text_of = itemgetter(*(_COLUMNS.index(name) for name in FactText._fields))
+_ORDERED_BY = VisibleFact._fields[:-1]
+_order_of = itemgetter(*(_COLUMNS.index(name) for name in _ORDERED_BY))
+# FactQuerySet's active() and visible_to().
+_VISIBLE = """
+    status = 'active' AND (expires_at IS NULL OR expires_at > %(now)s) AND confidence >= %(least)s
+    AND (agent_id = '' OR agent_id = %(agent)s OR scope <> 'private')
+    AND (allowed_users = '{}' OR allowed_users && (ARRAY[%(user)s]::varchar[] || ARRAY(
+        SELECT external_id FROM memories_enduser WHERE id = %(person)s OR merged_into_id = %(person)s
+    )))
+    AND (allowed_roles = '{}' OR allowed_roles && %(roles)s::varchar[])
+"""
+# The person's own, and its public_beside().
+_SERVED = f"""
+    SELECT NAMES FROM memories_fact
+    WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND {_VISIBLE}
+    UNION ALL
+    SELECT NAMES FROM memories_fact
+    WHERE tenant_id = %(tenant)s AND scope = 'public' AND end_user_id <> %(person)s AND {_VISIBLE}
+        AND (SELECT p.restricted_at IS NULL AND p.serve FROM memories_enduser p WHERE p.id = end_user_id)
+"""  # noqa: S608  (columns of our own models)
+_NEWEST_FIRST = "ORDER BY created_at DESC, id DESC"
+_FEATURES = _SERVED.replace("NAMES", ", ".join(FactFeatures._fields)) + _NEWEST_FIRST
+# A new version of a row has another ctid and xmin.
+_VERSIONS = "bit_xor(hashtidextended(ctid, xmin::text::bigint))"
+_STAMP = f"""
+    WITH served AS MATERIALIZED ({_SERVED.replace("NAMES", "id, end_user_id, ctid, xmin")})
+    SELECT (SELECT count(*) FROM served), (SELECT {_VERSIONS} FROM served), (
+        SELECT {_VERSIONS} FROM memories_factvector
+        WHERE tenant_id = %(tenant)s AND space_id = %(space)s AND end_user_id = %(person)s
+    ), (
+        SELECT {_VERSIONS} FROM memories_factvector
+        WHERE space_id = %(space)s AND fact_id IN (SELECT id FROM served WHERE end_user_id <> %(person)s)
+    )
+"""  # noqa: S608  (columns of our own models)
+_WITH_TEXT = f"""
+    SELECT {", ".join(name if name in _ORDERED_BY else f"CASE WHEN few THEN {name} END" for name in _COLUMNS)}
+    FROM (
+        SELECT *, count(*) OVER () <= %(few)s AS few FROM ({_SERVED.replace("NAMES", ", ".join(_COLUMNS))}) each
+    ) counted
+    {_NEWEST_FIRST}
+"""  # noqa: S608  (columns of our own models)
+_TEXTS = f"""
+    SELECT {", ".join(_COLUMNS)} FROM memories_fact
+    WHERE tenant_id = %(tenant)s AND (end_user_id = %(person)s OR scope = 'public') AND id = ANY(%(ids)s)
+"""  # noqa: S608  (columns of our own models)
+
+_cache: StampedCache[FactIndex] = StampedCache(
+    capacity=CAPACITY, idle_seconds=IDLE_SECONDS, weigh=lambda index: 1 + len(index)
+)
+
+
+def served(person: EndUser, viewer: Viewer, *, rules: conf.Rules, now: datetime) -> list[VisibleFact]:
+    """All facts that the viewer may see, newest first: the person's own, and public ones of the tenant."""
+    rows = _read(_WITH_TEXT, person, viewer, rules=rules, now=now)
+    few = len(rows) <= FEW
+    return [VisibleFact._make((*_order_of(row), row if few else None)) for row in rows]
+
+
+def open_index(
+    person: EndUser, viewer: Viewer, space: EmbeddingSpace | None, *, rules: conf.Rules, now: datetime
+) -> FactIndex:
+    """The same facts as an index, cached while none of them and no vector changes."""
+    key = (person.pk, *viewer._replace(roles=tuple(viewer.roles)), space.pk if space else None)
+    day = today(now)
+    # Read before the facts: the next call notices what changes in between.
+    [stamp] = _read(_STAMP, person, viewer, rules=rules, now=now, space=space.pk if space else None)
+
+    def build() -> FactIndex:
+        rows = _read(_FEATURES, person, viewer, rules=rules, now=now)
+        facts = [FactFeatures(*row) for row in rows]
+        return fact_index.build(person, facts, space, stamp=stamp[2:], rules=rules, day=day)
+
+    return _cache.get_or_make(key, (stamp, rules, day), build)
+
+
+def with_texts(person: EndUser, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, FactWithText]:
+    """Facts that were served before, as they are stored now, without those that were deleted meanwhile."""
+    parameters = {"tenant": person.tenant_id, "person": person.pk, "ids": list(ids)}
+    facts = [fact_of_row(row) for row in binary_rows.fetched(_TEXTS, parameters)] if ids else []
+    return {one.fact.id: one for one in facts}
+
+
+def fact_of_row(row: Sequence[Any]) -> FactWithText:
+    """Made for the rows that are shown only, which are few of those that are read."""
+    return FactWithText(FactFeatures._make((*row[: len(_FEATURES_SHOWN)], None)), FactText._make(_text_of(row)))
+
+
+def _read(
+    statement: str, person: EndUser, viewer: Viewer, *, rules: conf.Rules, now: datetime, **more: Any
+) -> list[tuple[Any, ...]]:
+    parameters = {
+        "tenant": person.tenant_id,
+        "person": person.pk,
+        "now": now,
+        "least": rules.served_confidence,
+        "agent": viewer.agent_id,
+        "user": viewer.user_id,
+        "roles": list(viewer.roles),
+        "few": FEW,
+        **more,
+    }
+    return binary_rows.fetched(statement, parameters)

@@ -1,0 +1,61 @@
+"""Cut from turns what they repeat of our own contexts, so that nothing is learned from it again (rules.md, 5.7)."""
+
+import re
+
+from memories.models import Category, Role
+from memories.text.memory_block import EPISODES, HEADINGS, NOTICE, SUMMARY_NOTICE
+
+# Applications can escape what they show, even repeatedly. The closing tag is escaped like the opening one.
+_NOTICES = "|".join(r"\s+".join(map(re.escape, notice.split())) for notice in (NOTICE, SUMMARY_NOTICE))
+_OPENING = re.compile(
+    r"(?P<lt><|&(?:amp;){0,4}lt;)(?P<tag>memory|conversation_summary)(?P<gt>>|&(?:amp;){0,4}gt;)\s*"
+    rf"(?:{_NOTICES})",
+    re.IGNORECASE,
+)
+_MARKS = r"[ \t>*]{0,16}"
+_LINE = re.compile(
+    rf"{_MARKS}(?:- \[(?:{'|'.join(Category.values)}) \| [01]\.\d\d\] \S"
+    rf"|- \[\d{{4}}-\d\d-\d\d\] (?:{'|'.join(Role.values)}): )",
+    re.IGNORECASE,
+)
+# Users write lists with dates, too: only its heading identifies a list of episodes.
+_EPISODES = re.compile(
+    rf"^{_MARKS}{re.escape(HEADINGS[EPISODES])}[ \t\r]*\n(?:{_MARKS}- \[\d{{4}}-\d\d-\d\d\] .*(?:\n|\Z))+",
+    re.MULTILINE | re.IGNORECASE,
+)
+# Replaces a list of episodes, so that the headings above it are cut as well.
+_OURS = "- [other | 0.00] episodes\n"
+_FRAME = re.compile(rf"{_MARKS}(?:{'|'.join(map(re.escape, (NOTICE, *HEADINGS)))})\s*", re.IGNORECASE)
+
+
+def cut_echo(text: str) -> str:
+    """`text` without our blocks and without single lines of ours; a block that is never closed ends at the text's end.
+
+    What only resembles them stays: `<memory>` without our notice, a list of the user's own.
+    """
+    return _without_lines(_EPISODES.sub(_OURS, _without_blocks(text)))
+
+
+def _without_blocks(text: str) -> str:
+    """One pass from left to right: a message full of opening tags must not cost a search of the rest for each."""
+    kept: list[str] = []
+    place = 0
+    while start := _OPENING.search(text, place):
+        kept.append(text[place : start.start()])
+        closing = re.escape(f"{start['lt']}/{start['tag']}{start['gt']}")
+        end = re.compile(closing, re.IGNORECASE).search(text, start.end())
+        place = end.end() if end else len(text)
+    return "".join([*kept, text[place:]])
+
+
+def _without_lines(text: str) -> str:
+    """Without lines of memories, and without the notice and headings directly above them."""
+    if "] " not in text:
+        return text
+    kept: list[str] = []
+    # From the end: whether a heading is cut depends on the line after it.
+    is_ours = False
+    for line in reversed(text.splitlines(keepends=True)):
+        is_ours = _LINE.match(line) is not None or (is_ours and _FRAME.fullmatch(line) is not None)
+        kept += [] if is_ours else [line]
+    return "".join(reversed(kept))

@@ -1,0 +1,219 @@
+"""Between the network and Django: the loop reads a request whole before it takes a thread, and sends the answer."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from io import BytesIO
+from tempfile import SpooledTemporaryFile
+from time import monotonic
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from memories.web.threads import Threads
+
+Environ = dict[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
+
+# The application refuses a larger body by its Content-Length alone. Such a body is read and thrown away.
+MOST_BODY_BYTES = 10 * 1024 * 1024
+MOST_DRAINED_BYTES = 64 * 1024 * 1024
+# Bodies beyond the first size wait for each other while the bodies of one process hold more than the second.
+SMALL_BODY_BYTES = 64 * 1024
+MOST_HELD_BYTES = 128 * 1024 * 1024
+# An answer in parts is held in memory up to here, and beyond it in a file: a slow reader must not keep a thread.
+MOST_ANSWER_IN_MEMORY = 4 * 1024 * 1024
+PART_BYTES = 256 * 1024
+# Proxies on this machine. Their X-Forwarded-Proto counts, as in gunicorn.
+NEAR_PROXIES = ("127.0.0.1", "::1")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The application's answer. `body` is bytes, or a file when it is long; `sent` is its size in bytes."""
+
+    status: str
+    headers: list[tuple[bytes, bytes]]
+    body: Any
+    sent: int
+
+
+class Front:
+    """An ASGI application over a WSGI one."""
+
+    def __init__(self, application: Application, threads: Threads, log: Callable[..., None]) -> None:
+        """`log` is called for each answer: with the answer, the WSGI environment and how long it took."""
+        self._application, self._threads, self._log = application, threads, log
+        self._budget = BodyBudget(MOST_HELD_BYTES)
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        began, request = monotonic(), object()
+        length = content_length(scope)
+        try:
+            body = await self._body(receive, length, request)
+            if body is None:
+                return
+            answer = await self._threads.run(partial(self._answer, environ_of(scope, body), began))
+            del body
+        finally:
+            self._budget.release(request)
+        # The body was not read, so nobody knows where the next request begins.
+        last = [(b"connection", b"close")] if length is not None and length > MOST_DRAINED_BYTES else []
+        await send({"type": "http.response.start", "status": int(answer.status[:3]), "headers": answer.headers + last})
+        await _send_body(answer.body, send)
+
+    async def _body(self, receive: Receive, length: int | None, request: object) -> bytes | None:
+        """The whole body; None when the client has gone.
+
+        Empty for a body that is too large by its Content-Length. One byte too many of one that turns out to be.
+        """
+        if length == 0:
+            return b""
+        if length is not None and length > MOST_BODY_BYTES:
+            return b"" if length > MOST_DRAINED_BYTES else await _drain(receive)
+        parts: list[bytes] = []
+        size, more = 0, True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            part, more = message.get("body", b""), message.get("more_body", False)
+            size += len(part)
+            if size <= MOST_BODY_BYTES + len(part):
+                parts.append(part)
+            if more and size > SMALL_BODY_BYTES:
+                await self._budget.hold(request, size if size <= MOST_BODY_BYTES else 0)
+        return b"".join(parts)[: MOST_BODY_BYTES + 1]
+
+    def _answer(self, environ: Environ, began: float) -> Answer:
+        """In a thread."""
+        answer = call(self._application, environ)
+        self._log(answer, environ, timedelta(seconds=monotonic() - began))
+        return answer
+
+
+class BodyBudget:
+    """What the large bodies of one process may hold together, in bytes."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        # Each request's body, the oldest first.
+        self.held: dict[object, int] = {}
+        self.waiting: list[asyncio.Future[None]] = []
+
+    async def hold(self, request: object, size: int) -> None:
+        """Wait while the bodies hold too much. The oldest body never waits, so that one always goes on."""
+        self.held[request] = size
+        while sum(self.held.values()) > self.size and next(iter(self.held)) is not request:
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self.waiting.append(future)
+            await future
+
+    def release(self, request: object) -> None:
+        if self.held.pop(request, None) is not None:
+            waiting, self.waiting = self.waiting, []
+            for future in waiting:
+                if not future.done():
+                    future.set_result(None)
+
+
+def content_length(scope: Message) -> int | None:
+    """The body's length by its header; 0 without a body, None for a chunked one."""
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            return int(value)
+        if name == b"transfer-encoding":
+            return None
+    return 0
+
+
+def environ_of(scope: Message, body: bytes) -> Environ:
+    """The request in WSGI's form. Headers with "_" are left out: they could pass for headers that a proxy sets."""
+    host, port = scope["server"]
+    address, sender = scope["client"] or ("", 0)
+    environ = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(scope["raw_path"]).decode("latin-1"),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
+        "SERVER_NAME": host,
+        "SERVER_PORT": str(port),
+        "REMOTE_ADDR": address,
+        "REMOTE_PORT": str(sender),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope["scheme"],
+        "wsgi.input": BytesIO(body),
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+        "wsgi.input_terminated": True,
+    }
+    for name, value in scope["headers"]:
+        if b"_" not in name:
+            key = name.decode("latin-1").upper().replace("-", "_")
+            key = key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"
+            text = value.decode("latin-1")
+            environ[key] = f"{environ[key]},{text}" if key in environ else text
+    if address in NEAR_PROXIES and environ.get("HTTP_X_FORWARDED_PROTO") == "https":
+        environ["wsgi.url_scheme"] = "https"
+    return environ
+
+
+def call(application: Application, environ: Environ) -> Answer:
+    """The application's whole answer."""
+    started: list[tuple[str, list[tuple[str, str]]]] = []
+    result = application(environ, lambda status, headers, _error=None: started.append((status, headers)))
+    try:
+        parts, size, long = _collect(result)
+    finally:
+        with suppress(AttributeError):
+            result.close()  # type: ignore[attr-defined]
+    status, headers = started[-1]
+    encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+    return Answer(status, encoded, long or b"".join(parts), size)
+
+
+def _collect(result: Iterable[bytes]) -> tuple[list[bytes], int, Any]:
+    """The parts of an answer and their size. For a long answer the file that holds them."""
+    parts: list[bytes] = []
+    size, long = 0, None
+    for part in result:
+        size += len(part)
+        if long is None and size > MOST_ANSWER_IN_MEMORY:
+            long = SpooledTemporaryFile(max_size=MOST_ANSWER_IN_MEMORY)  # noqa: SIM115  (closed once it is sent)
+            long.writelines(parts)
+        if long is None:
+            parts.append(part)
+        else:
+            long.write(part)
+    return parts, size, long
+
+
+async def _drain(receive: Receive) -> bytes | None:
+    """Read the body and throw it away: a client that sends all before it reads would miss the answer. None as above."""
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        more = message.get("more_body", False)
+    return b""
+
+
+async def _send_body(body: Any, send: Send) -> None:
+    if isinstance(body, bytes):
+        await send({"type": "http.response.body", "body": body})
+        return
+    with body:
+        body.seek(0)
+        while part := body.read(PART_BYTES):
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})

@@ -1,0 +1,88 @@
+"""The web server: gunicorn's processes, each a loop with threads, for a small machine. Logs hold no personal data."""
+
+import os
+import resource
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+from urllib.parse import quote
+
+from gunicorn.app.base import BaseApplication
+from gunicorn.glogging import Logger
+
+from memories.api.masks import masked
+from memories.web.connection import Limits
+from memories.web.worker import LoopWorker
+
+# Requests wait for the database most of the time: hence threads. A second process uses a second core.
+# 4 × 8 threads hold at most 32 of the server's 100 connections.
+PROCESSES = min(max(os.cpu_count() or 1, 2), 4)
+THREADS = 8
+# For databases, logs and modules, beside a process's connections.
+SPARE_DESCRIPTORS = 200
+GRACE_SECONDS = 8
+MILLISECOND = timedelta(milliseconds=1)
+ACCESS_LOG_FORMAT = '%(t)s "%(m)s %(U)s" %(s)s %(B)s bytes %(M)s ms'
+
+
+class QuietLogger(Logger):  # type: ignore[misc]
+    """Logs no query strings and nothing that a client can shape into a line of its own."""
+
+    def atoms(self, resp: Any, req: Any, environ: Mapping[str, Any], request_time: timedelta) -> dict[str, Any]:
+        """The values of ACCESS_LOG_FORMAT. gunicorn's own would format each header of every request as well."""
+        return {
+            "t": self.now(),
+            "m": environ["REQUEST_METHOD"],
+            # gunicorn has decoded the path: a line break in it would begin a new line of the log.
+            "U": quote(masked(environ.get("PATH_INFO") or "")),
+            "s": str(resp.status).partition(" ")[0],
+            "B": resp.sent,
+            "M": request_time // MILLISECOND,
+        }
+
+    def exception(self, message: str, *args: Any, **options: Any) -> None:
+        # The arguments hold the address with its query.
+        super().exception(message.partition("%")[0], **options)
+
+
+class WebServer(BaseApplication):  # type: ignore[misc]
+    """gunicorn with the hub's settings. `bind` is host:port, or fd://N for a socket that listens already."""
+
+    def __init__(self, bind: str, limits: Limits | None = None) -> None:
+        self._bind = bind
+        self.limits = limits or Limits()
+        super().__init__()
+
+    def run(self) -> None:
+        _allow_descriptors(self.limits.connections + SPARE_DESCRIPTORS)
+        super().run()
+
+    def load_config(self) -> None:
+        options = {
+            "bind": self._bind,
+            "workers": PROCESSES,
+            "worker_class": LoopWorker,
+            "threads": THREADS,
+            "graceful_timeout": GRACE_SECONDS,
+            # The forked processes share what is loaded: they start at once and use less memory.
+            "preload_app": True,
+            "control_socket_disable": True,
+            "child_exit": lambda _server, worker: worker.place.free(),
+            "logger_class": QuietLogger,
+            # Below this level gunicorn quotes what a broken request contained.
+            "loglevel": "error",
+            "accesslog": "-",
+            "access_log_format": ACCESS_LOG_FORMAT,
+        }
+        for name, value in options.items():
+            self.cfg.set(name, value)
+
+
+def _allow_descriptors(count: int) -> None:
+    """Raise the limit of open files: it is often 1,024, and a process may ask for more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

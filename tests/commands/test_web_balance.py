@@ -1,0 +1,74 @@
+"""A new connection goes to the process that has fewest, and to any when that one hangs."""
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from memories.web.balance import CountedConnections, Place
+from memories.web.connection import Limits, Process
+from memories.web.worker import MOST_YIELDS, LoopWorker
+
+
+@pytest.fixture
+def places() -> Iterator[tuple[Place, Place]]:
+    pair = Place(), Place()
+    yield pair
+    for place in pair:
+        place.free()
+
+
+def test_who_has_more_than_another_knows_it(places: tuple[Place, Place]) -> None:
+    one, other = (CountedConnections(place) for place in places)
+    assert not places[0].has_more_than_another()
+    one.add("a")
+    one.add("a")
+    assert [place.has_more_than_another() for place in places] == [True, False]
+    other.add("b")
+    assert [place.has_more_than_another() for place in places] == [False, False]
+    other.add("c")
+    other.discard("b")
+    one.discard("a")
+    assert [place.has_more_than_another() for place in places] == [False, True]
+
+
+def test_a_process_that_ended_is_not_waited_for(places: tuple[Place, Place]) -> None:
+    CountedConnections(places[0]).add("a")
+    assert places[0].has_more_than_another()
+    places[1].free()
+    assert not places[0].has_more_than_another()
+    # Its place is the next one's.
+    again = Place()
+    assert places[0].has_more_than_another()
+    again.free()
+
+
+def test_it_yields_so_many_times_and_then_accepts(places: tuple[Place, Place]) -> None:
+    worker: Any = object.__new__(LoopWorker)
+    worker.place, worker._yields, worker.alive = places[0], 0, True
+    worker._process = Process(config=None, limits=Limits(), log=lambda *_: None)  # type: ignore[arg-type]
+    taken: list[socket.socket] = []
+
+    async def take(client: socket.socket) -> None:
+        taken.append(client)
+
+    async def accept_until_taken(listener: socket.socket) -> int:
+        worker.loop = asyncio.get_running_loop()
+        asked = 0
+        while not taken:
+            worker._accept(listener)
+            asked += 1
+            await asyncio.sleep(0)
+        worker.loop.remove_reader(listener.fileno())
+        return asked
+
+    worker._take = take
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        for held, expected in ((0, 1), (2, 1 + MOST_YIELDS)):
+            places[0].count(held)
+            with socket.create_connection(listener.getsockname()):
+                assert asyncio.run(accept_until_taken(listener)) == expected
+            taken.pop().close()

@@ -1,1 +1,0 @@
-"""A seeded person over simulated days: what fades, what stays and why (`python -m tests.evals.fading`)."""

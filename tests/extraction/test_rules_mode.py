@@ -1,0 +1,168 @@
+"""Memory without a model: explicit requests become facts in the person's own words, signs become suggestions."""
+
+import time
+
+import pytest
+
+from memories.conf import Rules
+from memories.extraction import rules_mode
+from memories.extraction.rules_mode import Extracted
+from memories.llm.prompts.memory_update import CandidateFact
+from memories.models import Category, Role, Source, Trust, Turn
+from memories.reconcile import gate
+from memories.reconcile.gate import BatchEvidence
+from memories.text.transcript import FedTurn
+from tests.tables import rows, texts
+
+REQUESTS = rows("requests")
+NO_REQUESTS = texts("no_requests")
+RULES = Rules(debounce_seconds=30, max_wait_seconds=300, lease_seconds=120, max_attempts=5)
+
+
+def fed(number: int, text: str, role: str = Role.USER) -> FedTurn:
+    return FedTurn(turn=Turn(number=number, role=role, content=text), text=text)
+
+
+def extract(*said: str) -> Extracted:
+    return rules_mode.extract([fed(number, text) for number, text in enumerate(said, start=1)])
+
+
+def asked(*said: str) -> list[str]:
+    found = extract(*said)
+    return [item["content"] for place, item in enumerate(found.new_facts) if place not in found.suggested]
+
+
+def suggested(*said: str) -> list[tuple[str, str]]:
+    found = extract(*said)
+    return [
+        (found.new_facts[place]["category"], found.new_facts[place]["content"]) for place in sorted(found.suggested)
+    ]
+
+
+def test_the_tables_are_as_long_as_promised() -> None:
+    assert len(REQUESTS) >= 40
+    assert len(NO_REQUESTS) >= 60
+
+
+@pytest.mark.parametrize(("text", "content"), REQUESTS)
+def test_what_is_asked_for_is_kept_in_the_persons_own_words(text: str, content: str) -> None:
+    assert asked(text) == [content]
+    assert content in text
+
+
+@pytest.mark.parametrize("text", NO_REQUESTS)
+def test_nothing_else_is_taken_for_a_request(text: str) -> None:
+    assert asked(text) == []
+
+
+@pytest.mark.parametrize(("text", "content"), REQUESTS)
+def test_the_gate_takes_a_request_with_its_quote(text: str, content: str) -> None:
+    turn = fed(7, text)
+    found = rules_mode.extract([turn])
+    evidence = BatchEvidence(fed={7: turn}, tool_numbers=frozenset())
+    (candidate,) = gate.admit(found.new_facts[:1], evidence=evidence, rules=RULES).candidates
+    assert (candidate.content, candidate.trust, candidate.source) == (content, Trust.USER, Source.EXPLICIT)
+    assert (candidate.confidence, candidate.quoted) == (0.9, 7)
+    assert candidate.quote in text
+
+
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        ("Remember that I am allergic to penicillin", "constraint"),
+        ("Remember that my wife is called Ana", "relationship"),
+        ("Remember that I prefer tea", "preference"),
+        ("Remember that I work as a nurse", "identity"),
+        ("Remember that my goal is to run a marathon", "goal"),
+        ("Remember that we decided to use React", "decision"),
+        ("Remember to always answer in French", "preference"),
+        ("Remember that my locker has the number 12", "other"),
+        ("请记住我对青霉素过敏", "constraint"),
+        ("请记住我喜欢喝茶", "preference"),
+        ("请记住以后用中文回答我", "preference"),
+    ],
+)
+def test_category(text: str, category: str) -> None:
+    (item,) = extract(text).new_facts
+    assert item["category"] == category
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Thanks. I prefer short answers! What is a list?", [("preference", "I prefer short answers")]),
+        ("I work as a nurse in Leiden.", [("identity", "I work as a nurse in Leiden")]),
+        ("My goal is to run a marathon.", [("goal", "My goal is to run a marathon")]),
+        ("Let's go with PostgreSQL.", [("decision", "Let's go with PostgreSQL")]),
+        ("我喜欢喝龙井茶。今天天气如何？", [("preference", "我喜欢喝龙井茶")]),
+        ("我是一名老师，我打算明年换工作。", [("identity", "我是一名老师，我打算明年换工作")]),
+        ("那就这样，我们决定用 React。", [("decision", "那就这样，我们决定用 React")]),
+        ("That's wrong. Perfect!", []),
+        ("I am going to be late.", []),
+        ("He said I am a genius.", []),
+        ("Translate: I am a teacher", []),
+        ("Proofread this:\nI am a teacher. I like tea.", []),
+        ("What do I like?", []),
+        ("I prefer the password [redacted:password].", []),
+    ],
+)
+def test_signs_become_suggestions(text: str, expected: list[tuple[str, str]]) -> None:
+    assert suggested(text) == expected
+    assert asked(text) == []
+
+
+def test_a_suggestion_passes_the_gate_with_the_least_confidence() -> None:
+    turn = fed(1, "I prefer short answers.")
+    found = rules_mode.extract([turn])
+    admitted = gate.admit(found.new_facts, evidence=BatchEvidence({1: turn}, frozenset()), rules=RULES)
+    assert [candidate.confidence for candidate in admitted.candidates] == [RULES.min_confidence]
+    assert found.suggested == {0}
+
+
+def test_what_is_asked_for_is_not_also_suggested() -> None:
+    assert asked("I prefer tea. Please remember that I prefer tea.") == ["I prefer tea"]
+    assert suggested("I prefer tea. Please remember that I prefer tea.") == []
+    assert asked("I prefer tea.", "remember that i prefer TEA") == ["i prefer TEA"]
+
+
+def test_only_what_users_say() -> None:
+    turns = [fed(1, "Remember that I am vegan.", Role.ASSISTANT), fed(2, "I like tea.", Role.ASSISTANT)]
+    assert rules_mode.extract(turns) == Extracted([], frozenset())
+
+
+def test_each_item_cites_its_turn() -> None:
+    found = extract("ok", "Remember that I am vegan.", "我喜欢喝茶。")
+    assert [(item["evidence"], item["quote"]) for item in found.new_facts] == [
+        ([2], "Remember that I am vegan."),
+        ([3], "我喜欢喝茶。"),
+    ]
+
+
+def test_lists_below_a_request() -> None:
+    assert asked("Please remember the following:\n- I use vim\n- I live in Leiden\n\nThanks") == [
+        "I use vim",
+        "I live in Leiden",
+    ]
+    assert asked("记住以下几点：\n1. 我住在杭州\n2. 我不吃辣") == ["我住在杭州", "我不吃辣"]
+
+
+def test_items_have_the_form_of_the_models() -> None:
+    (item,) = extract("Remember that I am vegan.").new_facts
+    candidate = CandidateFact.model_validate(item)
+    assert candidate.category in Category.values
+    assert set(item) == set(CandidateFact.model_fields)
+
+
+def test_bounds() -> None:
+    assert asked("Remember that I " + "really " * 400 + "like tea.") == []
+    assert len(extract("\n".join(f"Remember that I own {n} cats." for n in range(200))).new_facts) == 50
+    assert asked("Remember that my password is [redacted:password].") == []
+
+
+@pytest.mark.parametrize(
+    "unit", ["remember that ", "please ", "请", "记住", "I like ", "- a\n", "> a\n", "ok, ", "“", "你能"]
+)
+def test_a_megabyte_is_read_in_bounded_time(unit: str) -> None:
+    begun = time.thread_time()
+    extract((unit * 1_000_000)[:1_000_000])
+    assert time.thread_time() - begun < 5

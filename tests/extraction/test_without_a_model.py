@@ -1,0 +1,96 @@
+"""Without a model: what a person asks to remember is kept in its own words, what sounds lasting waits for review."""
+
+import pytest
+from pytest_django import Settings
+
+from memories import conf
+from memories.extraction import consolidation
+from memories.models import EndUser, ExtractionRun, Fact, SessionQueue
+from tests import factories
+from tests.curation.marks import places_of
+from tests.factories import NOW
+
+pytestmark = pytest.mark.django_db
+ASKED = [
+    ("Please remember that I am allergic to penicillin.", "I am allergic to penicillin"),
+    ("请记住我对青霉素过敏。", "我对青霉素过敏"),
+]
+PREFERS = [("I prefer tea to coffee.", "I prefer tea to coffee"), ("我喜欢喝龙井茶。", "我喜欢喝龙井茶")]
+
+
+@pytest.fixture(autouse=True)
+def _rules(settings: Settings) -> None:
+    settings.MEMORYHUB_LLM = conf.LLM_RULES
+
+
+@pytest.fixture
+def person() -> EndUser:
+    return factories.end_user()
+
+
+def told(person: EndUser, *texts: str) -> ExtractionRun:
+    session = factories.session(person, [("user", text) for text in texts], flush=True)
+    run = consolidation.consolidate(session_id=session.pk, now=NOW)
+    assert run
+    assert run.status == "committed", run.failure
+    return run
+
+
+def kept() -> list[tuple[str, str, list[str]]]:
+    return [(fact.content, fact.status, fact.flags) for fact in Fact.objects.order_by("created_at", "pk")]
+
+
+@pytest.mark.parametrize(("text", "content"), ASKED)
+def test_what_is_asked_for_is_active_in_the_persons_words(person: EndUser, text: str, content: str) -> None:
+    run = told(person, text)
+    fact = Fact.objects.get()
+    assert kept() == [(content, "active", [])]
+    assert (fact.trust, fact.source, fact.raw, fact.extractor) == ("user", "explicit_user_input", text, "rules-v1")
+    assert (run.extractor, run.prompt_version) == ("rules-v1", "rules-v1")
+    assert (run.calls, run.prompt_tokens, run.completion_tokens) == (0, 0, 0)
+    assert run.outcome == {"stored": 1}
+
+
+@pytest.mark.parametrize(("text", "content"), PREFERS)
+def test_what_sounds_lasting_waits(person: EndUser, text: str, content: str) -> None:
+    assert told(person, text).outcome == {"suggested": 1}
+    assert kept() == [(content, "pending", ["suggested_by_rules"])]
+
+
+@pytest.mark.parametrize("text", ["What is the weather in Leiden?", "今天天气如何？", "That is lovely."])
+def test_anything_else_is_only_kept_as_a_turn(person: EndUser, text: str) -> None:
+    told(person, text)
+    assert kept() == []
+    assert SessionQueue.objects.get().extracted_number == 1
+    assert places_of(text) == ["memories_turn.content"]
+
+
+@pytest.mark.parametrize(("text", "content"), PREFERS)
+def test_an_explicit_word_makes_a_suggestion_active(person: EndUser, text: str, content: str) -> None:
+    told(person, text)
+    asking = f"请记住{text}" if not text.isascii() else f"Please remember that {text}"
+    assert told(person, asking).outcome == {"confirmed": 1}
+    assert kept() == [(content, "active", [])]
+
+
+def test_said_again_a_suggestion_stays_one(person: EndUser) -> None:
+    told(person, PREFERS[0][0])
+    assert told(person, PREFERS[0][0]).outcome == {"reinforced": 1}
+    assert kept() == [(PREFERS[0][1], "pending", ["suggested_by_rules"])]
+
+
+@pytest.mark.parametrize(
+    "text", ["Please remember that my password is Tr0ub4dor-9x.", "请记住我的密码是Tr0ub4dor-9x。"]
+)
+def test_no_secret_is_remembered(person: EndUser, text: str) -> None:
+    told(person, text)
+    assert kept() == []
+    assert places_of("Tr0ub4dor-9x") == []
+    assert places_of("redacted:password") == ["memories_turn.content"]
+
+
+def test_off_extracts_nothing(person: EndUser, settings: Settings) -> None:
+    settings.MEMORYHUB_LLM = conf.LLM_OFF
+    session = factories.session(person, [("user", ASKED[0][0])], flush=True)
+    assert consolidation.consolidate(session_id=session.pk, now=NOW) is None
+    assert kept() == []

@@ -1,0 +1,157 @@
+"""What becomes of facts that lie near each other, over whole attempts and with real vectors: nearness decides nothing.
+
+Each pair belongs to a person of its own, who has the first fact and says the second.
+"""
+
+import re
+from collections.abc import Callable
+from html import unescape
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+
+from memories import conf
+from memories.exceptions import ModelUnavailable
+from memories.extraction import consolidation
+from memories.models import EndUser, Fact, FactEvidence, Tenant
+from tests import factories, vectors
+from tests.factories import NOW
+from tests.model import Model, candidate
+from tests.reconcile.reconciling import facts, items
+from tests.tables.nearness import MISSED, OPPOSED, PARAPHRASES, Pair
+
+pytestmark = pytest.mark.django_db
+TABLES = pytest.mark.parametrize("pairs", [OPPOSED, PARAPHRASES], ids=["opposites", "paraphrases"])
+# A candidate without a quote is 0.8 sure.
+LESS_SURE, SURER = 0.7, 0.9
+Judge = Callable[[str, str], str]
+Ends = dict[Pair, str]
+
+
+@pytest.fixture
+def tenant(settings: LazySettings) -> Tenant:
+    settings.MEMORYHUB_EMBEDDINGS = "local"
+    return factories.tenant()
+
+
+def knows(tenant: Tenant, content: str, confidence: float) -> EndUser:
+    """Somebody who said this in an earlier session; with its vector."""
+    person = factories.end_user(tenant)
+    session = factories.session(person, [("user", "Hello")])
+    fact = factories.fact(person, content, confidence=confidence)
+    factories.evidence(fact, session.turns.get())
+    vectors.embed_all(person)
+    return person
+
+
+def told(model: Model, judge: Judge) -> dict[str, Any]:
+    """The judge's verdicts on the pairs of the question that was asked last."""
+    asked = re.findall(r'<candidate n="(\d+)"[^>]* near="([\d,]+)">(.*)</candidate>', model.prompts[-1])
+    known = dict(re.findall(r'<fact n="(\d+)"[^>]*>(.*)</fact>', model.prompts[-1]))
+    return {
+        "judgements": [
+            {"candidate": int(number), "fact": int(fact), "verdict": judge(unescape(known[fact]), unescape(said))}
+            for number, near, said in asked
+            for fact in near.split(",")
+        ]
+    }
+
+
+def extract(person: EndUser, said: str) -> None:
+    session = factories.session(person, [("user", said), ("assistant", "Noted")], flush=True)
+    run = consolidation.consolidate(session_id=session.pk, now=NOW)
+    assert run
+    assert run.status == "committed", run.failure
+
+
+def ended(person: EndUser, pair: Pair) -> str:
+    """What became of the two, in one word; every row of the person is looked at."""
+    rows = {fact.content: fact for fact in facts(person)}
+    known, newcomer = (rows.pop(content, None) for content in pair)
+    assert known
+    assert not rows
+    if newcomer is None:
+        return _alone(known, items(person))
+    states = (known.status, known.superseded_by, newcomer.status, items(person))
+    ends: dict[str, Any] = {
+        "both": ("active", None, "active", []),
+        "asked": ("active", None, "active", [("possible_duplicate", "not_judged", newcomer, known)]),
+        "superseded": ("superseded", newcomer, "active", []),
+        "waits": ("active", None, "pending", [("conflict", "less_sure", newcomer, known)]),
+    }
+    assert known.mentions == newcomer.mentions == 1
+    return next((word for word, end in ends.items() if states == end), str(states))
+
+
+def _alone(known: Fact, waiting: list[Any]) -> str:
+    evidence = FactEvidence.objects.filter(fact=known).count()
+    ended = (known.status, known.mentions, evidence, waiting)
+    return {"('active', 2, 2, [])": "merged", "('active', 1, 1, [])": "unheard"}.get(str(ended), str(ended))
+
+
+def ends(model: Model, tenant: Tenant, pairs: list[Pair], judge: Judge | None, confidence: float = LESS_SURE) -> Ends:
+    """Of each pair; without a judge the call for one fails."""
+    found = {}
+    for pair in pairs:
+        person = knows(tenant, pair[0], confidence)
+        model.say(candidate(pair[1]))
+        model.answers.append((lambda: told(model, judge)) if judge else ModelUnavailable())
+        extract(person, pair[1])
+        model.answers.clear()
+        found[pair] = ended(person, pair)
+    return found
+
+
+def all_are(word: str, pairs: list[Pair]) -> Ends:
+    """What is not even proposed stays beside what is known."""
+    return {pair: "both" if pair in MISSED else word for pair in pairs}
+
+
+def truth(known: str, said: str) -> str:
+    return "contradicts" if (known, said) in OPPOSED else "same"
+
+
+@TABLES
+def test_without_a_judge_both_stay_and_a_person_is_asked(model: Model, tenant: Tenant, pairs: list[Pair]) -> None:
+    assert ends(model, tenant, pairs, None) == all_are("asked", pairs)
+
+
+@TABLES
+def test_simple_rules_decide_as_little(model: Model, tenant: Tenant, settings: LazySettings, pairs: list[Pair]) -> None:
+    settings.MEMORYHUB_LLM = conf.LLM_RULES
+    found = {}
+    for known, said in pairs:
+        person = knows(tenant, known, LESS_SURE)
+        extract(person, f"Remember: {said}" if said.isascii() else f"请记住:{said}")
+        found[known, said] = ended(person, (known, said))
+    # Not every fact of the tables is what they take for a request.
+    heard = {pair: end for pair, end in found.items() if end != "unheard"}
+    assert heard == all_are("asked", list(heard))
+    assert len(heard) >= 24
+    assert model.prompts == []
+
+
+@pytest.mark.parametrize(("confidence", "word"), [(LESS_SURE, "superseded"), (SURER, "waits")])
+def test_of_opposites_one_is_served(model: Model, tenant: Tenant, confidence: float, word: str) -> None:
+    assert ends(model, tenant, OPPOSED, truth, confidence) == all_are(word, OPPOSED)
+
+
+@pytest.mark.parametrize("confidence", [LESS_SURE, SURER])
+def test_paraphrases_are_one_fact(model: Model, tenant: Tenant, confidence: float) -> None:
+    assert ends(model, tenant, PARAPHRASES, truth, confidence) == all_are("merged", PARAPHRASES)
+
+
+@TABLES
+def test_unrelated_both_stay_however_near(model: Model, tenant: Tenant, pairs: list[Pair]) -> None:
+    assert ends(model, tenant, pairs, lambda *_: "unrelated") == all_are("both", pairs)
+
+
+@TABLES
+@pytest.mark.parametrize(("verdict", "word"), [("same", "merged"), ("contradicts", "superseded")])
+def test_the_control_a_judge_who_errs_is_followed(
+    model: Model, tenant: Tenant, pairs: list[Pair], verdict: str, word: str
+) -> None:
+    """It is the verdict that merges or supersedes, not what is in the texts or how near they lie."""
+    some = pairs[::6]
+    assert ends(model, tenant, some, lambda *_: verdict) == all_are(word, some)

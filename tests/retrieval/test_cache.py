@@ -1,0 +1,131 @@
+"""The cache: what it keeps, what it evicts first, and that it counts no weight twice."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import pytest
+
+from memories.retrieval.cache import LRUCache, StampedCache
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Its only element is the time in seconds."""
+    now = [0.0]
+    monkeypatch.setattr("memories.retrieval.cache.time.monotonic", lambda: now[0])
+    return now
+
+
+def words(capacity: int = 10) -> LRUCache[str]:
+    return LRUCache(capacity=capacity, idle_seconds=60, weigh=len)
+
+
+def test_what_was_put_last_is_there() -> None:
+    kept = words()
+    assert kept.get("a") is None
+    kept.put("a", "old")
+    kept.put("a", "new")
+    assert kept.get("a") == "new"
+
+
+def test_the_least_recently_used_goes_first() -> None:
+    kept = words()
+    for key in "abc":
+        kept.put(key, "xxx")
+    kept.get("a")
+    kept.put("d", "xxx")
+    assert [key for key in "abcd" if kept.get(key)] == ["a", "c", "d"]
+
+
+def test_replacing_makes_room() -> None:
+    kept = words()
+    for _ in range(20):
+        kept.put("a", "xxxxxxxxx")
+    kept.put("b", "x")
+    assert (kept.get("a"), kept.get("b")) == ("xxxxxxxxx", "x")
+
+
+def test_nothing_heavier_than_the_cache() -> None:
+    kept = words()
+    kept.put("a", "x")
+    kept.put("b", "x" * 11)
+    assert (kept.get("a"), kept.get("b")) == ("x", None)
+
+
+def test_what_lies_idle_goes(clock: list[float]) -> None:
+    kept = words()
+    kept.put("a", "x")
+    kept.put("b", "x")
+    clock[0] = 59
+    assert kept.get("b") == "x"
+    clock[0] = 61
+    assert (kept.get("a"), kept.get("b")) == (None, "x")
+
+
+def test_what_lies_idle_goes_though_nobody_asks(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[float] = []
+    monkeypatch.setattr(LRUCache, "_schedule", lambda _, seconds: looks.append(seconds))
+    kept = words()
+    kept.put("a", "x")
+    clock[0] = 20
+    kept.put("b", "x")
+    clock[0] = 60
+    kept.evict_idle()
+    assert (len(kept), looks[-1]) == (1, 20)
+    clock[0] = 80
+    kept.evict_idle()
+    assert len(kept) == 0
+
+
+def test_it_is_looked_at_by_a_thread_of_its_own() -> None:
+    kept: LRUCache[str] = LRUCache(capacity=10, idle_seconds=0.01, weigh=len)
+    kept.put("a", "x")
+    assert kept._timer
+    kept._timer.join(30)
+    assert len(kept) == 0
+
+
+class SlowToEnd:
+    """A timer whose thread lives on for a moment after it has looked."""
+
+    made: ClassVar[list["SlowToEnd"]] = []
+
+    def __init__(self, seconds: float, look: Callable[[], None]) -> None:
+        self.seconds, self.look, self.daemon = seconds, look, False
+        self.made.append(self)
+
+    def start(self) -> None: ...
+
+    def is_alive(self) -> bool:
+        return True
+
+
+def test_what_is_put_while_the_thread_ends_is_looked_at_as_well(
+    clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memories.retrieval.cache.threading.Timer", SlowToEnd)
+    monkeypatch.setattr(SlowToEnd, "made", [])
+    kept = words()
+    kept.put("a", "x")
+    kept.put("b", "x")
+    assert len(SlowToEnd.made) == 1
+    clock[0] = 60
+    SlowToEnd.made[0].look()
+    assert (len(kept), len(SlowToEnd.made)) == (0, 1)
+    kept.put("c", "x")
+    assert [timer.seconds for timer in SlowToEnd.made] == [60, 60]
+    clock[0] = 120
+    SlowToEnd.made[1].look()
+    assert len(kept) == 0
+
+
+def test_what_is_stamped_is_made_again_for_another_stamp_or_key() -> None:
+    kept: StampedCache[str] = StampedCache(capacity=10, idle_seconds=60, weigh=len)
+    made: list[str] = []
+
+    def make() -> str:
+        made.append(f"no. {len(made)}")
+        return made[-1]
+
+    asked = [kept.get_or_make(key, stamp, make) for key, stamp in (("a", 1), ("a", 1), ("a", 2), ("b", 2), ("a", 2))]
+    assert asked == ["no. 0", "no. 0", "no. 1", "no. 2", "no. 1"]

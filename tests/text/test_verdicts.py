@@ -1,0 +1,48 @@
+"""Cached verdicts: asked once per text, and no text stays in the process."""
+
+import gc
+
+import pytest
+
+from memories.text.injection.verdicts import cached_verdict
+
+
+def test_a_text_is_judged_once_and_others_apart() -> None:
+    asked: list[tuple[str, ...]] = []
+
+    @cached_verdict(8)
+    def judge(*texts: str) -> bool:
+        asked.append(texts)
+        return "bad" in texts
+
+    assert [judge("bad"), judge("bad"), judge("ba", "d"), judge("b", "ad")] == [True, True, False, False]
+    assert asked == [("bad",), ("ba", "d"), ("b", "ad")]
+
+
+def test_what_is_raised_is_asked_again() -> None:
+    @cached_verdict(8)
+    def judge(*texts: str) -> bool:
+        raise LookupError
+
+    for _ in range(2):
+        with pytest.raises(LookupError):
+            judge("a text")
+
+
+def test_the_cache_holds_no_text() -> None:
+    @cached_verdict(8)
+    def judge(*texts: str) -> bool:
+        return True
+
+    class Watched(str):
+        __slots__ = ()
+
+    def watched() -> list[object]:
+        gc.collect()
+        # By type: isinstance would ask a weak proxy for its class, and what it stood for may be gone.
+        return [one for one in gc.get_objects() if type(one) is Watched]
+
+    judge(Watched("My doctor is called Ana"))
+    assert watched() == []
+    kept = [Watched("the control is seen")]
+    assert watched() == kept
