@@ -4,15 +4,20 @@ import secrets
 import time
 import uuid
 
-_RANDOM_BITS = 74
+_NANOSECONDS = 1_000_000  # in a millisecond
+_RANDOM_BITS = 62
 
 
 def new_id() -> uuid.UUID:
-    """A version 7 UUID: 48 bits of Unix milliseconds, then 74 random bits (RFC 9562, section 5.7)."""
-    milliseconds = time.time_ns() // 1_000_000
+    """A version 7 UUID: 48 bits of Unix milliseconds, 12 bits of their fraction, then 62 random bits.
+
+    RFC 9562, section 6.2, method 3: with the fraction (244 ns), ids that one process makes one after the other are
+    in their order also within a millisecond.
+    """
+    milliseconds, rest = divmod(time.time_ns(), _NANOSECONDS)
+    fraction = (rest << 12) // _NANOSECONDS
     random = secrets.randbits(_RANDOM_BITS)
-    high, low = random >> 62, random & ((1 << 62) - 1)
-    return uuid.UUID(int=milliseconds << 80 | 0x7 << 76 | high << 64 | 0b10 << 62 | low)
+    return uuid.UUID(int=milliseconds << 80 | 0x7 << 76 | fraction << 64 | 0b10 << 62 | random)
 
 
 def parse_uuid(text: str) -> uuid.UUID | None:
