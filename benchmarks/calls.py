@@ -16,8 +16,6 @@ TURNS = 100
 DEBOUNCE_SECONDS = 30
 # Seconds from a turn to the next one.
 PACES = (1.0, 2.0)
-PATIENCE_SECONDS = 120.0
-LOOK_SECONDS = 0.2
 PEOPLE = ("sister", "neighbour", "boss", "dentist", "cousin", "landlord", "coach")
 DEEDS = ("repaired my bicycle", "moved to Leiden", "bought a boat", "lent me her car", "learns Chinese")
 PLACES = ("in spring", "for the choir", "because of the rain", "near the harbour")
@@ -43,11 +41,7 @@ def _chat(rig: Rig, name: str, pace: float, turns: int) -> int:
         time.sleep(max(0.0, begun + place * pace - time.monotonic()))
         _post(rig.hub, "/api/v1/turns", {"user_id": name, "session_id": name, "messages": [_message(place)]})
     _post(rig.hub, "/api/v1/sessions/end", {"user_id": name, "session_id": name})
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not _is_done(rig.hub, name):
-        if time.monotonic() > deadline:
-            raise load.RefusedError("The session is not worked off.")
-        time.sleep(LOOK_SECONDS)
+    load.wait_until(lambda: _is_done(rig.hub, name))
     return turns
 
 

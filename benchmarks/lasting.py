@@ -9,7 +9,7 @@ from benchmarks.load import Measured, Server
 from benchmarks.rows import body, row
 from benchmarks.searching import CONTEXT, QUESTIONS
 from benchmarks.stage import Stage
-from benchmarks.waking import opened_rig, waited_for
+from benchmarks.waking import opened_rig
 
 # For each of the size's people: 10,000 at full size.
 TURNS = 5
@@ -35,7 +35,7 @@ def long_session(stage: Stage) -> Iterator[Figure]:
     with opened_rig() as rig:
         parts = [_part(rig.hub, part * each, each) for part in range(PARTS)]
         # Quiet now: what the worker had no time for yet comes.
-        waited_for(lambda: _window(rig.hub)["first_number"] > 1)
+        load.wait_until(lambda: _window(rig.hub)["first_number"] > 1)
         calls = rig.model.summaries.total()
     first, last = parts[0], parts[-1]
     what = f"session of {each * PARTS:,} turns, p95 of the last {each:,} ÷ first"

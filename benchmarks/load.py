@@ -10,13 +10,14 @@ import socket
 import statistics
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 180.0
+LOOK_SECONDS = 0.02
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _FORKED = multiprocessing.get_context("fork")
 
@@ -139,3 +140,12 @@ def _received(connection: socket.socket) -> bytes:
     if not received:
         raise ConnectionResetError("The server closed the connection.")
     return received
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Return once it holds. Errors: RefusedError, when it does not in time."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise RefusedError(f"What was waited for did not come within {PATIENCE_SECONDS:g} s.")
+        time.sleep(LOOK_SECONDS)

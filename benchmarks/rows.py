@@ -1,7 +1,6 @@
 """The rows of the table. Another one is a function that yields its figures, under `@row` with its name."""
 
 import statistics
-import time
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
@@ -20,8 +19,6 @@ CROWD = 32
 BATCH = 50
 # A new session after so many posts of a client, as conversations are.
 TALK = 50
-LOOK_SECONDS = 0.2
-PATIENCE_SECONDS = 180.0
 TEXTS = (
     "I moved to Leiden last month, and the commute to the office takes forty minutes by train.",
     "Noted. Shall I plan the stand-up for half past nine from now on, or leave it at nine?",
@@ -181,11 +178,7 @@ def wait_for_the_embedder() -> None:
     # Django is set up only when a stage is open.
     from memories.models import Session
 
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while Session.objects.unembedded().exists():
-        if time.monotonic() > deadline:
-            raise load.RefusedError("The embedder has not ended.")
-        time.sleep(LOOK_SECONDS)
+    load.wait_until(lambda: not Session.objects.unembedded().exists())
     # The clients are forked: they must not share a connection.
     connections.close_all()
 

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -18,8 +18,6 @@ MODEL_SECONDS = 0.05
 DEBOUNCE_SECONDS = 1
 DUE_SESSIONS = 500
 A_BULK = 100
-LOOK_SECONDS = 0.01
-PATIENCE_SECONDS = 180.0
 
 
 class Rig(NamedTuple):
@@ -48,10 +46,10 @@ def due(stage: Stage) -> Iterator[Figure]:
             some = {"conversations": told[first : first + A_BULK]}
             load.call(rig.hub, rig.hub.request("POST", "/api/v1/turns/bulk", some))
         started = time.monotonic() + DEBOUNCE_SECONDS
-        waited_for(lambda: len(rig.model.batches) >= count)
+        load.wait_until(lambda: len(rig.model.batches) >= count)
         seconds = time.monotonic() - started
         for one in told:
-            waited_for(lambda one=one: _is_told(rig.hub, one))  # type: ignore[misc]
+            load.wait_until(lambda one=one: _is_told(rig.hub, one))  # type: ignore[misc]
     label = f"{count} sessions due at once, a model of {MODEL_SECONDS * 1000:g} ms"
     yield Figure(label, seconds, "s", at_most(60, 25))
 
@@ -76,7 +74,7 @@ def _seconds_until_told(hub: Server, place: int) -> float:
     one = _conversation(place)
     started = time.monotonic()
     load.call(hub, hub.request("POST", "/api/v1/turns", one))
-    waited_for(lambda: _is_told(hub, one))
+    load.wait_until(lambda: _is_told(hub, one))
     return time.monotonic() - started
 
 
@@ -89,12 +87,3 @@ def _conversation(place: int) -> dict[str, Any]:
 def _is_told(hub: Server, one: dict[str, Any]) -> bool:
     told = load.call(hub, hub.request("POST", "/api/v1/context", {"user_id": one["user_id"]}))
     return one["messages"][0]["content"] in json.dumps(told["memory"])
-
-
-def waited_for(condition: Callable[[], bool]) -> None:
-    """Return once it holds. Errors: RefusedError, when it never does."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        if time.monotonic() > deadline:
-            raise load.RefusedError("What was waited for did not come.")
-        time.sleep(LOOK_SECONDS)

@@ -6,19 +6,19 @@ by one of two processes."""
 from mmap import mmap
 from typing import Any
 
-PLACES = 64
-# For each process its connections plus one; 0: the place is free. The master makes it before it forks.
-_COUNTS = memoryview(mmap(-1, PLACES * 4)).cast("I")
+MOST_PROCESSES = 64
+# For each process its connections plus one; 0: no process. The master makes it before it forks.
+_COUNTS = memoryview(mmap(-1, MOST_PROCESSES * 4)).cast("I")
 
 
-class Place:
-    """The count of one process. The master takes the place and frees it when the process has ended."""
+class ConnectionCount:
+    """The open connections of one process. The master makes it, and frees it when the process has ended."""
 
     def __init__(self) -> None:
         self._number = _COUNTS.tolist().index(0)
         _COUNTS[self._number] = 1
 
-    def count(self, connections: int) -> None:
+    def set(self, connections: int) -> None:
         _COUNTS[self._number] = connections + 1
 
     def free(self) -> None:
@@ -30,16 +30,16 @@ class Place:
 
 
 class CountedConnections(set[Any]):
-    """uvicorn's set of open connections, which notes its size in the process's place."""
+    """uvicorn's set of open connections, which notes its size in the process's count."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, count: ConnectionCount) -> None:
         super().__init__()
-        self._place = place
+        self._count = count
 
     def add(self, connection: Any) -> None:
         super().add(connection)
-        self._place.count(len(self))
+        self._count.set(len(self))
 
     def discard(self, connection: Any) -> None:
         super().discard(connection)
-        self._place.count(len(self))
+        self._count.set(len(self))

@@ -68,7 +68,7 @@ class WebServer(BaseApplication):  # type: ignore[misc]
             # The forked processes share what is loaded: they start at once and use less memory.
             "preload_app": True,
             "control_socket_disable": True,
-            "child_exit": lambda _server, worker: worker.place.free(),
+            "child_exit": lambda _server, worker: worker.connection_count.free(),
             "logger_class": QuietLogger,
             # Below this level gunicorn quotes what a broken request contained.
             "loglevel": "error",

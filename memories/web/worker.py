@@ -16,7 +16,7 @@ import uvloop
 from gunicorn.workers.base import Worker
 from uvicorn.config import Config
 
-from memories.web.balance import CountedConnections, Place
+from memories.web.balance import ConnectionCount, CountedConnections
 from memories.web.connection import Connection, Process
 from memories.web.front import Answer, Environ, Front
 from memories.web.threads import Threads
@@ -38,7 +38,7 @@ class LoopWorker(Worker):  # type: ignore[misc]
     def __init__(self, *arguments: Any) -> None:
         # Called by the master, before it forks.
         super().__init__(*arguments)
-        self.place = Place()
+        self.connection_count = ConnectionCount()
         self._yields = 0
 
     def run(self) -> None:
@@ -73,7 +73,7 @@ class LoopWorker(Worker):  # type: ignore[misc]
         # uvicorn logs each broken request.
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
         process = Process(config, self.app.limits, self._log_refusal)
-        process.state.connections = CountedConnections(self.place)
+        process.state.connections = CountedConnections(self.connection_count)
         return process
 
     def _log_answer(self, answer: Answer, environ: Environ, took: timedelta) -> None:
@@ -85,7 +85,7 @@ class LoopWorker(Worker):  # type: ignore[misc]
 
     def _accept(self, listener: Any) -> None:
         """Accept one connection, unless another process has fewer."""
-        if self._yields < MOST_YIELDS and self.place.has_more_than_another():
+        if self._yields < MOST_YIELDS and self.connection_count.has_more_than_another():
             self._yields += 1
             self._pause(listener, YIELD_SECONDS)
             return
@@ -101,7 +101,7 @@ class LoopWorker(Worker):  # type: ignore[misc]
             self._pause(listener, FULL_SECONDS)
             return
         # It is among the connections only after some rounds of the loop.
-        self.place.count(len(self._process.connections) + 1)
+        self.connection_count.set(len(self._process.connections) + 1)
         client.setblocking(False)
         self._taken = self.loop.create_task(self._take(client))
 

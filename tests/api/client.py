@@ -4,7 +4,7 @@ import json
 import re
 from functools import cache
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
@@ -117,3 +117,10 @@ def _validator(wanted: str) -> Draft202012Validator:
             # Nothing is answered that is not documented.
             component["additionalProperties"] = False
     return Draft202012Validator({**json.loads(wanted), "components": components})
+
+
+def follow(client: HubClient, address: str) -> Any:
+    """The page at an address that a list gave."""
+    parts = urlsplit(address)
+    assert parts.netloc == "testserver"
+    return client.get(parts.path.removeprefix("/api/v1"), **dict(parse_qsl(parts.query))).json()

@@ -8,14 +8,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from memories.models import EndUser, Fact
 from tests import factories
-from tests.api.client import HubClient
+from tests.api.client import follow
 from tests.api.conftest import Hub
-
-
-def follow(client: HubClient, address: str) -> Any:
-    parts = urlsplit(address)
-    assert parts.netloc == "testserver"
-    return client.get(parts.path.removeprefix("/api/v1"), **dict(parse_qsl(parts.query))).json()
 
 
 @pytest.fixture

@@ -7,47 +7,47 @@ from typing import Any
 
 import pytest
 
-from memories.web.balance import CountedConnections, Place
+from memories.web.balance import ConnectionCount, CountedConnections
 from memories.web.connection import Limits, Process
 from memories.web.worker import MOST_YIELDS, LoopWorker
 
 
 @pytest.fixture
-def places() -> Iterator[tuple[Place, Place]]:
-    pair = Place(), Place()
+def counts() -> Iterator[tuple[ConnectionCount, ConnectionCount]]:
+    pair = ConnectionCount(), ConnectionCount()
     yield pair
-    for place in pair:
-        place.free()
+    for count in pair:
+        count.free()
 
 
-def test_who_has_more_than_another_knows_it(places: tuple[Place, Place]) -> None:
-    one, other = (CountedConnections(place) for place in places)
-    assert not places[0].has_more_than_another()
+def test_who_has_more_than_another_knows_it(counts: tuple[ConnectionCount, ConnectionCount]) -> None:
+    one, other = (CountedConnections(count) for count in counts)
+    assert not counts[0].has_more_than_another()
     one.add("a")
     one.add("a")
-    assert [place.has_more_than_another() for place in places] == [True, False]
+    assert [count.has_more_than_another() for count in counts] == [True, False]
     other.add("b")
-    assert [place.has_more_than_another() for place in places] == [False, False]
+    assert [count.has_more_than_another() for count in counts] == [False, False]
     other.add("c")
     other.discard("b")
     one.discard("a")
-    assert [place.has_more_than_another() for place in places] == [False, True]
+    assert [count.has_more_than_another() for count in counts] == [False, True]
 
 
-def test_a_process_that_ended_is_not_waited_for(places: tuple[Place, Place]) -> None:
-    CountedConnections(places[0]).add("a")
-    assert places[0].has_more_than_another()
-    places[1].free()
-    assert not places[0].has_more_than_another()
-    # Its place is the next one's.
-    again = Place()
-    assert places[0].has_more_than_another()
+def test_a_process_that_ended_is_not_waited_for(counts: tuple[ConnectionCount, ConnectionCount]) -> None:
+    CountedConnections(counts[0]).add("a")
+    assert counts[0].has_more_than_another()
+    counts[1].free()
+    assert not counts[0].has_more_than_another()
+    # Its count is the next one's.
+    again = ConnectionCount()
+    assert counts[0].has_more_than_another()
     again.free()
 
 
-def test_it_yields_so_many_times_and_then_accepts(places: tuple[Place, Place]) -> None:
+def test_it_yields_so_many_times_and_then_accepts(counts: tuple[ConnectionCount, ConnectionCount]) -> None:
     worker: Any = object.__new__(LoopWorker)
-    worker.place, worker._yields, worker.alive = places[0], 0, True
+    worker.connection_count, worker._yields, worker.alive = counts[0], 0, True
     worker._process = Process(config=None, limits=Limits(), log=lambda *_: None)  # type: ignore[arg-type]
     taken: list[socket.socket] = []
 
@@ -68,7 +68,7 @@ def test_it_yields_so_many_times_and_then_accepts(places: tuple[Place, Place]) -
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setblocking(False)
         for held, expected in ((0, 1), (2, 1 + MOST_YIELDS)):
-            places[0].count(held)
+            counts[0].set(held)
             with socket.create_connection(listener.getsockname()):
                 assert asyncio.run(accept_until_taken(listener)) == expected
             taken.pop().close()

@@ -9,9 +9,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from memories.models import Category, EndUser, Fact, FactRelation, MemoryType
 from tests import factories
-from tests.api.client import HubClient
+from tests.api.client import HubClient, follow
 from tests.api.conftest import Hub
-from tests.api.test_pagination import follow
 from tests.database import at_once
 from tests.vectors import embed_all
 
