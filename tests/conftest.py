@@ -44,17 +44,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def emptied_tables() -> Any:
-    """Tests with transactions of their own empty all tables, and the audit trail refuses that to everybody.
+    """Tests with transactions of their own empty all tables by DELETE: it takes a fifth of the time of TRUNCATE.
 
-    Only a superuser may go round its triggers, and the tests' server is theirs.
+    The audit trail refuses that to everybody, and foreign keys want an order. Only a superuser may go round both, and
+    the tests' server is theirs.
     """
     plain = DatabaseOperations.execute_sql_flush
 
-    def going_round(self: DatabaseOperations, sql_list: list[str]) -> None:
-        plain(self, ["SET LOCAL session_replication_role = replica", *sql_list])
+    def deletes(self: DatabaseOperations, _style: Any, tables: list[str], **_options: Any) -> list[str]:
+        return ["SET LOCAL session_replication_role = replica", *(f"DELETE FROM {self.quote_name(t)}" for t in tables)]
+
+    def at_once(self: DatabaseOperations, sql_list: list[str]) -> None:
+        plain(self, ["; ".join(sql_list)])
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(DatabaseOperations, "execute_sql_flush", going_round)
+        patched.setattr(DatabaseOperations, "sql_flush", deletes)
+        patched.setattr(DatabaseOperations, "execute_sql_flush", at_once)
         yield
 
 
