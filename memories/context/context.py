@@ -1,4 +1,4 @@
-"""Contexts: one sequence of lines that does not depend on the budget, and its longest rendered prefix that fits."""
+"""Contexts: one sequence of lines that does not depend on the budget, of which the longest prefix that fits is told."""
 
 import hashlib
 import json
@@ -12,10 +12,10 @@ from django.db.models import F
 
 from memories import conf
 from memories.context import recalled_turns
+from memories.context.budget import Block
 from memories.context.facts import FactLines, fact_lines
-from memories.context.rendering import Line, episode_line, profile_line, render, text_of, turn_line
+from memories.context.rendering import Line, episode_line, profile_line, text_of, turn_line
 from memories.context.window import OpenWindow, open_window
-from memories.llm import tokens
 from memories.models import EndUser, Role, Section, Tenant, Turn
 from memories.retrieval import episode_search, recalls
 from memories.retrieval.episode_search import RankedEpisode, VisibleEpisode
@@ -23,11 +23,9 @@ from memories.retrieval.prepared_query import PreparedQuery, prepare
 from memories.retrieval.serving import Audience, audience
 from memories.retrieval.visible_facts import Viewer
 from memories.text.injection.flagged_turns import is_flagged
-from memories.text.memory_block import FRAME, HEADINGS
 
 INCLUDABLE = ("profile", "facts", "episodes", "working_memory", "turns", "unextracted")
-DEFAULT_INCLUDE = frozenset({"profile", "facts", "episodes"})
-DEFAULT_WITH_QUERY = DEFAULT_INCLUDE | {"turns"}
+DEFAULT_INCLUDE = frozenset({"profile", "facts", "episodes", "turns"})
 # The ranked facts stand between these two halves of the profile (rules.md, 9.3).
 BEFORE_FACTS = (Section.WORK_CONTEXT, Section.PERSONAL_CONTEXT, Section.TOP_OF_MIND)
 AFTER_FACTS = (Section.RECENT_MONTHS, Section.EARLIER_CONTEXT, Section.LONG_TERM_BACKGROUND)
@@ -38,9 +36,9 @@ UNEXTRACTED_TURNS = 50
 class ContextRequest:
     """A request of an agent.
 
-    `query`: what it is about to answer; turns are recalled for a query only. `session_id`: its conversation, whose
-    window it gets with the working memory. `max_tokens` 0..8,000 bounds the rendered block. The limits bound ranked
-    facts and episodes (None: as the tenant's rules say).
+    `query`: what it is about to answer; without one the turns are those that were said last. `session_id`: its
+    conversation, whose window it gets with the working memory. `max_tokens` 0..8,000 bounds the rendered block. The
+    limits bound ranked facts and episodes (None: as the tenant's rules say) and recalled turns (None: as fit).
     """
 
     user_id: str
@@ -53,6 +51,7 @@ class ContextRequest:
     roles: tuple[str, ...] = ()
     facts_limit: int | None = None
     episodes_limit: int | None = None
+    turns_limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -88,9 +87,13 @@ class _Task(NamedTuple):
 
 
 class _Sequence(NamedTuple):
-    """Lines in the order in which they take the budget, (kind, id) of what exceeds a limit, and ids of ranked lines."""
+    """Lines that take the budget before recalled turns, in their order.
+
+    `texts` of facts and episodes, (kind, id) of what exceeds a limit, and ids of ranked lines.
+    """
 
     lines: list[Line]
+    texts: list[str]
     beyond: list[tuple[str, str]]
     ranked: set[uuid.UUID]
 
@@ -110,29 +113,35 @@ def build(*, tenant: Tenant, request: ContextRequest, now: datetime, noted: bool
     if with_messages and request.session_id:
         window = open_window(found.person, agent_id=request.agent_id, session_id=request.session_id, rules=rules)
     query = prepare(request.query) if request.query else None
-    sequence = _sequence(_Task(found, found.person, request, query, window, rules, now))
-    built = _fill(sequence.lines, sequence.beyond, request)
+    task = _Task(found, found.person, request, query, window, rules, now)
+    sequence = _sequence(task)
+    block = Block(request.max_tokens, request.tokenizer)
+    block.offer(sequence.lines)
+    if "turns" in request.include and not block.is_full:
+        _recall_turns(block, task, sequence.texts)
+    built = _context(block, sequence.beyond, request)
     # Only what was ranked for the query was recalled: the other lines are in every context.
-    for line in sequence.lines[: len(built.items)] if query and noted else ():
+    for line in block.lines if query and noted else ():
         if line.id in sequence.ranked:
             recalls.note(line.kind, [line.id], now=now)
     return replace(built, messages=window.messages(built.memory)) if with_messages else built
 
 
 def _sequence(task: _Task) -> _Sequence:
-    """Every line, without the turns and episodes that the window shows."""
+    """Every line but those of recalled turns, without the turns and episodes that the window shows."""
     profile = {
         section: profile_line(row_id=pk, section=section, summary=summary)
         for section, pk, summary in task.audience.profile
     }
     facts = _facts(task)
     shown, beyond = _episodes(task)
+    unextracted = _unextracted(task.person, task.window) if "unextracted" in task.request.include else []
     before = [profile[section] for section in BEFORE_FACTS if section in profile]
     after = [profile[section] for section in AFTER_FACTS if section in profile]
     episode_lines = [_episode_line(episode, ranked) for episode, ranked in shown]
-    turns = _turns(task, facts.texts + [episode.summary for episode, _ in shown])
     return _Sequence(
-        [*facts.instructions, *before, *facts.ranked, *episode_lines, *after, *turns],
+        [*facts.instructions, *before, *facts.ranked, *episode_lines, *after, *unextracted],
+        facts.texts + [episode.summary for episode, _ in shown],
         [("fact", fact) for fact in facts.beyond] + [("episode", str(episode.id)) for episode, _ in beyond],
         {line.id for line in (*facts.ranked, *episode_lines)},
     )
@@ -179,16 +188,6 @@ def _episode_line(episode: VisibleEpisode, ranked: RankedEpisode | None) -> Line
     )
 
 
-def _turns(task: _Task, texts: Sequence[str]) -> list[Line]:
-    """Turns that extraction has not read, then those recalled for the query, each once."""
-    unextracted = _unextracted(task.person, task.window) if "unextracted" in task.request.include else []
-    if task.query is None or "turns" not in task.request.include:
-        return unextracted
-    shown = {line.id for line in unextracted}
-    recalled = recalled_turns.lines(task.person, task.query, task.window, texts=texts)
-    return unextracted + [line for line in recalled if line.id not in shown]
-
-
 def _unextracted(person: EndUser, window: OpenWindow) -> list[Line]:
     """The newest turns beyond their session's watermark. The newest take the budget first."""
     turns = Turn.objects.filter(tenant=person.tenant, end_user=person, number__gt=F("session__queue__extracted_number"))
@@ -202,13 +201,25 @@ def _unextracted(person: EndUser, window: OpenWindow) -> list[Line]:
     return [turn_line(turn) for turn in newest if text_of(turn) and not is_flagged(turn)]
 
 
-def _fill(lines: Sequence[Line], beyond: Sequence[tuple[str, str]], request: ContextRequest) -> Context:
-    """The longest prefix whose rendered text fits; the first line that does not fit ends it."""
-    costs, spent = _affordable(lines, request)
-    fitting, left_out = lines[: len(costs)], lines[len(costs) :]
+def _recall_turns(block: Block, task: _Task, texts: Sequence[str]) -> None:
+    """Fill the room that is left with turns that are not shown yet."""
+    most = block.room // recalled_turns.LEAST
+    left = most if task.request.turns_limit is None else min(most, task.request.turns_limit)
+    if left <= 0:
+        return
+    shown = {line.id for line in block.lines}
+    for batch in recalled_turns.batches(task.person, task.query, task.window, room=block.room, texts=texts):
+        told = [line for line in batch if line.id not in shown][:left]
+        block.offer(told)
+        left -= len(told)
+        if block.is_full or not left:
+            break
+
+
+def _context(block: Block, beyond: Sequence[tuple[str, str]], request: ContextRequest) -> Context:
     return Context(
-        memory=render(fitting),
-        token_count=spent,
+        memory=block.memory,
+        token_count=block.token_count,
         max_tokens=request.max_tokens,
         tokenizer=request.tokenizer,
         items=[
@@ -219,30 +230,8 @@ def _fill(lines: Sequence[Line], beyond: Sequence[tuple[str, str]], request: Con
                 "score_parts": line.score_parts or {},
                 "tokens": cost,
             }
-            for line, cost in zip(fitting, costs, strict=True)
+            for line, cost in zip(block.lines, block.costs, strict=True)
         ],
-        dropped=[{"kind": line.kind, "id": str(line.id), "reason": "budget"} for line in left_out]
+        dropped=[{"kind": line.kind, "id": str(line.id), "reason": "budget"} for line in block.left_out]
         + [{"kind": kind, "id": row_id, "reason": "limit"} for kind, row_id in beyond],
     )
-
-
-def _affordable(lines: Sequence[Line], request: ContextRequest) -> tuple[list[int], int]:
-    """Tokens of each line that fits, with its line break, and of the rendered text (0 for none).
-
-    In both encodings no token continues after a line break that `-`, `<` or a letter follows. So frame, headings and
-    lines add up to the count of the rendered text. Lines beyond the budget are not counted.
-    """
-    costs: list[int] = []
-    shown: set[int] = set()
-    spent, total = 0, tokens.count_once(FRAME, request.tokenizer)
-    for line in lines:
-        cost = tokens.count_once(line.text + "\n", request.tokenizer)
-        if line.heading not in shown:
-            total += tokens.count_once(HEADINGS[line.heading] + "\n", request.tokenizer)
-            shown.add(line.heading)
-        total += cost
-        if total > request.max_tokens:
-            break
-        spent = total
-        costs.append(cost)
-    return costs, spent

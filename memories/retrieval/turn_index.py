@@ -53,6 +53,7 @@ class SessionTurns:
     numbers: NDArray[np.int32]
     times: NDArray[np.float64]  # seconds since 1970
     roles: NDArray[np.uint8]  # positions in ROLES
+    token_counts: NDArray[np.int32]
     terms: list[bytes]
     vectors: NDArray[np.float32]  # [n, dimensions]; zeros where there is none yet
     languages: NDArray[np.str_]  # "" where there is no vector yet
@@ -100,6 +101,11 @@ class TurnIndex:
     def roles(self) -> NDArray[np.uint8]:
         roles: NDArray[np.uint8] = self._joined("roles")
         return roles
+
+    @cached_property
+    def token_counts(self) -> NDArray[np.int32]:
+        counts: NDArray[np.int32] = self._joined("token_counts")
+        return counts
 
     def __len__(self) -> int:
         return len(self.session_of)
@@ -158,6 +164,7 @@ def _empty(session: IndexedSession, space: EmbeddingSpace | None) -> SessionTurn
         numbers=np.empty(0, np.int32),
         times=np.empty(0, np.float64),
         roles=np.empty(0, np.uint8),
+        token_counts=np.empty(0, np.int32),
         terms=[],
         vectors=np.empty((0, space.dimensions if space else 0), np.float32),
         languages=np.empty(0, "U2"),
@@ -175,6 +182,7 @@ def _without_deleted(kept: SessionTurns, session: IndexedSession) -> SessionTurn
         numbers=kept.numbers[first:].copy(),
         times=kept.times[first:].copy(),
         roles=kept.roles[first:].copy(),
+        token_counts=kept.token_counts[first:].copy(),
         terms=kept.terms[first:],
         vectors=kept.vectors[first:].copy(),
         languages=kept.languages[first:].copy(),
@@ -184,10 +192,10 @@ def _without_deleted(kept: SessionTurns, session: IndexedSession) -> SessionTurn
 def _new_turns(
     person: EndUser, bases: Sequence[SessionTurns], upto: Sequence[IndexedSession]
 ) -> dict[uuid.UUID, list[Any]]:
-    """By session: (session, number, seconds, role, terms, id)."""
+    """By session: (session, number, seconds, role, terms, id, tokens)."""
     statement = f"""
         SELECT turn.session_id, turn.number, extract(epoch FROM coalesce(turn.timestamp, turn.created_at))::float8,
-               turn.role, turn.terms, turn.id
+               turn.role, turn.terms, turn.id, turn.token_count
         FROM {Turn._meta.db_table} turn
         JOIN unnest(%s::uuid[], %s::int[], %s::int[]) AS wanted (session_id, after, upto)
           ON turn.session_id = wanted.session_id AND turn.number > wanted.after AND turn.number <= wanted.upto
@@ -248,6 +256,7 @@ def _extend(
         numbers=numbers,
         times=np.concatenate([base.times, np.array([row[2] for row in turns], np.float64)]),
         roles=np.concatenate([base.roles, np.array([ROLES.index(row[3]) for row in turns], np.uint8)]),
+        token_counts=np.concatenate([base.token_counts, np.array([row[6] for row in turns], np.int32)]),
         terms=base.terms + [row[4] for row in turns],
         vectors=vectors,
         languages=languages,

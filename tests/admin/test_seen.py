@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from memories.admin.recall.live_context import LiveContext
 from memories.context import context
-from memories.context.context import DEFAULT_WITH_QUERY, ContextRequest
+from memories.context.context import DEFAULT_INCLUDE, ContextRequest
 from memories.models import AuditEvent, EndUser, Episode, Fact
 from memories.retrieval import recalls
 from tests import factories
@@ -89,7 +89,7 @@ def test_a_question_recalls_turns(admin: Client, person: EndUser) -> None:
     assert live_context_of(asked).context.items
     built = context.build(
         tenant=person.tenant,
-        request=ContextRequest(user_id="usr_1000", query=QUESTION, include=DEFAULT_WITH_QUERY),
+        request=ContextRequest(user_id="usr_1000", query=QUESTION, include=DEFAULT_INCLUDE),
         now=timezone.now(),
         noted=False,
     )

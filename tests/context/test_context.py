@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memories import conf
-from memories.context import context, rendering
+from memories.context import context, recalled_turns, rendering
+from memories.context.budget import Block
 from memories.context.context import Context, ContextRequest
 from memories.context.rendering import Line, render
 from memories.llm import tokens
@@ -175,7 +176,7 @@ class TestFormat:
 
     def test_items_name_episodes_with_what_they_are_weighed_by(self, person: EndUser) -> None:
         told = factories.episode(factories.session(person), "Paid", importance=0.8, quality=0.7)
-        assert build(person).items == [
+        assert build(person, include=frozenset({"episodes"})).items == [
             {
                 "kind": "episode",
                 "id": str(told.pk),
@@ -215,11 +216,12 @@ class TestEmpty:
         factories.fact(person)
         factories.profile_section(person)
         factories.episode(factories.session(person))
-        parts = {"profile": ["profile"], "facts": ["fact"], "episodes": ["episode"], "unextracted": ["turn"]}
+        parts = {"profile": ["profile"], "facts": ["fact"], "episodes": ["episode"]}
+        parts |= {"unextracted": ["turn"], "turns": ["turn"]}
         for part, kinds in parts.items():
             assert [item["kind"] for item in build(person, include=frozenset({part})).items] == kinds
         assert build(person, include=frozenset()).memory == ""
-        assert [item["kind"] for item in build(person).items] == ["profile", "fact", "episode"]
+        assert [item["kind"] for item in build(person).items] == ["profile", "fact", "episode", "turn"]
 
 
 class TestWhatIsServed:
@@ -321,8 +323,9 @@ class TestEpisodes:
             number = 9 - age
             factories.episode(talk, f"e{age}", first_number=number, last_number=number, now=NOW - timedelta(days=age))
         assert self.told(person) == ["e0", "e1", "e2"]
-        assert [line[-2:] for line in told(person)] == ["e2", "e1", "e0"]
-        given = build(person)
+        include = frozenset({"episodes"})
+        assert [line[-2:] for line in told(person, include=include)] == ["e2", "e1", "e0"]
+        given = build(person, include=include)
         assert [(one["kind"], one["reason"]) for one in given.dropped] == [("episode", "limit")] * 2
         assert self.told(person, episodes_limit=4) == ["e0", "e1", "e2", "e3"]
         assert len(build(person, episodes_limit=0).dropped) == 5
@@ -563,7 +566,9 @@ def written_lines(draw: st.DrawFn) -> list[Line]:
 )
 def test_the_longest_prefix_that_fits_whatever_the_lines_say(sequence: list[Line], budget: int, tokenizer: str) -> None:
     request = ContextRequest(user_id="u1", max_tokens=budget, tokenizer=tokenizer)
-    given = context._fill(sequence, [], request)
+    block = Block(budget, tokenizer)
+    block.offer(sequence)
+    given = context._context(block, [], request)
     fitting = [count for count in range(len(sequence) + 1) if tokens_of(render(sequence[:count]), tokenizer) <= budget]
     assert given.memory == render(sequence[: max(fitting)])
     assert given.token_count == tokens_of(given.memory, tokenizer) <= budget
@@ -610,13 +615,32 @@ class TestSameAgain:
 
 
 class TestCost:
-    def test_two_statements_and_one_for_episodes_where_there_are_some(self, person: EndUser) -> None:
-        assert len(statements(lambda: build(person))) == 2
-        TestBudget().fill(person)
+    def test_two_statements_one_for_turns_and_one_for_episodes_where_there_are_some(self, person: EndUser) -> None:
         assert len(statements(lambda: build(person))) == 3
+        TestBudget().fill(person)
+        assert len(statements(lambda: build(person))) == 4
         assert len(statements(lambda: build(person, include=frozenset({"profile", "facts"})))) == 2
         Episode.objects.update(status="trashed")
-        assert len(statements(lambda: build(person))) == 2
+        assert len(statements(lambda: build(person))) == 3
+        assert len(statements(lambda: build(person, turns_limit=0))) == 2
+
+    @pytest.mark.parametrize("text", ["嗯", "word", "Long " * 90, "long " * 4_000])
+    def test_one_statement_reads_the_turns_that_fill_the_room(self, person: EndUser, text: str) -> None:
+        factories.session(person, [("user", f"{text} {number}") for number in range(250)])
+
+        def cost(**over: Any) -> int:
+            asked = {"query": "word", "max_tokens": 2_000, **over}
+            build(person, **asked)
+            assert build(person, **asked).token_count > 1_500
+            return len(statements(lambda: build(person, **asked)))
+
+        assert cost(query="") == 3
+        # With a query the index asks how far the sessions are.
+        assert cost() == len(statements(lambda: build(person, query="word", turns_limit=0))) + 2
+
+    def test_turns_are_not_looked_up_where_there_is_no_room(self, person: EndUser) -> None:
+        TestBudget().fill(person)
+        assert len(statements(lambda: build(person, max_tokens=500))) == 3
 
     @pytest.mark.parametrize("with_vectors", [False, True])
     def test_with_a_query_episodes_take_one_more(self, person: EndUser, with_vectors: bool) -> None:
@@ -628,13 +652,13 @@ class TestCost:
             build(person, query="tea", include=include)
             return len(statements(lambda: build(person, query="tea", include=include)))
 
-        everything = context.DEFAULT_WITH_QUERY
+        everything = context.DEFAULT_INCLUDE
         assert cost(everything) == cost(everything - {"episodes"}) + 1
 
     def test_of_many_facts_the_words_take_one_more(self, person: EndUser, monkeypatch: pytest.MonkeyPatch) -> None:
         TestBudget().fill(person)
         count, with_words = Fact.objects.count(), build(person)
-        for few, cost in ((count, 3), (count - 1, 4)):
+        for few, cost in ((count, 4), (count - 1, 5)):
             monkeypatch.setattr(visible_facts, "FEW", few)
             assert len(statements(lambda: build(person))) == cost
             assert build(person) == with_words
@@ -648,6 +672,98 @@ class TestCost:
         assert len(statements(lambda: build(nobody))) == 1
 
 
+class TestFirstHour:
+    """Whoever said anything gets it back, whatever is asked."""
+
+    SAID = {
+        "en": ("I moved to Leiden in March.", ("Where do I live?", "What is the GDP of Peru?", "")),
+        "zh": ("我三月搬到了莱顿。", ("我住在哪里？", "秘鲁的国内生产总值是多少？", "")),
+    }
+
+    @pytest.mark.parametrize("language", SAID)
+    @pytest.mark.parametrize("with_vectors", [False, True])
+    @pytest.mark.parametrize("include", [None, {"turns"}, {"turns", "unextracted"}, {"turns", "working_memory"}])
+    def test_one_turn_is_told(
+        self, person: EndUser, language: str, with_vectors: bool, include: set[str] | None
+    ) -> None:
+        text, queries = self.SAID[language]
+        factories.session(person, [("user", text)])
+        if with_vectors:
+            embed_all(person)
+        over = {} if include is None else {"include": frozenset(include)}
+        for query in queries:
+            for tokenizer in tokens.TOKENIZERS:
+                given = build(person, query=query, max_tokens=2_000, tokenizer=tokenizer, **over)
+                assert given.memory.count(text) == 1
+                assert [item["kind"] for item in given.items] == ["turn"]
+
+    @pytest.mark.parametrize("query", ["Where do I live?", ""])
+    def test_one_turn_and_its_fact(self, person: EndUser, query: str) -> None:
+        factories.session(person, [("user", "Please remember: I live in Leiden.")])
+        factories.fact(person, "I live in Leiden.")
+        assert [item["kind"] for item in build(person, query=query).items] == ["fact", "turn"]
+
+    def test_of_what_answers_nothing_the_last_is_told_first(self, person: EndUser) -> None:
+        factories.session(person, [("user", f"Number {place} {'and so on ' * 20}") for place in range(9)])
+        for query in ("Peru?", ""):
+            [line] = told(person, query=query, max_tokens=130)
+            assert "Number 8" in line
+
+    def test_without_a_query_what_was_said_last_in_the_order_of_the_talk(self, person: EndUser) -> None:
+        old = factories.session(person, [("user", "Old"), ("assistant", "Older"), ("tool", "A tool's")])
+        factories.session(person, [("user", "New"), ("system", "A system's"), ("user", "Newer")])
+        Turn.objects.filter(session=old).update(created_at=NOW - timedelta(days=1))
+        assert [line.split(": ", 1)[1] for line in told(person)] == ["Old", "Older", "New", "Newer"]
+        contents = {str(turn.pk): turn.content for turn in Turn.objects.all()}
+        assert [contents[one] for one in ids(build(person).items)] == ["Newer", "New", "Older", "Old"]
+
+    def test_hidden_and_flagged_turns_are_not_told(self, person: EndUser) -> None:
+        talk = factories.session(person, [("user", "Hidden"), ("assistant", "Flagged"), ("user", "Shown")])
+        talk.turns.filter(content="Hidden").update(metadata={"hide_from_ui": True}, terms=None)
+        talk.turns.filter(content="Flagged").update(flagged=True)
+        for query in ("", "Hidden Flagged"):
+            assert [line.split(": ", 1)[1] for line in told(person, query=query)] == ["Shown"]
+
+
+class TestTheRoomIsUsed:
+    @pytest.fixture
+    def life(self, person: EndUser) -> EndUser:
+        for day in range(6):
+            factories.session(person, [("user", f"On day {day} I drank tea number {place}") for place in range(50)])
+        return person
+
+    @pytest.mark.parametrize("query", ["Which tea number?", "Peru?", ""])
+    @pytest.mark.parametrize("budget", [60, 200, 1_000, 2_000])
+    def test_until_no_line_fits(self, life: EndUser, query: str, budget: int) -> None:
+        given = build(life, query=query, max_tokens=budget)
+        line = max(item["tokens"] for item in given.items)
+        assert budget - line <= given.token_count <= budget
+
+    @pytest.mark.parametrize("query", ["Which tea number?", ""])
+    def test_a_larger_budget_only_adds(self, life: EndUser, query: str) -> None:
+        whole = ids(build(life, query=query).items)
+        for budget in (0, 60, 500, 2_000):
+            some = ids(build(life, query=query, max_tokens=budget).items)
+            assert some == whole[: len(some)]
+
+    @pytest.mark.parametrize("query", ["Which tea number?", ""])
+    def test_a_limit_bounds_the_turns(self, life: EndUser, query: str) -> None:
+        whole = ids(build(life, query=query).items)
+        for limit in (0, 1, 7):
+            assert ids(build(life, query=query, turns_limit=limit).items) == whole[:limit]
+        factories.fact(life, "Has a quokka")
+        assert len(build(life, query=query, turns_limit=3).items) == 4
+
+    @pytest.mark.parametrize("query", ["tea", ""])
+    def test_more_is_read_where_the_best_may_not_be_told(
+        self, person: EndUser, query: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(recalled_turns, "is_flagged", lambda turn: turn.role == "assistant")
+        talk = [("user", "I drank tea")] * 3 + [("assistant", "tea tea tea")] * 60 + [("user", "I drank tea")] * 3
+        factories.session(person, talk)
+        assert len(told(person, query=query, max_tokens=1_000)) == 6
+
+
 class TestQuestion:
     """With a query: facts in its order, and the turns that it recalls."""
 
@@ -659,11 +775,12 @@ class TestQuestion:
         ("user", "Then we had pancakes."),
     )
 
-    def test_hits_and_neighbours_in_the_order_of_the_conversation(self, person: EndUser) -> None:
+    def test_in_the_order_of_the_conversation(self, person: EndUser) -> None:
         factories.session(person, self.TALK)
         factories.session(person, [("user", "The stock market fell today.")])
-        recalled = [line.split(": ", 1)[1] for line in told(person, query="quokka?", include=frozenset({"turns"}))]
-        assert recalled == [text for _, text in self.TALK]
+        asked = {"query": "quokka?", "include": frozenset({"turns"}), "turns_limit": 4}
+        recalled = [line.split(": ", 1)[1] for line in told(person, **asked)]
+        assert recalled == [text for _, text in self.TALK[1:]]
 
     def test_the_best_hit_claims_room_first(self, person: EndUser) -> None:
         factories.session(person, self.TALK)
@@ -687,21 +804,24 @@ class TestQuestion:
         factories.session(person, [("user", "Please remember: I have a quokka."), ("assistant", "I have noted that.")])
         include = frozenset({"facts", "turns", "unextracted"})
         assert sum("quokka" in line for line in told(person, query="quokka", include=include)) == 1
+
+    @pytest.mark.parametrize("query", ["quokka", ""])
+    def test_turns_that_repeat_a_fact_come_last(self, person: EndUser, query: str) -> None:
+        factories.session(person, [("user", "Please remember: I have a quokka."), ("assistant", "I have noted that.")])
+        contents = {str(turn.pk): turn.content for turn in Turn.objects.all()}
+        asked = {"query": query, "include": frozenset({"facts", "turns"})}
+        first = "Please remember: I have a quokka." if query else "I have noted that."
+        assert contents[build(person, **asked).items[0]["id"]] == first
         factories.fact(person, "I have a quokka")
-        include = frozenset({"facts", "turns"})
-        assert [line for line in told(person, query="quokka", include=include) if "quokka" in line] == [
-            "- [knowledge | 0.90] I have a quokka"
+        assert [contents[one] for one in ids(build(person, **asked).items)[1:]] == [
+            "I have noted that.",
+            "Please remember: I have a quokka.",
         ]
 
     def test_only_what_was_said_in_the_conversation_is_recalled(self, person: EndUser) -> None:
         factories.session(person, [("tool", "quokka in a search result"), ("user", "a quokka"), ("system", "quokka!")])
         recalled = told(person, query="quokka", include=frozenset({"turns"}))
         assert [line.split("] ", 1)[1] for line in recalled] == ["user: a quokka"]
-
-    def test_what_has_nothing_to_do_with_the_question_is_not_recalled(self, person: EndUser) -> None:
-        factories.session(person, self.TALK)
-        assert told(person, query="quokka", include=frozenset({"turns"}))
-        assert not told(person, query="inflation forecast 2031", include=frozenset({"turns"}))
 
     def test_day_of_the_callers_clock(self, person: EndUser) -> None:
         factories.session(person, [("user", "a quokka")])

@@ -72,7 +72,7 @@ def search(person: EndUser, **over: Any) -> list[retrieval.Finding]:
 
 
 def lines(person: EndUser) -> list[dict[str, Any]]:
-    request = ContextRequest("u1", query="cat", max_tokens=8_000, include=context.DEFAULT_WITH_QUERY)
+    request = ContextRequest("u1", query="cat", max_tokens=8_000, include=context.DEFAULT_INCLUDE)
     return context.build(tenant=person.tenant, request=request, now=NOW).items
 
 

@@ -18,7 +18,7 @@ from memories.admin.people.views import MEMORY, PersonViews
 from memories.admin.recall.memories import Memory, memories_of
 from memories.admin.site.fields import TextField
 from memories.context import context
-from memories.context.context import DEFAULT_INCLUDE, DEFAULT_WITH_QUERY, Context, ContextRequest
+from memories.context.context import DEFAULT_INCLUDE, Context, ContextRequest
 from memories.models import EndUser
 
 SESSIONS_SHOWN = 25
@@ -93,14 +93,13 @@ class AskForm(forms.Form):
     def request(self) -> ContextRequest:
         data = self.cleaned_data
         session = self._sessions.get(data["session"])
-        include = DEFAULT_WITH_QUERY if data["query"] else DEFAULT_INCLUDE
         return ContextRequest(
             user_id=self.person.external_id,
             agent_id=session.agent_id if session else data["agent"],
             session_id=session.external_id if session else "",
             query=data["query"],
             max_tokens=data["max_tokens"],
-            include=include | {"working_memory"} if session else include,
+            include=DEFAULT_INCLUDE | {"working_memory"} if session else DEFAULT_INCLUDE,
         )
 
 

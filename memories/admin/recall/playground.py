@@ -28,8 +28,8 @@ from memories.admin.recall.memories import Memory, memory_of, rows_of
 from memories.admin.site.fields import LineField, TextField
 from memories.admin.site.page import VerbForm, render_page, require, url_of
 from memories.context import recalled_turns
-from memories.context.context import DEFAULT_WITH_QUERY, ContextRequest
-from memories.models import EndUser, Fact, MemoryScope, Status, Tenant
+from memories.context.context import ContextRequest
+from memories.models import EndUser, Fact, MemoryScope, Status, Tenant, Turn
 from memories.retrieval import fact_index, fact_search
 from memories.retrieval import search as retrieval
 from memories.retrieval.memory_index import today
@@ -90,7 +90,6 @@ class RecallForm(forms.Form):
             agent_id=data["agent"].lower(),
             query=data["query"],
             max_tokens=data["max_tokens"],
-            include=DEFAULT_WITH_QUERY,
         )
 
 
@@ -118,11 +117,6 @@ class RankedMemory:
     outcome: Mapping[str, Any]
     reranked: float | None = None
     verbs: dict[str, VerbForm] = field(default_factory=dict)
-
-    @property
-    def is_far_off(self) -> bool:
-        """Whether it is a turn that has too little to do with the query to be recalled."""
-        return self.memory.kind == TURN and (self.memory.score or 0.0) < recalled_turns.FLOOR
 
 
 Ranking = list[tuple[Promise, int, list[RankedMemory]]]
@@ -171,15 +165,18 @@ def rank(
     found = [finding for result in results for finding in result.results]
     rows = rows_of(person, ((finding.kind, finding.id) for finding in found))
     outcomes = {(item["kind"], item["id"]): item for item in (*live.context.items, *live.context.dropped)}
+    is_full = any(item["reason"] == "budget" for item in live.context.dropped)
     best = max((finding.score for finding in found), default=0.0)
     hits: dict[str, list[RankedMemory]] = {kind: [] for kind in KINDS}
     for finding in found:
         row = rows.get((finding.kind, finding.id))
+        # A context does not name the turns that it did not come to.
+        waits = is_full and isinstance(row, Turn) and recalled_turns.may_be_recalled(row)
         hits[finding.kind].append(
             RankedMemory(
                 memory_of(person, finding.kind, finding.id, row, score=finding.score),
                 parts_of(finding, best),
-                outcomes.get((finding.kind, str(finding.id)), {}),
+                outcomes.get((finding.kind, str(finding.id)), {"reason": "budget"} if waits else {}),
                 finding.score_parts.get("rerank"),
                 _verbs(row) if may_change and finding.kind == FACT and row is not None else {},
             )

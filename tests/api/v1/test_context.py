@@ -133,7 +133,18 @@ def test_a_query_recalls_what_was_said(hub: Hub, person: EndUser) -> None:
     assert [item["kind"] for item in answer["items"]].count("turn") == 2
     without = hub.client.post("/context", asked | {"include": ["facts"]}).json()
     assert "quokka" not in without["memory"]
-    assert "quokka" not in hub.client.post("/context", {"user_id": "u1", "query": " "}).json()["memory"]
+
+
+@pytest.mark.usefixtures("person")
+@pytest.mark.parametrize("body", [{}, {"query": None}, {"query": " "}])
+def test_without_a_query_what_was_said_last(hub: Hub, body: dict[str, Any]) -> None:
+    messages = [{"role": "user", "content": f"Said {number}"} for number in range(3)]
+    hub.client.post("/turns", {"user_id": "u1", "session_id": "s1", "messages": messages})
+    memory = hub.client.post("/context", {"user_id": "u1", **body}).json()["memory"]
+    assert [line[-6:] for line in memory.split("\n")[-4:-1]] == ["Said 0", "Said 1", "Said 2"]
+    limited = hub.client.post("/context", {"user_id": "u1", "limits": {"turns": 1}, **body}).json()
+    assert "Said 2" in limited["memory"]
+    assert [item["kind"] for item in limited["items"]].count("turn") == 1
 
 
 BAD: list[tuple[dict[str, Any], str, str]] = [
@@ -180,8 +191,8 @@ def test_bad_input_is_refused_with_its_place(hub: Hub, over: dict[str, Any], poi
 
 
 @pytest.mark.usefixtures("person")
-def test_costs_three_queries(hub: Hub, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+def test_costs_four_queries(hub: Hub, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     hub.client.post("/context", {"user_id": "u1"})
-    # Key, person with profile, facts.
-    with django_assert_num_queries(3):
+    # Key, person with profile, facts, turns.
+    with django_assert_num_queries(4):
         hub.client.post("/context", {"user_id": "u1"})

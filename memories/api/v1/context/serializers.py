@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from memories.api.v1.fields import AgentId, ExactText, Identifier, OneOf, Strict, Whole, Words
-from memories.context.context import DEFAULT_INCLUDE, DEFAULT_WITH_QUERY, INCLUDABLE, Context, ContextRequest
+from memories.context.context import DEFAULT_INCLUDE, INCLUDABLE, Context, ContextRequest
 from memories.llm.tokens import DEFAULT_TOKENIZER, TOKENIZERS
 from memories.models import Role
 
@@ -14,6 +14,7 @@ MAX_TOKENS = 8000
 DEFAULT_TOKENS = 2000
 MAX_FACTS = 500
 MAX_EPISODES = 100
+MAX_TURNS = 1000
 KINDS = ("fact", "profile", "episode", "turn")
 MAX_QUERY = 20_000
 
@@ -26,6 +27,9 @@ class LimitsSerializer(Strict):
         help_text="Ranked facts, by default 20; standing ones come on top.",
     )
     episodes = Whole(min_value=0, max_value=MAX_EPISODES, required=False, help_text="By default 3.")
+    turns = Whole(
+        min_value=0, max_value=MAX_TURNS, required=False, help_text="Recalled turns, by default as many as fit."
+    )
 
 
 class ContextSerializer(Strict):
@@ -39,7 +43,7 @@ class ContextSerializer(Strict):
         allow_null=True,
         allow_blank=True,
         max_length=MAX_QUERY,
-        help_text="What the agent is about to answer: ranks facts and episodes, and recalls turns.",
+        help_text="What the agent is about to answer: ranks facts, episodes and turns.",
     )
     max_tokens = Whole(min_value=0, max_value=MAX_TOKENS, default=DEFAULT_TOKENS)
     if_revision = ExactText(required=False, allow_null=True, max_length=64)
@@ -47,7 +51,7 @@ class ContextSerializer(Strict):
         child=OneOf(INCLUDABLE),
         required=False,
         max_length=len(INCLUDABLE),
-        help_text="By default `profile`, `facts` and `episodes`, with a query also `turns`.",
+        help_text="By default `profile`, `facts`, `episodes` and `turns`.",
     )
     tokenizer = OneOf(TOKENIZERS, default=DEFAULT_TOKENIZER)
     roles = Words(
@@ -106,18 +110,18 @@ def context_request(given: dict[str, Any]) -> ContextRequest:
     """The request of a validated body."""
     limits = given.get("limits") or {}
     query = (given.get("query") or "").strip()
-    default = DEFAULT_WITH_QUERY if query else DEFAULT_INCLUDE
     return ContextRequest(
         user_id=given["user_id"],
         agent_id=given.get("agent_id") or "",
         session_id=given.get("session_id") or "",
         query=query,
         max_tokens=given["max_tokens"],
-        include=frozenset(given.get("include", default)),
+        include=frozenset(given.get("include", DEFAULT_INCLUDE)),
         tokenizer=given["tokenizer"],
         roles=tuple(given["roles"]),
         facts_limit=limits.get("facts"),
         episodes_limit=limits.get("episodes"),
+        turns_limit=limits.get("turns"),
     )
 
 

@@ -1,0 +1,58 @@
+"""The budget of a context: lines take it in their order until the first that does not fit."""
+
+from collections.abc import Iterable
+
+from memories.context.rendering import Line, render
+from memories.llm import tokens
+from memories.text.memory_block import FRAME, HEADINGS
+
+
+class Block:
+    """A block that is being filled: the longest prefix of the lines offered whose rendered text fits.
+
+    In both encodings no token continues after a line break that `-`, `<` or a letter follows. So frame, headings and
+    lines add up to the count of the rendered text. Lines beyond the budget are not counted.
+    """
+
+    def __init__(self, max_tokens: int, tokenizer: str) -> None:
+        self.lines: list[Line] = []
+        # Tokens of each line, with its line break.
+        self.costs: list[int] = []
+        self.left_out: list[Line] = []
+        self.room = max_tokens - tokens.count_once(FRAME, tokenizer)
+        self._max_tokens = max_tokens
+        self._tokenizer = tokenizer
+        self._headings: set[int] = set()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a line did not fit."""
+        return bool(self.left_out)
+
+    @property
+    def token_count(self) -> int:
+        """Tokens of the rendered text; 0 for none."""
+        return self._max_tokens - self.room if self.lines else 0
+
+    @property
+    def memory(self) -> str:
+        """The rendered text."""
+        return render(self.lines)
+
+    def offer(self, lines: Iterable[Line]) -> None:
+        """Take the lines, up to the first that does not fit."""
+        for line in lines:
+            if self.is_full or not self._takes(line):
+                self.left_out.append(line)
+
+    def _takes(self, line: Line) -> bool:
+        cost = added = tokens.count_once(line.text + "\n", self._tokenizer)
+        if line.heading not in self._headings:
+            added += tokens.count_once(HEADINGS[line.heading] + "\n", self._tokenizer)
+        if added > self.room:
+            return False
+        self.room -= added
+        self._headings.add(line.heading)
+        self.lines.append(line)
+        self.costs.append(cost)
+        return True
