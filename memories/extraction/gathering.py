@@ -1,6 +1,7 @@
 """What one model call reads: a bounded batch of a session's new turns, and the facts and profile that exist."""
 
-from collections.abc import Iterable
+import uuid
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from django.db.models import Max
@@ -12,6 +13,7 @@ from memories.llm.prompts.framing import Message
 from memories.llm.prompts.memory_update import KnownFact, TurnInput
 from memories.models import Fact, ProfileSection, Role, Trust, Turn
 from memories.queue.session_queue import Claim
+from memories.reconcile import neighbours
 from memories.reconcile.batches import ShownFact, TurnBatch, bounded
 from memories.text import signal_phrases
 from memories.text.support import HEARD
@@ -37,7 +39,7 @@ def gather(*, claim: Claim, now: datetime) -> TurnBatch:
         last = turns[-1].number
     if not any(turn.is_user for turn in turns):
         return TurnBatch(first_number=first, last_number=last)
-    facts = _facts_to_show(claim, now=now)
+    facts = _facts_to_show(claim, turns, now=now)
     profile = list(ProfileSection.objects.filter(tenant=session.tenant, end_user=session.end_user))
     # A paraphrase of what the person or an operator stated before is supported, too.
     stated = (Trust.USER, Trust.OPERATOR)
@@ -59,12 +61,23 @@ def gather(*, claim: Claim, now: datetime) -> TurnBatch:
     )
 
 
-def _facts_to_show(claim: Claim, *, now: datetime) -> list[Fact]:
-    """Operators' facts first, then the most recently confirmed."""
-    session, person = claim.session, claim.session.end_user
-    facts = Fact.objects.of(session.tenant, person).active(now=now)
-    facts = facts.visible_to(user_id=person.external_id, agent_id=session.agent_id, roles=[], person=person)
-    return list(facts.order_by("-binding", "-last_confirmed_at", "-pk")[: claim.rules.known_facts])
+def _facts_to_show(claim: Claim, turns: Sequence[FedTurn], *, now: datetime) -> list[Fact]:
+    """The facts that the model is told. Where they have no room all: operators', then up to half of the room for those
+    nearest to what the user says now, then the most recently confirmed."""
+    session, person, most = claim.session, claim.session.end_user, claim.rules.known_facts
+    visible = Fact.objects.of(session.tenant, person).active(now=now)
+    visible = visible.visible_to(user_id=person.external_id, agent_id=session.agent_id, roles=[], person=person)
+    rows = visible.order_by("-binding", "-last_confirmed_at", "-pk").values_list("pk", "binding")
+    bound = [pk for pk, binding in rows if binding][:most]
+    others = [pk for pk, binding in rows if not binding]
+    near: list[uuid.UUID] = []
+    if len(bound) < most < len(rows):
+        said = [turn.turn.pk for turn in turns if turn.is_user]
+        near = neighbours.of_turns(person=person, turns=said, facts=others, most=(most - len(bound) + 1) // 2)
+    chosen = list(dict.fromkeys([*bound, *near, *others]))[:most]
+    found = visible.in_bulk(chosen)
+    # A fact may have gone since the first look.
+    return [found[pk] for pk in chosen if pk in found]
 
 
 def _messages(

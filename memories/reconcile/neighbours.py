@@ -7,9 +7,10 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from django.db import connection
 
 from memories import conf
 from memories.db import binary_rows
@@ -18,7 +19,7 @@ from memories.embedding.batching import EmbeddableText, Vector, embed_each
 from memories.exceptions import EmbeddingError
 from memories.llm import embeddings
 from memories.llm.embeddings import BATCH
-from memories.models import EmbeddingSpace, EndUser, Fact, FactRefusal, FactVector, Status
+from memories.models import EmbeddingSpace, EndUser, Fact, FactRefusal, FactVector, Status, TurnVector
 from memories.models.folding import text_digest
 from memories.models.memories.refusals import mark_of_text
 from memories.reconcile.gate import Accepted
@@ -41,6 +42,15 @@ _FACTS = f"""
            OR (fact.status IN ('active', 'pending') AND fact.agent_id = ''
                AND (fact.expires_at IS NULL OR fact.expires_at > %(now)s)))
     ORDER BY fact.created_at, fact.id"""  # noqa: S608 - the tables' names are ours
+_NEAREST_TO_TURNS = f"""
+    SELECT fact.fact_id
+    FROM {FactVector._meta.db_table} fact
+    JOIN {TurnVector._meta.db_table} turn USING (tenant_id, end_user_id, space_id)
+    WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND space_id = %(space)s
+      AND turn.turn_id = ANY(%(turns)s) AND fact.fact_id = ANY(%(facts)s)
+    GROUP BY fact.fact_id
+    ORDER BY min(fact.vector <=> turn.vector), fact.fact_id
+    LIMIT %(most)s"""  # noqa: S608 - the tables' names are ours
 
 
 class _Row(NamedTuple):
@@ -126,6 +136,18 @@ def beside(*, person: EndUser, statement: Statement, now: datetime) -> list[uuid
     if stored.has_key(statement):
         return []
     return [found.row.id for found in _nearest(vector[None, :], stored.active, floors.proposed, most)[0]]
+
+
+def of_turns(*, person: EndUser, turns: Sequence[uuid.UUID], facts: Sequence[uuid.UUID], most: int) -> list[uuid.UUID]:
+    """At most `most` of the `facts`, the nearest to any of the `turns` first, by the vectors that the embedder has
+    made by now; without vectors none. One statement and no call of the embedding."""
+    space = spaces.serving()
+    if space is None:
+        return []
+    owner: dict[str, Any] = {"tenant": person.tenant_id, "person": person.pk, "space": space.pk}
+    with connection.cursor() as cursor:
+        cursor.execute(_NEAREST_TO_TURNS, owner | {"turns": list(turns), "facts": list(facts), "most": most})
+        return [fact_id for (fact_id,) in cursor.fetchall()]
 
 
 def _floors_in_time(space: EmbeddingSpace) -> Floors | None:

@@ -10,7 +10,7 @@ from memories.capture import ingest
 from memories.capture.ingest import PostedMessage
 from memories.extraction import gathering
 from memories.llm import tokens
-from memories.models import EndUser, Session, SessionQueue, Turn
+from memories.models import EndUser, Fact, Session, SessionQueue, Turn
 from memories.queue import session_queue
 from memories.reconcile.batches import TurnBatch, bounded
 from memories.text.transcript import FedTurn, fed, is_trivial
@@ -18,6 +18,7 @@ from memories.text.uploads import blocks, cut_blocks, scrub
 from tests import factories
 from tests.factories import NOW
 from tests.model import Model
+from tests.vectors import embed_all
 
 CALL = [{"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
 FILES = "<uploaded_files>\n- report.pdf\n</uploaded_files>"
@@ -333,3 +334,43 @@ def test_known_facts_are_bounded(model: Model, person: EndUser) -> None:
     assert len(batch.shown_facts) == 60
     assert "Fact 61<" in prompt(batch)
     assert "Fact 1<" not in prompt(batch)
+
+
+def shown(batch: TurnBatch) -> list[str]:
+    return re.findall(r'<fact n="\d+" [^>]*>(.*)</fact>', prompt(batch))
+
+
+class TestShownFacts:
+    """Of seven facts four have room: an operator's, then those nearest to the turns, then the newest."""
+
+    @pytest.fixture
+    def session(self, model: Model, person: EndUser) -> Session:
+        factories.set_numbers(person.tenant, known_facts=4)
+        texts = ["Is allergic to peanuts", "Has a dog called Rex", *(f"Reads the book of week {n}" for n in range(4))]
+        for days, text in enumerate(reversed(texts)):
+            factories.fact(person, text, last_confirmed_at=NOW - timedelta(days=20 - days))
+        factories.fact(person, "Wants short answers", binding=True, last_confirmed_at=NOW - timedelta(days=99))
+        for number in range(4):
+            Fact.objects.filter(content__endswith=f"week {number}").update(
+                last_confirmed_at=NOW - timedelta(days=number)
+            )
+        return due(person, ("user", "Can I eat peanuts and other nuts?"), ("assistant", "Is your dog called Rex?"))
+
+    def test_the_nearest_to_what_the_user_says(self, session: Session, person: EndUser) -> None:
+        embed_all(person)
+        nearest = "Is allergic to peanuts"
+        others = shown(gathered(session))
+        assert others[:2] == ["Wants short answers", nearest]
+        assert (len(others), "Reads the book of week 0" in others) == (4, True)
+
+    def test_without_vectors_the_newest(self, session: Session) -> None:
+        weeks = [f"Reads the book of week {number}" for number in range(3)]
+        assert shown(gathered(session)) == ["Wants short answers", *weeks]
+
+    def test_all_where_all_have_room(self, session: Session, person: EndUser) -> None:
+        factories.set_numbers(person.tenant, known_facts=7)
+        assert len(shown(gathered(session))) == 7
+
+    def test_none_where_none_may_be_shown(self, session: Session, person: EndUser) -> None:
+        factories.set_numbers(person.tenant, known_facts=0)
+        assert shown(gathered(session)) == []
