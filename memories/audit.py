@@ -26,7 +26,9 @@ REVISED_FIELDS = (
     "source_error", "trust", "structured", "status", "flags", "pinned", "locked", "binding", "scope", "agent_id",
     "allowed_users", "allowed_roles", "mentions",
 )  # fmt: skip
-REVISED_MOMENTS = ("last_confirmed_at", "valid_to", "expires_at", "trashed_at")
+REVISED_MOMENTS = (
+    "first_observed_at", "last_confirmed_at", "valid_from", "valid_to", "expires_at", "trashed_at"
+)  # fmt: skip
 
 # Random ids, as programs make them.
 _RANDOM_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)

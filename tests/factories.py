@@ -118,7 +118,7 @@ def fact(person: EndUser, content: str = "Lives in Leiden", **over: Any) -> Fact
         "extractor": "llm:test",
         "created_at": now,
         "updated_at": now,
-        "first_observed_at": now,
+        "first_observed_at": over.get("created_at", now),
         "last_confirmed_at": now,
         "valid_from": now,
         **over,

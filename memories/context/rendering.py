@@ -76,7 +76,7 @@ def turn_line(turn: Turn, *, score: float | None = None, score_parts: dict[str, 
 
     Texts of uploaded files are left out: they belong to their session, and nobody said them.
     """
-    day = (turn.timestamp or turn.created_at).date().isoformat()
+    day = turn.said_at.date().isoformat()
     text = f"- [{day}] {turn.role}: {one_line(shorten(text_of(turn)))}"
     return Line("turn", turn.pk, text, TURNS, (turn.created_at, turn.session_id, turn.number), score, score_parts)
 

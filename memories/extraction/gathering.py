@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from django.db.models import Max
-from django.db.models.functions import Substr
+from django.db.models.functions import Least, Substr
 
 from memories.extraction.turn_reader import fed_turns
 from memories.llm.prompts import memory_update
@@ -46,17 +46,20 @@ def gather(*, claim: Claim, now: datetime) -> TurnBatch:
     stated_texts = [fact.content for fact in facts if fact.trust in stated]
     stated_texts += [row.summary for row in profile if row.trust in stated]
     tool_turns = new.filter(number__range=(first, last), role=Role.TOOL).order_by("number")
-    tools = list(tool_turns.annotate(heard=Substr("content", 1, HEARD)).values_list("number", "pk", "heard"))
+    heard = {"heard": Substr("content", 1, HEARD), "said": Least("timestamp", "created_at")}
+    tools = list(tool_turns.values_list("number", "pk", heard["heard"], heard["said"]))
     return TurnBatch(
         first_number=first,
         last_number=last,
         turns=turns,
-        tool_turns={number: pk for number, pk, _ in tools},
-        tool_texts=tuple(text for _, _, text in tools[:_TOOLS_HEARD] if text),
+        tool_turns={number: pk for number, pk, _, _ in tools},
+        tools_said_at={number: said for number, _, _, said in tools},
+        tool_texts=tuple(text for _, _, text, _ in tools[:_TOOLS_HEARD] if text),
         known_texts=tuple(stated_texts),
         shown_facts=tuple(ShownFact(fact.pk, bytes(fact.content_hash)) for fact in facts),
         shown_profile={row.section: row.version for row in profile},
-        messages=_messages(claim, turns, facts, profile, now=now),
+        # A model that reads a conversation of last year is told the day of that conversation.
+        messages=_messages(claim, turns, facts, profile, day=min(now, max(turn.at for turn in turns))),
         patterns=signal_phrases.patterns_of(session.tenant.signal_phrases),
     )
 
@@ -86,7 +89,7 @@ def _messages(
     facts: Iterable[Fact],
     profile: Iterable[ProfileSection],
     *,
-    now: datetime,
+    day: datetime,
 ) -> list[Message]:
     zone = zone_or_utc(claim.session.end_user.zone)
     return memory_update.build(
@@ -96,7 +99,7 @@ def _messages(
             for number, fact in enumerate(facts, start=1)
         ],
         sections={row.section: row.summary for row in profile},
-        today=now.astimezone(zone).date(),
+        today=day.astimezone(zone).date(),
         time_zone=zone.key,
         signals=claim.signals,
         guidance=claim.session.tenant.extraction_guidance,

@@ -19,7 +19,8 @@ from memories.scoring.decay import EPISODE
 STEP = 50
 # A stored score this close to the true one is kept, so that each is written every few days instead of every night.
 DRIFT = 0.02
-# Table, moment of the last mention, what never decays, number of mentions, and the category that decides the half-life.
+# Table, moment of the last mention, what never decays, number of mentions, the category that decides the half-life. An
+# episode counts from its making.
 _FACT = ("memories_fact", "last_confirmed_at", "pinned OR binding OR locked", "mentions", "memory.category")
 _EPISODE = ("memories_episode", "created_at", "pinned OR binding", "1", f"'{EPISODE}'")
 _REFRESH = """
@@ -42,7 +43,8 @@ _REFRESH = """
             CASE WHEN halving IS NULL THEN importance WHEN importance < 1e-9 THEN 0
                 ELSE importance * power(2::float8, -least(greatest(0, fading_days) / halving, 500)) END AS score,
             CASE WHEN lasts_days < extract(epoch FROM %(end)s - since.last)::float8 / 86400
-                THEN since.last + lasts_days * interval '1 day' END AS date
+                THEN greatest(since.last + lasts_days * interval '1 day', created_at + %(grace)s * interval '1 day')
+            END AS date
         ) faded
         WHERE memory.end_user_id = ANY(%(people)s) AND memory.status = 'active' AND (
             abs(faded.score - decay_score) > %(drift)s

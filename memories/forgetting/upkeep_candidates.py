@@ -105,13 +105,15 @@ def unprotected(tenant: Tenant, rules: conf.Rules, now: datetime) -> FactQuerySe
 
 
 def is_stale(fact: Fact, rules: conf.Rules, now: datetime) -> bool:
-    """Neither confirmed nor recalled for more than `stale_days`."""
-    return fact.last_reinforced < now - timedelta(days=rules.stale_days)
+    """Neither confirmed nor recalled for more than `stale_days`; what was imported just now has the days of grace."""
+    is_new = fact.created_at > now - timedelta(days=rules.grace_days)
+    return not is_new and fact.last_reinforced < now - timedelta(days=rules.stale_days)
 
 
 def _with_stale(tenant: Tenant, rules: conf.Rules, now: datetime) -> QuerySet[Any, Any]:
     days = timedelta(days=rules.stale_days)
-    facts = unprotected(tenant, rules, now).filter(last_confirmed_at__lt=now - days)
+    arrived = now - timedelta(days=rules.grace_days)
+    facts = unprotected(tenant, rules, now).filter(last_confirmed_at__lt=now - days, created_at__lte=arrived)
     facts = facts.exclude(last_recalled_at__gte=now - days)
     stale_then = F("end_user__upkept_at") - days
     facts = facts.filter(_unreviewed(now) | Q(last_confirmed_at__gte=stale_then) | Q(last_recalled_at__gte=stale_then))

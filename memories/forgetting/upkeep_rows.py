@@ -142,11 +142,9 @@ class Keeper:
             mentions=max(source.mentions for source in sources),
         )
         fact.say(accepted.content)
-        fact.begin(now=self.now, rules=self.rules)
-        fact.first_observed_at = min(source.first_observed_at for source in sources)
-        fact.last_confirmed_at = max(source.last_confirmed_at for source in sources)
         fact.last_recalled_at = max((at for source in sources if (at := source.last_recalled_at)), default=None)
-        fact.refresh_decay(now=self.now, rules=self.rules)
+        said = [at for source in sources for at in (source.first_observed_at, source.last_confirmed_at)]
+        fact.begin(now=self.now, rules=self.rules, said=said, valid_from=min(source.valid_from for source in sources))
         return fact
 
     def _cite(self, fact: Fact, sources: Sequence[Fact]) -> None:

@@ -206,7 +206,7 @@ def _fact(run: ExtractionRun, turn: Turn, statement: DemoFact, *, now: datetime)
         extraction=run,
     )
     fact.say(statement.content)
-    fact.begin(now=now, rules=conf.rules(run.tenant))
+    fact.begin(now=now, rules=conf.rules(run.tenant), said=[turn.said_at])
     fact.save()
     FactEvidence.objects.create(
         fact=fact, turn=turn, session=turn.session, turn_number=turn.number, quote=statement.quote, created_at=now

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 
 from memories.embedding import similarity
@@ -33,6 +34,7 @@ class TurnBatch:
     last_number: int
     turns: tuple[FedTurn, ...] = ()
     tool_turns: dict[int, uuid.UUID] = field(default_factory=dict)
+    tools_said_at: dict[int, datetime] = field(default_factory=dict)
     shown_facts: tuple[ShownFact, ...] = ()
     # Versions of the sections that the model is shown; a missing section has version 0.
     shown_profile: dict[str, int] = field(default_factory=dict)
@@ -58,6 +60,11 @@ class TurnBatch:
     def turn_ids(self) -> dict[int, uuid.UUID]:
         """Ids of the turns that can be cited, by number."""
         return self.tool_turns | {turn.number: turn.turn.pk for turn in self.turns}
+
+    @property
+    def said_at(self) -> dict[int, datetime]:
+        """When these turns were said."""
+        return self.tools_said_at | {turn.number: turn.at for turn in self.turns}
 
 
 def bounded(turns: Iterable[FedTurn], budget: int, limit: int | None = None) -> tuple[tuple[FedTurn, ...], bool]:

@@ -1,7 +1,7 @@
 """Writes to single facts by an extraction run: each leaves evidence and a revision."""
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,11 +19,16 @@ class TextTaken(Exception):
 
 @dataclass(frozen=True)
 class Writer:
-    """The run that writes, the turns that its batch can cite, and when."""
+    """The run that writes, the turns that its batch can cite and when they were said, and the time of the writing."""
 
     run: ExtractionRun
     turn_ids: Mapping[int, uuid.UUID]
+    said_at: Mapping[int, datetime]
     now: datetime
+
+    def said(self, turns: Iterable[int]) -> list[datetime]:
+        """When these turns were said, in order."""
+        return sorted(min(self.said_at[number], self.now) for number in turns)
 
     def store(self, candidate: Accepted) -> Fact:
         """Insert a new fact. Errors: TextTaken."""
@@ -41,17 +46,17 @@ class Writer:
     def reinforce(self, fact: Fact, candidate: Accepted) -> None:
         """The fact was stated again: confidence, mentions and last confirmation rise, and it decays later."""
         before = audit.snapshot(fact)
-        self._confirm(fact)
+        self._confirm(fact, candidate.cited)
         fact.stated_confidence = max(fact.stated_confidence, candidate.confidence)
         fact.expires_at = self._later_expiry(fact, candidate)
         self._raise_trust(fact, candidate)
         self._save(fact, "reinforce", before)
         self.cite(fact, candidate)
 
-    def confirm(self, fact: Fact, turns: Iterable[int]) -> None:
+    def confirm(self, fact: Fact, turns: Sequence[int]) -> None:
         """The same, if nothing new was stated about it."""
         before = audit.snapshot(fact)
-        self._confirm(fact)
+        self._confirm(fact, turns)
         self._save(fact, "reinforce", before)
         self.cite_turns(fact, turns)
 
@@ -59,7 +64,7 @@ class Writer:
         """The fact takes the more exact text with its stated confidence. Errors: TextTaken."""
         before = audit.snapshot(fact)
         if is_mention:
-            self._confirm(fact)
+            self._confirm(fact, candidate.cited)
         self._take_text(fact, candidate)
         try:
             with transaction.atomic():
@@ -130,16 +135,16 @@ class Writer:
             extractor=run.extractor,
             prompt_version=run.prompt_version,
             extraction=run,
-            expires_at=now + candidate.expires_in if candidate.expires_in else None,
         )
         fact.say(candidate.content)
-        fact.begin(now=now, rules=conf.rules(run.tenant))
+        fact.begin(now=now, rules=conf.rules(run.tenant), said=self.said(candidate.cited))
+        fact.expires_at = self._expiry(candidate)
         return fact
 
-    def _confirm(self, fact: Fact) -> None:
+    def _confirm(self, fact: Fact, turns: Iterable[int]) -> None:
         fact.confidence = min(1.0, fact.confidence + conf.rules(self.run.tenant).confirmed_by)
         fact.mentions += 1
-        fact.last_confirmed_at = self.now
+        fact.mention(self.said(turns))
 
     def _raise_trust(self, fact: Fact, candidate: Accepted) -> None:
         """The person's own statement replaces what others, or the rules mode, suggested in the same words."""
@@ -169,9 +174,15 @@ class Writer:
 
     def _later_expiry(self, fact: Fact, candidate: Accepted) -> datetime | None:
         """The latest mention says how long a temporary fact lives; a date set by a caller stays until it has passed."""
-        if fact.expires_at is None or (fact.extraction_id is None and fact.expires_at > self.now):
+        is_older = self.said(candidate.cited)[-1] < fact.last_confirmed_at
+        if fact.expires_at is None or is_older or (fact.extraction_id is None and fact.expires_at > self.now):
             return fact.expires_at
-        return max(fact.expires_at, self.now + candidate.expires_in) if candidate.expires_in else None
+        expiry = self._expiry(candidate)
+        return max(fact.expires_at, expiry) if expiry else None
+
+    def _expiry(self, candidate: Accepted) -> datetime | None:
+        """A temporary fact lives from when it was said."""
+        return self.said(candidate.cited)[-1] + candidate.expires_in if candidate.expires_in else None
 
     def _close(self, fact: Fact, verb: str, *, by: Fact | None, reason: str = "") -> None:
         before = audit.snapshot(fact)

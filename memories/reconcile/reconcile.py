@@ -41,7 +41,7 @@ def apply(
     named, refusals = references.judge(answer, batch)
     ids = [reference.shown.fact_id for reference in named]
     existing = existing_facts.load(run=run, candidates=admitted.candidates, near=near, named=ids, now=now)
-    changes = FactChanges(Writer(run, batch.turn_ids, now), existing)
+    changes = FactChanges(Writer(run, batch.turn_ids, batch.said_at, now), existing)
     decision.decide(changes, admitted.candidates)
     references.apply(changes, named)
     if changes.grew and rules.capacity:

@@ -23,7 +23,7 @@ class FactFeatures(NamedTuple):
     category: str
     trust: str
     scope: str
-    created_at: datetime
+    first_observed_at: datetime
     confidence: float
     importance: float
     mentions: int

@@ -43,7 +43,7 @@ def rank(index: FactIndex, query: PreparedQuery) -> RankedFacts:
 
 def read_features(facts: FactQuerySet) -> list[FactFeatures]:
     """Read in the binary format, because thousands of dates take long as text."""
-    query = facts.order_by("-created_at", "-id").values_list(*FactFeatures._fields).query
+    query = facts.order_by("-first_observed_at", "-id").values_list(*FactFeatures._fields).query
     return [FactFeatures(*row) for row in binary_rows.fetched(*query.sql_with_params())]
 
 

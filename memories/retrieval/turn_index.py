@@ -194,7 +194,7 @@ def _new_turns(
 ) -> dict[uuid.UUID, list[Any]]:
     """By session: (session, number, seconds, role, terms, id, tokens)."""
     statement = f"""
-        SELECT turn.session_id, turn.number, extract(epoch FROM coalesce(turn.timestamp, turn.created_at))::float8,
+        SELECT turn.session_id, turn.number, extract(epoch FROM least(turn.timestamp, turn.created_at))::float8,
                turn.role, turn.terms, turn.id, turn.token_count
         FROM {Turn._meta.db_table} turn
         JOIN unnest(%s::uuid[], %s::int[], %s::int[]) AS wanted (session_id, after, upto)

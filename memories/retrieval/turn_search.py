@@ -110,8 +110,7 @@ def _hit(ranked: TurnRanking, place: int, turn: Turn) -> Finding:
         text=turn.content,
         score=ranked.score(place),
         score_parts=ranked.parts(place),
-        # The client's clock, if it sent a time.
-        created_at=turn.timestamp or turn.created_at,
+        created_at=turn.said_at,
         external_id=turn.external_id,
         session_id=session.external_id,
         agent_id=session.agent_id or None,

@@ -49,7 +49,7 @@ class FactWithText(NamedTuple):
 class VisibleFact(NamedTuple):
     """What orders a fact without a query. `row` is for fact_of_row(), where there are at most FEW."""
 
-    created_at: datetime
+    first_observed_at: datetime
     id: uuid.UUID
     category: str
     trust: str
@@ -81,7 +81,7 @@ _SERVED = f"""
     WHERE tenant_id = %(tenant)s AND scope = 'public' AND end_user_id <> %(person)s AND {_VISIBLE}
         AND (SELECT p.restricted_at IS NULL AND p.serve FROM memories_enduser p WHERE p.id = end_user_id)
 """  # noqa: S608  (columns of our own models)
-_NEWEST_FIRST = "ORDER BY created_at DESC, id DESC"
+_NEWEST_FIRST = "ORDER BY first_observed_at DESC, id DESC"
 _FEATURES = _SERVED.replace("NAMES", ", ".join(FactFeatures._fields)) + _NEWEST_FIRST
 # A new version of a row has another ctid and xmin.
 _VERSIONS = "bit_xor(hashtidextended(ctid, xmin::text::bigint))"

@@ -23,12 +23,14 @@ class Numbers(Protocol):
 
 
 class Remembered(NamedTuple):
-    """What a memory fades from: importance (0..1), its last mention or recall, how often it was said."""
+    """What a memory fades from: importance (0..1), its last mention or recall, how often it was said, and when it
+    arrived (None: when it was said)."""
 
     importance: float
     last_reinforced: datetime
     mentions: int = 1
     category: str = EPISODE
+    arrived: datetime | None = None
 
 
 def half_life(memory: Remembered, numbers: Numbers) -> float | None:
@@ -54,14 +56,17 @@ def forget_at(memory: Remembered, numbers: Numbers, *, below: float) -> datetime
     """When decay_score passes `below`: its inverse, last + grace + half-life · log2(importance / below).
 
     None: never, for a category that does not fade and for a threshold of 0. An importance already at or below the
-    threshold is forgotten once the days of grace are over.
+    threshold is forgotten once the days of grace are over. What was said long before it arrived has them from then on.
     """
     halving = half_life(memory, numbers)
     if halving is None or below <= 0:
         return None
     days = numbers.grace_days + halving * math.log2(max(memory.importance, below) / below)
     room = (_LAST_MOMENT - memory.last_reinforced) / timedelta(days=1)
-    return memory.last_reinforced + timedelta(days=days) if days < room else None
+    if days >= room:
+        return None
+    faded = memory.last_reinforced + timedelta(days=days)
+    return max(faded, memory.arrived + timedelta(days=numbers.grace_days)) if memory.arrived else faded
 
 
 def is_too_much(*, takes: int, memories: int, share: float, count: int) -> bool:

@@ -35,8 +35,8 @@ class FedTurn:
 
     @property
     def at(self) -> datetime:
-        """When it was said: the client's timestamp if there is one, else ours."""
-        return self.turn.timestamp or self.turn.created_at
+        """When it was said."""
+        return self.turn.said_at
 
     @property
     def is_user(self) -> bool:

@@ -262,7 +262,7 @@ class TestStale:
         )
         assert (restored.status, restored.valid_to, restored.content) == ("active", None, gone.content)
         factories.fact(person, "A fourth")
-        Fact.objects.update(last_confirmed_at=OLD)
+        Fact.objects.update(last_confirmed_at=OLD, created_at=OLD)
         assert len(shown(person, rules) - {gone.content}) == 3
         assert gone.content not in shown(person, rules)
 

@@ -90,7 +90,7 @@ def test_a_fact_is_written_with_what_it_is_weighed_by(person: EndUser) -> None:
     written = visible_facts.with_texts(person, [fact.pk, other.pk])
     assert list(written) == [fact.pk]
     assert written[fact.pk].text == (fact.pk, "correction", fact.confidence, "Ships with DHL", "UPS")
-    for name in ("created_at", "importance", "mentions", "last_confirmed_at", "last_recalled_at", "forget_at"):
+    for name in ("first_observed_at", "importance", "mentions", "last_confirmed_at", "last_recalled_at", "forget_at"):
         assert getattr(written[fact.pk].fact, name) == getattr(fact, name)
 
 

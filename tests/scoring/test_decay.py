@@ -32,7 +32,9 @@ numbers = st.builds(
     half_lives=st.dictionaries(st.sampled_from(Category.values), st.none() | st.floats(1, 3650)),
     grace_days=st.floats(0, 365),
 )
-memories = st.builds(Remembered, importances, moments, mention_counts, st.sampled_from([*Category.values, "episode"]))
+memories = st.builds(
+    Remembered, importances, moments, mention_counts, st.sampled_from([*Category.values, "episode"]), st.none()
+)
 
 
 def score(importance: float, days: float, mentions: int = 1) -> float:
@@ -173,6 +175,17 @@ def test_how_often_a_pass_ran_changes_nothing(
 def test_a_date_beyond_the_calendar_is_never(importance: float, last: datetime, mentions: int) -> None:
     at = forget_at(Remembered(importance, last, mentions), HUB, below=BELOW)
     assert at is None or at >= last
+
+
+def test_what_was_said_long_ago_has_the_days_of_grace_from_its_arrival() -> None:
+    arrived = LAST + timedelta(days=900)
+    old = Remembered(0.5, LAST, category="knowledge", arrived=arrived)
+    assert forget_at(old, HUB, below=BELOW) == arrived + timedelta(days=30)
+    # The control: what is still fresh when it arrives fades as if it had been there.
+    fresh = old._replace(arrived=LAST + timedelta(days=1))
+    assert forget_at(fresh, HUB, below=BELOW) == forgotten(0.5)
+    # It counts by when it was said all the same.
+    assert decay_score(old, HUB, now=arrived) < 0.01
 
 
 def test_the_end_of_the_calendar_is_where_never_begins() -> None:

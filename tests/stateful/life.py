@@ -66,5 +66,5 @@ def _fades_at(fact: Fact) -> object:
     if fact.protected:
         return None
     rules = conf.rules(fact.tenant)
-    memory = Remembered(fact.importance, fact.last_reinforced, fact.mentions, fact.category)
+    memory = Remembered(fact.importance, fact.last_reinforced, fact.mentions, fact.category, fact.created_at)
     return forget_at(memory, rules, below=rules.forget_below)

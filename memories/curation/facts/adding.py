@@ -69,7 +69,7 @@ def add_fact(
     PersonMerged, PersonRestricted.
     """
     draft = replace(draft, **without_secrets(vars(draft)))
-    fact = _unsaved(end_user, draft, grounds, actor=actor, now=now)
+    fact = _unsaved(end_user, draft, grounds, actor=actor)
     # Before the lock: it may ask an endpoint.
     near = [] if draft.agent_id else neighbours.beside(person=end_user, statement=fact, now=now)
     changes = ChangeSet(actor=actor, now=now, reason=reason)
@@ -79,6 +79,8 @@ def add_fact(
             rests = provenance.found(end_user, grounds, raw=fact.raw, visible=visible)
             voice = voice.lowered(rests.trusts)
             _attribute(fact, voice, grounds, actor=actor)
+            said = [turn.said_at for turn in rests.turns]
+            fact.begin(now=now, rules=conf.rules(end_user.tenant), said=said, valid_from=grounds.valid_from)
             if twin := _same_text(end_user, draft):
                 raise DuplicateFact(fact_id=twin)
             met = meet(end_user, fact, now=now, waits=guarding.why_waits(fact, voice))
@@ -96,7 +98,7 @@ def add_fact(
     return fact
 
 
-def _unsaved(end_user: EndUser, draft: FactDraft, grounds: Grounds, *, actor: Actor, now: datetime) -> Fact:
+def _unsaved(end_user: EndUser, draft: FactDraft, grounds: Grounds, *, actor: Actor) -> Fact:
     stated = asdict(draft) | {name: list(getattr(draft, name)) for name in ("tags", "allowed_users", "allowed_roles")}
     del stated["content"]
     fact = Fact(
@@ -107,10 +109,7 @@ def _unsaved(end_user: EndUser, draft: FactDraft, grounds: Grounds, *, actor: Ac
         binding=actor.is_operator,
     )
     fact.say(draft.content)
-    fact.begin(now=now, rules=conf.rules(end_user.tenant))
     fact.raw = redact_text(grounds.raw)[0]
-    # A caller's clock may be ahead of ours.
-    fact.valid_from = min(grounds.valid_from or now, now)
     return fact
 
 

@@ -218,6 +218,5 @@ def _unsaved(end_user: EndUser, stated: DocumentFact, *, agent_id: str, now: dat
     )
     fact.say(clean["content"])
     fact.flags = list(guarding.flags_of_fact(fact, voice))
-    fact.begin(now=now, rules=conf.rules(end_user.tenant))
-    fact.first_observed_at = min(stated.said_at or now, now)
+    fact.begin(now=now, rules=conf.rules(end_user.tenant), said=[stated.said_at or now, now])
     return fact

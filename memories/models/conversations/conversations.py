@@ -223,6 +223,11 @@ class Turn(models.Model):
         return f"Turn {self.id}"
 
     @property
+    def said_at(self) -> datetime:
+        """When it was said: the client's time, but never after it arrived; in SQL LEAST(timestamp, created_at)."""
+        return self.timestamp if self.timestamp and self.timestamp < self.created_at else self.created_at
+
+    @property
     def is_searchable(self) -> bool:
         """Whether a search may find it, and so whether it needs a vector; `TurnQuerySet.searchable()` in Python."""
         hidden = self.metadata.get("hide_from_ui") is True

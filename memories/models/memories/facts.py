@@ -1,6 +1,6 @@
 """Facts: statements about a person, each with its evidence and its revisions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Self
 
@@ -272,10 +272,23 @@ class Fact(models.Model):
         self.content_hash = text_digest(content)
         self.terms = terms.pack(terms.count(content))
 
-    def begin(self, *, now: datetime, rules: conf.Rules) -> None:
-        """Set the times that a new fact starts with, and its decay."""
-        self.created_at = self.updated_at = self.first_observed_at = self.last_confirmed_at = self.valid_from = now
+    def begin(
+        self, *, now: datetime, rules: conf.Rules, said: Iterable[datetime] = (), valid_from: datetime | None = None
+    ) -> None:
+        """Set the times that a new fact starts with, and its decay: it arrives `now`, and is dated by when what it
+        rests on was `said` (nothing: now). `valid_from` if it is stated; nothing is dated after it arrives.
+        """
+        moments = [min(moment, now) for moment in said] or [now]
+        self.created_at = self.updated_at = now
+        self.first_observed_at, self.last_confirmed_at = min(moments), max(moments)
+        self.valid_from = min(valid_from or self.first_observed_at, now)
         self.refresh_decay(now=now, rules=rules)
+
+    def mention(self, said: Iterable[datetime]) -> None:
+        """Date it by further statements of the same, which can be older than those that it has."""
+        moments = [self.first_observed_at, self.last_confirmed_at, *said]
+        self.first_observed_at, self.last_confirmed_at = min(moments), max(moments)
+        self.valid_from = min(self.valid_from, self.first_observed_at)
 
     @property
     def last_reinforced(self) -> datetime:
@@ -287,6 +300,6 @@ class Fact(models.Model):
         self.forget_at, self.decay_score = None, self.importance
         if self.protected:
             return
-        memory = Remembered(self.importance, self.last_reinforced, self.mentions, self.category)
+        memory = Remembered(self.importance, self.last_reinforced, self.mentions, self.category, self.created_at)
         self.decay_score = decay_score(memory, rules, now=now)
         self.forget_at = forget_at(memory, rules, below=rules.forget_below)

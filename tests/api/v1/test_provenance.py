@@ -246,7 +246,7 @@ class TestGrounds:
         assert told["relations"] == stated["relations"]
         assert (told["raw"], told["source"], told["trust"]) == ("I moved to Utrecht", "implicit_inference", "user")
         assert (told["valid_from"], told["status"]) == ("2026-05-01T00:00:00Z", "active")
-        assert told["first_observed_at"] == told["created_at"]
+        assert told["first_observed_at"] == told["last_confirmed_at"] < told["created_at"]
 
     @pytest.mark.parametrize(("numbers", "trust"), [([1], "user"), ([1, 2], "assistant"), ([2, 3], "tool")])
     def test_the_lowest_turn_that_is_cited_counts(

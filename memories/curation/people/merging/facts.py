@@ -51,7 +51,7 @@ def fold_twins(pair: Pair, changes: ChangeSet) -> int:
         changes.supersede(other, by=kept)
         with changes.changing(kept, "merge_people"):
             kept.mentions += other.mentions
-            kept.last_confirmed_at = max(kept.last_confirmed_at, other.last_confirmed_at)
+            kept.mention([other.first_observed_at, other.last_confirmed_at])
         # A fact that was stated outright cites no turn, or the deletion of a session would delete it.
         if kept.extractor not in STATED:
             changes.copy_evidence(of=other, to=kept)
