@@ -4,12 +4,13 @@ import uuid
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from memories.models import Fact, RelationType, ReviewItem
+from memories.models import Fact, RelationType, ReviewItem, Status
 from memories.reconcile import review_items
 from memories.reconcile.existing_facts import ExistingFacts
 from memories.reconcile.fact_rows import Writer
 from memories.reconcile.gate import Accepted, rank
 from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST, ReviewQuestion
+from memories.reconcile.timeline import Place
 
 Reason = ReviewItem.Reason
 # For each near fact that nobody judged a person is asked about the pair: the nearest ones are enough.
@@ -54,7 +55,8 @@ class FactChanges:
     def repeat(self, fact: Fact, candidate: Accepted) -> None:
         """An active fact states the same: keep the candidate's evidence, not its text."""
         if is_trusted_enough(candidate, fact):
-            self.placed[candidate.index] = fact
+            if fact.status == Status.ACTIVE:
+                self.placed[candidate.index] = fact
             self._reinforce(fact, candidate, "reinforced")
         else:
             self.count("outranked")
@@ -74,6 +76,25 @@ class FactChanges:
         self.writer.relate(fact, RelationType.RELATED_TO, self.existing.namesakes(candidate))
         self.placed[candidate.index] = fact
         return fact
+
+    def insert(self, candidate: Accepted, place: Place) -> None:
+        """Store it closed: it held until what is known since was said."""
+        made = self.writer.insert(candidate, place)
+        self.existing.facts.extend(made)
+        fact = made[0]
+        self.touched.add(fact.pk)
+        self.writer.relate(place.after, RelationType.CONTRADICTS, [fact])
+        self.writer.relate(fact, RelationType.CONTRADICTS, made[1:] or ([place.before] if place.before else []))
+        if place.before:
+            self.over.add(place.before.pk)
+        self.count("older")
+
+    def join_older(self, fact: Fact, candidate: Accepted, place: Place) -> None:
+        """The fact, which may be closed, was stated before as well; what was said before it ends there."""
+        self.repeat(fact, candidate)
+        before, is_joined = place.before, is_trusted_enough(candidate, fact)
+        if before and is_joined and fact is place.after and before is not fact and not before.protected:
+            self.writer.end(before, by=fact)
 
     def supersede(self, fact: Fact, *, by: Fact) -> None:
         self.writer.supersede(fact, by=by)
@@ -126,6 +147,7 @@ class FactChanges:
     def _reinforce(self, fact: Fact, candidate: Accepted, count: str) -> None:
         if fact.pk in self.touched:
             # Two wordings in one batch are one mention.
+            self.writer.date(fact, candidate.cited)
             self.writer.cite(fact, candidate)
             self.count("repeated")
             return

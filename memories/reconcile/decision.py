@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from memories.models import Fact, Status, Trust
 from memories.reconcile.changes import MOST_DUPLICATES, FactChanges, Reason, is_trusted_enough
-from memories.reconcile.existing_facts import Comparison
+from memories.reconcile.existing_facts import Comparison, states_value
 from memories.reconcile.fact_rows import TextTaken
 from memories.reconcile.gate import Accepted
 from memories.reconcile.review_items import SUGGESTED
+from memories.reconcile.timeline import Place
 
 # A person who states something as plainly as this always wins (rules.md, 5.2).
 CERTAIN = 0.95
@@ -19,9 +20,10 @@ CERTAIN = 0.95
 def decide(changes: FactChanges, candidates: Iterable[Accepted]) -> None:
     """Decide one candidate after the other, so that later ones see what earlier ones wrote; each is counted once.
 
-    The candidate that rests on the newest turn comes last: of two values for one key it is the newer.
+    The candidate that was said last comes last: of two values for one key it is the newer.
     """
-    for candidate in sorted(candidates, key=lambda candidate: candidate.cited[-1:]):
+    said = changes.writer.said
+    for candidate in sorted(candidates, key=lambda candidate: (said(candidate.cited)[-1:], candidate.cited[-1:])):
         try:
             _decide(changes, candidate)
         except TextTaken:
@@ -66,8 +68,11 @@ def _suggest(changes: FactChanges, candidate: Accepted, compared: Comparison) ->
 def _assert(changes: FactChanges, candidate: Accepted, compared: Comparison) -> None:
     """Somebody who is believed stated it: same text, then same key, then the verdicts (rules.md, 5.1 to 5.3)."""
     suggestion, opposes = compared.suggestion, compared.opposes
+    place = changes.existing.place(candidate, opposes, moment=changes.writer.said(candidate.cited)[-1])
     stronger = next((fact for fact in opposes if not _wins(candidate, fact)), None)
-    if compared.repeats:
+    if place:
+        _insert(changes, candidate, compared, place)
+    elif compared.repeats:
         changes.repeat(compared.repeats[0], candidate)
     elif outranking := _outranking(candidate, opposes or compared.refines[:1]):
         changes.hold(candidate, suggestion, Reason.OUTRANKED, against=outranking, opposed=bool(opposes))
@@ -91,6 +96,23 @@ def _establish(changes: FactChanges, candidate: Accepted, compared: Comparison) 
         changes.supersede(opposed, by=fact)
     for near in compared.unjudged[:MOST_DUPLICATES]:
         changes.ask(Reason.NOT_JUDGED, fact=fact, known=near)
+
+
+def _insert(changes: FactChanges, candidate: Accepted, compared: Comparison, place: Place) -> None:
+    """Something else was said later, and arrived before: the candidate is kept as what held until then. It joins the
+    fact beside it that states the same; otherwise it comes between the two, and supersedes only what is older."""
+    same = next((fact for fact in place.neighbours if states_value(fact, candidate)), None)
+    before = place.before
+    if same:
+        changes.join_older(same, candidate, place)
+    elif outranking := _outranking(candidate, place.neighbours):
+        changes.hold(candidate, compared.suggestion, Reason.OUTRANKED, against=outranking, opposed=True)
+    elif before and before.protected:
+        changes.hold(candidate, compared.suggestion, Reason.OPERATORS_WORD, against=before, opposed=True)
+    elif compared.suggestion:
+        changes.join(candidate, compared.suggestion)
+    else:
+        changes.insert(candidate, place)
 
 
 def _outranking(candidate: Accepted, facts: Sequence[Fact]) -> Fact | None:

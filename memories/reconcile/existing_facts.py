@@ -11,8 +11,10 @@ from memories.models import ExtractionRun, Fact, FactRefusal, ReviewItem, Status
 from memories.models.folding import fold
 from memories.models.memories.facts import FactQuerySet
 from memories.models.memories.refusals import Mark, mark_of_text, marks_of
+from memories.reconcile import timeline
 from memories.reconcile.gate import Accepted
 from memories.reconcile.judgement import NearbyFact, Verdict, Verdicts
+from memories.reconcile.timeline import Place
 
 LIVE = (Status.ACTIVE, Status.PENDING)
 GONE = (Status.REJECTED, Status.TRASHED)
@@ -88,6 +90,13 @@ class ExistingFacts:
                 facts_by_verdict[verdict].append(fact)
         return compared
 
+    def place(self, candidate: Accepted, opposes: Iterable[Fact], *, moment: datetime) -> Place | None:
+        """Where the candidate, said at that moment, belongs if another value, or its contrary, was said later."""
+        stated = [fact for fact in self.facts if _has_key(fact, candidate) and fact.value and candidate.value]
+        told = [fact for fact in stated if fact.status == Status.SUPERSEDED or self._is_in_force(fact)]
+        own = {fact.pk: fact for fact in [*told, *opposes] if not fact.agent_id}
+        return timeline.place(list(own.values()), moment=moment)
+
     def is_contested(self, suggestion: Fact, beside: Collection[Fact]) -> bool:
         """Whether a person has yet to decide it against a fact that is not one of `beside`."""
         return not self.contested.get(suggestion.pk, set()) <= {fact.pk for fact in beside}
@@ -134,7 +143,7 @@ class ExistingFacts:
         if not (fact.protected and fact.status in LIVE) and not self._is_in_force(fact):
             return None
         if _has_key(fact, candidate) and fact.value and candidate.value:
-            return Verdict.SAME if fold(fact.value) == fold(candidate.value) else Verdict.CONTRADICTS
+            return Verdict.SAME if states_value(fact, candidate) else Verdict.CONTRADICTS
         is_judged = near and self._is_in_force(fact) and bytes(fact.content_hash) == near.content_hash
         verdict = near.verdict if near and is_judged else None
         decides = verdict in (Verdict.SAME, Verdict.CONTRADICTS, Verdict.REFINES)
@@ -159,7 +168,9 @@ def load(
     same_text = Q(content_hash__in=[candidate.content_hash for candidate in candidates])
     same_key = Q(key__in={candidate.key for candidate in candidates if candidate.key})
     pairs = {pair.fact_id for pairs in near.values() for pair in pairs}
-    bearing = Q(status__in=LIVE) & (same_text | same_key | Q(pk__in=named))
+    # What was superseded bears on what was said before or after it and arrives only now.
+    history = Q(status=Status.SUPERSEDED, agent_id="") & same_key
+    bearing = Q(status__in=LIVE) & (same_text | same_key | Q(pk__in=named)) | history
     # In the order of their ids, as everywhere: two transactions that lock the same facts cannot deadlock.
     facts = list(_locked(run).filter(bearing | Q(pk__in=pairs)).order_by("pk"))
     # After the locks: whoever held one may have refused the fact.
@@ -197,6 +208,11 @@ def _marks(candidate: Accepted) -> list[Mark]:
 
 def _has_text(fact: Fact, candidate: Accepted) -> bool:
     return fact.status in LIVE and bytes(fact.content_hash) == candidate.content_hash
+
+
+def states_value(fact: Fact, candidate: Accepted) -> bool:
+    """Whether it gives the candidate's key the same value."""
+    return _has_key(fact, candidate) and fold(fact.value) == fold(candidate.value)
 
 
 def _has_key(fact: Fact, candidate: Accepted) -> bool:

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,7 +11,9 @@ from django.db import IntegrityError, transaction
 from memories import audit, conf
 from memories.audit import Actor
 from memories.models import ExtractionRun, Fact, FactEvidence, FactRelation, RelationType, Status
+from memories.models.ids import new_id
 from memories.reconcile.gate import Accepted, rank
+from memories.reconcile.timeline import SAID, Place
 
 
 class TextTaken(Exception):
@@ -27,8 +30,8 @@ class Writer:
     now: datetime
 
     def said(self, turns: Iterable[int]) -> list[datetime]:
-        """When these turns were said, in order."""
-        return sorted(min(self.said_at[number], self.now) for number in turns)
+        """When these turns were said, in order; all of them before the run began, whatever the clocks say."""
+        return sorted(min(self.said_at[number], self.run.started_at) for number in turns)
 
     def store(self, candidate: Accepted) -> Fact:
         """Insert a new fact. Errors: TextTaken."""
@@ -42,6 +45,38 @@ class Writer:
         self.cite(fact, candidate)
         self._revise(fact, "extract", before={})
         return fact
+
+    def insert(self, candidate: Accepted, place: Place) -> list[Fact]:
+        """Insert a fact that is closed already: what followed it is known. Returns it, and what was split off.
+
+        What was said before it ends where it begins; a fact that was stated before and after it becomes two.
+        """
+        fact, after = self._new(candidate), place.after
+        said = self.said(candidate.cited)
+        fact.valid_from = next(at for at in said if place.before_at is None or at >= place.before_at)
+        splits = place.before is after
+        fact.valid_to = place.after_at if splits else max(fact.valid_from, after.valid_from)
+        fact.status, fact.superseded_by = Status.SUPERSEDED, after
+        fact.save(force_insert=True)
+        self.cite(fact, candidate)
+        self._revise(fact, "extract", before={})
+        if splits:
+            return [fact, self._split(after, by=fact)]
+        if place.before:
+            self.end(place.before, by=fact)
+        return [fact]
+
+    def end(self, fact: Fact, *, by: Fact) -> None:
+        """The fact held until `by` did, unless it ended before."""
+        if fact.valid_to is None or fact.valid_to > by.valid_from:
+            self._close(fact, "supersede", by=by, ended=by.valid_from)
+
+    def date(self, fact: Fact, turns: Iterable[int]) -> None:
+        """It was said at further moments of a batch that it was counted for."""
+        before, was = audit.snapshot(fact), (fact.first_observed_at, fact.last_confirmed_at)
+        fact.mention(self.said(turns))
+        if (fact.first_observed_at, fact.last_confirmed_at) != was:
+            self._save(fact, "reinforce", before)
 
     def reinforce(self, fact: Fact, candidate: Accepted) -> None:
         """The fact was stated again: confidence, mentions and last confirmation rise, and it decays later."""
@@ -76,11 +111,11 @@ class Writer:
 
     def supersede(self, fact: Fact, *, by: Fact) -> None:
         """The fact no longer holds: it stays, closed, and names its successor."""
-        self._close(fact, "supersede", by=by)
+        self._close(fact, "supersede", by=by, ended=by.valid_from)
 
-    def remove(self, fact: Fact, *, by: Fact | None, reason: str, turns: Iterable[int]) -> None:
+    def remove(self, fact: Fact, *, by: Fact | None, reason: str, turns: Sequence[int]) -> None:
         """The fact no longer holds; `turns` are the evidence."""
-        self._close(fact, "remove", by=by, reason=reason)
+        self._close(fact, "remove", by=by, ended=by.valid_from if by else self.said(turns)[-1], reason=reason)
         self.cite_turns(fact, turns)
 
     def archive(self, fact: Fact) -> None:
@@ -149,7 +184,8 @@ class Writer:
     def _raise_trust(self, fact: Fact, candidate: Accepted) -> None:
         """The person's own statement replaces what others, or the rules mode, suggested in the same words."""
         approves = (fact.status, candidate.status) == (Status.PENDING, Status.ACTIVE)
-        if rank(candidate.trust) <= rank(fact.trust) and not approves:
+        is_closed = fact.status == Status.SUPERSEDED
+        if is_closed or (rank(candidate.trust) <= rank(fact.trust) and not approves):
             return
         fact.category, fact.key, fact.value = candidate.category, candidate.key, candidate.value
         fact.importance, fact.tags, fact.source_error = candidate.importance, candidate.tags, candidate.source_error
@@ -157,6 +193,32 @@ class Writer:
         fact.confidence = fact.stated_confidence = candidate.confidence
         fact.raw, fact.flags = candidate.quote, list(candidate.flags)
         fact.extraction = self.run
+
+    def _split(self, fact: Fact, *, by: Fact) -> Fact:
+        """`by` was said between two statements of the fact: the earlier ones become a closed fact of their own."""
+        since, until = by.valid_from, by.valid_to or self.now
+        cited = list(fact.evidence.filter(turn__isnull=False).annotate(said=SAID).order_by("said", "pk"))
+        older = [row for row in cited if row.said < since]
+        before, earlier = audit.snapshot(fact), copy(fact)
+        earlier.id, earlier.version, earlier.updated_at, earlier.embedded_hash = new_id(), 1, self.now, None
+        earlier._state.adding = True
+        earlier.last_confirmed_at = max((row.said for row in older), default=fact.first_observed_at)
+        earlier.status, earlier.valid_to, earlier.superseded_by = Status.SUPERSEDED, since, by
+        fact.first_observed_at = fact.valid_from = until
+        # A batch counts as one mention.
+        earlier.mentions = max(1, len({(row.session_id, row.created_at) for row in older}))
+        fact.mentions = max(1, fact.mentions - earlier.mentions)
+        step = conf.rules(self.run.tenant).confirmed_by
+        for part in (earlier, fact):
+            part.confidence = min(part.confidence, part.stated_confidence + step * (part.mentions - 1))
+        earlier.refresh_decay(now=self.now, rules=conf.rules(self.run.tenant))
+        earlier.save(force_insert=True)
+        self._revise(earlier, "extract", before={})
+        FactEvidence.objects.filter(pk__in=[row.pk for row in older]).update(fact=earlier)
+        self._save(fact, "reinforce", before)
+        for predecessor in fact.older.exclude(pk=by.pk).filter(valid_to__lte=earlier.valid_from).order_by("pk"):
+            self._close(predecessor, "supersede", by=earlier, ended=predecessor.valid_to or since)
+        return earlier
 
     def _take_text(self, fact: Fact, candidate: Accepted) -> None:
         fact.say(candidate.content)
@@ -184,11 +246,11 @@ class Writer:
         """A temporary fact lives from when it was said."""
         return self.said(candidate.cited)[-1] + candidate.expires_in if candidate.expires_in else None
 
-    def _close(self, fact: Fact, verb: str, *, by: Fact | None, reason: str = "") -> None:
+    def _close(self, fact: Fact, verb: str, *, by: Fact | None, ended: datetime, reason: str = "") -> None:
         before = audit.snapshot(fact)
         # Without a successor it is no longer true all the same.
         fact.status = Status.SUPERSEDED if by else Status.ARCHIVED
-        fact.valid_to, fact.superseded_by = self.now, by
+        fact.valid_to, fact.superseded_by = max(fact.valid_from, ended), by
         self._save(fact, verb, before, reason)
 
     def _save(self, fact: Fact, verb: str, before: dict[str, object], reason: str = "") -> None:

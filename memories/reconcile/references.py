@@ -100,6 +100,8 @@ def _remove(changes: FactChanges, fact: Fact, reference: Reference) -> None:
     is_enough = reference.trust == Trust.USER and gate.rank(reference.trust) >= gate.rank(fact.trust)
     if place is not None and successor in {None, fact}:
         changes.refuse("replacement_not_stored")
+    elif changes.writer.said(reference.turns)[-1] < fact.last_confirmed_at:
+        changes.refuse("said_since")
     elif fact.protected or not is_enough:
         changes.ask(Reason.OPERATORS_WORD if fact.protected else Reason.REMOVAL, known=fact)
         changes.count("removal_conflicts")

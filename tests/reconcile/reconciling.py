@@ -50,7 +50,7 @@ def reconcile_near(
     claim = session_queue.claim(session.pk)
     assert claim
     batch = gathering.gather(claim=claim, now=now)
-    run = factories.run(session, first_number=batch.first_number, last_number=batch.last_number)
+    run = factories.run(session, first_number=batch.first_number, last_number=batch.last_number, started_at=now)
     answer = MemoryUpdate(new_facts=list(new_facts))
     admitted = gate.admit(answer.new_facts, evidence=batch.evidence, rules=claim.rules)
     with transaction.atomic():

@@ -78,7 +78,7 @@ def test_forgetting_is_set_at_once(extract: Extractor, person: EndUser, category
 
 def test_temporary_fact_expires(extract: Extractor, person: EndUser) -> None:
     extract(candidate(durability="temporary", expires_in_days=7))
-    assert only(person).expires_at == only(person).created_at + timedelta(days=7)
+    assert only(person).expires_at == only(person).last_confirmed_at + timedelta(days=7)
 
 
 @pytest.mark.parametrize(
