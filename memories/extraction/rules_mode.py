@@ -1,5 +1,6 @@
-"""Extraction without a model (rules.md, 10). A request to remember something becomes a fact in the user's own words; a
-sentence that signals a preference, identity, goal or decision becomes a suggestion. Pure; patterns: data/requests.toml.
+"""Extraction without a model (rules.md, 10). A request to remember something, a wish how to be answered and a plain
+statement of oneself become facts in the user's own words; another sentence that signals a preference, identity, goal or
+decision becomes a suggestion. Pure; patterns: data/requests.toml, plain.py.
 """
 
 import re
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from memories.extraction import plain
 from memories.models.folding import fold
 from memories.text import sentences, signals
 from memories.text.signals import Patterns
@@ -18,8 +20,11 @@ EXTRACTOR = "rules-v1"
 
 _LONGEST = 2_000
 _LONGEST_SUGGESTION = 500
+_LONGEST_NOUN = 200
 # A turn of 1 MB may be nothing but requests.
 _LONGEST_TURN = 20_000
+# A longer one is a document rather than what people say of themselves.
+_LONGEST_PLAIN_TURN = 1_000
 _MOST = 50
 _ASKED_CONFIDENCE, _ASKED_IMPORTANCE = 0.9, 0.7
 # The least that the gate admits: the rules are right on 40 % of unseen text.
@@ -33,17 +38,29 @@ _MARK = "[redacted:"
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    polite = pattern.replace("{polite}", _DATA["polite"]).replace("{请}", _DATA["chinese_polite"])
-    return re.compile(polite, re.IGNORECASE)
+    names = (
+        ("{polite}", "polite"),
+        ("{请}", "chinese_polite"),
+        ("{datum}", "datum"),
+        ("{chinese_datum}", "chinese_datum"),
+    )
+    for name, key in names:
+        pattern = pattern.replace(name, _DATA[key])
+    return re.compile(pattern, re.IGNORECASE)
 
 
 _LEAD_INS = [_compiled(pattern) for pattern in _DATA["lead_in"]]
 _REQUESTS = [_compiled(pattern) for pattern in _DATA["requests"]]
+_NOUNS = [_compiled(pattern) for pattern in _DATA["nouns"]]
 _POINTS_BACK, _POINTS_ON = _compiled(_DATA["points_back"]), _compiled(_DATA["points_on"])
 _NOT_FOLLOWED_BY = [_compiled(pattern) for pattern in _DATA["not_followed_by"]]
 _OTHER_TEXT = _compiled(rf"{_DATA['other_text']}[^\n]{{0,200}}[:：]\s*\Z")
 _PREDICATE = _compiled(f"{_DATA['predicate']}|{_DATA['chinese_predicate']}")
 _CATEGORIES = {name: _compiled(pattern) for name, pattern in _DATA["category"].items()}
+_DOTTED = re.compile(r"\b[a-z]\.[a-z]\.\Z", re.IGNORECASE)
+_POLITE_WISH = re.compile(
+    r".{0,40}?\b(?:can|could|would|will) you\b|.{0,8}(?:能不能|可不可以|可以|可否|能)", re.IGNORECASE
+)
 _POLITE_QUESTION = re.compile(r"(?:can|could|would|will) you|你?(?:能不能|可以|可否|能)", re.IGNORECASE)
 
 
@@ -68,6 +85,8 @@ class _OwnSentence:
 class _QuotedText:
     content: str
     quote: str
+    # None given: the patterns of categories decide.
+    category: str = ""
 
 
 def extract(turns: Iterable[FedTurn], patterns: Patterns | None = None) -> Extracted:
@@ -77,6 +96,7 @@ def extract(turns: Iterable[FedTurn], patterns: Patterns | None = None) -> Extra
     """
     users = [turn for turn in turns if turn.is_user]
     asked = [_candidate(turn, found, patterns, asked=True) for turn in users for found in _requests(turn.text)]
+    asked += [_candidate(turn, found, patterns, asked=True) for turn in users for found in _plain(turn.text)]
     suggested = [
         _candidate(turn, found, patterns, asked=False) for turn in users for found in _suggestions(turn.text, patterns)
     ]
@@ -89,7 +109,7 @@ def extract(turns: Iterable[FedTurn], patterns: Patterns | None = None) -> Extra
 def _candidate(turn: FedTurn, statement: _QuotedText, patterns: Patterns | None, *, asked: bool) -> dict[str, Any]:
     return {
         "content": statement.content,
-        "category": _category(statement.content, patterns),
+        "category": statement.category or _category(statement.content, patterns),
         "confidence": _ASKED_CONFIDENCE if asked else _SUGGESTED_CONFIDENCE,
         "importance": _ASKED_IMPORTANCE if asked else _SUGGESTED_IMPORTANCE,
         "key": None,
@@ -126,18 +146,40 @@ def _requests(text: str) -> Iterator[_QuotedText]:
             yield from _below(text, sentence, found[place + 1 : place + 2])
         elif _POINTS_BACK.fullmatch(own, start):
             yield from _pointed_at(found[:place])
-        elif statement := _requested(sentence, start):
+        elif statement := _requested(sentence, start) or _noun(sentence, start):
             yield statement
 
 
+def _plain(text: str) -> Iterator[_QuotedText]:
+    """Wishes how to be answered, and what people plainly say of themselves."""
+    yield from filter(None, map(_plainly_said, _sentences(text))) if _is_said_plainly(text) else ()
+
+
+def _is_said_plainly(text: str) -> bool:
+    return len(text) <= _LONGEST_PLAIN_TURN
+
+
+def _plainly_said(sentence: _OwnSentence) -> _QuotedText | None:
+    start = plain.after_greetings(sentence.own)
+    own = sentence.own[start:]
+    if sentences.is_question(own) and not _POLITE_WISH.match(own):
+        return None
+    kind = plain.kind_of(own)
+    content = _trimmed(sentence.text[start:]).rstrip("?？ ")
+    if kind is None or _MARK in content or _asking(sentence.own, _after_lead_in(sentence.own)):
+        return None
+    return _QuotedText(content, sentence.text, kind.category)
+
+
 def _suggestions(text: str, patterns: Patterns | None) -> Iterator[_QuotedText]:
-    """Sentences that signal something lasting and are no request."""
+    """Sentences that signal something lasting, and are neither requests nor plain."""
+    is_plain = _is_said_plainly(text)
     for sentence in _sentences(text):
         kinds = {match.kind for match in signals.matches(sentence.own, patterns)}
         content = _trimmed(sentence.text)
         if kinds.isdisjoint(_SUGGESTING) or not 0 < len(content) <= _LONGEST_SUGGESTION or _MARK in content:
             continue
-        if not _asking(sentence.own, _after_lead_in(sentence.own)):
+        if not _asking(sentence.own, _after_lead_in(sentence.own)) and not (is_plain and _plainly_said(sentence)):
             yield _QuotedText(content, sentence.text)
 
 
@@ -173,6 +215,20 @@ def _requested(sentence: _OwnSentence, start: int) -> _QuotedText | None:
     return _QuotedText(content, sentence.text) if _is_statement(content) else None
 
 
+def _noun(sentence: _OwnSentence, start: int) -> _QuotedText | None:
+    """What a request names without a verb."""
+    asking = next((match for pattern in _NOUNS if (match := pattern.match(sentence.own, start))), None)
+    if asking is None or sentences.is_question(sentence.own):
+        return None
+    content = value = _trimmed(sentence.text[asking.end() :])
+    if "named" in asking.groupdict():
+        # In 把我的邮箱记下来：… the request stands between the two.
+        between = "" if asking.end("named") == asking.end() else "："
+        content = f"{sentence.text[slice(*asking.span('named'))]}{between}{value}"
+    is_short = len(content) <= _LONGEST_NOUN and not _ITEM.match(value)
+    return _QuotedText(content, sentence.text) if value and is_short and _MARK not in content else None
+
+
 def _pointed_at(before: Sequence[_OwnSentence]) -> Iterator[_QuotedText]:
     """The statement before a mere "please remember that"."""
     if not before or sentences.is_question(before[-1].own) or _asking(before[-1].own, 0):
@@ -195,7 +251,9 @@ def _below(text: str, heading: _OwnSentence, following: Sequence[_OwnSentence]) 
 
 
 def _trimmed(content: str) -> str:
-    return content.strip().rstrip(".。!！~;； ")
+    """Without the mark at its end, unless it is that of an abbreviation such as "7 a.m."."""
+    kept = content.strip()
+    return kept if _DOTTED.search(kept) else kept.rstrip(".。!！~;； ")
 
 
 def _is_statement(content: str) -> bool:

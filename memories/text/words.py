@@ -207,7 +207,10 @@ class SpokenWords:
         bare = "".join(character for character in fold(code) if character.isalnum())
         if len(bare) > 3:
             return bare in self._compact
-        return re.search(rf"(?<!\w){re.escape(fold(code))}(?!\w)", self.text) is not None
+        # A Chinese or Japanese character beside it belongs to another word.
+        return (
+            re.search(rf"(?<![^\W\u2e80-\u9fff]){re.escape(fold(code))}(?![^\W\u2e80-\u9fff])", self.text) is not None
+        )
 
     def resembles(self, name: str) -> bool:
         """Whether a name is one that it has in another spelling, in other letters, or as initials."""

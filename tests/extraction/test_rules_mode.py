@@ -1,4 +1,5 @@
-"""Memory without a model: explicit requests become facts in the person's own words, signs become suggestions."""
+"""Memory without a model: requests, wishes and plain statements become facts in the person's own words, other
+signs become suggestions."""
 
 import time
 
@@ -88,17 +89,56 @@ def test_category(text: str, category: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "content", "category"),
+    [
+        # Wishes how to be answered.
+        ("Always answer in French.", "Always answer in French", "preference"),
+        ("From now on, call me Captain.", "From now on, call me Captain", "preference"),
+        ("I moved to Leiden last month. And please keep answers short.", "please keep answers short", "preference"),
+        ("Could you write to me in Dutch from now on?", "Could you write to me in Dutch from now on", "preference"),
+        ("以后请用中文回答我", "以后请用中文回答我", "preference"),
+        ("请用简洁幽默的语气来和我聊天", "请用简洁幽默的语气来和我聊天", "preference"),
+        ("从现在开始叫我队长。", "从现在开始叫我队长", "preference"),
+        # What needs no verb.
+        ("Save this preference: use tabs", "use tabs", "other"),
+        ("Remember my email: ana@mail.example.", "my email: ana@mail.example", "other"),
+        ("保存这个偏好：使用制表符", "使用制表符", "other"),
+        ("记住我的邮箱 ana@mail.example", "我的邮箱 ana@mail.example", "other"),
+        ("把我的邮箱记下来：ana@mail.example", "我的邮箱：ana@mail.example", "other"),
+        # What people say of themselves.
+        ("Thanks. I prefer short answers! What is a list?", "I prefer short answers", "preference"),
+        ("By the way, I work as a nurse in Leiden.", "I work as a nurse in Leiden", "identity"),
+        ("I moved to Leiden last month.", "I moved to Leiden last month", "other"),
+        ("My wife is called Ana.", "My wife is called Ana", "relationship"),
+        ("我喜欢喝龙井茶。今天天气如何？", "我喜欢喝龙井茶", "preference"),
+        ("我是一名老师。", "我是一名老师", "identity"),
+        ("我搬到了莱顿。", "我搬到了莱顿", "other"),
+    ],
+)
+def test_wishes_and_plain_statements_are_kept(text: str, content: str, category: str) -> None:
+    found = extract(text)
+    kept = [(item["content"], item["category"]) for item in found.new_facts]
+    assert (content, category) in kept
+    assert found.suggested == frozenset()
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Thanks. I prefer short answers! What is a list?", [("preference", "I prefer short answers")]),
-        ("I work as a nurse in Leiden.", [("identity", "I work as a nurse in Leiden")]),
+        ("I think I prefer short answers.", [("preference", "I think I prefer short answers")]),
         ("My goal is to run a marathon.", [("goal", "My goal is to run a marathon")]),
         ("Let's go with PostgreSQL.", [("decision", "Let's go with PostgreSQL")]),
-        ("我喜欢喝龙井茶。今天天气如何？", [("preference", "我喜欢喝龙井茶")]),
-        ("我是一名老师，我打算明年换工作。", [("identity", "我是一名老师，我打算明年换工作")]),
+        ("我觉得我喜欢喝茶。", [("preference", "我觉得我喜欢喝茶")]),
         ("那就这样，我们决定用 React。", [("decision", "那就这样，我们决定用 React")]),
+        # A long turn is a document.
+        ("I live in Leiden. " + "It rained again. " * 60, [("identity", "I live in Leiden")]),
         ("That's wrong. Perfect!", []),
         ("I am going to be late.", []),
+        ("You are a web researcher.", []),
+        ("你是一名网络研究员。", []),
+        ("Never give up!", []),
+        ("Call me a taxi.", []),
+        ("明天九点叫我起床。", []),
         ("He said I am a genius.", []),
         ("Translate: I am a teacher", []),
         ("Proofread this:\nI am a teacher. I like tea.", []),
@@ -112,7 +152,7 @@ def test_signs_become_suggestions(text: str, expected: list[tuple[str, str]]) ->
 
 
 def test_a_suggestion_passes_the_gate_with_the_least_confidence() -> None:
-    turn = fed(1, "I prefer short answers.")
+    turn = fed(1, "I'd prefer short answers.")
     found = rules_mode.extract([turn])
     admitted = gate.admit(found.new_facts, evidence=BatchEvidence({1: turn}, frozenset()), rules=RULES)
     assert [candidate.confidence for candidate in admitted.candidates] == [RULES.min_confidence]
@@ -160,7 +200,8 @@ def test_bounds() -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["remember that ", "please ", "请", "记住", "I like ", "- a\n", "> a\n", "ok, ", "“", "你能"]
+    "unit",
+    ["remember that ", "please ", "请", "记住", "I like ", "- a\n", "> a\n", "ok, ", "“", "你能", "以后", "always "],
 )
 def test_a_megabyte_is_read_in_bounded_time(unit: str) -> None:
     begun = time.thread_time()
