@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from memories import conf
-from memories.episodes import creation
+from memories.episodes import creation, extractive
 from memories.episodes.creation import Draft
 from memories.episodes.supported_sentences import fit_running_summary
 from memories.exceptions import LeaseLost, ModelError, PersonRestricted
@@ -116,7 +116,7 @@ def gather(claim: WindowClaim) -> CompactionWork:
     if claim.window.is_over(claim.rules):
         turns = Turn.objects.filter(session=claim.session).only(*session_queue.COUNTED)
         gone = evict(paged(turns, after=claim.row.left_number), claim.window, claim.rules)
-    if gone and client.is_configured():
+    if gone:
         unread = fed_turns(claim.session, after=claim.row.left_number, last=gone.last_number)
         # Only a single round can exceed a prompt. Its end is read by extraction and episodes alone.
         left, _ = bounded(unread, claim.rules.batch_tokens)
@@ -153,7 +153,7 @@ def _call_model(attempt: CompactionAttempt, work: CompactionWork) -> ModelAnswer
     if client.is_configured() and (work.left or turns):
         circuit_breaker.probe_if_open(attempt)
     if work.left:
-        summary, extractor = _fold(attempt, work.left)
+        summary, extractor = _fold(attempt, work.left) if client.is_configured() else _quoted(attempt, work.left)
     if turns and attempt.calls_left:
         draft = creation.draft(
             turns=turns,
@@ -190,6 +190,11 @@ def _fold(attempt: CompactionAttempt, turns: tuple[FedTurn, ...]) -> tuple[str, 
     return fit_running_summary(completion.answer.summary, turns=turns, earlier=earlier), completion.extractor
 
 
+def _quoted(attempt: CompactionAttempt, turns: tuple[FedTurn, ...]) -> tuple[str, str]:
+    """The running summary without a model, and what wrote it."""
+    return extractive.fold(attempt.claim.row.summary, turns), extractive.EXTRACTOR
+
+
 def _commit(attempt: CompactionAttempt, work: CompactionWork, answers: ModelAnswers) -> None:
     """Write the summary, the episode and the watermarks in one transaction."""
     claim, segment, now = attempt.claim, work.segment, attempt.now()
@@ -199,7 +204,7 @@ def _commit(attempt: CompactionAttempt, work: CompactionWork, answers: ModelAnsw
         evicted=work.leaving,
         summary=answers.summary or None,
         extractor=answers.extractor,
-        prompt_version=session_summary.VERSION,
+        prompt_version=session_summary.VERSION if answers.extractor != extractive.EXTRACTOR else "",
         episode_number=segment.last_number if segment and is_made else claim.row.episode_number,
         has_episode=answers.draft is not None,
         is_all=(not work.leaving or work.leaving.is_all) and (not segment or (is_made and segment.is_all)),

@@ -1,4 +1,4 @@
-"""An episode without a model: the person's first and most central sentences, word for word; pure."""
+"""Episodes and running summaries without a model: the person's most central sentences, word for word; pure."""
 
 import math
 from collections import Counter
@@ -28,6 +28,9 @@ _LENGTH_OF_NONE = 4
 _LONGEST_SENTENCE = 400
 _LEAST_IMPORTANCE, _PER_SIGNAL, _MOST_IMPORTANCE = 0.4, 0.1, 0.8
 _NOTHING = "…"
+# The running summary: a sentence for so many turns of the person, and its bounds in characters.
+_TURNS_PER_SENTENCE, _MOST_FOLDED = 2, 5
+_LONGEST_RUNNING, _LONGEST_FOLDED = 1_200, 240
 # In the place of a redacted secret.
 _MARK = "[redacted:"
 
@@ -66,10 +69,29 @@ def extract(turns: Sequence[FedTurn], patterns: Patterns | None = None) -> Extra
     texts = [_beginning(turn) for turn in turns if turn.is_user] or [_beginning(turn) for turn in turns]
     spread = Counter(term for turn in turns for term in keywords.distinctive(_beginning(turn)))
     fit = [sentence for sentence in islice(_sentences(texts), _MOST_SENTENCES) if _is_fit(sentence.text)]
-    summary = cleaned(_joined(_chosen(fit, spread)), longest=LONGEST_SUMMARY) or _first_words(texts)
+    summary = cleaned(_joined(_chosen(fit, spread, 2)), longest=LONGEST_SUMMARY) or _first_words(texts)
     kinds = signals.find(texts, patterns)
     importance = min(_MOST_IMPORTANCE, round(_LEAST_IMPORTANCE + _PER_SIGNAL * len(kinds), 2))
     return Extract(summary, keywords.topics([sentence.text for sentence in fit]), importance)
+
+
+def fold(earlier: str, turns: Sequence[FedTurn]) -> str:
+    """The running summary after `turns` have left the window, too: what the person said is added, word for word;
+    beyond 1,200 characters the oldest sentences go. Empty only if the person never said anything legible.
+    """
+    texts = [_beginning(turn) for turn in turns if turn.is_user]
+    spread = Counter(term for text in texts for term in keywords.distinctive(text))
+    fit = [sentence for sentence in islice(_sentences(texts), _MOST_SENTENCES) if _is_fit(sentence.text)]
+    count = min(_MOST_FOLDED, 1 + len(texts) // _TURNS_PER_SENTENCE)
+    chosen = sorted(_chosen(fit, spread, count), key=lambda sentence: sentence.place)
+    added = [cleaned(sentence.text, longest=_LONGEST_FOLDED) for sentence in chosen]
+    if not any(added) and not earlier:
+        added = [text for text in [_first_words(texts)] if not suspicion.are_meant_for_model(text)]
+    kept = [earlier[start:end] for start, end in sentences.spans(earlier)]
+    parts = list(dict.fromkeys(filter(None, [*kept, *added])))
+    while len(_spaced(parts)) > _LONGEST_RUNNING:
+        parts.pop(0)
+    return _spaced(parts)
 
 
 def _beginning(turn: FedTurn) -> str:
@@ -93,12 +115,14 @@ def _is_fit(sentence: str) -> bool:
     return not suspicion.flags(sentence, "", "")
 
 
-def _chosen(fit: Sequence[_CentralSentence], spread: Counter[str]) -> list[_CentralSentence]:
-    """The first with enough keywords, and the most central of those that add to it."""
+def _chosen(fit: Sequence[_CentralSentence], spread: Counter[str], count: int) -> list[_CentralSentence]:
+    """The first with enough keywords, and the most central of those that add to it: `count` in all."""
     apt = [sentence for sentence in fit if len(sentence.terms) >= _LEAST_TERMS] or list(fit)
-    others = [sentence for sentence in apt[1:] if not sentence.repeats(apt[0])]
-    central = sorted(others, key=lambda sentence: (-sentence.centrality(spread), sentence.place))
-    return apt[:1] + central[:1]
+    chosen = apt[:1]
+    for sentence in sorted(apt[1:], key=lambda sentence: (-sentence.centrality(spread), sentence.place)):
+        if len(chosen) < count and not any(map(sentence.repeats, chosen)):
+            chosen.append(sentence)
+    return chosen
 
 
 def _joined(chosen: Sequence[_CentralSentence]) -> str:

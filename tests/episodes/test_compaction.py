@@ -332,7 +332,8 @@ class TestWithoutAModel:
         session = full(person)
         assert compact(session)
         row = row_of(session)
-        assert (row.left_number, row.summary, row.extractor, row.episode_number) == (8, "", "", 8)
+        assert (row.left_number, row.extractor, row.prompt_version, row.episode_number) == (8, "extractive-v1", "", 8)
+        assert row.summary == "user 1 user 2 user 3"
         assert Episode.objects.get().extractor == "extractive-v1"
         assert sound()
 
