@@ -125,15 +125,15 @@ def _candidate(turn: FedTurn, statement: _QuotedText, patterns: Patterns | None,
 
 
 def _category(content: str, patterns: Patterns | None) -> str:
-    plain = content.translate(_APOSTROPHES)
+    straight = content.translate(_APOSTROPHES)
     for name in ("constraint", "relationship"):
-        if _CATEGORIES[name].search(plain):
+        if _CATEGORIES[name].search(straight):
             return name
-    kinds = {match.kind for match in signals.matches(plain, patterns)}
+    kinds = {match.kind for match in signals.matches(straight, patterns)}
     for name in _SUGGESTING:
         if name in kinds:
             return name
-    return "preference" if _CATEGORIES["preference"].search(plain) else "other"
+    return next((name for name in ("identity", "preference") if _CATEGORIES[name].search(straight)), "other")
 
 
 def _requests(text: str) -> Iterator[_QuotedText]:

@@ -268,7 +268,10 @@ def _expresses(voice: SpokenWords, piece: StatementWord) -> bool:
 
 
 def has_word_of(text: str, statement: str) -> bool:
-    """Whether a text, however long, has a code, a number, or a word or idea beyond plain words of the statement."""
+    """Whether a text, however long, holds the statement word for word, or has a code, a number, or a word or idea
+    beyond plain words of it."""
+    if statement and fold(statement) in fold(heard(text)):
+        return True
     parts, voice = words.of(statement), SpokenWords([heard(text)])
     if any(voice.has_code(code) for code in parts.codes):
         return True

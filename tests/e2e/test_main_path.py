@@ -109,7 +109,9 @@ def test_what_speaks_to_a_model_is_held_and_not_served(posted: Client) -> None:
     held = {fact["content"] for fact in posted.facts() if fact["status"] == "pending"}
     assert held == {INJECTION}
     memory = posted.context()["memory"]
-    assert "loudly" not in memory
+    # Turns of the person are recalled as they are; nothing is remembered of this one.
+    remembered, _, _ = memory.partition("Recalled turns:")
+    assert "loudly" not in remembered
     assert "My site is called &lt;b&gt;R&amp;D&lt;/b&gt;." in memory
 
 

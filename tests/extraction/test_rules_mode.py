@@ -101,18 +101,18 @@ def test_category(text: str, category: str) -> None:
         ("从现在开始叫我队长。", "从现在开始叫我队长", "preference"),
         # What needs no verb.
         ("Save this preference: use tabs", "use tabs", "other"),
-        ("Remember my email: ana@mail.example.", "my email: ana@mail.example", "other"),
+        ("Remember my email: ana@mail.example.", "my email: ana@mail.example", "identity"),
         ("保存这个偏好：使用制表符", "使用制表符", "other"),
-        ("记住我的邮箱 ana@mail.example", "我的邮箱 ana@mail.example", "other"),
-        ("把我的邮箱记下来：ana@mail.example", "我的邮箱：ana@mail.example", "other"),
+        ("记住我的邮箱 ana@mail.example", "我的邮箱 ana@mail.example", "identity"),
+        ("把我的邮箱记下来：ana@mail.example", "我的邮箱：ana@mail.example", "identity"),
         # What people say of themselves.
         ("Thanks. I prefer short answers! What is a list?", "I prefer short answers", "preference"),
         ("By the way, I work as a nurse in Leiden.", "I work as a nurse in Leiden", "identity"),
-        ("I moved to Leiden last month.", "I moved to Leiden last month", "other"),
+        ("I moved to Leiden last month.", "I moved to Leiden last month", "identity"),
         ("My wife is called Ana.", "My wife is called Ana", "relationship"),
         ("我喜欢喝龙井茶。今天天气如何？", "我喜欢喝龙井茶", "preference"),
         ("我是一名老师。", "我是一名老师", "identity"),
-        ("我搬到了莱顿。", "我搬到了莱顿", "other"),
+        ("我搬到了莱顿。", "我搬到了莱顿", "identity"),
     ],
 )
 def test_wishes_and_plain_statements_are_kept(text: str, content: str, category: str) -> None:

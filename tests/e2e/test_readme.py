@@ -1,0 +1,127 @@
+"""The README's examples, in order, against a fresh hub: each works, and prints what the page shows."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from memoryhub import embedded_postgres
+from tests.commands.hub import RUNNING, Hub, wait_until
+from tests.scratch import scratch_folder
+
+README = (settings.BASE_DIR / "README.md").read_text(encoding="utf-8")
+USE = README.split("\n## Use\n")[1].split("\n## ")[0]
+BLOCKS = re.findall(r"^```\n(.*?)\n```$", USE, flags=re.MULTILINE | re.DOTALL)
+MAKES_KEY = re.compile(r"KEY=\$\(\.venv/bin/python (manage\.py .*)\)")
+(SHOWN,) = (block for block in BLOCKS if block.startswith("<memory>"))
+FACT = re.compile(r"^- \[\w+ \| .*\n", re.MULTILINE)
+BY_MODEL = "".join(f"{line}\n" for line in re.findall(r"`(- \[\w+ \| [^`]+)`", USE))
+DAY = re.compile(r"\[\d{4}-\d\d-\d\d\]")
+# What a model says of the first example: the words of the page.
+ANSWER = {
+    "new_facts": [
+        {"content": content, "category": category, "confidence": 0.95, "importance": 0.7, "key": None, "value": None,
+         "tags": [], "durability": "durable", "about": "user", "evidence": [1], "quote": quote, "source_error": None,
+         "expires_in_days": None}
+        for content, category, quote in (
+            ("Lives in Leiden", "context", "I moved to Leiden last month."),
+            ("Prefers short answers", "preference", "please keep answers short"),
+        )
+    ]
+}  # fmt: skip
+
+
+class Reader:
+    """Somebody who does what the page says."""
+
+    def __init__(self, hub: Hub, **environ: str) -> None:
+        self._hub, self._environ = hub, environ
+        self._key = ""
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def does(self, block: str) -> Any:
+        """The answer to a block: of a command what it prints."""
+        if command := MAKES_KEY.fullmatch(block):
+            self._key = self._run(shlex.split(command[1]))
+            return self._key
+        return self._curl(block)
+
+    def _run(self, arguments: list[str]) -> str:
+        own = {"DJANGO_SETTINGS_MODULE": "memoryhub.settings", "MEMORYHUB_HOME": str(self._hub.home), **self._environ}
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=settings.BASE_DIR,
+            env={**os.environ, **own},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+
+    def _curl(self, line: str) -> Any:
+        """Without needing curl itself."""
+        words = shlex.split(line.replace("$KEY", self._key).replace(":8000", f":{self._hub.port}"))
+        assert words[0] == "curl"
+        headers = dict(words[at + 1].split(": ", 1) for at, word in enumerate(words) if word == "-H")
+        data = words[words.index("-d") + 1].encode()
+        with self._opener.open(urllib.request.Request(words[1], data=data, headers=headers), timeout=20) as answer:
+            return json.load(answer)
+
+
+@pytest.fixture(params=["rules", "scripted"])
+def mode(request: pytest.FixtureRequest) -> str:
+    chosen: str = request.param
+    return chosen
+
+
+@pytest.fixture
+def reader(mode: str) -> Iterator[Reader]:
+    folder = scratch_folder()
+    script = folder / "script.json"
+    script.write_text(json.dumps([{"name": "memory_update", "match": "Leiden", "answer": ANSWER}]), encoding="utf-8")
+    environ = {"MEMORYHUB_LLM": mode, "MEMORYHUB_LLM_SCRIPT": str(script)} if mode == "scripted" else {}
+    hub = Hub(folder / "home")
+    # As the page says, but for the half a minute.
+    hub.run("up", MEMORYHUB_DEBOUNCE_SECONDS="1", **environ)
+    try:
+        hub.wait_for(RUNNING)
+        yield Reader(hub, **environ)
+    finally:
+        hub.end()
+        embedded_postgres.stop(hub.home)
+        shutil.rmtree(folder)
+
+
+def as_shown(memory: str) -> str:
+    """With the day of the page."""
+    return DAY.sub("[2026-11-03]", memory)
+
+
+def test_every_example_works_and_prints_what_the_page_shows(reader: Reader, mode: str) -> None:
+    makes_key, posts, asks, states, searches = [block for block in BLOCKS if block != SHOWN]
+    assert reader.does(makes_key)
+    assert [turn["number"] for turn in reader.does(posts)["turns"]] == [1, 2]
+    # At once, before anything was extracted.
+    assert "I moved to Leiden" in reader.does(asks)["memory"]
+    wait_until(lambda: "Facts:" in reader.does(asks)["memory"])
+    without_facts = FACT.sub("", SHOWN)
+    facts = BY_MODEL if mode == "scripted" else "".join(FACT.findall(SHOWN))
+    assert as_shown(reader.does(asks)["memory"]) == without_facts.replace("Facts:\n", f"Facts:\n{facts}")
+    fact = reader.does(states)
+    assert (fact["content"], fact["status"]) == ("Allergic to peanuts", "active")
+    found = reader.does(searches)["results"]
+    assert {one["kind"] for one in found} <= {"turn", "fact"}
+    assert any("Leiden" in json.dumps(one) for one in found)
+
+
+def test_the_page_shows_both_ways() -> None:
+    assert len(BLOCKS) == 6
+    assert len(FACT.findall(SHOWN)) == BY_MODEL.count("\n") == 2
