@@ -49,34 +49,11 @@ def records(db: None) -> list[object]:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_list_asks_to_sign_in(client: Client, records: list[object], model: type) -> None:
-    response = client.get(list_of(model))
-    assert response.status_code == 302
-    assert response["Location"].startswith(reverse("admin:login"))
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_a_list_is_refused_without_permission(staff: Client, records: list[object], model: type) -> None:
-    assert staff.get(list_of(model)).status_code == 403
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_a_list_opens_for_an_administrator(admin: Client, records: list[object], model: type) -> None:
-    assert admin.get(list_of(model)).status_code == 200
-
-
-@pytest.mark.parametrize("model", MODELS)
 def test_a_list_opens_with_its_own_permission(
     staff_who_may: Callable[..., Client], records: list[object], model: type
 ) -> None:
     reader = staff_who_may(f"view_{model.__name__.lower()}")
     assert reader.get(list_of(model)).status_code == 200
-
-
-def test_a_record_is_refused_without_permission(staff: Client, admin: Client, records: list[Any]) -> None:
-    for record in records:
-        assert staff.get(page_of(record)).status_code == 403
-        assert admin.get(page_of(record)).status_code == 200
 
 
 def test_nothing_is_deleted_by_a_raw_form(admin: Client, records: list[Any]) -> None:
@@ -120,11 +97,9 @@ NONSENSE = [
 
 
 @pytest.mark.parametrize("model", [ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, AuditEvent])
-@pytest.mark.parametrize("query", NONSENSE)
-def test_nonsense_in_an_address_is_never_a_server_error(
-    admin: Client, records: list[Any], model: type[Model], query: str
-) -> None:
-    assert admin.get(f"{list_of(model)}?{query}").status_code in (200, 302, 400)
+def test_nonsense_in_an_address_is_never_a_server_error(admin: Client, records: list[Any], model: type[Model]) -> None:
+    answers = {query: admin.get(f"{list_of(model)}?{query}").status_code for query in NONSENSE}
+    assert {query: status for query, status in answers.items() if status not in (200, 302, 400)} == {}
 
 
 def test_the_sidebar_shows_what_one_may_see(staff_who_may: Callable[..., Client], admin: Client) -> None:

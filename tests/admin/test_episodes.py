@@ -15,7 +15,7 @@ from memories.curation.review.decisions import reject_item
 from memories.models import AuditEvent, EndUser, Episode, Operator, Session
 from tests import factories
 from tests.admin.conftest import signed_in
-from tests.admin.pages import HOSTILE, LIST_BUDGET, PAGE_BUDGET, list_of, page_of, queries_of, shows_harmless, text_of
+from tests.admin.pages import list_of, page_of, text_of
 from tests.factories import NOW
 
 WORDS = {
@@ -87,12 +87,6 @@ class TestTheList:
         shown = admin.get(list_of(Episode), asked).context["cl"].result_list
         assert {names[row.pk] for row in shown if row.pk in names} == found
         assert len(shown) == len(found) + (asked == {"quality": "good"})
-
-    def test_takes_few_queries(self, admin: Client, session: Session) -> None:
-        for _ in range(30):
-            factories.episode(factories.session(factories.end_user(session.tenant)))
-        assert len(admin.get(list_of(Episode)).context["cl"].result_list) == 25
-        assert queries_of(admin, list_of(Episode)) <= LIST_BUDGET
 
     def test_says_where_they_come_from_when_there_are_none(self, admin: Client) -> None:
         page = text_of(admin.get(list_of(Episode)))
@@ -189,22 +183,6 @@ class TestThePage:
         assert page_of(item) in page
         assert "Held: it is served nowhere" in page
 
-    def test_takes_few_queries(self, admin: Client, episode: Episode) -> None:
-        send(admin, episode, "pin")
-        assert queries_of(admin, page_of(episode)) <= PAGE_BUDGET
-
-    def test_hostile_text_is_harmless(self, admin: Client, session: Session) -> None:
-        session.turns.update(content=HOSTILE)
-        lists: dict[str, Any] = {
-            "key_topics": [HOSTILE],
-            "actions_taken": [HOSTILE],
-            "outcomes": [HOSTILE],
-            "flaws": [HOSTILE[:40]],
-        }
-        episode = factories.episode(session, HOSTILE, extractor=HOSTILE, **lists)
-        for address in (page_of(episode), list_of(Episode), page_of(session), page_of(session.end_user)):
-            assert shows_harmless(admin.get(address)), address
-
 
 class TestTheVerbs:
     def test_an_edit_is_the_operators_word(self, admin: Client, administrator: Operator, episode: Episode) -> None:
@@ -243,26 +221,12 @@ class TestTheVerbs:
         assert not Episode.objects.filter(outcomes__icontains="hunter2").exists()
         assert "A secret" not in said(send(signed_in(factories.operator()), episode, "edit"))
 
-    def test_pin_and_let_fade(self, admin: Client, episode: Episode) -> None:
-        assert send(admin, episode, "pin").status_code == 302
-        assert (fresh(episode).pinned, fresh(episode).binding) == (True, True)
-        assert send(admin, episode, "unpin").status_code == 302
-        assert (fresh(episode).pinned, fresh(episode).binding) == (False, False)
-
     def test_forget_and_restore(self, admin: Client, episode: Episode) -> None:
         assert send(admin, episode, "forget").status_code == 302
         assert fresh(episode).status == "trashed"
         assert send(admin, episode, "restore").status_code == 302
         assert fresh(episode).status == "active"
         assert send(admin, episode, "restore").status_code == 409
-
-    @pytest.mark.parametrize("verb", VERBS)
-    def test_messages_titles_and_addresses_hold_no_content(self, admin: Client, episode: Episode, verb: str) -> None:
-        response = send(admin, episode, verb)
-        page = admin.get(page_of(episode))
-        told = f"{said(response)} {page.context['title']} {response['Location']}"
-        assert str(episode.pk) in told
-        assert not any(text in told for text in ("invoice", "发票", "华桂珍", "usr_1000"))
 
     @pytest.mark.parametrize("verb", VERBS)
     def test_the_second_of_two_operators_is_told_and_may_send_it_again(
@@ -275,15 +239,6 @@ class TestTheVerbs:
         assert fresh(episode).summary == "By somebody else"
         form = response.context["forms"][verb]
         assert admin.post(page_of(episode, verb), dict(form.data)).status_code == 302
-
-    @pytest.mark.parametrize("verb", [*VERBS, "restore"])
-    def test_need_the_permission_and_a_post(
-        self, admin: Client, staff_who_may: Callable[..., Client], episode: Episode, verb: str
-    ) -> None:
-        assert send(staff_who_may("view_episode"), episode, verb).status_code == 403
-        assert admin.get(page_of(episode, verb)).status_code == 302
-        assert send(Client(), episode, verb).status_code == 302
-        assert fresh(episode).version == 1
 
     def test_a_person_erased_meanwhile_is_not_found(self, admin: Client, episode: Episode) -> None:
         EndUser.objects.filter(pk=episode.end_user_id).delete()

@@ -146,13 +146,6 @@ class TestBadInput:
 
 
 class TestWhoMay:
-    def test_only_whoever_may_change_facts(self, staff_who_may: Any, facts: list[Fact]) -> None:
-        reader = staff_who_may("view_fact")
-        assert "forget_many" not in text_of(reader.get(list_of(Fact)))
-        choose(reader, "forget", facts)
-        assert confirm(reader, "forget", facts).status_code == 403
-        assert done("forget") == 0
-
     def test_nobody_beyond_their_tenants(self, admin: Client, facts: list[Fact]) -> None:
         limited = factories.operator(all_tenants=False)
         own = factories.fact(factories.end_user(), "Within reach")

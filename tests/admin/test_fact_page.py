@@ -7,12 +7,11 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from memories.admin.site.naming import short_id
 from memories.audit import Actor
 from memories.curation.facts.editing import correct_fact
 from memories.models import EndUser, Fact, Operator
 from tests import factories
-from tests.admin.pages import HOSTILE, PAGE_BUDGET, page_of, queries_of, shows_harmless, text_of
+from tests.admin.pages import page_of, text_of
 
 TURNS = [
     ("user", "你好"),
@@ -97,49 +96,6 @@ def test_revisions_are_shown_newest_first_with_a_diff(admin: Client, administrat
     assert page.index("4 · Correct") < page.index("3 · Correct") < page.index("2 · Correct")
     assert administrator.username in page
     assert "Reason: Letter" in page
-
-
-def test_hostile_text_is_escaped_everywhere(admin: Client, administrator: Operator) -> None:
-    person = factories.end_user(display_name=HOSTILE)
-    session = factories.session(person, [("user", HOSTILE), ("user", f"say {HOSTILE} twice"), ("user", HOSTILE)])
-    fact = factories.fact(person, HOSTILE, value=HOSTILE, tags=[HOSTILE], structured={"a": HOSTILE}, raw=HOSTILE)
-    factories.evidence(fact, session.turns.get(number=2), HOSTILE)
-    given: dict[str, Any] = {
-        "fact_id": fact.pk,
-        "tenant": None,
-        "actor": Actor.operator(administrator),
-        "now": timezone.now(),
-    }
-    correct_fact(**given, content=f"{HOSTILE} 改", reason=HOSTILE)
-    response = admin.get(page_of(fact))
-    assert shows_harmless(response)
-    assert "<mark>&lt;script&gt;" in text_of(response)
-    assert "&lt;script&gt;" in text_of(response).split('class="hub-diff"')[1]
-
-
-def test_nothing_of_the_content_is_in_title_or_address(admin: Client, fact: Fact) -> None:
-    title = text_of(admin.get(page_of(fact))).split("<title>")[1].split("</title>")[0]
-    assert "penicillin" not in title
-    assert f"Fact {short_id(fact)}" in title
-
-
-def test_it_takes_few_queries_whatever_the_size(admin: Client, administrator: Operator, person: EndUser) -> None:
-    fact = factories.fact(person, "Version 0", category="goal")
-    small = queries_of(admin, page_of(fact))
-    for _ in range(6):
-        session = factories.session(person, [("user", f"turn {number}") for number in range(9)])
-        for turn in session.turns.filter(number__in=(2, 5, 8)):
-            factories.evidence(fact, turn, "turn")
-    for number in range(25):
-        given: dict[str, Any] = {
-            "fact_id": fact.pk,
-            "tenant": None,
-            "actor": Actor.operator(administrator),
-            "now": timezone.now(),
-        }
-        correct_fact(**given, content=f"Version {number}", reason="again")
-    # The first page had neither evidence, whose neighbours are a query, nor revisions with actors.
-    assert small <= queries_of(admin, page_of(fact)) <= PAGE_BUDGET
 
 
 def test_the_page_itself_takes_no_changes(admin: Client, fact: Fact) -> None:

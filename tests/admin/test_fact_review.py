@@ -1,6 +1,5 @@
 """Approve, reject and reconsider: what becomes of a suggestion, and who may decide."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,13 +13,11 @@ from tests import factories
 from tests.admin.pages import page_of, text_of
 from tests.factories import NOW
 
-SAID = ["I prefer tea to coffee.", "我喜欢喝龙井茶。"]
 
-
-@pytest.fixture(params=SAID)
-def suggestion(request: pytest.FixtureRequest, db: None, settings: Settings) -> Fact:
+@pytest.fixture
+def suggestion(db: None, settings: Settings) -> Fact:
     settings.MEMORYHUB_LLM = conf.LLM_RULES
-    extract(factories.end_user(), request.param)
+    extract(factories.end_user(), "我喜欢喝龙井茶。")
     return Fact.objects.get(status="pending")
 
 
@@ -103,18 +100,6 @@ def test_only_a_rejection_is_reconsidered(admin: Client, suggestion: Fact) -> No
     assert Fact.objects.get().status == "pending"
 
 
-def test_who_may_only_look_reconsiders_nothing(
-    admin: Client, staff_who_may: Callable[..., Client], suggestion: Fact
-) -> None:
-    decide(admin, suggestion, "reject")
-    looker, editor = staff_who_may("view_fact"), staff_who_may("view_fact", "change_fact")
-    rejected = Fact.objects.get()
-    assert "Reconsider this fact" not in text_of(looker.get(page_of(rejected)))
-    assert decide(looker, rejected, "reconsider").status_code == 403
-    assert "Reconsider this fact" in text_of(editor.get(page_of(rejected)))
-    assert decide(editor, rejected, "reconsider").status_code == 302
-
-
 @pytest.mark.parametrize("verb", ["approve", "reject"])
 def test_an_old_version_is_not_decided(admin: Client, suggestion: Fact, verb: str) -> None:
     assert decide(admin, suggestion, verb, version=7).status_code == 412
@@ -127,9 +112,3 @@ def test_buttons_are_on_pages_of_suggestions_alone(admin: Client, suggestion: Fa
     for label in ("Approve this fact", "Reject this fact"):
         assert label in waiting
         assert label not in other
-
-
-@pytest.mark.parametrize("verb", ["approve", "reject"])
-def test_nobody_decides_without_signing_in(client: Client, suggestion: Fact, verb: str) -> None:
-    assert decide(client, suggestion, verb).status_code == 302
-    assert Fact.objects.get().status == "pending"

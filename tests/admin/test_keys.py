@@ -16,7 +16,7 @@ from memories.curation.tenants.off_boarding import off_board_tenant, take_back_t
 from memories.models import APIKey, AuditEvent, Tenant
 from tests import factories
 from tests.admin.conftest import signed_in
-from tests.admin.pages import HOSTILE, LIST_BUDGET, list_of, page_of, queries_of, shows_harmless, text_of
+from tests.admin.pages import list_of, page_of, text_of
 
 PLAINTEXT = re.compile(r"mh_[a-z0-9]{10}_[A-Za-z0-9_-]{20,}")
 
@@ -45,13 +45,6 @@ def test_the_plaintext_is_in_the_answer_and_nowhere_else(admin: Client, tenant: 
     assert all(secret not in str(row.get_decoded()) for row in BrowserSession.objects.all())
     assert secret not in text_of(admin.get(page_of(key))) + text_of(admin.get(list_of(APIKey)))
     assert AuditEvent.objects.get(object_id=key.pk).verb == "create"
-
-
-def test_the_copy_button_needs_no_inline_script(admin: Client, tenant: Tenant) -> None:
-    page = text_of(add(admin, tenant))
-    assert 'data-copy="plaintext"' in page
-    assert "memories/copy.js" in page
-    assert "onclick" not in page
 
 
 def test_a_key_expires_at_the_start_of_a_day_in_the_operators_zone(tenant: Tenant) -> None:
@@ -118,20 +111,6 @@ def test_the_list_shows_states(admin: Client, tenant: Tenant) -> None:
     page = text_of(admin.get(list_of(APIKey)))
     for state in ("active", "expired", "revoked"):
         assert f"{state.capitalize()}\n</span>" in page
-
-
-def test_the_list_takes_few_queries(admin: Client, tenant: Tenant) -> None:
-    factories.api_key(tenant)
-    few = queries_of(admin, list_of(APIKey))
-    for _ in range(30):
-        factories.api_key(tenant)
-    assert queries_of(admin, list_of(APIKey)) == few <= LIST_BUDGET
-
-
-def test_a_hostile_name_is_escaped(admin: Client, tenant: Tenant) -> None:
-    key, _ = factories.api_key(tenant, name=HOSTILE)
-    assert shows_harmless(admin.get(page_of(key)))
-    assert shows_harmless(admin.get(list_of(APIKey)))
 
 
 def test_an_empty_list_says_what_to_do(admin: Client) -> None:

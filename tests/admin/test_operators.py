@@ -13,7 +13,7 @@ from memories.models import AuditEvent, Operator, Tenant
 from memories.models.access import roles
 from tests import factories
 from tests.admin.conftest import signed_in
-from tests.admin.pages import HOSTILE, LIST_BUDGET, list_of, page_of, queries_of, shows_harmless, text_of
+from tests.admin.pages import list_of, page_of, text_of
 
 pytestmark = pytest.mark.django_db
 PASSWORDS = {"password": "correct horse battery", "again": "correct horse battery"}
@@ -105,12 +105,6 @@ def test_an_overtaken_change_is_shown_again_with_what_was_typed(admin: Client) -
     assert Operator.objects.get(pk=operator.pk).first_name == "First"
     fresh = re.findall(r'name="seen" value="(\w+)"', text_of(late))[0]
     assert change(admin, operator, first_name="Second", seen=fresh).status_code == 302
-
-
-def test_a_bad_zone_is_refused(admin: Client) -> None:
-    response = change(admin, factories.operator(), time_zone="Mars/Olympus")
-    assert response.status_code == 400
-    assert "This is not a time zone" in text_of(response)
 
 
 def test_a_new_password_is_audited_and_ends_their_sessions(admin: Client) -> None:
@@ -219,21 +213,6 @@ def test_a_role_keeps_its_name(admin: Client) -> None:
     form = {"name": "other", "permissions": list(roles.ROLES["auditor"]), "seen": " ".join(roles.ROLES["auditor"])}
     assert admin.post(page_of(group, "update"), form).status_code == 302
     assert Group.objects.get(pk=group.pk).name == "auditor"
-
-
-def test_hostile_names_are_harmless(admin: Client) -> None:
-    group = Group.objects.create(name=HOSTILE[:150])
-    operator = factories.operator(first_name=HOSTILE[:150], email="")
-    for address in (page_of(group), list_of(Group), page_of(operator), list_of(Operator)):
-        assert shows_harmless(admin.get(address), HOSTILE[:150])
-
-
-def test_the_lists_take_few_queries(admin: Client) -> None:
-    few = queries_of(admin, list_of(Operator))
-    for _ in range(30):
-        factories.operator()
-    assert queries_of(admin, list_of(Operator)) == few <= LIST_BUDGET
-    assert queries_of(admin, list_of(Group)) <= LIST_BUDGET
 
 
 def test_a_group_has_a_box_for_all_that_it_can_have(admin: Client) -> None:

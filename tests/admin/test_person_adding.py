@@ -80,10 +80,6 @@ class TestAdding:
         limited.tenants.add(tenant)
         assert client.post(address, given(tenant)).status_code == 302
 
-    def test_who_may(self, staff_who_may: Callable[..., Client], tenant: Tenant, address: str) -> None:
-        assert staff_who_may("view_enduser", "change_enduser").get(address).status_code == 403
-        assert staff_who_may("view_enduser", "add_enduser").get(address).status_code == 200
-
 
 class TestChangingAnId:
     @pytest.fixture

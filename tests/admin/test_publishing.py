@@ -1,7 +1,5 @@
 """Making a fact public, and private again: an operator's verbs, on its page."""
 
-from collections.abc import Callable
-
 import pytest
 from django.test import Client
 
@@ -45,18 +43,6 @@ def test_only_what_is_active(admin: Client, fact: Fact, over: dict[str, str]) ->
     Fact.objects.update(**over)
     assert admin.post(page_of(fact, "publish"), {"version": 1, "reason": "x"}).status_code == 409
     assert page_of(fact, "publish") not in text_of(admin.get(page_of(fact)))
-
-
-def test_who_may_only_read_may_not(staff_who_may: Callable[..., Client], fact: Fact) -> None:
-    for verb in ("publish", "withdraw"):
-        answer = staff_who_may("view_fact").post(page_of(fact, verb), {"version": 1, "reason": "x"})
-        assert answer.status_code == 403
-    assert (
-        staff_who_may("view_fact", "change_fact")
-        .post(page_of(fact, "publish"), {"version": 1, "reason": "x"})
-        .status_code
-        == 302
-    )
 
 
 def test_it_wants_a_fresh_password(administrator: Operator, fact: Fact) -> None:

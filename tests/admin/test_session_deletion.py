@@ -8,7 +8,7 @@ from django.test import Client
 
 from memories.models import AuditEvent, Fact, Operator, Session, Turn
 from tests import factories
-from tests.admin.pages import HOSTILE, list_of, page_of, queries_of, shows_harmless, text_of
+from tests.admin.pages import list_of, page_of, queries_of, text_of
 
 SAID = [("user", "最近在准备马拉松"), ("assistant", "太好了"), ("user", "See you")]
 MAY = ("view_session", "change_session", "delete_session")
@@ -88,11 +88,6 @@ def test_who_may(staff_who_may: Callable[..., Client], session: Session, missing
     assert Session.objects.exists() != allowed
 
 
-def test_nobody_deletes_without_signing_in(client: Client, session: Session) -> None:
-    assert "/login/" in delete(client, session).url
-    assert Session.objects.exists()
-
-
 def test_facts_are_named_to_those_who_may_see_them(staff_who_may: Callable[..., Client], session: Session) -> None:
     resting("Runs marathons", session)
     assert "Runs marathons" not in text_of(staff_who_may(*MAY).get(page_of(session, "delete")))
@@ -103,12 +98,6 @@ def test_one_that_is_gone_is_not_found(admin: Client, session: Session) -> None:
     delete(admin, session)
     assert delete(admin, session).status_code == 404
     assert admin.get(page_of(session, "delete")).status_code == 404
-
-
-def test_hostile_text_is_escaped(admin: Client) -> None:
-    session = factories.session(factories.end_user(display_name=HOSTILE), [("user", HOSTILE)], session_id=HOSTILE)
-    resting(HOSTILE, session)
-    assert shows_harmless(admin.get(page_of(session, "delete")))
 
 
 def test_the_page_takes_few_queries(admin: Client, session: Session) -> None:

@@ -9,10 +9,9 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from memories.admin.site.naming import short_id
 from memories.models import AuditEvent, EndUser, Session, SessionQueue, Turn, WorkingMemory
 from tests import factories
-from tests.admin.pages import HOSTILE, LIST_BUDGET, PAGE_BUDGET, list_of, page_of, queries_of, shows_harmless, text_of
+from tests.admin.pages import HOSTILE, PAGE_BUDGET, list_of, page_of, queries_of, shows_harmless, text_of
 
 TURNS = [("user", "最近在准备马拉松"), ("assistant", "太好了"), ("tool", "42 km"), ("user", "See you")]
 
@@ -57,13 +56,6 @@ def test_the_list_is_searched_by_session_and_agent(admin: Client, session: Sessi
         assert [row.pk for row in found] == [session.pk]
 
 
-def test_the_list_takes_few_queries(admin: Client, session: Session) -> None:
-    few = queries_of(admin, list_of(Session))
-    for _ in range(30):
-        factories.session(factories.end_user(session.tenant))
-    assert queries_of(admin, list_of(Session)) == few <= LIST_BUDGET
-
-
 def test_the_turns_are_shown_in_order_with_role_and_number(admin: Client, session: Session) -> None:
     page = text_of(admin.get(page_of(session)))
     places = [page.index(text) for _, text in TURNS]
@@ -105,20 +97,6 @@ def test_a_huge_message_is_clipped_before_it_leaves_the_database(admin: Client, 
     response = admin.get(page_of(session))
     assert len(response.content) < 200_000
     assert "The first 4000 of 900000 characters." in text_of(response)
-
-
-def test_hostile_text_is_escaped(admin: Client) -> None:
-    person = factories.end_user(display_name=HOSTILE)
-    session = factories.session(person, [("user", HOSTILE)], session_id=HOSTILE, agent_id=HOSTILE)
-    Turn.objects.update(name=HOSTILE, metadata={"a": HOSTILE}, tool_calls=[{"name": HOSTILE}])
-    assert shows_harmless(admin.get(page_of(session)))
-    assert shows_harmless(admin.get(list_of(Session)))
-
-
-def test_nothing_of_the_session_is_in_the_title(admin: Client, session: Session) -> None:
-    title = text_of(admin.get(page_of(session))).split("<title>")[1].split("</title>")[0]
-    assert "周末计划" not in title
-    assert short_id(session) in title
 
 
 def test_an_empty_list_says_what_to_do(admin: Client) -> None:

@@ -15,7 +15,7 @@ from memories.curation.facts.editing import correct_fact
 from memories.curation.people.records import update_person
 from memories.models import EndUser, Fact, Operator, Turn
 from tests import factories
-from tests.admin.pages import HOSTILE, page_of, shows_harmless, text_of
+from tests.admin.pages import page_of, text_of
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
@@ -214,15 +214,6 @@ def test_without_any_permission_of_contents_nothing_is_shown(
 ) -> None:
     everything(person, administrator)
     assert days(staff_who_may("view_enduser"), person) == []
-
-
-def test_hostile_text_is_escaped(admin: Client, person: EndUser, administrator: Operator) -> None:
-    everything(person, administrator)
-    given: dict[str, Any] = {"actor": Actor.operator(administrator), "now": NOW}
-    fact = Fact.objects.get()
-    correct_fact(fact_id=fact.pk, tenant=None, content=HOSTILE, reason=HOSTILE, **given)
-    turns(person, [HOSTILE])
-    assert shows_harmless(admin.get(page_of(person)))
 
 
 def test_a_long_turn_is_clipped_and_its_whole_is_a_link_away(admin: Client, person: EndUser) -> None:
