@@ -96,11 +96,10 @@ def test_queries(hub: Hub, kind: str) -> None:
     assert rows() == before
 
 
-@pytest.mark.parametrize("operation", CALLS)
 @pytest.mark.parametrize("query", ["user_id=%00", "user_id=%FF", "user_id=%ED%A0%80", "page_size=-1", "x=\x00"])
-def test_no_operation_breaks_on_a_query(hub: Hub, operation: str, query: str) -> None:
-    method, path = address(operation)
-    assert hub.client.call(method, path, {}, query=query).status_code in (400, 404)
+def test_no_operation_breaks_on_a_query(hub: Hub, query: str) -> None:
+    answers = {name: hub.client.call(*address(name), {}, query=query).status_code for name in CALLS}
+    assert {name: status for name, status in answers.items() if status not in (400, 404)} == {}
 
 
 def test_an_operation_without_parameters_takes_none(hub: Hub) -> None:

@@ -29,6 +29,8 @@ def test_foreign_ids_never_existed(hub: Hub, other: Hub, operation: str) -> None
     before = everything_of(other)
     foreign = send(hub.client, operation, theirs)
     assert said(foreign, theirs) == said(send(hub.client, operation, nobody), nobody)
+    # An address that names an object leads nowhere.
+    assert "_id}" not in operations()[operation][1] or foreign.status_code == 404
     assert everything_of(other) == before
     # What the caller sent itself may come back.
     assert operation in ("postTurns", "postTurnsBulk", "addFact") or SECRET not in foreign.content.decode()

@@ -6,8 +6,9 @@ from playwright.sync_api import Page, expect
 from memories.models import AuditEvent, EndUser, Operator, ReviewItem
 from tests import factories
 from tests.admin.pages import list_of, page_of
+from tests.browser.axe import faults
 from tests.browser.conftest import DESK, PHONE, Open
-from tests.browser.test_pages import CONTRAST, TRAP, fits
+from tests.browser.test_pages import fits
 
 pytestmark = pytest.mark.browser
 
@@ -17,10 +18,6 @@ TURNS = [
     ("assistant", "好的，我记住了。"),
     ("assistant", "您对青霉素过敏，我会留意。"),
 ]
-TEXTS = (
-    ".hub-content", ".hub-content ins", ".hub-content del", ".hub-why", ".hub-choices p", ".hub-choices .hub-primary",
-    ".hub-choices .hub-danger > summary", ".hub-said a", "mark",
-)  # fmt: skip
 
 
 @pytest.fixture
@@ -116,19 +113,4 @@ def test_pages_fit_and_their_text_stands_out(
     for name in ("Reject…", "Merge…"):
         page.locator("summary", has_text=name).click()
         assert fits(page)
-    contrasts = {text: page.locator(text).first.evaluate(CONTRAST) for text in TEXTS}
-    assert {text: round(ratio, 2) for text, ratio in contrasts.items() if ratio < 4.5} == {}
-
-
-def test_hostile_text_is_shown_and_not_run(open_page: Open, conflict: ReviewItem, operator: Operator) -> None:
-    for fact in (conflict.fact, conflict.known):
-        assert fact
-        fact.say(f"{fact.content} {TRAP}")
-        fact.save()
-    page = open_page(who=operator)
-    page.goto(page_of(conflict))
-    expect(page.locator("#proposal")).to_contain_text(TRAP)
-    reject(page, TRAP)
-    expect(page.locator(".hub-decided")).to_contain_text(TRAP)
-    page.goto(f"{list_of(ReviewItem)}?state=all")
-    expect(page.locator("#result_list")).to_contain_text(TRAP)
+    assert faults(page) == []

@@ -15,8 +15,9 @@ from memories.audit import Actor
 from memories.curation.review.decisions import keep_both
 from memories.models import AuditEvent, EndUser, Episode, Fact, Operator, ProfileSection, ReviewItem, Tenant
 from tests import factories
+from tests.browser.axe import faults
 from tests.browser.conftest import DESK, PHONE, Open
-from tests.browser.test_pages import CONTRAST, TRAP, fits
+from tests.browser.test_pages import TRAP, fits
 from tests.curation.test_review_decisions import world as facts_and_items
 from tests.factories import NOW
 
@@ -24,11 +25,6 @@ pytestmark = pytest.mark.browser
 
 QUEUE = reverse("admin:memories_reviewitem_queue")
 TURNS = [("user", "你好"), ("user", "医生说我其实是对青霉素过敏，不是花生。"), ("assistant", "好的，我记住了。")]
-TEXTS = (
-    ".hub-content", ".hub-content ins", ".hub-content del", ".hub-why", ".review-verbs .hub-primary",
-    ".review-red > summary", ".review-meta", ".review-here a[data-row] > span", "a[data-row] > strong", "mark",
-    ".review-hint", ".review-effects > summary", ".review-all a",
-)  # fmt: skip
 
 
 def person(number: int) -> EndUser:
@@ -295,10 +291,7 @@ def test_the_page_fits_its_text_stands_out_and_hostile_text_is_not_run(
     page.goto(QUEUE)
     expect(page.locator("#proposal")).to_contain_text(TRAP)
     assert fits(page)
-    texts = [text for text in TEXTS if page.locator(text).first.is_visible()]
-    contrasts = {text: round(page.locator(text).first.evaluate(CONTRAST), 2) for text in texts}
-    assert {text: ratio for text, ratio in contrasts.items() if ratio < 4.5} == {}
-    assert len(texts) > 8
+    assert faults(page) == []
     for key in ("m", "e", "r"):
         page.keyboard.press("Escape")
         page.keyboard.press(key)

@@ -7,7 +7,7 @@ import pytest
 from memories.audit import Actor, kept_request_id
 from memories.curation.access.keys import Binding
 from memories.curation.episodes import edit_episode, pin_episode
-from memories.models import AuditEvent, EndUser, Episode
+from memories.models import AuditEvent, Episode
 from tests import factories
 from tests.api.conftest import Hub, hub_of
 from tests.factories import NOW
@@ -150,15 +150,6 @@ def test_hard_is_yes_or_no(hub: Hub, episode: Episode) -> None:
     assert hub.client.call("DELETE", f"/episodes/{episode.pk}", query={"hard": "maybe"}).status_code == 400
     episode.refresh_from_db()
     assert episode.status == "active"
-
-
-@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
-def test_a_restricted_person_is_locked(hub: Hub, episode: Episode, method: str) -> None:
-    EndUser.objects.update(restricted_at=NOW)
-    answer = hub.client.call(method, f"/episodes/{episode.pk}", {"summary": "x"})
-    assert (answer.status_code, answer.json()["code"]) == (423, "restricted")
-    episode.refresh_from_db()
-    assert (episode.version, episode.status) == (1, "active")
 
 
 class TestWhoseWords:

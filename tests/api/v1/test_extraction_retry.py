@@ -1,7 +1,5 @@
 """POST /extractions/{id}/retry."""
 
-import uuid
-
 import pytest
 
 from memories.models import AuditEvent, SessionQueue
@@ -27,7 +25,3 @@ def test_what_is_done_cannot_be_retried(hub: Hub) -> None:
     run = factories.run(session)
     answer = hub.client.post(f"/extractions/{run.pk}/retry")
     assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
-
-
-def test_an_unknown_one_is_not_found(hub: Hub) -> None:
-    assert hub.client.post(f"/extractions/{uuid.uuid4()}/retry").status_code == 404

@@ -8,7 +8,7 @@ import pytest
 from memories.audit import Actor, kept_request_id
 from memories.curation.facts.editing import correct_fact
 from memories.curation.facts.keeping import lock_fact, pin_fact
-from memories.models import AuditEvent, EndUser, Fact, FactRefusal, FactRevision
+from memories.models import AuditEvent, Fact, FactRefusal, FactRevision
 from tests import factories
 from tests.api.conftest import Hub
 
@@ -147,15 +147,6 @@ def test_hard_is_yes_or_no(hub: Hub, fact: Fact, hard: str) -> None:
     assert hub.client.call("DELETE", f"/facts/{fact.pk}", query={"hard": hard}).status_code == 400
     fact.refresh_from_db()
     assert fact.status == "active"
-
-
-@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
-def test_a_restricted_person_is_locked(hub: Hub, fact: Fact, method: str) -> None:
-    EndUser.objects.update(restricted_at=factories.NOW)
-    answer = hub.client.call(method, f"/facts/{fact.pk}", {"content": "x"})
-    assert (answer.status_code, answer.json()["code"]) == (423, "restricted")
-    fact.refresh_from_db()
-    assert (fact.content, fact.status) == ("Lives in Leiden", "active")
 
 
 @pytest.mark.parametrize(

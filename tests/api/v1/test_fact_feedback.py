@@ -1,6 +1,5 @@
 """POST /facts/{id}/feedback."""
 
-import uuid
 from typing import Any
 
 import pytest
@@ -60,13 +59,6 @@ def test_an_operators_word_stays(hub: Hub, fact: Fact, field: str) -> None:
     assert (answer.status_code, answer.json()["importance"], answer.json()["version"]) == (200, 0.5, 1)
 
 
-def test_the_same_key_counts_once(hub: Hub, fact: Fact) -> None:
-    first = give(hub, fact, True, **{"Idempotency-Key": "k1"})
-    again = give(hub, fact, True, **{"Idempotency-Key": "k1"})
-    assert (again.content, again.headers["Idempotency-Replayed"]) == (first.content, "true")
-    assert Fact.objects.get().importance == 0.55
-
-
 def test_what_is_served_nowhere_takes_none(hub: Hub, fact: Fact) -> None:
     forget_fact(fact_id=fact.pk, tenant=None, actor=factories.COMMAND, now=factories.NOW)
     assert give(hub, fact, True).status_code == 409
@@ -83,7 +75,3 @@ def test_of_a_restricted_person_nothing_changes(hub: Hub, fact: Fact) -> None:
 @pytest.mark.parametrize("body", [{}, {"useful": "yes"}, {"useful": 1}, {"useful": None}, {"useful": True, "why": "x"}])
 def test_bad_bodies_are_refused(hub: Hub, fact: Fact, body: dict[str, Any]) -> None:
     assert hub.client.post(f"/facts/{fact.pk}/feedback", body).status_code == 400
-
-
-def test_unknown_facts_are_not_found(hub: Hub) -> None:
-    assert hub.client.post(f"/facts/{uuid.uuid4()}/feedback", {"useful": True}).status_code == 404

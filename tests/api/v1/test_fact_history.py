@@ -1,7 +1,5 @@
 """GET /facts/{id}/history."""
 
-import uuid
-
 from tests.api.conftest import Hub
 
 
@@ -25,7 +23,3 @@ def test_comes_in_pages(hub: Hub) -> None:
     first = hub.client.get(f"/facts/{fact_id}/history", page_size=3).json()
     assert [row["version"] for row in first["results"]] == [4, 3, 2]
     assert "cursor=" in first["next"]
-
-
-def test_an_unknown_fact_is_not_found(hub: Hub) -> None:
-    assert hub.client.get(f"/facts/{uuid.uuid4()}/history").status_code == 404

@@ -222,12 +222,6 @@ def test_the_control_different_facts_are_all_kept(transactional_db: None) -> Non
     assert Fact.objects.count() == 16
 
 
-def test_a_restricted_person_is_locked(hub: Hub) -> None:
-    factories.end_user(hub.tenant, external_id="u1", restricted_at=factories.NOW)
-    assert hub.client.post("/facts", stated()).status_code == 423
-    assert not Fact.objects.exists()
-
-
 BAD = [
     (stated(user_id=""), "/user_id", "blank"),
     ({"user_id": "u1", "category": "skill"}, "/content", "required"),

@@ -178,11 +178,6 @@ class TestImport:
         answer = put(hub, {"facts": [{"content": "Lives in Leiden"}, {"content": "lives in  leiden"}]})
         assert [fact["content"] for fact in answer.json()["facts"]] == ["Lives in Leiden"]
 
-    def test_a_restricted_person_takes_nothing(self, hub: Hub) -> None:
-        factories.end_user(hub.tenant, external_id="u1", restricted_at=factories.NOW)
-        assert put(hub, DOCUMENT).status_code == 423
-        assert not Fact.objects.exists()
-
     @pytest.mark.parametrize(
         ("document", "pointer"),
         [

@@ -2,12 +2,11 @@
 
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from pytest_django import DjangoAssertNumQueries, Settings
 
-from memories.models import AuditEvent, EndUser, IdempotencyRecord, PrivacyCase, PrivacyExport, TableRewrite
+from memories.models import AuditEvent, EndUser, PrivacyCase, PrivacyExport, TableRewrite
 from memories.privacy import cases
 from memories.privacy.casework import workflow
 from tests import factories
@@ -87,23 +86,6 @@ def test_an_unknown_person_and_another_tenants_are_the_same(hub: Hub, other: Hub
     answers = [post(one, user_id=name) for one, name in ((hub, "nobody"), (other, "用户 1"))]
     assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [(404, "not_found")] * 2
     assert not PrivacyCase.objects.exists()
-
-
-def test_a_case_of_another_tenant_never_existed(hub: Hub, other: Hub, person: EndUser) -> None:
-    case = factories.privacy_case(person)
-    told = [{**get(other, one).json(), "instance": "", "request_id": ""} for one in (case.pk, uuid4())]
-    assert told[0] == told[1]
-    assert told[0]["status"] == 404
-    assert get(hub, case.pk).status_code == 200
-
-
-def test_the_same_key_opens_one_case(hub: Hub, person: EndUser) -> None:
-    first, second = post(hub, key="k-1"), post(hub, key="k-1")
-    assert (first.content, second.headers["Idempotency-Replayed"]) == (second.content, "true")
-    assert PrivacyCase.objects.count() == 1
-    assert post(hub, key="k-2").json()["id"] != first.json()["id"]
-    # The kept answer names the person: it goes with them.
-    assert set(IdempotencyRecord.objects.values_list("end_users", flat=True)) == {person.pk}
 
 
 def test_it_is_in_the_trail(hub: Hub, person: EndUser) -> None:

@@ -45,11 +45,6 @@ def test_an_operators_word_stands(hub: Hub) -> None:
     assert ProfileSection.objects.get().summary == "By staff"
 
 
-def test_a_restricted_person_is_locked(hub: Hub) -> None:
-    factories.end_user(hub.tenant, external_id="u1", restricted_at=factories.NOW)
-    assert put(hub, "work_context", {"user_id": "u1", "summary": "x"}).status_code == 423
-
-
 @pytest.mark.parametrize("section", ["hobbies", "%00", "WORK_CONTEXT"])
 def test_an_unknown_section_is_not_found(hub: Hub, section: str) -> None:
     assert put(hub, section, {"user_id": "u1", "summary": "x"}).status_code == 404

@@ -51,11 +51,3 @@ def test_a_new_turn_reopens_it_and_a_double_does_not(hub: Hub, session: Session)
 def test_an_unknown_one_is_not_found(hub: Hub, session: Session) -> None:
     assert hub.client.post("/sessions/end", {**NAMED, "session_id": "s2"}).status_code == 404
     assert shown(hub)["ended_at"] is None
-
-
-def test_a_restricted_person_is_locked(hub: Hub, session: Session) -> None:
-    session.end_user.restricted_at = factories.NOW
-    session.end_user.save()
-    assert hub.client.post("/sessions/end", NAMED).status_code == 423
-    session.refresh_from_db()
-    assert session.ended_at is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memories.models import AuditEvent, SessionQueue
+from memories.models import SessionQueue
 from tests import factories
 from tests.api.conftest import Hub
 
@@ -49,17 +49,6 @@ def test_an_unknown_one_is_not_found_and_not_made(hub: Hub, named: dict[str, str
     answer = hub.client.post("/sessions/flush", named)
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
     assert not SessionQueue.objects.exists()
-
-
-def test_a_restricted_person_is_locked(hub: Hub) -> None:
-    person = factories.end_user(hub.tenant, external_id="小明")
-    factories.session(person, session_id="s1")
-    before = SessionQueue.objects.values().get()
-    person.restricted_at = factories.NOW
-    person.save()
-    assert hub.client.post("/sessions/flush", NAMED).status_code == 423
-    assert SessionQueue.objects.values().get() == before
-    assert not AuditEvent.objects.exclude(object_type="APIKey").exists()
 
 
 @pytest.mark.parametrize("body", [{}, {"user_id": "u1"}, {**NAMED, "session_id": ""}, {**NAMED, "flush": True}])

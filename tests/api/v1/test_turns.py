@@ -137,13 +137,6 @@ def test_capture_switched_off_stores_nothing(hub: Hub) -> None:
     assert not Turn.objects.exists()
 
 
-def test_a_restricted_person_is_locked(hub: Hub) -> None:
-    factories.end_user(hub.tenant, external_id="u1", restricted_at=factories.NOW)
-    answer = hub.client.post("/turns", post())
-    assert (answer.status_code, answer.json()["code"]) == (423, "restricted")
-    assert not Turn.objects.exists()
-
-
 def test_500_messages_are_taken(client: HubClient) -> None:
     answer = client.post("/turns", post(messages=[{"role": "user", "content": "x"}] * 500))
     assert answer.json()["accepted"] == 500

@@ -119,8 +119,3 @@ def test_a_large_message_is_refused_with_its_place(client: HubClient) -> None:
     assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
     assert answer.json()["errors"][0]["pointer"] == "/conversations/1/messages/1"
     assert not EndUser.objects.exists()
-
-
-def test_a_body_over_10_mb_is_refused(client: HubClient) -> None:
-    answer = client.post("/turns/bulk", b" " * (10 * 1024 * 1024 + 1))
-    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")

@@ -90,13 +90,6 @@ def test_changes_the_record(hub: Hub) -> None:
     assert patch(hub, {"time_zone": "", "language": ""}).json()["time_zone"] is None
 
 
-def test_a_restricted_person_is_locked(hub: Hub, person: EndUser) -> None:
-    EndUser.objects.update(restricted_at=factories.NOW)
-    assert patch(hub, {"display_name": "x"}).status_code == 423
-    person.refresh_from_db()
-    assert person.display_name == "Wei"
-
-
 @pytest.mark.parametrize(
     ("body", "pointer", "code"),
     [
