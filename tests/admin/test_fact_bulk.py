@@ -9,14 +9,11 @@ from django.test import Client
 from django.urls import reverse
 
 from memories.admin.facts import bulk as fact_bulk
-from memories.audit import Actor
 from memories.curation.batches import TYPED_ABOVE
-from memories.curation.facts.keeping import lock_fact
-from memories.models import Batch, EndUser, Fact, Operator
+from memories.models import Batch, EndUser, Fact
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import HOSTILE, list_of, queries_of, shows_harmless, text_of
-from tests.factories import NOW
 
 DONE: dict[str, Any] = {
     "forget": {"status": "trashed"},
@@ -76,24 +73,11 @@ class TestEach:
         assert "Taken back" in page
         assert "Undo all of it" not in page
 
-    def test_leaves_what_was_changed_meanwhile(
-        self, admin: Client, administrator: Operator, facts: list[Fact], verb: str
-    ) -> None:
-        lock_fact(fact_id=facts[0].pk, actor=Actor.operator(administrator), now=NOW)
-        confirm(admin, verb, facts)
-        assert done(verb) == 2
-
     def test_needs_a_reason(self, admin: Client, facts: list[Fact], verb: str) -> None:
         response = confirm(admin, verb, facts, reason="")
         assert response.status_code == 400
         assert "This field is required" in text_of(response)
         assert done(verb) == 0
-
-    def test_sent_twice_is_done_once(self, admin: Client, facts: list[Fact], verb: str) -> None:
-        batch = str(uuid.uuid4())
-        for _ in range(2):
-            assert confirm(admin, verb, facts, batch=batch).status_code == 302
-        assert set(Fact.objects.values_list("version", flat=True)) == {2}
 
 
 class TestMany:

@@ -40,14 +40,6 @@ def test_approved_it_is_active_with_its_trust(admin: Client, administrator: Oper
     assert AuditEvent.objects.get(object_id=fact.pk).verb == "approve"
 
 
-def test_rejected_it_is_not_suggested_again(admin: Client, suggestion: Fact) -> None:
-    assert decide(admin, suggestion, "reject").status_code == 302
-    assert Fact.objects.get().status == "rejected"
-    assert FactRevision.objects.filter(verb="reject").count() == AuditEvent.objects.filter(verb="reject").count() == 1
-    extract(suggestion.end_user, suggestion.raw)
-    assert [fact.status for fact in Fact.objects.all()] == ["rejected"]
-
-
 @pytest.mark.parametrize(("verb", "status"), [("reconsider", "pending"), ("approve", "active")])
 def test_a_rejection_is_taken_back(
     admin: Client, administrator: Operator, suggestion: Fact, verb: str, status: str
@@ -80,12 +72,6 @@ def test_a_rejection_is_not_taken_back_beside_the_same_text(admin: Client, sugge
     assert FactRefusal.objects.exists()
     Fact.objects.filter(status="active").delete()
     assert decide(admin, rejected, verb).status_code == 302
-
-
-def test_a_rejection_is_taken_back_at_the_version_that_was_seen(admin: Client, suggestion: Fact) -> None:
-    decide(admin, suggestion, "reject")
-    assert decide(admin, Fact.objects.get(), "reconsider", version=7).status_code == 412
-    assert Fact.objects.get().status == "rejected"
 
 
 @pytest.mark.parametrize("verb", ["approve", "reject", "reconsider"])

@@ -101,19 +101,6 @@ def test_the_second_of_two_operators_is_told_and_loses_nothing(admin: Client, fa
     assert fresh(fact).content == "对青霉素过敏"
 
 
-@pytest.mark.parametrize("verb", ["forget", "restore"])
-def test_a_stale_version_stops_the_other_verbs_too(admin: Client, fact: Fact, verb: str) -> None:
-    stale = fact.version
-    correct(admin, fact)
-    if verb == "restore":
-        forget(admin, fresh(fact))
-    before = fresh(fact)
-    response = admin.post(page_of(fact, verb), {"version": stale, "reason": "Typed reason"})
-    assert response.status_code == 412
-    assert "Typed reason" in text_of(response)
-    assert (fresh(fact).status, fresh(fact).version) == (before.status, before.version)
-
-
 @pytest.mark.parametrize(
     "fault",
     [{"content": ""}, {"content": "   "}, {"content": "x" * 2001}, {"content": "a\x00b"}, {"category": "mood"},
@@ -131,19 +118,6 @@ def test_a_text_that_the_person_has_already_is_refused(admin: Client, fact: Fact
     assert response.status_code == 409
     assert "already has a fact with this text" in text_of(response)
     assert fresh(fact).content == "Allergic to peanuts"
-
-
-def test_a_fact_in_the_trash_is_not_corrected(admin: Client, fact: Fact) -> None:
-    forget(admin, fact)
-    response = correct(admin, fresh(fact))
-    assert response.status_code == 409
-    assert "restore it first" in text_of(response)
-
-
-def test_an_unknown_version_is_not_restored(admin: Client, fact: Fact) -> None:
-    response = restore(admin, fact, earlier=99)
-    assert response.status_code == 404
-    assert "has no version 99" in text_of(response)
 
 
 def test_the_verbs_need_the_token_of_the_form(administrator: Operator, fact: Fact) -> None:

@@ -8,11 +8,10 @@ from django.test import Client
 from django.utils import timezone
 
 from memories.curation.access.keys import authenticate_key
-from memories.curation.tenants.off_boarding import off_board_tenant
 from memories.models import APIKey, Operator
 from tests import factories
 from tests.admin.conftest import signed_in
-from tests.admin.pages import list_of, page_of, text_of
+from tests.admin.pages import page_of, text_of
 from tests.admin.test_keys import PLAINTEXT
 
 pytestmark = pytest.mark.django_db
@@ -78,14 +77,4 @@ def test_who_may_rotate(staff_who_may: Callable[..., Client], key: APIKey, admin
     assert staff_who_may("view_apikey").post(page_of(key, "rotate"), {"ends": "60"}).status_code == 403
     stale = signed_in(administrator, fresh=False).post(page_of(key, "rotate"), {"ends": "60"})
     assert stale.status_code == 403
-    assert APIKey.objects.count() == 1
-
-
-def test_no_key_is_made_for_a_tenant_that_is_off_boarded(admin: Client, key: APIKey) -> None:
-    given = {"tenant_id": key.tenant_id, "expected_keys": 1, "actor": factories.COMMAND, "now": timezone.now()}
-    off_board_tenant(**given)  # type: ignore[arg-type]
-    form = {"tenant": str(key.tenant_id), "name": "x", "scopes": ["read"], "expires_on": ""}
-    response = admin.post(f"{list_of(APIKey)}add/", form)
-    assert response.status_code == 409
-    assert "off-boarded" in text_of(response)
     assert APIKey.objects.count() == 1

@@ -1,6 +1,5 @@
 """A person added by hand, and another id for one."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -112,8 +111,3 @@ class TestChangingAnId:
         assert (page.status_code, 'name="was" value="theirs"' in text_of(page)) == (412, True)
         assert "look again" in text_of(page)
         assert EndUser.objects.get().external_id == "theirs"
-
-    def test_who_may(self, staff_who_may: Callable[..., Client], person: EndUser) -> None:
-        client = staff_who_may("view_enduser")
-        assert client.get(page_of(person, "change_id")).status_code == 403
-        assert page_of(person, "change_id") not in text_of(client.get(page_of(person)))

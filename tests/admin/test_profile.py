@@ -115,11 +115,6 @@ def test_an_empty_edit_keeps_it_empty(admin: Client, person: EndUser) -> None:
     assert said() == ("", 2, True)
 
 
-def test_a_first_text_is_written_here(admin: Client, person: EndUser) -> None:
-    assert send(admin, person, "write", version=0, summary="Retired.").status_code == 302
-    assert said() == ("Retired.", 1, True)
-
-
 def test_a_secret_is_cut_out_and_the_operator_told(admin: Client, person: EndUser) -> None:
     form = {"section": SECTION, "version": 0, "summary": "密码是Tr0ub4dor-9x"}
     page = text_of(admin.post(page_of(person, "write_section"), form, follow=True))

