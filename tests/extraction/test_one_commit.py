@@ -6,8 +6,8 @@ import pytest
 
 from memories.models import EndUser, ExtractionRun, Fact
 from memories.queue import session_queue
-from tests.extraction.test_consolidation import candidate, consolidate, due, queue_of
-from tests.model import Model
+from tests.extraction.test_consolidation import consolidate, due, queue_of
+from tests.model import Model, candidate
 
 
 def test_a_worker_that_dies_before_the_watermark_moves_leaves_no_result(
