@@ -14,7 +14,7 @@ BEGIN = "| promise | rule | fault | tests that fail |"
 class Fault:
     """One change of one file: `old` becomes `new`, which breaks the promise, and one of the tests must fail.
 
-    `rule` is a number of docs/rules.md, or empty.
+    `rule` is the number of a rule of memory, or empty.
     """
 
     name: str
