@@ -9,7 +9,7 @@ from django.db import connection
 from hypothesis.stateful import RuleStrategy, run_state_machine_as_test
 
 from memories.capture import ingest
-from memories.context import context
+from memories.context import budget
 from memories.forgetting import trash as forgetting
 from memories.models import Fact
 from memories.models.memories.facts import FactQuerySet
@@ -51,7 +51,7 @@ def expired_facts_are_served(patch: pytest.MonkeyPatch) -> None:
 
 
 def budgets_forget_the_headings(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(context, "HEADINGS", ("",) * 5)
+    patch.setattr(budget, "HEADINGS", ("",) * 5)
 
 
 def decay_takes_what_is_pinned(patch: pytest.MonkeyPatch) -> None:
