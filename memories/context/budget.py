@@ -1,6 +1,7 @@
 """The budget of a context: lines take it in their order until the first that does not fit."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from memories.context.rendering import Line, render
 from memories.llm import tokens
@@ -44,6 +45,17 @@ class Block:
         for line in lines:
             if self.is_full or not self._takes(line):
                 self.left_out.append(line)
+
+    def lengthen(self) -> None:
+        """Tell passages as a whole, the first lines first, while there is room."""
+        for place, line in enumerate(self.lines):
+            if line.whole is not None:
+                cost = tokens.count_once(line.whole + "\n", self._tokenizer)
+                if cost - self.costs[place] > self.room:
+                    return
+                self.room -= cost - self.costs[place]
+                self.costs[place] = cost
+                self.lines[place] = replace(line, text=line.whole, whole=None)
 
     def _takes(self, line: Line) -> bool:
         cost = added = tokens.count_once(line.text + "\n", self._tokenizer)

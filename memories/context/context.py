@@ -214,6 +214,7 @@ def _recall_turns(block: Block, task: _Task, texts: Sequence[str]) -> None:
         left -= len(told)
         if block.is_full or not left:
             break
+    block.lengthen()
 
 
 def _context(block: Block, beyond: Sequence[tuple[str, str]], request: ContextRequest) -> Context:

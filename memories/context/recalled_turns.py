@@ -29,6 +29,9 @@ RECALLED_ROLES = (Role.USER, Role.ASSISTANT)
 SAME_SHARE = 0.4
 # Tokens of the shortest line, what a line has beside its text, and about what it shows of the longest text.
 LEAST, BESIDE_TEXT, MOST_TEXT = 10, 11, 300
+# So many of the best answers are told whole, the others as passages, until there is room for more. Of a passage about
+# so many tokens are shown.
+WHOLE, PASSAGE = 10, 36
 # Turns that are read beyond those that should fill the room, and at once where they did not: some may not be told.
 SPARE, AT_ONCE = 4, 32
 
@@ -93,16 +96,19 @@ def _answering(person: EndUser, query: PreparedQuery, window: OpenWindow, room: 
     index = open_index(person, query.space)
     ranked = turn_search.rank(person, index, query, SearchFilters())
     places, reranked = _ordered(query.text, ranked, _recallable(index, window), room // LEAST)
-    filled = np.cumsum(np.minimum(index.token_counts[places], MOST_TEXT) + BESIDE_TEXT)
+    most = np.where(np.arange(len(places)) < WHOLE, MOST_TEXT, PASSAGE)
+    filled = np.cumsum(np.minimum(index.token_counts[places], most) + BESIDE_TEXT)
+    words, whole = query.terms, frozenset(places[:WHOLE])
     first = int(np.searchsorted(filled, room)) + SPARE
     for start, end in pairwise([0, *range(first, len(places), AT_ONCE), len(places)]):
         stored = turn_search.read(ranked, places[start:end])
-        parts = {at: ranked.parts(at) | reranked.get(at, {}) for at in stored}
-        yield [
-            (stored[at], turn_line(stored[at], score=ranked.score(at), score_parts=parts[at]))
-            for at in places[start:end]
-            if at in stored
-        ]
+        batch: _Recalled = []
+        for at in places[start:end]:
+            if turn := stored.get(at):
+                parts = ranked.parts(at) | reranked.get(at, {})
+                cut_for = None if at in whole else words
+                batch.append((turn, turn_line(turn, score=ranked.score(at), score_parts=parts, words=cut_for)))
+        yield batch
 
 
 def _recallable(index: TurnIndex, window: OpenWindow) -> NDArray[np.bool_]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from memories.context.passages import passage
 from memories.llm.prompts.framing import escape, shorten
 from memories.models import Category, Section, Turn
 from memories.retrieval.visible_facts import FactText
@@ -47,6 +48,8 @@ class Line:
     place: tuple[Any, ...]
     score: float | None = None
     score_parts: dict[str, float] | None = None
+    # What `text` is a part of, told instead where there is room.
+    whole: str | None = None
 
 
 def profile_line(*, row_id: uuid.UUID, section: str, summary: str) -> Line:
@@ -71,14 +74,24 @@ def episode_line(
     return Line("episode", row_id, f"- [{day}] {one_line(summary)}", EPISODES, (ended_at, row_id), score, score_parts)
 
 
-def turn_line(turn: Turn, *, score: float | None = None, score_parts: dict[str, float] | None = None) -> Line:
+def turn_line(
+    turn: Turn,
+    *,
+    score: float | None = None,
+    score_parts: dict[str, float] | None = None,
+    words: Sequence[str] | None = None,
+) -> Line:
     """`- [2026-11-03] user: …`, shown in the order of the turns; a long one keeps its two ends.
 
-    Texts of uploaded files are left out: they belong to their session, and nobody said them.
+    With the words of a query it is the passage that says most about it, until there is room for more. Texts of uploaded
+    files are left out: they belong to their session, and nobody said them.
     """
     day = turn.said_at.date().isoformat()
-    text = f"- [{day}] {turn.role}: {one_line(shorten(text_of(turn)))}"
-    return Line("turn", turn.pk, text, TURNS, (turn.created_at, turn.session_id, turn.number), score, score_parts)
+    said = shorten(text_of(turn))
+    whole = f"- [{day}] {turn.role}: {one_line(said)}"
+    text = whole if words is None else f"- [{day}] {turn.role}: {one_line(passage(said, words))}"
+    place = (turn.created_at, turn.session_id, turn.number)
+    return Line("turn", turn.pk, text, TURNS, place, score, score_parts, whole if text != whole else None)
 
 
 def text_of(turn: Turn) -> str:

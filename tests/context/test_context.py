@@ -754,6 +754,38 @@ class TestTheRoomIsUsed:
         factories.fact(life, "Has a quokka")
         assert len(build(life, query=query, turns_limit=3).items) == 4
 
+    LONG = (
+        "We met at the old harbour of Leiden in the rain. Tea number {} was the best of that day. "
+        + "We went home. " * 4
+    )
+
+    def test_the_best_are_told_whole_and_the_others_as_passages(self, person: EndUser) -> None:
+        factories.session(person, [("user", self.LONG.format(place)) for place in range(40)])
+        asked = {"query": "Which tea number?", "include": frozenset({"turns"})}
+        whole = told(person, **asked)
+        assert (len(whole), sum("…" in line for line in whole)) == (40, 0)
+        given = build(person, **asked, max_tokens=700)
+        lines = given.memory.split("\n")[3:-1]
+        # In the order of their ranks.
+        numbers = [Turn.objects.get(pk=one).number - 1 for one in ids(given.items)]
+        shown = [next(line for line in lines if f"number {number} was" in line) for number in numbers]
+        cut = ["…" in line for line in shown]
+        assert cut == sorted(cut)
+        assert 10 <= cut.index(True) < len(cut) - 2
+        assert [item["tokens"] for item in given.items] == [tokens_of(line + "\n") for line in shown]
+
+    def test_passages_are_told_whole_where_there_is_room_the_best_first(self, person: EndUser) -> None:
+        factories.session(person, [("user", self.LONG.format(place)) for place in range(14)])
+        asked = {"query": "Which tea number?", "include": frozenset({"turns"})}
+        whole = build(person, **asked)
+        for missing in range(1, 40, 7):
+            given = build(person, **asked, max_tokens=whole.token_count - missing)
+            assert given.token_count == tokens_of(given.memory) <= whole.token_count - missing
+            assert ids(given.items) == ids(whole.items)
+            is_whole = [one["tokens"] == all_of["tokens"] for one, all_of in zip(given.items, whole.items, strict=True)]
+            assert is_whole == sorted(is_whole, reverse=True)
+            assert not is_whole[-1]
+
     @pytest.mark.parametrize("query", ["tea", ""])
     def test_more_is_read_where_the_best_may_not_be_told(
         self, person: EndUser, query: str, monkeypatch: pytest.MonkeyPatch
