@@ -20,7 +20,7 @@ from memories.jobs.pulse import ClusterPulse
 from memories.jobs.roll_call import TASK as ROLL_CALL
 from memories.jobs.roll_call import RollCall
 from memories.models import EndUser, IdempotencyRecord, Session, SessionQueue, WorkerHeartbeat, WorkingMemory
-from memories.queue import leases, session_queue
+from memories.queue import queue_rows, session_queue
 from tests import factories
 from tests.model import install
 
@@ -80,7 +80,7 @@ def test_wake_up_that_got_lost_is_sent_again(broker: SweepingBroker, person: End
     due(person)
     broker.sweep()
     OrmQ.objects.all().delete()
-    SessionQueue.objects.update(woken_at=Now() - leases.REWAKE)
+    SessionQueue.objects.update(woken_at=Now() - queue_rows.REWAKE)
     broker.sweep()
     assert len(woken()) == 1
 

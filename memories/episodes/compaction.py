@@ -24,7 +24,7 @@ from memories.llm import client
 from memories.llm.prompts import session_summary
 from memories.llm.prompts.memory_update import TurnInput
 from memories.models import ModelUse, SessionQueue, Turn
-from memories.queue import circuit_breaker, session_queue, spending, window_queue
+from memories.queue import circuit_breaker, queue_rows, session_queue, spending, window_queue
 from memories.queue.attempts import Attempt
 from memories.queue.eviction import Eviction, evict
 from memories.queue.retry_policy import Retry, retry_for
@@ -66,7 +66,7 @@ class CompactionAttempt(Attempt):
     spent: Spent = field(default_factory=Spent, kw_only=True)
 
     def before_call(self) -> None:
-        window_queue.renew(self.claim)
+        queue_rows.renew(self.claim)
         self.calls += 1
 
 
@@ -103,7 +103,7 @@ def compact(*, session_id: uuid.UUID, now: datetime) -> bool:
         except ModelError as error:
             down = circuit_breaker.record_failure(attempt, error)
             _note_spent(attempt)
-            window_queue.postpone(attempt.claim, retry_for(error, endpoint_down=down), now=attempt.now())
+            queue_rows.postpone(attempt.claim, retry_for(error, endpoint_down=down), now=attempt.now())
         else:
             _commit(attempt, work, answers)
     return attempt.is_committed
@@ -251,4 +251,4 @@ def _given_back_on_error(attempt: CompactionAttempt) -> Iterator[None]:
 def _give_back(attempt: CompactionAttempt, retry: Retry) -> None:
     if not attempt.calls:
         circuit_breaker.release_probe()
-    window_queue.postpone(attempt.claim, retry, now=attempt.now())
+    queue_rows.postpone(attempt.claim, retry, now=attempt.now())

@@ -20,8 +20,7 @@ from memories.llm.prices import cost_of
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.memory_update import MemoryUpdate
 from memories.models import ExtractionRun, SessionQueue
-from memories.models.leases import unleased
-from memories.queue import circuit_breaker, session_queue
+from memories.queue import circuit_breaker, queue_rows, session_queue
 from memories.queue.attempts import Attempt
 from memories.queue.retry_policy import Retry, retry_for
 from memories.queue.session_queue import Claim
@@ -42,7 +41,7 @@ class ExtractionAttempt(Attempt):
     run: ExtractionRun | None = None
 
     def before_call(self) -> None:
-        session_queue.renew(self.claim)
+        queue_rows.renew(self.claim)
         self.calls += 1
 
     def start(self, batch: TurnBatch) -> ExtractionRun:
@@ -50,7 +49,7 @@ class ExtractionAttempt(Attempt):
         session, llm = self.claim.session, conf.llm()
         extractor = rules_mode.EXTRACTOR if llm.mode == conf.LLM_RULES else f"llm:{llm.model}"
         with transaction.atomic():
-            session_queue.hold(self.claim)
+            queue_rows.fence(self.claim)
             self.run = ExtractionRun.objects.create(
                 tenant=session.tenant,
                 end_user=session.end_user,
@@ -58,7 +57,7 @@ class ExtractionAttempt(Attempt):
                 first_number=batch.first_number,
                 last_number=batch.last_number,
                 fed_turns=len(batch.turns),
-                attempt=self.claim.attempt,
+                attempt=self.claim.row.attempts,
                 extractor=extractor,
                 prompt_version=memory_update.VERSION if extractor != rules_mode.EXTRACTOR else extractor,
                 guidance_version=session.tenant.guidance_version,
@@ -79,7 +78,7 @@ class ExtractionAttempt(Attempt):
     def give_back(self, retry: Retry, status: RunStatus = RunStatus.FAILED) -> None:
         """Postpone or park the batch. One transaction: the lease never ends before the run does."""
         with transaction.atomic():
-            parked = session_queue.postpone(self.claim, retry, now=self.now())
+            parked = queue_rows.postpone(self.claim, retry, now=self.now(), batch_limit=retry.batch_limit)
             self.end(RunStatus.PARKED if parked else status, retry.failure)
 
 
@@ -107,7 +106,7 @@ def _end_lost_runs(session_id: uuid.UUID, *, is_ours: bool, now: datetime) -> No
     runs = ExtractionRun.objects.filter(session=session_id, status=RunStatus.RUNNING)
     queues = SessionQueue.objects.filter(pk=session_id)
     if not is_ours:
-        queues = queues.filter(unleased())
+        queues = queues.free()
     parked = queues.filter(parked_at__isnull=False).exists()
     status = RunStatus.PARKED if parked else RunStatus.FAILED
     runs.filter(session__queue__in=queues).update(status=status, failure="worker_lost", finished_at=now)
@@ -135,14 +134,14 @@ def _given_back_on_error(attempt: ExtractionAttempt) -> Iterator[None]:
 def _give_back(attempt: ExtractionAttempt, retry: Retry, status: RunStatus) -> None:
     if not attempt.calls:
         circuit_breaker.release_probe()
-    attempt.give_back(replace(retry, batch_limit=attempt.claim.batch_limit), status)
+    attempt.give_back(replace(retry, batch_limit=attempt.claim.row.batch_limit), status)
 
 
 def _pass_over(attempt: ExtractionAttempt, batch: TurnBatch) -> None:
     """Nothing of the range is fed: the watermark moves without a call."""
     circuit_breaker.release_probe()
     with transaction.atomic():
-        queue = session_queue.hold(attempt.claim)
+        queue = queue_rows.fence(attempt.claim)
         session_queue.finish(attempt.claim, queue, extracted_number=batch.last_number, now=attempt.now())
 
 
@@ -169,7 +168,7 @@ def _ask(attempt: ExtractionAttempt, run: ExtractionRun, batch: TurnBatch) -> No
         )
     except ModelError as error:
         down = circuit_breaker.record_failure(attempt, error)
-        limit = attempt.claim.batch_limit
+        limit = attempt.claim.row.batch_limit
         attempt.give_back(retry_for(error, endpoint_down=down, fed_turns=len(batch.turns), batch_limit=limit))
     else:
         circuit_breaker.close()
@@ -188,7 +187,7 @@ def _commit(
     near = _compare(attempt, run, admitted.candidates)
     now = attempt.now()
     with transaction.atomic():
-        queue = session_queue.hold(claim)
+        queue = queue_rows.fence(claim)
         outcome = reconcile.apply(run=run, batch=batch, answer=answer, admitted=admitted, near=near, now=now)
         run.outcome, run.refusals = dict(outcome.done), dict(outcome.refusals)
         run.status, run.calls, run.finished_at = RunStatus.COMMITTED, attempt.calls, now
@@ -204,7 +203,7 @@ def _compare(attempt: ExtractionAttempt, run: ExtractionRun, candidates: Sequenc
         person=claim.session.end_user,
         candidates=candidates,
         now=attempt.now(),
-        before_call=partial(session_queue.renew, claim),
+        before_call=partial(queue_rows.renew, claim),
     )
     judged = judgement.judge(
         proposals=proposals,

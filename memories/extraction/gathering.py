@@ -30,11 +30,11 @@ def gather(*, claim: Claim, now: datetime) -> TurnBatch:
     It holds at least one fed turn and ends with a round where it can; turns that arrive later are not in it.
     """
     session = claim.session
-    new = Turn.objects.filter(session=session).after(claim.extracted_number)
-    first = claim.extracted_number + 1
-    last = new.aggregate(last=Max("number"))["last"] or claim.extracted_number
-    unread = fed_turns(session, after=claim.extracted_number, last=last)
-    turns, is_rest = bounded(unread, claim.rules.batch_tokens, claim.batch_limit)
+    new = Turn.objects.filter(session=session).after(claim.row.extracted_number)
+    first = claim.row.extracted_number + 1
+    last = new.aggregate(last=Max("number"))["last"] or claim.row.extracted_number
+    unread = fed_turns(session, after=claim.row.extracted_number, last=last)
+    turns, is_rest = bounded(unread, claim.rules.batch_tokens, claim.row.batch_limit)
     if turns and not is_rest:
         last = turns[-1].number
     if not any(turn.is_user for turn in turns):
@@ -101,6 +101,6 @@ def _messages(
         sections={row.section: row.summary for row in profile},
         today=day.astimezone(zone).date(),
         time_zone=zone.key,
-        signals=claim.signals,
+        signals=claim.row.signals,
         guidance=claim.session.tenant.extraction_guidance,
     )

@@ -20,8 +20,8 @@ from memories.forgetting import decay_passes, stored_scores, trash, upkeep
 from memories.forgetting.decay_passes import State, Work
 from memories.forgetting.trash import EXPIRED, FADED, PURGED
 from memories.models import DecayPass, Episode, EpisodeStatus, Fact, Status, Tenant
-from memories.queue import pass_leases
-from memories.queue.pass_leases import due_day
+from memories.queue import leases
+from memories.queue.nightly import due_day
 from memories.scoring.decay import is_too_much
 
 EXAMPLES = 25
@@ -54,11 +54,15 @@ def forget(
     A pass over the limit of the brake takes only expired memories and ends HELD, unless confirmed.
     Errors: DecayRunning, LeaseLost.
     """
-    unfinished = DecayPass.objects.free().filter(tenant=tenant).first()
-    if unfinished:
-        _run(unfinished, now=now)
+    for unfinished in DecayPass.objects.open().free().filter(tenant=tenant):
+        if work := decay_passes.claim(unfinished):
+            _work(work, now=now)
     row = decay_passes.begin(tenant=tenant, trigger=trigger, as_of=as_of or now, now=now, confirmed=confirm)
-    _run(row, now=now)
+    work = decay_passes.claim(row)
+    if work is None:
+        # A worker was quicker.
+        raise DecayRunning
+    _work(work, now=now)
     row.refresh_from_db()
     return row
 
@@ -131,14 +135,6 @@ def _begin(tenant: Tenant, *, now: datetime) -> bool:
     return True
 
 
-def _run(row: DecayPass, *, now: datetime) -> None:
-    work = decay_passes.claim(row)
-    if work is None:
-        # A worker was quicker.
-        raise DecayRunning
-    _work(work, now=now)
-
-
 def _work(work: Work, *, now: datetime, until: float | None = None) -> bool:
     """True when the pass is over; False when the time was up, and whoever claims it goes on."""
     steps = _steps(work, now=now)
@@ -151,7 +147,7 @@ def _work(work: Work, *, now: datetime, until: float | None = None) -> bool:
                 upkeep.follow(work, end.value)
             return True
         if until is not None and time.monotonic() > until:
-            pass_leases.release(work)
+            leases.release(work)
             return False
 
 
@@ -173,7 +169,7 @@ def _refresh(work: Work) -> Iterator[None]:
     while people := stored_scores.people_after(work.row.tenant, work.reached):
         work.counts["refreshed"] += stored_scores.refresh(people, rules=work.rules, now=work.row.as_of)
         work.reached = people[-1]
-        pass_leases.keep(work)
+        leases.renew(work)
         yield
 
 

@@ -15,7 +15,7 @@ from django.db.models import F, QuerySet
 from memories.audit import REVISED_FIELDS, REVISED_MOMENTS
 from memories.forgetting.decay_passes import Work
 from memories.models import ActorKind, EndUser, Episode, Fact, Status, Tenant
-from memories.queue import pass_leases
+from memories.queue import leases
 from memories.reconcile import review_items
 
 STEP = 500
@@ -131,4 +131,4 @@ def _trash_facts(work: Work, group: TrashGroup, ids: Sequence[uuid.UUID], *, now
 
 def _count(work: Work, group: TrashGroup, number: int) -> None:
     work.counts[group.counted] += number
-    pass_leases.keep(work)
+    leases.renew(work)

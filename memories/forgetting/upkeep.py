@@ -15,7 +15,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 from django_q.tasks import async_task
 
-from memories import audit, conf
+from memories import conf
 from memories.exceptions import DecayRunning, ModelError, PersonRestricted
 from memories.forgetting import upkeep_answers, upkeep_candidates, upkeep_rows
 from memories.forgetting.decay_passes import Work
@@ -25,8 +25,7 @@ from memories.llm.calls import Completion
 from memories.llm.prompts import fact_upkeep
 from memories.llm.prompts.fact_upkeep import FactUpkeep
 from memories.models import DecayPass, EndUser, ModelUse
-from memories.models.leases import unleased
-from memories.queue import circuit_breaker, pass_leases, spending
+from memories.queue import circuit_breaker, leases, nightly, spending
 from memories.queue.spending import Spent
 
 UPKEEP_TASK = "memories.tasks.keep_up"
@@ -52,9 +51,9 @@ def follow(work: Work, state: DecayPass.PassState) -> None:
 
 def begin(row: DecayPass) -> None:
     """Open the upkeep of a finished pass; it replaces one that another night left open. In the caller's transaction."""
-    closed = {"upkeep_open": False, "lease_token": None, "lease_until": None}
-    DecayPass.objects.filter(tenant=row.tenant_id, upkeep_open=True).exclude(pk=row.pk).update(**closed)
-    DecayPass.objects.filter(pk=row.pk).update(upkeep_open=True)
+    others = DecayPass.objects.in_upkeep().filter(tenant=row.tenant_id).exclude(pk=row.pk)
+    leases.revoke(others, upkeep_open=False)
+    DecayPass.objects.filter(pk=row.pk).update(upkeep_open=True, attempts=0, failure="")
 
 
 def is_due() -> bool:
@@ -97,8 +96,8 @@ def work_on(*, now: datetime, seconds: float) -> bool:
 
 def claim(row: DecayPass) -> Work | None:
     """Take the upkeep under a lease that outlasts a model call; None when it is over, or somebody else holds it."""
-    lease = timedelta(seconds=conf.rules(row.tenant).lease_seconds)
-    work = pass_leases.claim(DecayPass.objects.in_upkeep(), row, lease=lease)
+    lasts = timedelta(seconds=conf.rules(row.tenant).lease_seconds)
+    work = nightly.claim(DecayPass.objects.in_upkeep(), row, given_up={"upkeep_open": False}, lasts=lasts)
     if work:
         work.counts = Counter(dict.fromkeys(COUNTED, 0) | work.row.counts)
     return work
@@ -106,7 +105,7 @@ def claim(row: DecayPass) -> Work | None:
 
 def unfinished() -> list[DecayPass]:
     """Upkeeps that nobody holds, the oldest first."""
-    return list(DecayPass.objects.in_upkeep().filter(unleased()).order_by("started_at"))
+    return list(DecayPass.objects.in_upkeep().free().order_by("started_at"))
 
 
 def _work(work: Work, *, now: datetime, until: float | None = None) -> bool:
@@ -114,10 +113,10 @@ def _work(work: Work, *, now: datetime, until: float | None = None) -> bool:
     while people := _next_people(work, now=now):
         for person in people:
             if not _review(work, person, now=now):
-                pass_leases.release(work)
+                leases.release(work)
                 return True
             if until is not None and time.monotonic() > until:
-                pass_leases.release(work)
+                leases.release(work)
                 return False
     with transaction.atomic():
         _finish(work, now=now)
@@ -133,12 +132,8 @@ def _next_people(work: Work, *, now: datetime) -> list[EndUser]:
 
 def _finish(work: Work, *, now: datetime) -> None:
     """Close the upkeep of this night and record its counts. Errors: LeaseLost."""
-    pass_leases.end(work, upkeep_open=False)
-    counts = {name: work.counts[name] for name in COUNTED}
-    row = work.row
-    audit.record(
-        actor=work.actor, verb="upkeep", target=row, object_id=row.pk, tenant=row.tenant, now=now, counts=counts
-    )
+    leases.release(work, upkeep_open=False)
+    nightly.record(work.row, "upkeep", {name: work.counts[name] for name in COUNTED}, now=now)
 
 
 def _review(work: Work, person: EndUser, *, now: datetime) -> bool:
@@ -178,7 +173,7 @@ def _may_ask(work: Work) -> bool:
 
 def _renew(work: Work, person: EndUser) -> None:
     """Before each HTTP call. Errors: LeaseLost; PersonRestricted, also when they were erased."""
-    pass_leases.keep(work)
+    leases.renew(work)
     present = EndUser.objects.filter(pk=person.pk, generation=person.generation, restricted_at=None)
     if not present.exists():
         raise PersonRestricted
@@ -187,7 +182,7 @@ def _renew(work: Work, person: EndUser) -> None:
 def _note_failure(work: Work, person: EndUser, error: ModelError) -> None:
     """The person is reviewed another night; failures for different people in a row are the endpoint's."""
     work.counts["upkeep_failures"] += 1
-    pass_leases.keep(work)
+    leases.renew(work)
     if error.endpoint_wide:
         circuit_breaker.count_failure(person.pk, retry_after=error.retry_after)
     else:
@@ -201,11 +196,13 @@ def _commit(
     spent = Spent(completion.prompt_tokens, completion.completion_tokens)
     with transaction.atomic():
         if upkeep_rows.hold(person):
-            keeper = upkeep_rows.Keeper(person, work.rules, work.actor, work.row.pk, completion.extractor, now)
+            keeper = upkeep_rows.Keeper(
+                person, work.rules, nightly.actor_of(work.row), work.row.pk, completion.extractor, now
+            )
             keeper.apply(decisions)
             _note(person, upkept_at=now)
             work.counts.update(keeper.done)
-            pass_leases.keep(work)
+            leases.renew(work)
         spending.note(work.row.tenant, ModelUse.Purpose.UPKEEP, calls=completion.calls, spent=spent, now=now)
 
 

@@ -7,11 +7,11 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.ids import new_id
-from memories.models.leases import unleased
+from memories.models.leases import Leased, LeasedQuerySet
 from memories.models.people.tenants import Tenant
 
 
-class DecayPassQuerySet(models.QuerySet["DecayPass"]):
+class DecayPassQuerySet(LeasedQuerySet["DecayPass"]):
     def open(self) -> Self:
         """Passes that are not done, whether somebody works on them or not."""
         return self.filter(state=DecayPass.PassState.RUNNING)
@@ -20,12 +20,8 @@ class DecayPassQuerySet(models.QuerySet["DecayPass"]):
         """Those whose upkeep is not over."""
         return self.filter(upkeep_open=True)
 
-    def free(self) -> Self:
-        """Those that are not done, and that nobody works on."""
-        return self.open().filter(unleased())
 
-
-class DecayPass(models.Model):
+class DecayPass(Leased):
     """One pass; the row is the queue: whoever holds its lease works on it, and another goes on where that one died."""
 
     class PassState(models.TextChoices):
@@ -33,6 +29,8 @@ class DecayPass(models.Model):
         DONE = "done", _("Done")
         # It would take more than the brake allows: somebody has to confirm it.
         HELD = "held", _("Held")
+        # It ended its worker too often.
+        FAILED = "failed", _("Failed")
 
     class Trigger(models.TextChoices):
         SCHEDULE = "schedule", _("Schedule")
@@ -51,8 +49,6 @@ class DecayPass(models.Model):
     counts = models.JSONField(default=dict, blank=True, help_text="facts, episodes, expired, purged, refreshed, …")
     reached = models.UUIDField(null=True, editable=False, help_text="Person up to whom the scores are refreshed.")
     upkeep_open = models.BooleanField(default=False, editable=False, help_text="Its upkeep is not over.")
-    lease_token = models.UUIDField(null=True, editable=False)
-    lease_until = models.DateTimeField(null=True, editable=False)
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True, blank=True)
 

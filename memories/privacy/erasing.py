@@ -28,10 +28,12 @@ from memories import conf
 from memories.db.lock_timeouts import retry_while_locked
 from memories.models import CaseState, EndUser, PrivacyCase, SessionQueue, Tombstone, WorkingMemory
 from memories.privacy import case_leases, ledger, receipts, registry, verification
-from memories.privacy.case_leases import ClaimedCase, keep
+from memories.privacy.case_leases import ClaimedCase
 from memories.privacy.searching import search_terms
 from memories.privacy.stores.linked import CASE_TEXTS, REQUESTS, empty_texts
 from memories.privacy.stores.store import STEP, PersonalDataStore, external_ids_of, ids_behind, names_of
+from memories.queue import leases
+from memories.queue.leases import renew
 
 BEGIN, NOTE, STORES, PEOPLE, VACUUM, VERIFY, DONE = "begin", "note", "stores", "people", "vacuum", "verify", "done"
 # Staff can write about the person until the last transaction, but not that often.
@@ -41,7 +43,6 @@ TRIES = 10
 LOCK_TIMEOUT = "100ms"
 # Seconds between two tries, about a minute in all; most locks are held for milliseconds.
 PAUSES = [min(1.0, 0.02 * 2**tried) for tried in range(60)]
-_NOT_DUE = {"due_at": None, "lease_token": None, "lease_until": None, "woken_at": None}
 _T = TypeVar("_T")
 
 logger = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ def _begin(work: ClaimedCase) -> Iterator[str]:
     person = work.case.find_person()
 
     def act() -> None:
-        keep(work, step=NOTE, attempts=0)
+        renew(work, step=NOTE, attempts=0)
         if person:
             _stop_jobs(person, case_id=work.case.pk)
 
@@ -96,7 +97,7 @@ def _stop_jobs(person: EndUser, *, case_id: uuid.UUID) -> None:
     windows = WorkingMemory.objects.select_for_update(of=("self",)).filter(pk__in=locked)
     list(windows.order_by("pk").values_list("pk"))
     for model in (SessionQueue, WorkingMemory):
-        model._default_manager.filter(pk__in=locked).update(**_NOT_DUE)
+        leases.revoke(model._default_manager.filter(pk__in=locked), due_at=None, woken_at=None)
     _lock_people(people)
     _end_exports(people, case_id)
     restricted = {"restricted_at": Coalesce("restricted_at", Now()), "generation": F("generation") + 1}
@@ -115,8 +116,7 @@ def _lock_people(people: Sequence[uuid.UUID]) -> None:
 
 def _end_exports(people: Sequence[uuid.UUID], case_id: uuid.UUID) -> None:
     """An export that is being made loses its lease, and so writes nothing."""
-    others = PrivacyCase.objects.filter(end_user__in=people, lease_token__isnull=False).exclude(pk=case_id)
-    others.update(lease_token=None, lease_until=None)
+    leases.revoke(PrivacyCase.objects.leased().filter(end_user__in=people).exclude(pk=case_id))
 
 
 def _note(work: ClaimedCase, *, now: datetime) -> Iterator[str]:
@@ -124,7 +124,7 @@ def _note(work: ClaimedCase, *, now: datetime) -> Iterator[str]:
     person = work.case.find_person()
     ledger.append(work.case, digests_of(work.case, person), now=now)
     terms = search_terms.collect(person) if person else search_terms.of_nobody(work.case.tenant_id)
-    _retried(partial(keep, work, step=STORES, attempts=0, needles=terms))
+    _retried(partial(renew, work, step=STORES, attempts=0, needles=terms))
     yield NOTE
 
 
@@ -136,7 +136,7 @@ def digests_of(case: PrivacyCase, person: EndUser | None) -> list[bytes]:
 
 def _empty_stores(work: ClaimedCase) -> Iterator[str]:
     yield from _empty_all(work, work.case.find_person())
-    _retried(partial(keep, work, step=PEOPLE, attempts=0))
+    _retried(partial(renew, work, step=PEOPLE, attempts=0))
     yield STORES
 
 
@@ -148,11 +148,11 @@ def _empty_all(work: ClaimedCase, person: EndUser | None) -> Iterator[str]:
 
 def _erase_some(work: ClaimedCase, store: PersonalDataStore, person: EndUser) -> int:
     def act() -> tuple[int, Counter[str]]:
-        keep(work)
+        renew(work)
         gone = store.erase(person, STEP)
         counts = work.counts + Counter({store.model: gone})
         if gone:
-            keep(work, counts=dict(counts), attempts=0)
+            renew(work, counts=dict(counts), attempts=0)
         return gone, counts
 
     # Counted once the transaction is through: it may be tried several times.
@@ -177,7 +177,7 @@ def _erase_people(work: ClaimedCase, *, now: datetime) -> Iterator[str]:
 def _replace_people(work: ClaimedCase, person: EndUser | None, now: datetime) -> Counter[str]:
     """The last transaction is short, for posts under the erased id wait for it. At its commit the foreign keys check
     that nothing else refers to the person; an export refers to the case alone."""
-    keep(work)
+    renew(work)
     case, counts = work.case, Counter(work.counts)
     _write_tombstones(case, person, now)
     if person:
@@ -192,7 +192,7 @@ def _replace_people(work: ClaimedCase, person: EndUser | None, now: datetime) ->
         for store in (*REQUESTS, registry.PEOPLE):
             while gone := store.erase(person, STEP):
                 counts[store.model] += gone
-    keep(work, counts=dict(counts), step=VACUUM, attempts=0)
+    renew(work, counts=dict(counts), step=VACUUM, attempts=0)
     case_leases.record(case, "erase", counts, now=now)
     return counts
 
@@ -216,9 +216,9 @@ def _write_tombstones(case: PrivacyCase, person: EndUser | None, now: datetime) 
 
 def _vacuum(work: ClaimedCase) -> Iterator[str]:
     for table in tables_changed(work.counts):
-        _retried(partial(keep, work))
+        _retried(partial(renew, work))
         vacuum(table)
-    _retried(partial(keep, work, step=VERIFY, attempts=0))
+    _retried(partial(renew, work, step=VERIFY, attempts=0))
     yield VACUUM
 
 
@@ -249,7 +249,7 @@ def vacuum(table: str) -> bool:
 
 def _verify(work: ClaimedCase) -> Iterator[str]:
     """Let the independent search look, outside of any transaction: it reads every table."""
-    _retried(partial(keep, work, state=CaseState.VERIFYING, version=F("version") + 1))
+    _retried(partial(renew, work, state=CaseState.VERIFYING, version=F("version") + 1))
     work.case.refresh_from_db()
     # When the person was gone before the case began, there is nothing to look for.
     findings = verification.verify(work.case) if work.case.needles else None
@@ -266,12 +266,12 @@ def _verify(work: ClaimedCase) -> Iterator[str]:
 
 
 def _complete(work: ClaimedCase, findings: dict[str, Any]) -> None:
-    keep(work)
+    renew(work)
     case = work.case
     # Read again under the lock of the line above: staff may have noted who was told.
     case.refresh_from_db()
     # By the database's clock, when all is gone: whoever began before that may still see the rows (rewriting.py).
-    now = PrivacyCase.objects.annotate(clock=Now()).values_list("clock", flat=True).get(pk=case.pk)
+    now = PrivacyCase.objects.with_clock().get(pk=case.pk).clock
     case.findings, case.completed_at = findings, now
     receipts.issue(case, now=now)
     emptied = dict.fromkeys(CASE_TEXTS, "")

@@ -5,32 +5,28 @@ who they were when it was begun: not erased, not merged, no erasure under way. A
 may still ask what is kept.
 """
 
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
 from tempfile import SpooledTemporaryFile
-from types import TracebackType
 
 from django.conf import settings
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 from django.utils import timezone, translation
 
 from memories.exceptions import LeaseLost
 from memories.models import CaseState, CaseType, EndUser, ExportState, PrivacyCase, PrivacyExport
-from memories.privacy.case_leases import ClaimedCase, fail, finish, keep
+from memories.privacy.case_leases import ClaimedCase, fail, finish
 from memories.privacy.exports.archive import Counts, Heading, write
 from memories.privacy.exports.downloads import lifetime
 from memories.privacy.exports.rows import subject_of
+from memories.queue.leases import renew
 from memories.time_zones import zone_or_utc
 
 # Bytes of the file in memory; a larger one becomes a temporary file without a name.
 SPOOLED_BYTES = 16 << 20
 # Merges of one person do not come one after the other.
 TRIES = 3
-# A lease is much longer.
-RENEWED_EVERY_SECONDS = 10.0
 _ERASING = (CaseState.RUNNING, CaseState.VERIFYING, CaseState.FAILED)
 
 
@@ -59,39 +55,11 @@ def make(work: ClaimedCase) -> None:
 def _make(work: ClaimedCase, person: EndUser) -> bool:
     """False when the person was merged or erased meanwhile: then nothing is kept."""
     with SpooledTemporaryFile(max_size=SPOOLED_BYTES) as file:
-        with LeaseRenewal(work) as lease, _snapshot() as now, _in_language_of(person):
-            heading = Heading(subject_of(person, work.case.type), work.case.pk, now, lease.renew_if_due)
+        with _snapshot() as now, _in_language_of(person):
+            heading = Heading(subject_of(person, work.case.type), work.case.pk, now, work.check)
             counts = write(file, heading)
         file.seek(0)
         return _keep(work, person, file.read(), counts, now=now)
-
-
-class LeaseRenewal:
-    """Renews the lease while the export is read, in a thread with a connection of its own.
-
-    The connection of the snapshot is read-only. Unlike `case_leases.renewing` it notices a lost lease at once.
-    """
-
-    def __init__(self, work: ClaimedCase) -> None:
-        self._work = work
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="lease")
-        self._renewed_at = time.monotonic()
-
-    def __enter__(self) -> "LeaseRenewal":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._thread.submit(connections.close_all).result()
-        self._thread.shutdown()
-
-    def renew_if_due(self) -> None:
-        """Errors: LeaseLost: then the export is of no use."""
-        if time.monotonic() - self._renewed_at < RENEWED_EVERY_SECONDS:
-            return
-        self._thread.submit(keep, self._work).result()
-        self._renewed_at = time.monotonic()
 
 
 @contextmanager
@@ -115,7 +83,7 @@ def _in_language_of(person: EndUser) -> Iterator[None]:
 def _keep(work: ClaimedCase, person: EndUser, content: bytes, counts: Counts, *, now: datetime) -> bool:
     """Store the export and complete its case, in one transaction; False when the person is not who they were."""
     with transaction.atomic():
-        keep(work)
+        renew(work)
         if not _is_unchanged(person):
             return False
         PrivacyExport.objects.create(

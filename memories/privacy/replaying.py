@@ -25,6 +25,7 @@ from memories.models import (
 from memories.privacy import break_glass, cases, ledger
 from memories.privacy.casework.restriction import cases_of
 from memories.privacy.ledger import LedgerEntry
+from memories.queue import leases
 
 CHANNEL = "replay"
 # People read at a time.
@@ -124,10 +125,9 @@ def missing_in(entries: Iterable[LedgerEntry]) -> list[uuid.UUID]:
 def settle() -> dict[str, int]:
     """End the leases of a restored database, which nobody holds, and its exports, which may have been downloaded."""
     ready = PrivacyExport.objects.filter(state=ExportState.READY)
-    leased = PrivacyCase.objects.exclude(lease_token=None)
     return {
         "exports": ready.update(state=ExportState.EXPIRED, content=b"", token_digest=None),
-        "leases": leased.update(lease_token=None, lease_until=None),
+        "leases": leases.revoke(PrivacyCase.objects.leased()),
     }
 
 

@@ -18,8 +18,8 @@ from memories.exceptions import RetentionRunning
 from memories.models import DecayPass, RetentionPass, Tenant
 from memories.privacy.expiry import passes, records, turns
 from memories.privacy.expiry.passes import DAYS, Work
-from memories.queue import pass_leases
-from memories.queue.pass_leases import due_day
+from memories.queue import leases
+from memories.queue.nightly import due_day
 
 TASK = "memories.tasks.retain"
 Stage = RetentionPass.Stage
@@ -54,11 +54,15 @@ def retain(*, tenant: Tenant, now: datetime, as_of: datetime | None = None) -> R
 
     Errors: RetentionRunning, LeaseLost.
     """
-    left = RetentionPass.objects.free().filter(tenant=tenant).first()
-    if left:
-        _carry_out(left, now=now)
+    for left in RetentionPass.objects.open().free().filter(tenant=tenant):
+        if work := passes.claim(left):
+            _work(work, now=now)
     row = passes.begin(tenant=tenant, trigger=DecayPass.Trigger.COMMAND, as_of=as_of or now, now=now)
-    _carry_out(row, now=now)
+    work = passes.claim(row)
+    if work is None:
+        # A worker was quicker.
+        raise RetentionRunning
+    _work(work, now=now)
     row.refresh_from_db()
     return row
 
@@ -116,19 +120,11 @@ def _begin(tenant: Tenant, *, now: datetime) -> bool:
     return True
 
 
-def _carry_out(row: RetentionPass, *, now: datetime) -> None:
-    work = passes.claim(row)
-    if work is None:
-        # A worker was quicker.
-        raise RetentionRunning
-    _work(work, now=now)
-
-
 def _work(work: Work, *, now: datetime, until: float | None = None) -> bool:
     """True when the pass is over; False when the time is, and the rest is left to the next claim."""
     for _ in _steps(work, now=now):
         if until is not None and time.monotonic() > until:
-            pass_leases.release(work)
+            leases.release(work)
             return False
     passes.finish(work, now=now)
     return True

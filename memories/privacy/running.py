@@ -12,6 +12,7 @@ from memories.exceptions import LeaseLost, MemoryHubError
 from memories.models import CaseType, PrivacyCase
 from memories.privacy import case_leases, erasing, exporting
 from memories.privacy.case_leases import ClaimedCase
+from memories.queue import leases
 
 LOOK_SECONDS = 0.2
 
@@ -47,7 +48,7 @@ def work_on(*, now: datetime, seconds: float, first: uuid.UUID | None = None) ->
 
 def waiting() -> list[uuid.UUID]:
     """Cases that no worker has, the oldest first: a wake-up may be lost, and a worker may die."""
-    return list(case_leases.free().order_by("created_at").values_list("pk", flat=True))
+    return list(case_leases.runnable().free().order_by("created_at").values_list("pk", flat=True))
 
 
 def run(work: ClaimedCase, *, now: datetime, until: float | None = None) -> bool:
@@ -56,13 +57,13 @@ def run(work: ClaimedCase, *, now: datetime, until: float | None = None) -> bool
     A worker that lost its lease stops silently. Any other failure is noted on the case and raised.
     """
     try:
-        with unbounded(), case_leases.renewing(work):
+        with unbounded(), leases.keep_alive(work):
             if work.case.type != CaseType.ERASURE:
                 exporting.make(work)
                 return True
             for _step in erasing.steps(work, now=now):
                 if until is not None and time.monotonic() > until:
-                    case_leases.release(work)
+                    leases.release(work, attempts=0)
                     return False
             return True
     except LeaseLost:
@@ -79,6 +80,6 @@ def run(work: ClaimedCase, *, now: datetime, until: float | None = None) -> bool
 def _note_failure(work: ClaimedCase, code: str) -> None:
     try:
         case_leases.retry_or_fail(work, code)
-    except (DatabaseError, InterfaceError) as error:
-        # The lease ends by itself, and the attempt was counted before it began.
+    except (LeaseLost, DatabaseError, InterfaceError) as error:
+        # Another worker has it; or the lease ends by itself, and the attempt was counted before it began.
         logger.warning("Case %s: its failure could not be noted: %s", work.case.pk, type(error).__name__)

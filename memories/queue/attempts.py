@@ -1,21 +1,23 @@
 """One attempt at a session's work: the lease that it holds and the model calls that it makes."""
 
 import time
-import uuid
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
 from memories import conf
 from memories.models import Session
+from memories.models.conversations.conversations import QueueRow
+from memories.queue.leases import Lease
+
+Row = TypeVar("Row", bound=QueueRow)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Lease:
-    """The right to work on one session's row until the lease ends or the person's generation changes."""
+@dataclass(kw_only=True)
+class SessionLease(Lease[Row]):
+    """The right to work on one of a session's rows, until the lease is lost or the person's generation changes."""
 
     session: Session
-    token: uuid.UUID
-    attempt: int
     generation: int
     rules: conf.Rules
 
@@ -24,7 +26,7 @@ class Lease:
 class Attempt:
     """An attempt that calls the model: its claim, and how many HTTP calls it has made."""
 
-    claim: Lease
+    claim: SessionLease[Any]
     begun_at: datetime
     calls: int = field(default=0, kw_only=True)
     # An attempt probes the endpoint at most once.
@@ -45,4 +47,4 @@ class Attempt:
 
     @property
     def is_last(self) -> bool:
-        return self.claim.attempt >= self.claim.rules.max_attempts
+        return bool(self.claim.row.attempts >= self.claim.rules.max_attempts)

@@ -16,12 +16,13 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from memories.exceptions import ModelError, ModelMisconfigured, ModelRateLimited, ModelTimeout, ModelUnavailable
 from memories.llm import client
 from memories.models import EndpointState, SessionQueue, WorkingMemory
+from memories.models.conversations.conversations import QueueRowQuerySet
 from memories.queue.attempts import Attempt
 
 # Failures for which a batch is parked although the endpoint may be at fault.
@@ -143,9 +144,8 @@ def close() -> None:
     """
     closed = {"failures": 0, "last_session": None, "until": None, "confirmed": False}
     if EndpointState.objects.filter(confirmed=True).update(**closed):
-        fresh = {"parked_at": None, "attempts": 0, "failure": "", "due_at": Now(), "woken_at": None}
         for parked in _parked_by_outages():
-            parked.update(**fresh)
+            parked.revive()
     else:
         EndpointState.objects.exclude(failures=0, until=None).update(**closed)
 
@@ -176,6 +176,6 @@ def release_probe() -> None:
     EndpointState.objects.filter(until__gt=Now()).update(until=Now())
 
 
-def _parked_by_outages() -> list[QuerySet[Any]]:
+def _parked_by_outages() -> list[QueueRowQuerySet[Any]]:
     parked = Q(parked_at__isnull=False, failure__in=OUTAGES)
     return [SessionQueue.objects.filter(parked), WorkingMemory.objects.filter(parked)]

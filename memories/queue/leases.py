@@ -1,113 +1,144 @@
-"""Leases on the rows of the queue: a due row wakes a worker, is claimed with a token, renewed, released or parked.
+"""Leases: a worker claims a row with a token, renews it and gives it back; when the worker dies, another takes over.
 
-Leases and due times follow the database's clock, so hosts whose clocks differ agree on them.
+Leases follow the database's clock, so hosts whose clocks differ agree on them. The token alone decides: whoever is late
+still commits, as long as nobody else claimed the row. An attempt is counted and committed before the work begins, so a
+row that kills its worker does not do so for ever; work that gets on sets the count to 0.
 """
 
+import logging
+import threading
 import uuid
-from datetime import datetime, timedelta
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
 
-from django.db.models import Q, QuerySet
+from django.db import DatabaseError, InterfaceError, connection
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from memories import conf
-from memories.exceptions import LeaseLost, PersonRestricted
-from memories.models import EndUser, SessionQueue, WorkingMemory
-from memories.queue import circuit_breaker
-from memories.queue.attempts import Lease
-from memories.queue.retry_policy import Retry, backoff
+from memories.exceptions import LeaseLost
+from memories.models.leases import Leased, LeasedQuerySet
 
-# Also how long a session waits when a cluster fetched its wake-up ahead of workers that are all busy.
-REWAKE = timedelta(seconds=1)
+# For steps that end within seconds.
+LEASE = timedelta(seconds=60)
+MOST_ATTEMPTS = 5
+# Failure code of a row whose worker ended in each attempt.
+WORKER_LOST = "worker_lost"
+# keep_alive() renews a lease so often while it lasts.
+RENEWALS = 3
 
-Row = SessionQueue | WorkingMemory
+Row = TypeVar("Row", bound=Leased)
+
+logger = logging.getLogger(__name__)
 
 
-def wake(rows: QuerySet[Any], limit: int) -> list[uuid.UUID]:
-    """Mark the oldest of the due `rows` as woken, and return them to send wake-ups for; in the caller's transaction.
+@dataclass(kw_only=True)
+class Lease(Generic[Row]):
+    """The right to work on a row, for as long as the row has the token; the row as it was at the claim."""
 
-    A wake-up that is lost, or that a busy cluster keeps, is sent again after REWAKE. A spare one finds nothing.
+    row: Row
+    token: uuid.UUID
+    lasts: timedelta = LEASE
+    is_lost: threading.Event = field(default_factory=threading.Event, repr=False)
+
+    @property
+    def ours(self) -> QuerySet[Row]:
+        """The row, unless the lease is lost."""
+        return type(self.row)._default_manager.filter(pk=self.row.pk, lease_token=self.token)
+
+    def progress(self) -> dict[str, Any]:
+        """What each renewal stores."""
+        return {}
+
+    def check(self) -> None:
+        """Say whether keep_alive() found the lease lost. Errors: LeaseLost."""
+        if self.is_lost.is_set():
+            raise LeaseLost
+
+
+def lock(rows: LeasedQuerySet[Row], key: uuid.UUID) -> Row | None:
+    """Lock the row, with its clock; None when it is not among these `rows`, or somebody else holds it."""
+    return rows.with_clock().select_for_update(skip_locked=True, of=("self",)).filter(pk=key).first()
+
+
+def take(
+    row: Row,
+    *,
+    give_up: Callable[[Row], object],
+    lasts: timedelta = LEASE,
+    most_attempts: int = MOST_ATTEMPTS,
+    admit: Callable[[], bool] = lambda: True,
+    **changes: Any,
+) -> uuid.UUID | None:
+    """Count the attempt and begin the lease of a row, in the transaction that locked it; its token.
+
+    None when it has had too many attempts, and `give_up` ends it, or when the work is not admitted now.
     """
-    if conf.llm().mode == conf.LLM_OFF:
-        return []
-    asleep = Q(woken_at=None) | Q(woken_at__lte=Now() - REWAKE)
-    free = circuit_breaker.free_calls()
-    limit = limit if free is None else min(limit, free)
-    due = rows.filter(asleep).order_by("due_at").select_for_update(skip_locked=True)
-    found = list(due.values_list("pk", flat=True)[:limit])
-    rows.model._default_manager.filter(pk__in=found).update(woken_at=Now())
-    return found
-
-
-def take(row: Row, rules: conf.Rules) -> uuid.UUID | None:
-    """Count the attempt and begin the lease of a due row, in the transaction that locked it with its clock.
-
-    None when the circuit breaker admits no batch, or when all attempts ended without a result: then the row is parked.
-    """
-    if row.attempts >= rules.max_attempts:
-        # Its batch killed each worker: it must not kill the next one.
-        park(row, failure="worker_lost", now=row.clock)
+    if row.attempts >= most_attempts:
+        # It ended each of its workers: it must not end the next one.
+        give_up(row)
         return None
-    if not circuit_breaker.admit(lease=timedelta(seconds=rules.lease_seconds)):
+    if not admit():
         return None
-    row.attempts += 1
-    row.lease_token = uuid.uuid4()
-    row.lease_until = row.clock + timedelta(seconds=rules.lease_seconds)
-    row.woken_at = None
-    row.save(update_fields=["attempts", "lease_token", "lease_until", "woken_at"])
-    return row.lease_token
+    token = uuid.uuid4()
+    changes |= {"attempts": row.attempts + 1, "lease_token": token, "lease_until": row.clock + lasts}
+    for name, value in changes.items():
+        setattr(row, name, value)
+    row.save(update_fields=changes)
+    return token
 
 
-def renew(rows: QuerySet[Any], lease: Lease) -> None:
-    """Prolong the lease before a model call. Errors: LeaseLost, PersonRestricted."""
-    own = rows.filter(pk=lease.session.pk, lease_token=lease.token)
-    until = Now() + timedelta(seconds=lease.rules.lease_seconds)
-    if not own.filter(session__end_user__restricted_at=None).update(lease_until=until):
-        raise PersonRestricted if own.exists() else LeaseLost
+def renew(lease: Lease[Any], **changes: Any) -> None:
+    """Prolong the lease and store the progress; in the transaction of a step it is the step's fence.
 
-
-def hold_person(lease: Lease) -> None:
-    """Lock the person for the commit, after the session's rows.
-
-    Errors: LeaseLost (the person was erased), PersonRestricted.
+    Errors: LeaseLost.
     """
-    # Serialises the commits of one person's sessions; no_key lets new turns refer to the person meanwhile.
-    person = EndUser.objects.select_for_update(no_key=True).filter(pk=lease.session.end_user_id).first()
-    if person is None or person.generation != lease.generation:
+    if not lease.ours.update(**{"lease_until": Now() + lease.lasts, **lease.progress(), **changes}):
         raise LeaseLost
-    if person.restricted_at:
-        raise PersonRestricted
 
 
-def give_back(row: Row, retry: Retry, *, max_attempts: int, now: datetime) -> bool:
-    """End the lease of a locked row with its clock after a failure: to be tried again after a back-off, or parked.
-
-    True when it was parked.
-    """
-    if retry.park or (retry.counts and row.attempts >= max_attempts):
-        park(row, failure=retry.failure, now=now)
-        return True
-    release(row)
-    row.failure = retry.failure
-    wait = max(retry.delay or 0.0, backoff(row.attempts) if retry.counts else 0.0)
-    row.attempts -= 0 if retry.counts else 1
-    row.due_at = row.clock + timedelta(seconds=wait)
-    row.save()
-    return False
+def fence(lease: Lease[Row]) -> Row:
+    """Lock the row, with its clock, for the commit of an attempt. Errors: LeaseLost."""
+    row = lease.ours.annotate(clock=Now()).select_for_update(of=("self",)).first()
+    if row is None:
+        raise LeaseLost
+    return row
 
 
-def park(row: Row, *, failure: str, now: datetime) -> None:
-    """Leave the row alone until new turns or a person revive it."""
-    row.parked_at, row.failure, row.due_at = now, failure, None
-    release(row)
-    row.save()
+def release(lease: Lease[Any], *, pause: timedelta | None = None, **changes: Any) -> None:
+    """End the lease: another worker may go on at once, or after a pause. Errors: LeaseLost."""
+    renew(lease, lease_token=None, lease_until=Now() + pause if pause else None, **changes)
 
 
-def release(row: Row) -> None:
-    """End the lease; the caller saves the row."""
-    row.lease_token = row.lease_until = row.woken_at = None
+def revoke(rows: QuerySet[Any], **changes: Any) -> int:
+    """Take the leases away: whoever works on one of the `rows` loses its work. Returns how many rows."""
+    return rows.update(lease_token=None, lease_until=None, **changes)
 
 
-def is_leased(row: Row, *, now: datetime) -> bool:
-    """Whether a worker holds the row."""
-    return row.lease_until is not None and row.lease_until > now
+@contextmanager
+def keep_alive(lease: Lease[Any]) -> Iterator[None]:
+    """Renew the lease during the block, for a step may take long; a process that dies renews nothing."""
+    ended = threading.Event()
+    thread = threading.Thread(target=_renew_until, args=(lease, ended), name="lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _renew_until(lease: Lease[Any], ended: threading.Event) -> None:
+    while not ended.wait((lease.lasts / RENEWALS).total_seconds()):
+        try:
+            # Without the progress, which the step may be changing.
+            if not lease.ours.update(lease_until=Now() + lease.lasts):
+                lease.is_lost.set()
+                return
+        except (DatabaseError, InterfaceError) as error:
+            # The worker itself meets the same error, or the next renewal comes before the lease is over.
+            logger.warning("The lease of %s could not be renewed: %s", lease.row.pk, type(error).__name__)
+        finally:
+            connection.close()

@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models.functions import Now
 
 from memories import conf
-from memories.exceptions import LeaseLost
 from memories.models import Role, Session, SessionQueue, Tenant, Turn
-from memories.queue import leases
-from memories.queue.attempts import Lease
+from memories.queue import leases, queue_rows
+from memories.queue.attempts import SessionLease
 from memories.queue.debounce import Pending, due_time
-from memories.queue.retry_policy import Retry
 from memories.text import signal_phrases, signals
 from memories.text.transcript import fed, is_final_reply
 
@@ -36,6 +33,8 @@ ARMED = (
     "parked_at",
     "failure",
 )
+# The right to extract one session's pending turns; the row as it was at the claim.
+Claim = SessionLease[SessionQueue]
 # Signals are looked for in the last turns of the user and final replies (rules.md, 1.4).
 RECENT = 6
 
@@ -47,16 +46,6 @@ class ExtractionStatus:
     status: str
     due_at: datetime | None = None
     max_due_at: datetime | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claim(Lease):
-    """The right to extract one session's pending turns."""
-
-    extracted_number: int
-    due_at: datetime
-    signals: list[str]
-    batch_limit: int | None
 
 
 def status_of(queue: SessionQueue | None, *, now: datetime) -> ExtractionStatus:
@@ -71,7 +60,7 @@ def status_of(queue: SessionQueue | None, *, now: datetime) -> ExtractionStatus:
     if queue.first_pending_at:
         longest = conf.rules(queue.session.tenant).max_wait_seconds
         limit = queue.first_pending_at + timedelta(seconds=longest)
-    state = "running" if leases.is_leased(queue, now=now) else "pending"
+    state = "running" if queue.is_leased(now=now) else "pending"
     return ExtractionStatus(state, due_at=queue.due_at, max_due_at=limit)
 
 
@@ -101,7 +90,7 @@ def arm(
     if queue.parked_at:
         queue.parked_at, queue.attempts, queue.failure = None, 0, ""
     elif queue.due_at and due and not flush:
-        if leases.is_leased(queue, now=now):
+        if queue.is_leased(now=now):
             # finish() counts what came meanwhile: counted together with the batch, one message looks like a full batch.
             due = queue.due_at
         elif queue.attempts:
@@ -115,83 +104,37 @@ def arm(
 def claim(session_id: uuid.UUID) -> Claim | None:
     """Take the session's due batch, its attempt counted and committed; None when it is taken or not due."""
     with transaction.atomic():
-        rows = SessionQueue.objects.due().filter(pk=session_id).select_for_update(skip_locked=True, of=("self",))
-        queue = rows.select_related("session__tenant", "session__end_user__tenant").with_clock().first()
+        rows = SessionQueue.objects.due().select_related("session__tenant", "session__end_user__tenant")
+        queue = leases.lock(rows, session_id)
         if queue is None:
             return None
-        rules = conf.rules(queue.session.tenant)
-        token = leases.take(queue, rules)
-    if token is None:
-        return None
-    if queue.due_at is None:
-        raise LeaseLost
-    return Claim(
-        session=queue.session,
-        token=token,
-        attempt=queue.attempts,
-        extracted_number=queue.extracted_number,
-        generation=queue.session.end_user.generation,
-        due_at=queue.due_at,
-        signals=list(queue.signals),
-        batch_limit=queue.batch_limit,
-        rules=rules,
-    )
-
-
-def renew(claim: Claim) -> None:
-    """Prolong the lease before a model call. Errors: LeaseLost, PersonRestricted."""
-    leases.renew(SessionQueue.objects.all(), claim)
-
-
-def hold(claim: Claim) -> SessionQueue:
-    """Lock the queue row and the person for the commit.
-
-    Errors: LeaseLost (taken over, or the person was erased), PersonRestricted.
-    """
-    queue = SessionQueue.objects.select_for_update(of=("self",)).filter(pk=claim.session.pk).first()
-    if queue is None or queue.lease_token != claim.token:
-        raise LeaseLost
-    leases.hold_person(claim)
-    return queue
+        return queue_rows.take(Claim, queue, queue.session, conf.rules(queue.session.tenant))
 
 
 def finish(claim: Claim, queue: SessionQueue, *, extracted_number: int, now: datetime) -> None:
-    """Move the watermark, end the lease and arm what is left; in the transaction that called hold()."""
+    """Move the watermark, end the lease and arm what is left; in the transaction of queue_rows.fence()."""
     rest = list(Turn.objects.filter(session=claim.session).after(extracted_number).only(*COUNTED))
     pending = Pending().plus(rest)
     # While a batch is extracted only a flush moves its due time.
-    flush = queue.due_at != claim.due_at
+    flush = queue.due_at != claim.row.due_at
     queue.extracted_number, queue.attempts, queue.failure = extracted_number, 0, ""
     queue.signals = _signals_left(claim.session, rest)
     queue.batch_limit = None
     _store_counts(queue, pending, rest)
-    leases.release(queue)
+    queue_rows.end_lease(queue)
     last_at = rest[-1].created_at if rest else now
     queue.due_at = due_time(pending, last_at=last_at, rules=claim.rules, flush=flush, now=now)
     queue.save()
 
 
-def postpone(claim: Claim, retry: Retry, *, now: datetime) -> bool:
-    """Give the batch back after a failure, to be tried again after a back-off; True when it was parked instead."""
-    with transaction.atomic():
-        rows = SessionQueue.objects.select_for_update()
-        queue = rows.with_clock().filter(pk=claim.session.pk, lease_token=claim.token).first()
-        if queue is None:
-            return False
-        queue.batch_limit = retry.batch_limit
-        return leases.give_back(queue, retry, max_attempts=claim.rules.max_attempts, now=now)
-
-
 def revive(*, session_id: uuid.UUID, range_end: int) -> bool:
     """Make a failed or parked batch due now with its attempts counted anew; False when there is nothing to do."""
-    rows = SessionQueue.objects.unclaimed() | SessionQueue.objects.filter(parked_at__isnull=False)
-    waiting = rows.filter(pk=session_id, extracted_number__lt=range_end).exclude(failure="")
-    return bool(waiting.update(parked_at=None, attempts=0, failure="", due_at=Now(), woken_at=None))
+    return bool(SessionQueue.objects.failed().filter(pk=session_id, extracted_number__lt=range_end).revive())
 
 
 def due_sessions(limit: int) -> list[uuid.UUID]:
     """Sessions to wake a worker for, oldest first, marked as woken; inside the caller's transaction."""
-    return leases.wake(SessionQueue.objects.due(), limit)
+    return queue_rows.wake(SessionQueue.objects.due(), limit)
 
 
 def _signals_left(session: Session, rest: Iterable[Turn]) -> list[str]:

@@ -5,16 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models.functions import Now
 
 from memories import conf
 from memories.conf import Rules
-from memories.exceptions import LeaseLost
 from memories.models import Session, SessionQueue, WorkingMemory
-from memories.queue import leases
-from memories.queue.attempts import Lease
+from memories.queue import leases, queue_rows
+from memories.queue.attempts import SessionLease
 from memories.queue.eviction import Eviction, WindowContents
-from memories.queue.retry_policy import Retry
 
 # What arm() reads of a row besides what it changes: a post reads no more than it needs.
 READ = ("session_id", "left_number", "left_tokens", "left_rounds", "episode_number", "lease_until")
@@ -30,14 +27,13 @@ class WindowStatus:
     due_at: datetime | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class WindowClaim(Lease):
+@dataclass(kw_only=True)
+class WindowClaim(SessionLease[WorkingMemory]):
     """The right to compact a session's window and to summarize what left it; the session as it was at the claim.
 
     `closing`: the session has ended or is idle, so all of it is summarized.
     """
 
-    row: WorkingMemory
     closing: bool
 
     @property
@@ -67,7 +63,7 @@ def status_of(row: WorkingMemory | None, *, now: datetime) -> WindowStatus:
         return WindowStatus("idle")
     if row.parked_at:
         return WindowStatus("parked")
-    if leases.is_leased(row, now=now):
+    if row.is_leased(now=now):
         return WindowStatus("running", row.due_at)
     is_waiting = row.over_since or row.failure or (row.due_at and row.due_at <= now)
     return WindowStatus("pending" if is_waiting else "idle", row.due_at)
@@ -86,7 +82,7 @@ def arm(row: WorkingMemory, session: Session, *, rules: Rules, now: datetime) ->
         row.unarmed = True
         return True
     is_summarized = row.episode_number == session.turn_count and not row.parked_at
-    if is_summarized or leases.is_leased(row, now=now):
+    if is_summarized or row.is_leased(now=now):
         # An ended session is ended again, with nothing new; or the worker that holds the row looks at it again.
         return False
     before = [getattr(row, name) for name in ARMED]
@@ -120,8 +116,7 @@ def claim(session_id: uuid.UUID) -> WindowClaim | None:
     A session that went on since it was armed, so that its window is within its limits, is looked at later.
     """
     with transaction.atomic():
-        rows = WorkingMemory.objects.due().filter(pk=session_id).select_for_update(skip_locked=True, of=("self",))
-        row = rows.with_clock().first()
+        row = leases.lock(WorkingMemory.objects.due(), session_id)
         if row is None:
             return None
         # Read under the lock: a post that has just changed both is seen in both.
@@ -131,23 +126,7 @@ def claim(session_id: uuid.UUID) -> WindowClaim | None:
         if not (closing or row.over_since or WindowContents.of(session, row).is_over(rules)):
             WorkingMemory.objects.filter(pk=row.pk).update(due_at=_idle_at(session, rules))
             return None
-        token = leases.take(row, rules)
-    if token is None:
-        return None
-    return WindowClaim(
-        session=session,
-        token=token,
-        attempt=row.attempts,
-        generation=session.end_user.generation,
-        rules=rules,
-        row=row,
-        closing=closing,
-    )
-
-
-def renew(claim: WindowClaim) -> None:
-    """Prolong the lease before a model call. Errors: LeaseLost, PersonRestricted."""
-    leases.renew(WorkingMemory.objects.all(), claim)
+        return queue_rows.take(WindowClaim, row, session, rules, closing=closing)
 
 
 def hold(claim: WindowClaim) -> WorkingMemory:
@@ -157,11 +136,7 @@ def hold(claim: WindowClaim) -> WorkingMemory:
     """
     # The queue's row first, as every post does: with it nobody adds turns until the commit.
     SessionQueue.objects.select_for_update(of=("self",)).filter(pk=claim.session.pk).first()
-    rows = WorkingMemory.objects.select_for_update(of=("self",)).with_clock()
-    row = rows.filter(pk=claim.session.pk, lease_token=claim.token).first()
-    if row is None:
-        raise LeaseLost
-    leases.hold_person(claim)
+    row = queue_rows.fence(claim)
     row.session = Session.objects.get(pk=claim.session.pk)
     return row
 
@@ -177,31 +152,19 @@ def finish(claim: WindowClaim, row: WorkingMemory, done: Compacted, *, now: date
         row.extractor, row.prompt_version = done.extractor, done.prompt_version
     row.episode_number, row.attempts, row.failure = done.episode_number, 0, ""
     row.episodes_made += done.has_episode
-    leases.release(row)
+    queue_rows.end_lease(row)
     _arm_rest(claim, row, done)
     row.save()
 
 
-def postpone(claim: WindowClaim, retry: Retry, *, now: datetime) -> bool:
-    """Give the row back after a failure, to be tried again after a back-off; True when it was parked instead."""
-    with transaction.atomic():
-        rows = WorkingMemory.objects.select_for_update(of=("self",)).with_clock()
-        row = rows.filter(pk=claim.session.pk, lease_token=claim.token).first()
-        if row is None:
-            return False
-        return leases.give_back(row, retry, max_attempts=claim.rules.max_attempts, now=now)
-
-
 def revive(session_id: uuid.UUID) -> bool:
     """Make a failed or parked row due now with its attempts counted anew; False when there is nothing to do."""
-    rows = WorkingMemory.objects.unclaimed() | WorkingMemory.objects.filter(parked_at__isnull=False)
-    waiting = rows.filter(pk=session_id).exclude(failure="")
-    return bool(waiting.update(parked_at=None, attempts=0, failure="", due_at=Now(), woken_at=None))
+    return bool(WorkingMemory.objects.failed().filter(pk=session_id).revive())
 
 
 def due_sessions(limit: int) -> list[uuid.UUID]:
     """Sessions to wake a worker for, oldest first, marked as woken; inside the caller's transaction."""
-    return leases.wake(WorkingMemory.objects.due(), limit)
+    return queue_rows.wake(WorkingMemory.objects.due(), limit)
 
 
 def _armed_due_time(row: WorkingMemory, session: Session, *, rules: Rules, now: datetime) -> datetime:

@@ -35,7 +35,7 @@ def apply(
 ) -> Outcome:
     """Write the candidates that the gate `admitted`, and what the answer says of facts that it was shown.
 
-    `near` are the verdicts on facts near the candidates. Inside the caller's transaction, after session_queue.hold().
+    `near` are the verdicts on facts near the candidates. Inside the caller's transaction, after queue_rows.fence().
     """
     rules = conf.rules(run.tenant)
     named, refusals = references.judge(answer, batch)

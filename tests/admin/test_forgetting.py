@@ -89,6 +89,13 @@ def test_the_passes_are_listed(admin: Client, held: DecayPass) -> None:
     assert queries_of(admin, list_of(DecayPass)) <= LIST_BUDGET
 
 
+def test_a_pass_that_failed_says_why(admin: Client, held: DecayPass) -> None:
+    why = "The worker ended during each attempt"
+    assert why not in text_of(admin.get(page_of(held)))
+    DecayPass.objects.update(state="failed", failure="worker_lost")
+    assert why in text_of(admin.get(page_of(held)))
+
+
 def test_a_held_pass_is_confirmed_by_typing_the_tenant(admin: Client, held: DecayPass) -> None:
     shown = admin.get(page_of(held))
     assert "The brake holds 3 of 3" in text_of(shown)

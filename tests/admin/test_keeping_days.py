@@ -51,6 +51,12 @@ def test_a_pass_is_run_and_then_told_of(admin: Client, administrator: Operator, 
     assert "Episodes: 1" in text_of(admin.get(page(tenant)))
 
 
+def test_a_pass_that_failed_says_why(admin: Client, tenant: Tenant) -> None:
+    admin.post(page(tenant))
+    RetentionPass.objects.update(failure="worker_lost", finished_at=timezone.now())
+    assert "The worker ended during each attempt" in text_of(admin.get(page(tenant)))
+
+
 def test_it_takes_a_fresh_password(administrator: Operator, tenant: Tenant) -> None:
     assert signed_in(administrator, fresh=False).post(page(tenant)).status_code == 403
     assert not RetentionPass.objects.exists()

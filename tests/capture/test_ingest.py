@@ -13,7 +13,7 @@ from memories.capture import ingest
 from memories.capture.ingest import Conversation, PostedMessage, Receipt
 from memories.exceptions import ExternalIdReused, PersonRestricted
 from memories.models import EndUser, Session, SessionQueue, Tenant, Turn
-from memories.queue import session_queue
+from memories.queue import queue_rows, session_queue
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, held, impatient, statements
 from tests.factories import NOW
@@ -416,7 +416,7 @@ class TestRaces:
         claim = session_queue.claim(receipt.session.pk)
         assert claim
         post(tenant, say(), talk="s2")
-        with held(lambda: session_queue.hold(claim)), impatient():
+        with held(lambda: queue_rows.fence(claim)), impatient():
             # The person's row is held too: another session of the same person still takes turns.
             assert post(tenant, say(), talk="s2").accepted == 1
 

@@ -29,7 +29,7 @@ from memories.models import (
     Session,
     Tenant,
 )
-from memories.queue import session_queue
+from memories.queue import queue_rows, session_queue
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, held, impatient
 from tests.factories import NOW
@@ -338,7 +338,7 @@ class TestAtOnce:
         assert claim
 
         def commit() -> None:
-            session_queue.hold(claim)
+            queue_rows.fence(claim)
             fact = Fact.objects.get()
             before, run = audit.snapshot(fact), factories.run(honest)
             fact.mentions, fact.version = 2, 2

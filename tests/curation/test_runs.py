@@ -9,7 +9,7 @@ from memories.audit import Actor
 from memories.curation.retries import retry_extraction
 from memories.exceptions import Conflict
 from memories.models import ActorKind, AuditEvent, ExtractionRun, Session, SessionQueue
-from memories.queue import session_queue
+from memories.queue import queue_rows, session_queue
 from memories.queue.retry_policy import Retry
 from tests import factories
 from tests.factories import NOW
@@ -35,7 +35,7 @@ def retry(run: ExtractionRun) -> None:
 def failed(talk: Session, *, park: bool) -> ExtractionRun:
     claim = session_queue.claim(talk.pk)
     assert claim
-    session_queue.postpone(claim, Retry("model_timeout", delay=200.0, park=park), now=NOW)
+    queue_rows.postpone(claim, Retry("model_timeout", delay=200.0, park=park), now=NOW)
     return factories.run(talk, status="parked" if park else "failed", failure="model_timeout")
 
 
@@ -46,7 +46,7 @@ def test_a_failed_batch_is_due_at_once_with_its_attempts_counted_anew(talk: Sess
     retry(run)
     claim = session_queue.claim(talk.pk)
     assert claim
-    assert claim.attempt == 1
+    assert claim.row.attempts == 1
     event = AuditEvent.objects.get()
     assert (event.verb, event.object_type, event.object_id) == ("retry", "ExtractionRun", run.pk)
     assert (event.actor_id, event.tenant_uuid, event.request_id) == ("4f1b", talk.tenant_id, "r-1")

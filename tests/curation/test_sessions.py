@@ -22,7 +22,7 @@ from memories.models import (
     Tenant,
     Turn,
 )
-from memories.queue import session_queue
+from memories.queue import queue_rows, session_queue
 from tests import factories
 from tests.database import PATIENCE, Gate, blocked, held, impatient
 from tests.factories import COMMAND, NOW
@@ -183,7 +183,7 @@ class TestRaces:
         assert claim
 
         def commit() -> None:
-            session_queue.hold(claim)
+            queue_rows.fence(claim)
             resting("Lives in Leiden", session)
 
         with held(commit), impatient():

@@ -448,7 +448,7 @@ class TestFailures:
         with monkeypatch.context() as patch:
             # Killed: nobody gives anything back.
             patch.setattr(where[place], killed)
-            patch.setattr("memories.queue.window_queue.postpone", lambda *_, **__: False)
+            patch.setattr("memories.queue.queue_rows.postpone", lambda *_, **__: False)
             with pytest.raises(Killed):
                 compact(session)
         assert not compact(session), "its lease still lives"

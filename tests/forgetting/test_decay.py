@@ -28,6 +28,7 @@ from memories.models import (
     Status,
     Tenant,
 )
+from memories.queue import leases
 from tests import factories
 from tests.factories import COMMAND, NOW
 
@@ -466,6 +467,25 @@ class TestCrash:
         with pytest.raises(LeaseLost):
             decay._work(late, now=NOW)
         assert Fact.objects.get().status == "active"
+
+    def test_one_that_ends_its_workers_has_failed_and_the_next_one_begins(self, person: EndUser) -> None:
+        faded(person, 1)
+        row = decay_passes.begin(tenant=person.tenant, trigger=TRIGGER, as_of=NOW, now=NOW)
+        # A step that is done counts: the worker of one step a claim is not given up.
+        for _ in range(leases.MOST_ATTEMPTS):
+            work = decay_passes.claim(row)
+            assert work
+            leases.renew(work)
+            DecayPass.objects.update(lease_until=NOW)
+        for _ in range(leases.MOST_ATTEMPTS):
+            assert decay_passes.claim(row)
+            DecayPass.objects.update(lease_until=NOW)
+        done = forget(person.tenant)
+        row.refresh_from_db()
+        assert (row.state, row.failure, row.counts["facts"]) == ("failed", "worker_lost", 0)
+        assert (done.state, done.counts["facts"]) == ("done", 1)
+        trail = AuditEvent.objects.filter(object_id=row.pk).values_list("verb", "counts")
+        assert list(trail) == [("fail", {"worker_lost": 1})]
 
     @pytest.mark.django_db
     def test_the_one_that_failed_last_comes_last(self) -> None:

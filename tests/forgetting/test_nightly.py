@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from memories.queue.pass_leases import due_day
+from memories.queue.nightly import due_day
 
 MONDAY, TUESDAY = date(2026, 11, 2), date(2026, 11, 3)
 

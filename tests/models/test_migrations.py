@@ -113,7 +113,7 @@ def test_databases_with_the_replaced_migrations_go_on_from_there_and_others_are_
     # As the version left it that had the 35.
     recorder.migration_qs.filter(app="memories", name__in=own).delete()
     assert sorted({replaced[name] for name in replaced if name not in own}) == list(range(1, 36))
-    assert plan(scratch) == ["0006_trust", "0007_keys_and_sign_ins", "0008_audit_pruning"]
+    assert plan(scratch) == sorted(own)[5:]
     # As an older one left it.
     recorder.record_unapplied("memories", "0035_retention")
     recorder.record_unapplied("memories", "0034_table_rewrites")
@@ -127,4 +127,4 @@ def test_databases_with_the_replaced_migrations_go_on_from_there_and_others_are_
     assert ours(scratch) == made
     # As a developer's version left it that had 41.
     recorder.migration_qs.filter(app="memories", name__in=own).delete()
-    assert plan(scratch) == []
+    assert plan(scratch) == sorted(own)[8:]

@@ -24,6 +24,7 @@ from memories.models import (
 )
 from memories.models.people.people import NOBODY
 from memories.privacy import case_leases, erasing, registry, running
+from memories.queue import leases
 from tests import factories
 from tests.factories import NOW
 from tests.privacy.erased_world import Neighbours, digest_of, erasure, known, rows_beside, somebody, stand_in
@@ -239,7 +240,7 @@ class TestTheRun:
 
     def test_a_worker_that_dies_each_time_takes_five_with_it(self, owner: Tenant, neighbours: Neighbours) -> None:
         case = erasure(factories.end_user(owner))
-        for _ in range(case_leases.MOST_ATTEMPTS):
+        for _ in range(leases.MOST_ATTEMPTS):
             assert case_leases.claim(case.pk)
             PrivacyCase.objects.filter(pk=case.pk).update(lease_until=NOW)
         assert case_leases.claim(case.pk) is None

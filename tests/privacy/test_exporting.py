@@ -284,12 +284,9 @@ def killed(*_: Any, **__: Any) -> None:
     raise Killed
 
 
-def test_the_lease_is_renewed_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exporting, "RENEWED_EVERY_SECONDS", 0.0)
-    person = exports.somebody()
-    work = lease.claimed(exports.case_of(person))
-    rows = PrivacyCase.objects.filter(pk=work.case.pk)
-    rows.update(lease_token=uuid4())
+def test_it_ends_while_it_is_read_once_the_lease_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = lease.claimed(exports.case_of(exports.somebody()))
+    work.is_lost.set()
     # At the first look, not only at the end.
     monkeypatch.setattr(exporting, "_keep", killed)
     with pytest.raises(LeaseLost):

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from memories.exceptions import PersonRestricted
 from memories.extraction import consolidation, gathering
 from memories.models import EndUser, ExtractionRun, Fact, Session, SessionQueue
-from memories.queue import backlog, circuit_breaker, rearming, session_queue
+from memories.queue import backlog, circuit_breaker, queue_rows, rearming, session_queue
 from tests import factories
 from tests.database import PATIENCE, Gate, blocked, held, impatient
 from tests.factories import NOW
@@ -169,7 +169,7 @@ class TestRaces:
 
         def commit() -> None:
             with transaction.atomic():
-                session_queue.hold(claim)
+                queue_rows.fence(claim)
 
         with held(lambda: restrict(person)), impatient():
             commits = blocked(commit)
@@ -179,7 +179,7 @@ class TestRaces:
     def test_a_restriction_waits_for_a_commit(self, person: EndUser, model: Model) -> None:
         claim = session_queue.claim(due(person).pk)
         assert claim
-        with held(lambda: session_queue.hold(claim)), impatient():
+        with held(lambda: queue_rows.fence(claim)), impatient():
             restriction = blocked(lambda: restrict(person))
         restriction.result(PATIENCE)
         assert EndUser.objects.get().restricted_at == NOW

@@ -1,11 +1,9 @@
 """Cases are run by whoever comes first: the task, the look for abandoned ones, and what a dead task leaves behind."""
 
-import threading
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db.models import QuerySet
 from django.utils import timezone
 from django_q.brokers.orm import ORM
 from django_q.models import OrmQ, Task
@@ -18,6 +16,7 @@ from memories.jobs.pulse import ClusterPulse
 from memories.models import AuditEvent, CaseState, EndpointState, EndUser, PrivacyCase
 from memories.privacy import case_leases, erasing, exporting, registry, running
 from memories.privacy.stores import unlinked
+from memories.queue import leases
 from tests import factories
 from tests.factories import NOW
 from tests.privacy.erased_world import Neighbours, erasure, stand_in
@@ -90,31 +89,17 @@ class TestTheLease:
         erasure_of_them = case_leases.claim(erasure(person).pk)
         assert export
         assert erasure_of_them
-        case_leases.keep(export)
+        leases.renew(export)
         next(erasing.steps(erasure_of_them, now=NOW))
         with pytest.raises(LeaseLost):
-            case_leases.keep(export)
-        case_leases.keep(erasure_of_them)
-
-    def test_it_is_renewed_beside_a_long_step(self, person: EndUser, monkeypatch: Any) -> None:
-        work = case_leases.claim(erasure(person).pk)
-        assert work
-        monkeypatch.setattr(case_leases, "RENEWED_EVERY", timedelta(milliseconds=1))
-        renewed, update = threading.Event(), QuerySet.update
-
-        def seen(rows: Any, **changes: Any) -> int:
-            renewed.set()
-            return update(rows, **changes)
-
-        monkeypatch.setattr(QuerySet, "update", seen)
-        with case_leases.renewing(work):
-            assert renewed.wait(30)
+            leases.renew(export)
+        leases.renew(erasure_of_them)
 
     def test_a_pass_puts_off_nobody_who_holds_it(self, person: EndUser) -> None:
         work = case_leases.claim(erasure(person).pk)
         assert work
         assert running.waiting() == []
-        case_leases.release(work)
+        leases.release(work, attempts=0)
         assert running.waiting() == [work.case.pk]
 
     def test_who_waits_too_long_gets_the_case_as_it_is(self, person: EndUser) -> None:

@@ -13,7 +13,8 @@ from memories.capture import ingest
 from memories.capture.ingest import PostedMessage
 from memories.exceptions import LeaseLost
 from memories.models import EndUser, Session, SessionQueue, Turn
-from memories.queue import backlog, leases, session_queue
+from memories.queue import backlog, queue_rows, session_queue
+from memories.queue.attempts import SessionLease
 from memories.queue.retry_policy import Retry, backoff
 from memories.queue.session_queue import Claim, ExtractionStatus
 from tests import factories
@@ -28,7 +29,7 @@ ANSWERED = (("user", "I live in Leiden"), ("assistant", "Noted"))
 @pytest.fixture(autouse=True)
 def _time_enough_between_wake_ups(monkeypatch: pytest.MonkeyPatch) -> None:
     # On a busy machine two statements can be a second apart.
-    monkeypatch.setattr(leases, "REWAKE", timedelta(minutes=1))
+    monkeypatch.setattr(queue_rows, "REWAKE", timedelta(minutes=1))
 
 
 @pytest.fixture(autouse=True)
@@ -83,12 +84,12 @@ def claimed(talk: Session) -> Claim:
 
 def finish(claim: Claim, number: int, *, now: datetime | None = None) -> None:
     with transaction.atomic():
-        queue = session_queue.hold(claim)
+        queue = queue_rows.fence(claim)
         session_queue.finish(claim, queue, extracted_number=number, now=now or row(claim.session).clock)
 
 
 def postpone(claim: Claim, *, delay: float | None = None, failure: str = "model_timeout", park: bool = False) -> bool:
-    return session_queue.postpone(claim, Retry(failure, delay=delay, park=park), now=NOW)
+    return queue_rows.postpone(claim, Retry(failure, delay=delay, park=park), now=NOW)
 
 
 def end_lease(talk: Session) -> None:
@@ -101,8 +102,8 @@ class TestClaim:
         claim = claimed(talk)
         queue = row(talk)
         assert claim.session == talk
-        assert (claim.attempt, claim.extracted_number, claim.generation) == (1, 0, 1)
-        assert (claim.token, claim.due_at) == (queue.lease_token, queue.due_at)
+        assert (claim.row.attempts, claim.row.extracted_number, claim.generation) == (1, 0, 1)
+        assert (claim.token, claim.row.due_at) == (queue.lease_token, queue.due_at)
         assert queue.attempts == 1
         assert queue.lease_until
         assert 119 < (queue.lease_until - queue.clock).total_seconds() <= 120
@@ -146,14 +147,14 @@ class TestClaim:
         first = claimed(talk)
         end_lease(talk)
         second = claimed(talk)
-        assert (first.attempt, second.attempt) == (1, 2)
+        assert (first.row.attempts, second.row.attempts) == (1, 2)
         with pytest.raises(LeaseLost):
-            session_queue.renew(first)
+            queue_rows.renew(first)
         with pytest.raises(LeaseLost), transaction.atomic():
-            session_queue.hold(first)
+            queue_rows.fence(first)
         assert postpone(first) is False
         assert row(talk).lease_token == second.token
-        session_queue.renew(second)
+        queue_rows.renew(second)
         finish(second, 2)
         assert row(talk).extracted_number == 2
 
@@ -161,7 +162,7 @@ class TestClaim:
         talk = a_session()
         claim = claimed(talk)
         end_lease(talk)
-        session_queue.renew(claim)
+        queue_rows.renew(claim)
         assert session_queue.claim(talk.pk) is None
         finish(claim, 2)
         assert row(talk).extracted_number == 2
@@ -170,7 +171,7 @@ class TestClaim:
         talk = a_session()
         claim = claimed(talk)
         change(talk, lease_until=Now() + SECOND)
-        session_queue.renew(claim)
+        queue_rows.renew(claim)
         queue = row(talk)
         assert queue.lease_until
         assert (queue.lease_until - queue.clock).total_seconds() > 119
@@ -180,22 +181,22 @@ class TestClaim:
         claim = claimed(talk)
         EndUser.objects.update(generation=2)
         with pytest.raises(LeaseLost), transaction.atomic():
-            session_queue.hold(claim)
+            queue_rows.fence(claim)
 
     def test_a_person_deleted_meanwhile_takes_the_claim_away(self) -> None:
         talk = a_session()
         claim = claimed(talk)
         talk.end_user.delete()
         with pytest.raises(LeaseLost), transaction.atomic():
-            session_queue.hold(claim)
+            queue_rows.fence(claim)
         with pytest.raises(LeaseLost):
-            session_queue.renew(claim)
+            queue_rows.renew(claim)
         assert postpone(claim) is False
 
     def test_a_batch_that_kills_its_workers_is_parked(self) -> None:
         talk = a_session()
         for attempt in range(1, 6):
-            assert claimed(talk).attempt == attempt
+            assert claimed(talk).row.attempts == attempt
             end_lease(talk)
         assert session_queue.claim(talk.pk) is None
         queue = row(talk)
@@ -248,7 +249,7 @@ class TestFinish:
         post(talk, "user")
         finish(claim, 2)
         assert waits(talk) <= 0
-        assert claimed(talk).attempt == 1
+        assert claimed(talk).row.attempts == 1
 
     def test_a_flush_from_before_the_claim_is_spent(self) -> None:
         talk = a_session(due=False)
@@ -294,7 +295,7 @@ class TestFinish:
         claim = claimed(talk)
         before = SessionQueue.objects.values().get()
         with transaction.atomic():
-            session_queue.finish(claim, session_queue.hold(claim), extracted_number=2, now=NOW)
+            session_queue.finish(claim, queue_rows.fence(claim), extracted_number=2, now=NOW)
             transaction.set_rollback(True)
         assert SessionQueue.objects.values().get() == before
 
@@ -311,7 +312,7 @@ class TestFailure:
         previous = 0.0
         for attempt in range(1, 5):
             claim = claimed(talk)
-            assert claim.attempt == attempt
+            assert claim.row.attempts == attempt
             assert postpone(claim) is False
             queue = row(talk)
             assert (queue.lease_token, queue.lease_until, queue.failure) == (None, None, "model_timeout")
@@ -358,7 +359,7 @@ class TestFailure:
         assert (queue.parked_at, queue.attempts, queue.failure) == (None, 0, "")
         assert queue.due_at == last_at(talk) + 30 * SECOND
         change(talk, due_at=Now())
-        assert claimed(talk).attempt == 1
+        assert claimed(talk).row.attempts == 1
 
     def test_new_turns_do_not_shorten_a_back_off(self) -> None:
         talk = a_session()
@@ -374,7 +375,7 @@ class TestFailure:
         postpone(claimed(talk), delay=200.0)
         post(talk, "user", flush=True)
         assert waits(talk) <= 0
-        assert claimed(talk).attempt == 2
+        assert claimed(talk).row.attempts == 2
 
     def test_success_forgets_the_failures(self) -> None:
         talk = a_session()
@@ -394,7 +395,7 @@ class TestRevive:
         talk = a_session()
         postpone(claimed(talk), park=True)
         assert self.revive(talk)
-        assert claimed(talk).attempt == 1
+        assert claimed(talk).row.attempts == 1
         assert row(talk).failure == ""
 
     def test_a_batch_that_backs_off_need_not_wait(self) -> None:
@@ -403,7 +404,7 @@ class TestRevive:
         change(talk, woken_at=Now())
         assert self.revive(talk)
         assert session_queue.due_sessions(5) == [talk.pk]
-        assert claimed(talk).attempt == 1
+        assert claimed(talk).row.attempts == 1
 
     def test_nothing_to_revive(self) -> None:
         fresh, done, running = a_session(), a_session(), a_session()
@@ -440,9 +441,9 @@ class TestSweep:
     def test_a_lost_wake_up_is_sent_again_later(self) -> None:
         talk = a_session()
         assert session_queue.due_sessions(5) == [talk.pk]
-        change(talk, woken_at=Now() - leases.REWAKE + SECOND * 60)
+        change(talk, woken_at=Now() - queue_rows.REWAKE + SECOND * 60)
         assert session_queue.due_sessions(5) == []
-        change(talk, woken_at=Now() - leases.REWAKE - SECOND)
+        change(talk, woken_at=Now() - queue_rows.REWAKE - SECOND)
         assert session_queue.due_sessions(5) == [talk.pk]
 
     def test_only_what_can_be_claimed(self) -> None:
@@ -566,7 +567,7 @@ class TestRaces:
         talk = a_session()
         outcomes = at_once(8, lambda _: session_queue.claim(talk.pk))
         assert not [outcome for outcome in outcomes if isinstance(outcome, Exception)]
-        [winner] = [outcome for outcome in outcomes if isinstance(outcome, Claim)]
+        [winner] = [outcome for outcome in outcomes if isinstance(outcome, SessionLease)]
         assert row(talk).lease_token == winner.token
         assert row(talk).attempts == 1
 
@@ -607,7 +608,7 @@ class TestRaces:
         end_lease(talk)
 
         def commit() -> None:
-            session_queue.finish(first, session_queue.hold(first), extracted_number=2, now=NOW)
+            session_queue.finish(first, queue_rows.fence(first), extracted_number=2, now=NOW)
 
         with held(commit):
             # The lease is over, but its owner is writing: nobody may start the same batch.
@@ -624,7 +625,7 @@ class TestRaces:
 
         def commit(index: int) -> None:
             with transaction.atomic():
-                queue = session_queue.hold(claims[index])
+                queue = queue_rows.fence(claims[index])
                 inside.append(index)
                 seen.append(len(inside))
                 session_queue.finish(claims[index], queue, extracted_number=2, now=NOW)

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 from memories import conf
 from memories.models import EndpointState, EndUser, Session, SessionQueue, WorkingMemory
-from memories.queue import backlog, circuit_breaker, leases, rearming, session_queue, window_queue
+from memories.queue import backlog, circuit_breaker, queue_rows, rearming, session_queue, window_queue
 from memories.queue.window_queue import WindowStatus
 from tests import factories
 from tests.database import blocked, elsewhere, held, impatient, statements
@@ -109,7 +109,7 @@ def test_what_can_be_claimed(session: Session) -> None:
     end(session)
     claim = window_queue.claim(session.pk)
     assert claim
-    assert (claim.attempt, claim.closing, claim.session) == (1, True, session)
+    assert (claim.row.attempts, claim.closing, claim.session) == (1, True, session)
     assert row_of(session).attempts == 1
     assert window_queue.claim(session.pk) is None
     change(session, lease_until=Now() - SECOND)
@@ -144,7 +144,7 @@ def test_what_an_outage_parked_goes_on_when_the_endpoint_answers(session: Sessio
 
 
 def test_wake_ups_are_sent_once_and_again_when_they_get_lost(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leases, "REWAKE", timedelta(minutes=1))
+    monkeypatch.setattr(queue_rows, "REWAKE", timedelta(minutes=1))
     end(session)
     assert window_queue.due_sessions(5) == [session.pk]
     assert window_queue.due_sessions(5) == []

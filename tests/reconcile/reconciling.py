@@ -9,7 +9,7 @@ from django.db import transaction
 from memories.extraction import consolidation, gathering
 from memories.llm.prompts.memory_update import MemoryUpdate
 from memories.models import EndUser, ExtractionRun, Fact, FactRelation, ReviewItem
-from memories.queue import session_queue
+from memories.queue import queue_rows, session_queue
 from memories.reconcile import gate, reconcile
 from memories.reconcile.changes import Outcome
 from memories.reconcile.judgement import NearbyFact, Verdict
@@ -54,7 +54,7 @@ def reconcile_near(
     answer = MemoryUpdate(new_facts=list(new_facts))
     admitted = gate.admit(answer.new_facts, evidence=batch.evidence, rules=claim.rules)
     with transaction.atomic():
-        queue = session_queue.hold(claim)
+        queue = queue_rows.fence(claim)
         outcome = reconcile.apply(run=run, batch=batch, answer=answer, admitted=admitted, near=near, now=now)
         session_queue.finish(claim, queue, extracted_number=batch.last_number, now=now)
     return outcome

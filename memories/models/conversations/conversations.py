@@ -1,7 +1,7 @@
 """Sessions, their turns, and the queue row that says when a session's new turns are due for extraction."""
 
 from datetime import datetime
-from typing import Self
+from typing import Self, TypeVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.ids import new_id
-from memories.models.leases import unleased
+from memories.models.leases import Leased, LeasedQuerySet
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
 
@@ -82,10 +82,13 @@ class Session(models.Model):
         return f"Session {self.id}"
 
 
-class SessionQueueQuerySet(models.QuerySet["SessionQueue"]):
+_QueueRow = TypeVar("_QueueRow", bound="QueueRow")
+
+
+class QueueRowQuerySet(LeasedQuerySet[_QueueRow]):
     def unclaimed(self) -> Self:
-        """Rows that no live lease holds, by the database's clock."""
-        return self.filter(unleased(), parked_at=None)
+        """Rows that no live lease holds and that are not parked."""
+        return self.free().filter(parked_at=None)
 
     def due(self) -> Self:
         """Rows whose time has come; those of people under restriction wait until it is lifted."""
@@ -93,20 +96,36 @@ class SessionQueueQuerySet(models.QuerySet["SessionQueue"]):
         restricted = Session.objects.filter(pk=OuterRef("pk"), end_user__restricted_at__isnull=False)
         return self.unclaimed().filter(~Exists(restricted), due_at__lte=Now())
 
+    def failed(self) -> Self:
+        """Rows that wait for another attempt, or are parked."""
+        return (self.unclaimed() | self.filter(parked_at__isnull=False)).exclude(failure="")
+
+    def revive(self) -> int:
+        """Make the rows due now, with their attempts counted anew; how many."""
+        return self.update(parked_at=None, attempts=0, failure="", due_at=Now(), woken_at=None)
+
+
+class QueueRow(Leased):
+    """One row per session that is its own queue: due, claimed, postponed or parked (queue/queue_rows.py)."""
+
+    due_at = models.DateTimeField(null=True, help_text="When a worker may begin; empty: nothing to do.")
+    woken_at = models.DateTimeField(null=True, help_text="When the last wake-up was sent.")
+    parked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        abstract = True
+
+
+class SessionQueueQuerySet(QueueRowQuerySet["SessionQueue"]):
     def unarmed(self) -> Self:
         """Rows with user turns to extract that nobody armed: they came while extraction was switched off."""
         return self.filter(due_at=None, parked_at=None, pending_user=True)
 
-    def with_clock(self) -> Self:
-        """Each row with the database's time as `clock`."""
-        return self.annotate(clock=Now())
 
-
-class SessionQueue(models.Model):
+class SessionQueue(QueueRow):
     """One row per session: this row, not the task queue, is what is waiting to be extracted."""
 
     session = models.OneToOneField(Session, on_delete=models.CASCADE, primary_key=True, related_name="queue")
-    due_at = models.DateTimeField(null=True, help_text="When extraction may start; empty: nothing to do.")
     first_pending_at = models.DateTimeField(null=True, help_text="When the oldest turn not yet extracted arrived.")
     pending_rounds = models.PositiveIntegerField(default=0)
     pending_tokens = models.PositiveIntegerField(default=0)
@@ -115,17 +134,9 @@ class SessionQueue(models.Model):
     round_open = models.BooleanField(default=False, help_text="The last user turn has no reply yet.")
     signals = ArrayField(models.CharField(max_length=20), default=list)
     extracted_number = models.PositiveIntegerField(default=0, help_text="The watermark: turns up to here are done.")
-    lease_token = models.UUIDField(null=True)
-    lease_until = models.DateTimeField(null=True)
-    woken_at = models.DateTimeField(null=True, help_text="When the last wake-up was sent.")
-    attempts = models.PositiveIntegerField(default=0, help_text="Attempts at the current batch.")
     batch_limit = models.PositiveIntegerField(
         null=True, help_text="How many fed turns the next batch may hold, after one that was too long."
     )
-    parked_at = models.DateTimeField(null=True)
-    failure = models.CharField(max_length=40, blank=True, help_text="Code of the last failure.")
-
-    clock: datetime  # only on rows read with_clock()
 
     objects = SessionQueueQuerySet.as_manager()
 

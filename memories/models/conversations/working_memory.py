@@ -1,32 +1,12 @@
 """Working memory: what of a session has left its window, the running summary of that, and when to look again."""
 
-from datetime import datetime
-from typing import Self
-
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
-from django.db.models.functions import Now
+from django.db.models import Q
 
-from memories.models.conversations.conversations import Session
-from memories.models.leases import unleased
+from memories.models.conversations.conversations import QueueRow, QueueRowQuerySet, Session
 
 
-class WorkingMemoryQuerySet(models.QuerySet["WorkingMemory"]):
-    def unclaimed(self) -> Self:
-        """Rows that no live lease holds, by the database's clock."""
-        return self.filter(unleased(), parked_at=None)
-
-    def due(self) -> Self:
-        """Rows whose time has come and that no live lease holds; those of people under restriction wait."""
-        restricted = Session.objects.filter(pk=OuterRef("pk"), end_user__restricted_at__isnull=False)
-        return self.unclaimed().filter(~Exists(restricted), due_at__lte=Now())
-
-    def with_clock(self) -> Self:
-        """Each row with the database's time as `clock`."""
-        return self.annotate(clock=Now())
-
-
-class WorkingMemory(models.Model):
+class WorkingMemory(QueueRow):
     """One row per session; the window is the turns beyond `left_number`, trimmed to its limits when it is read."""
 
     session = models.OneToOneField(Session, on_delete=models.CASCADE, primary_key=True, related_name="working_memory")
@@ -40,21 +20,11 @@ class WorkingMemory(models.Model):
         default=0, help_text="Turns up to here are in an episode, or need none."
     )
     episodes_made = models.PositiveIntegerField(default=0, help_text="Also those that were deleted since.")
-    # When to look whether the window is too full, the session idle or ended; empty: nothing to do.
-    due_at = models.DateTimeField(null=True)
     over_since = models.DateTimeField(null=True, help_text="When the window became too full.")
     unarmed = models.BooleanField(default=False, help_text="Turns came while there was no model, and nobody armed it.")
-    lease_token = models.UUIDField(null=True)
-    lease_until = models.DateTimeField(null=True)
-    woken_at = models.DateTimeField(null=True, help_text="When the last wake-up was sent.")
-    attempts = models.PositiveIntegerField(default=0, help_text="Attempts at the present stretch.")
-    parked_at = models.DateTimeField(null=True)
-    failure = models.CharField(max_length=40, blank=True, help_text="Code of the last failure.")
     updated_at = models.DateTimeField(null=True, help_text="When the summary was last written.")
 
-    clock: datetime  # only on rows read with_clock()
-
-    objects = WorkingMemoryQuerySet.as_manager()
+    objects = QueueRowQuerySet.as_manager()
 
     class Meta:
         verbose_name_plural = "working memories"

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
 from memories.models.ids import new_id
+from memories.models.leases import Leased, LeasedQuerySet
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
 from memories.models.people.tombstones import ReturnPolicy
@@ -72,7 +73,7 @@ class RefusalGround(models.TextChoices):
     WITHDRAWN = "withdrawn", _("Withdrawn by who asked")
 
 
-class PrivacyCaseQuerySet(models.QuerySet["PrivacyCase"]):
+class PrivacyCaseQuerySet(LeasedQuerySet["PrivacyCase"]):
     def open(self) -> Self:
         return self.exclude(state__in=CLOSED)
 
@@ -82,7 +83,7 @@ class PrivacyCaseQuerySet(models.QuerySet["PrivacyCase"]):
         return self.open().filter(checked, type__in=RESTRICTING)
 
 
-class PrivacyCase(models.Model):
+class PrivacyCase(Leased):
     """A data-subject request. Past an erasure it tells of nobody: the person is gone and free texts are emptied."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -143,10 +144,6 @@ class PrivacyCase(models.Model):
     # What the verification looks for, encrypted; emptied at the end.
     needles = models.BinaryField(default=bytes, editable=False)
     findings = models.JSONField(default=dict, help_text="What the verification read and found, in counts and places.")
-    failure = models.CharField(max_length=40, blank=True, help_text="A code of ours.")
-    attempts = models.PositiveSmallIntegerField(default=0)
-    lease_token = models.UUIDField(null=True, editable=False)
-    lease_until = models.DateTimeField(null=True, editable=False)
     started_at = models.DateTimeField(null=True)
 
     told = models.TextField(blank=True, max_length=2000, help_text="Recipients who were told (Art. 19).")

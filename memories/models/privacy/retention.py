@@ -8,21 +8,17 @@ from django.utils.translation import gettext_lazy as _
 
 from memories.models.forgetting import DecayPass
 from memories.models.ids import new_id
-from memories.models.leases import unleased
+from memories.models.leases import Leased, LeasedQuerySet
 from memories.models.people.tenants import Tenant
 
 
-class RetentionPassQuerySet(models.QuerySet["RetentionPass"]):
+class RetentionPassQuerySet(LeasedQuerySet["RetentionPass"]):
     def open(self) -> Self:
         """Passes that are not done, whether somebody works on them or not."""
         return self.filter(finished_at=None)
 
-    def free(self) -> Self:
-        """Those that nobody works on: none has begun, or whoever did has stopped or died."""
-        return self.open().filter(unleased())
 
-
-class RetentionPass(models.Model):
+class RetentionPass(Leased):
     """One pass; the row is the queue: whoever holds its lease works on it, and another goes on where that one died."""
 
     class Stage(models.TextChoices):
@@ -44,8 +40,6 @@ class RetentionPass(models.Model):
     stage = models.CharField(max_length=8, choices=Stage.choices, default=Stage.TURNS)
     reached = models.UUIDField(null=True, editable=False, help_text="Row up to which its stage has come.")
     counts = models.JSONField(default=dict, blank=True, help_text="turns, sessions, episodes, runs, audit, exports.")
-    lease_token = models.UUIDField(null=True, editable=False)
-    lease_until = models.DateTimeField(null=True, editable=False)
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)
 

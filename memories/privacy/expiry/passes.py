@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.db.models.functions import Now
 
-from memories import audit, conf
+from memories import conf
 from memories.exceptions import RetentionRunning
 from memories.models import CaseState, DecayPass, EndUser, PrivacyCase, RetentionPass, Tenant
-from memories.queue import pass_leases
+from memories.queue import leases, nightly
 
 COUNTED = ("turns", "sessions", "episodes", "runs", "audit", "exports")
 # Stage → the rule with the number of days; 0: kept for ever.
@@ -21,7 +22,7 @@ DAYS = {
     "audit": "keep_audit_days",
     "exports": "keep_exports_days",
 }
-Work = pass_leases.ClaimedPass[RetentionPass]
+Work = nightly.ClaimedPass[RetentionPass]
 
 
 def cutoff(rules: conf.Rules, stage: str, *, as_of: datetime) -> datetime | None:
@@ -35,40 +36,32 @@ def begin(
 ) -> RetentionPass:
     """Create a pass for a worker. Errors: RetentionRunning, when one is not done yet."""
     row = RetentionPass(tenant=tenant, trigger=trigger, as_of=as_of, started_at=now, actor_id=actor_id)
-    return pass_leases.begin(row, counted=COUNTED, running=RetentionRunning)
+    return nightly.begin(row, counted=COUNTED, running=RetentionRunning)
 
 
 def claim(row: RetentionPass) -> Work | None:
     """Lease the pass; None when it is done, or another worker has it."""
-    return pass_leases.claim(RetentionPass.objects.open(), row)
+    return nightly.claim(RetentionPass.objects.open(), row, given_up={"finished_at": Now()})
 
 
 def unfinished() -> list[RetentionPass]:
     """Passes without a lease in force; those that failed come last."""
-    return pass_leases.unfinished(RetentionPass.objects.open())
+    return nightly.unfinished(RetentionPass.objects.open())
 
 
 def enter_stage(work: Work, stage: RetentionPass.Stage) -> None:
     """All stages before this one are done. Errors: LeaseLost."""
     work.row.stage, work.reached = stage, None
-    pass_leases.keep(work, stage=stage)
+    leases.renew(work, stage=stage)
 
 
 def finish(work: Work, *, now: datetime) -> None:
     """End the pass; what it deleted is audited in counts, if it deleted anything. Errors: LeaseLost."""
     with transaction.atomic():
-        pass_leases.end(work, finished_at=now)
+        leases.release(work, finished_at=now)
         counts = {name: count for name, count in work.counts.items() if count}
         if counts:
-            audit.record(
-                actor=work.actor,
-                verb="retain",
-                target=work.row,
-                object_id=work.row.pk,
-                tenant=work.row.tenant,
-                now=now,
-                counts=counts,
-            )
+            nightly.record(work.row, "retain", counts, now=now)
 
 
 def people() -> QuerySet[EndUser]:

@@ -13,7 +13,7 @@ from memories.models import AuditSeal, Episode, ExportState, ExtractionRun, Fact
 from memories.privacy.expiry import passes
 from memories.privacy.expiry.passes import Work
 from memories.privacy.trail import chain, sealing
-from memories.queue import pass_leases
+from memories.queue import leases
 
 STEP = 500
 # Seals of one transaction, and so of one pruning link of the chain.
@@ -67,7 +67,7 @@ def expire_exports(work: Work, cutoff: datetime) -> Iterator[None]:
         gone = PrivacyExport.objects.filter(pk__in=due.values("pk"), state=ExportState.READY)
         count = gone.update(state=ExportState.EXPIRED, content=b"", token_digest=None)
         work.counts["exports"] += count
-        pass_leases.keep(work)
+        leases.renew(work)
     if count:
         yield
 
@@ -103,7 +103,7 @@ def _delete_runs(ids: Sequence[uuid.UUID]) -> None:
 def _count(work: Work, name: str, found: Sequence[tuple[uuid.UUID, uuid.UUID]], number: int) -> None:
     work.counts[name] += number
     work.reached = found[-1][0]
-    pass_leases.keep(work)
+    leases.renew(work)
 
 
 def delete_audit(work: Work, cutoff: datetime, *, now: datetime) -> Iterator[None]:
@@ -132,7 +132,7 @@ def _prune(work: Work, cutoff: datetime, now: datetime) -> bool:
             # A function of the owner, which checks the link: the role of web and worker cannot delete from the trail.
             cursor.execute("SELECT memories_prune_audit(%s, %s)", [work.row.tenant_id, seals[-1].last_id])
             work.counts["audit"] += cursor.fetchone()[0]
-        pass_leases.keep(work)
+        leases.renew(work)
         return True
 
 

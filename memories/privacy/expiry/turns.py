@@ -26,7 +26,7 @@ from memories.models import (
 )
 from memories.privacy.expiry import passes
 from memories.privacy.expiry.passes import Work
-from memories.queue import pass_leases
+from memories.queue import leases
 
 SESSIONS = 100
 # Turns of one transaction.
@@ -91,7 +91,7 @@ def delete(work: Work, cutoff: datetime) -> Iterator[None]:
             while _trim(work, session_id, cutoff):
                 yield
             work.reached = session_id
-            pass_leases.keep(work)
+            leases.renew(work)
             yield
 
 
@@ -117,7 +117,7 @@ def _trim(work: Work, session_id: uuid.UUID, cutoff: datetime) -> bool:
         if empty(work.row.tenant, cutoff).filter(pk=session_id).exists():
             session.delete()
             work.counts["sessions"] += 1
-        pass_leases.keep(work)
+        leases.renew(work)
         return gone == STEP
 
 

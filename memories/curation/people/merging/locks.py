@@ -14,6 +14,7 @@ from memories.curation.people.errors import PeopleBusy
 from memories.db.lock_timeouts import is_lock_error, retry_while_locked
 from memories.exceptions import Conflict, NotFound, PersonRestricted
 from memories.models import EndUser, SessionQueue, WorkingMemory
+from memories.queue import leases
 
 T = TypeVar("T")
 TRIES = 5
@@ -77,5 +78,5 @@ def discard_work_in_flight(pair: Pair) -> None:
         person.generation = generation
     EndUser.objects.filter(pk__in=[person.pk for person in pair.people]).update(generation=generation)
     for model in (SessionQueue, WorkingMemory):
-        leased = model.objects.filter(session__end_user__in=pair.people, lease_token__isnull=False)
-        leased.update(lease_token=None, lease_until=None, woken_at=None, attempts=Greatest(F("attempts") - 1, 0))
+        leased = model.objects.leased().filter(session__end_user__in=pair.people)
+        leases.revoke(leased, woken_at=None, attempts=Greatest(F("attempts") - 1, 0))

@@ -1,0 +1,112 @@
+"""The two queue rows of a session: a due one wakes a worker, is claimed, and is postponed or parked after a failure."""
+
+import uuid
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, TypeVar
+
+from django.db import transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from memories import conf
+from memories.exceptions import LeaseLost, PersonRestricted
+from memories.models import EndUser, Session
+from memories.models.conversations.conversations import QueueRow, QueueRowQuerySet
+from memories.queue import circuit_breaker, leases
+from memories.queue.attempts import Row, SessionLease
+from memories.queue.retry_policy import Retry, backoff
+
+AnyLease = TypeVar("AnyLease", bound=SessionLease[Any])
+# Also how long a session waits when a cluster fetched its wake-up ahead of workers that are all busy.
+REWAKE = timedelta(seconds=1)
+
+
+def wake(rows: QueueRowQuerySet[Any], limit: int) -> list[uuid.UUID]:
+    """Mark the oldest of the due `rows` as woken, and return them to send wake-ups for; in the caller's transaction.
+
+    A wake-up that is lost, or that a busy cluster keeps, is sent again after REWAKE. A spare one finds nothing.
+    """
+    if conf.llm().mode == conf.LLM_OFF:
+        return []
+    asleep = Q(woken_at=None) | Q(woken_at__lte=Now() - REWAKE)
+    free = circuit_breaker.free_calls()
+    limit = limit if free is None else min(limit, free)
+    due = rows.filter(asleep).order_by("due_at").select_for_update(skip_locked=True)
+    found = list(due.values_list("pk", flat=True)[:limit])
+    rows.model._default_manager.filter(pk__in=found).update(woken_at=Now())
+    return found
+
+
+def take(kind: type[AnyLease], row: QueueRow, session: Session, rules: conf.Rules, **own: Any) -> AnyLease | None:
+    """Begin a lease of this kind on a locked row, in the transaction that locked it.
+
+    None when all attempts ended without a result, and the row is parked, or when the circuit breaker admits no batch.
+    """
+    lasts = timedelta(seconds=rules.lease_seconds)
+    token = leases.take(
+        row,
+        lasts=lasts,
+        most_attempts=rules.max_attempts,
+        give_up=lambda row: _park(row, failure=leases.WORKER_LOST, now=row.clock),
+        admit=partial(circuit_breaker.admit, lease=lasts),
+        woken_at=None,
+    )
+    if token is None:
+        return None
+    generation = session.end_user.generation
+    return kind(row=row, token=token, lasts=lasts, session=session, generation=generation, rules=rules, **own)
+
+
+def renew(lease: SessionLease[Any]) -> None:
+    """Prolong the lease before a model call. Errors: LeaseLost, PersonRestricted."""
+    unrestricted = lease.ours.filter(session__end_user__restricted_at=None)
+    if not unrestricted.update(lease_until=Now() + lease.lasts):
+        raise PersonRestricted if lease.ours.exists() else LeaseLost
+
+
+def fence(lease: SessionLease[Row]) -> Row:
+    """Lock the row and then the person for the commit; the row with its clock.
+
+    Errors: LeaseLost (taken over, or the session or the person erased), PersonRestricted.
+    """
+    row = leases.fence(lease)
+    # Serialises the commits of one person's sessions; no_key lets new turns refer to the person meanwhile.
+    person = EndUser.objects.select_for_update(no_key=True).filter(pk=lease.session.end_user_id).first()
+    if person is None or person.generation != lease.generation:
+        raise LeaseLost
+    if person.restricted_at:
+        raise PersonRestricted
+    return row
+
+
+def postpone(lease: SessionLease[Any], retry: Retry, *, now: datetime, **changes: Any) -> bool:
+    """Give the row back after a failure, to be tried again after a back-off; True when it was parked instead."""
+    with transaction.atomic():
+        try:
+            row: QueueRow = leases.fence(lease)
+        except LeaseLost:
+            return False
+        for name, value in changes.items():
+            setattr(row, name, value)
+        if retry.park or (retry.counts and row.attempts >= lease.rules.max_attempts):
+            _park(row, failure=retry.failure, now=now)
+            return True
+        wait = max(retry.delay or 0.0, backoff(row.attempts) if retry.counts else 0.0)
+        row.attempts -= 0 if retry.counts else 1
+        row.due_at, row.failure = row.clock + timedelta(seconds=wait), retry.failure
+        end_lease(row)
+        row.save()
+        return False
+
+
+def end_lease(row: QueueRow) -> None:
+    """Nobody works on the locked row any more; the caller saves it."""
+    row.lease_token = row.lease_until = row.woken_at = None
+
+
+def _park(row: QueueRow, *, failure: str, now: datetime) -> None:
+    """Leave the row alone until new turns or a person revive it."""
+    row.parked_at, row.failure, row.due_at = now, failure, None
+    end_lease(row)
+    row.save()

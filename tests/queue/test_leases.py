@@ -1,0 +1,292 @@
+"""What every lease promises, whatever it is on: session, window, decay pass, upkeep, retention pass, privacy case.
+
+Another process is another connection; that time passes is written into the row.
+"""
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from memories.exceptions import LeaseLost
+from memories.forgetting import decay_passes, upkeep
+from memories.models import DecayPass, PrivacyCase, RetentionPass, Session, SessionQueue, WorkingMemory
+from memories.privacy import case_leases
+from memories.privacy.expiry import passes as retention_passes
+from memories.queue import leases, queue_rows, session_queue, window_queue
+from memories.queue.retry_policy import Retry
+from tests import factories
+from tests.database import at_once, elsewhere, held
+from tests.factories import NOW
+from tests.forgetting.upkeeping import passed
+
+SECOND = timedelta(seconds=1)
+MOST = 5
+
+
+class Kind:
+    """Rows of one kind: how one comes to wait for work, and how it is claimed."""
+
+    model: type[Any]
+    # What else a row needs to be due once more.
+    due: dict[str, Any] = {}
+    claims: Callable[[Any], Any]
+
+    def make(self) -> Any:
+        """A row that waits for a worker."""
+        raise NotImplementedError
+
+    def claim(self, row: Any) -> Any:
+        return type(self).claims(self.read(row))
+
+    def read(self, row: Any) -> Any:
+        return self.model._default_manager.get(pk=row.pk)
+
+    def write(self, row: Any, **values: Any) -> None:
+        self.model._default_manager.filter(pk=row.pk).update(**values)
+
+    def let_pass(self, row: Any) -> None:
+        """The lease, or the pause, has run out."""
+        self.write(row, lease_until=Now() - SECOND, **self.due)
+
+    def fail(self, lease: Any) -> None:
+        """The attempt failed, and the row rests for a while."""
+        raise NotImplementedError
+
+    def ended(self, row: Any) -> Any:
+        """What a row says whose attempts are used up."""
+        raise NotImplementedError
+
+
+class Sessions(Kind):
+    model: type[Any] = SessionQueue
+    due = {"due_at": Now() - SECOND}
+    claims: Callable[[Any], Any] = staticmethod(lambda row: session_queue.claim(row.pk))
+
+    def make(self) -> Any:
+        session = factories.session(factories.end_user(), [("user", "I live in Leiden"), ("assistant", "Noted")])
+        self.write(session, **self.due)
+        return self.read(session)
+
+    def fail(self, lease: Any) -> None:
+        queue_rows.postpone(lease, Retry("model_timeout"), now=NOW)
+
+    def ended(self, row: Any) -> Any:
+        return row.parked_at is not None and row.due_at is None
+
+
+class Windows(Sessions):
+    model = WorkingMemory
+    claims = staticmethod(lambda row: window_queue.claim(row.pk))
+
+    def make(self) -> Any:
+        row = super().make()
+        Session.objects.filter(pk=row.pk).update(ended_at=Now())
+        return row
+
+    def fail(self, lease: Any) -> None:
+        queue_rows.postpone(lease, Retry("model_timeout"), now=NOW)
+
+
+class Decays(Kind):
+    model: type[Any] = DecayPass
+    claims: Callable[[Any], Any] = staticmethod(decay_passes.claim)
+
+    def make(self) -> Any:
+        trigger = DecayPass.Trigger.COMMAND
+        return decay_passes.begin(tenant=factories.tenant(), trigger=trigger, as_of=NOW, now=NOW)
+
+    def fail(self, lease: Any) -> None:
+        leases.release(lease, pause=60 * SECOND, failure="database", attempts=1)
+
+    def ended(self, row: Any) -> Any:
+        return row.state == "failed" and row.finished_at is not None
+
+
+class Upkeeps(Decays):
+    claims = staticmethod(upkeep.claim)
+
+    def make(self) -> Any:
+        row = passed(factories.end_user())
+        with transaction.atomic():
+            upkeep.begin(row)
+        return row
+
+    def ended(self, row: Any) -> Any:
+        return row.state == "done" and not row.upkeep_open
+
+
+class Retentions(Decays):
+    model = RetentionPass
+    claims = staticmethod(retention_passes.claim)
+
+    def make(self) -> Any:
+        trigger = DecayPass.Trigger.COMMAND
+        return retention_passes.begin(tenant=factories.tenant(), trigger=trigger, as_of=NOW, now=NOW)
+
+    def ended(self, row: Any) -> Any:
+        return row.finished_at is not None
+
+
+class Cases(Kind):
+    model = PrivacyCase
+    claims = staticmethod(lambda row: case_leases.claim(row.pk))
+
+    def make(self) -> Any:
+        return factories.privacy_case(factories.end_user(), state="approved")
+
+    def fail(self, lease: Any) -> None:
+        case_leases.retry_or_fail(lease, "database")
+
+    def ended(self, row: Any) -> Any:
+        return row.state == "failed"
+
+
+KINDS = [Sessions, Windows, Decays, Upkeeps, Retentions, Cases]
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: str(kind.__name__).lower())
+def kind(request: Any, settings: Any) -> Kind:
+    settings.MEMORYHUB_LLM, settings.MEMORYHUB_MAX_ATTEMPTS = "scripted", MOST
+    return request.param()  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def row(kind: Kind, transactional_db: None) -> Any:
+    return kind.make()
+
+
+def claimed(kind: Kind, row: Any) -> Any:
+    lease = kind.claim(row)
+    assert lease
+    return lease
+
+
+def test_of_two_claims_at_once_one_wins(kind: Kind, row: Any) -> None:
+    outcomes = at_once(2, lambda _: kind.claim(row))
+    assert not [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+    [winner] = [outcome for outcome in outcomes if isinstance(outcome, leases.Lease)]
+    now = kind.read(row)
+    assert (now.lease_token, now.attempts) == (winner.token, 1)
+
+
+def test_a_claim_does_not_wait_for_who_holds_the_row(kind: Kind, row: Any) -> None:
+    with held(lambda: kind.model._default_manager.select_for_update().get(pk=row.pk)):
+        assert kind.claim(row) is None
+    assert kind.claim(row)
+
+
+def test_a_claim_and_its_attempt_are_committed_before_the_work(kind: Kind, row: Any) -> None:
+    lease = claimed(kind, row)
+    there = elsewhere(lambda: kind.read(row))
+    assert (there.lease_token, there.attempts) == (lease.token, 1)
+    # Its worker may be dead: nobody knows that before the lease runs out.
+    assert elsewhere(lambda: kind.claim(row)) is None
+    kind.let_pass(row)
+    assert elsewhere(lambda: kind.claim(row))
+
+
+def test_who_was_taken_over_writes_nothing_more(kind: Kind, row: Any) -> None:
+    late = claimed(kind, row)
+    kind.let_pass(row)
+    # As long as nobody else came, being late does no harm.
+    leases.renew(late)
+    kind.let_pass(row)
+    lease = claimed(kind, row)
+    with pytest.raises(LeaseLost):
+        leases.renew(late)
+    with pytest.raises(LeaseLost), transaction.atomic():
+        leases.fence(late)
+    with pytest.raises(LeaseLost):
+        leases.release(late)
+    assert kind.read(row).lease_token == lease.token
+    with transaction.atomic():
+        assert leases.fence(lease).pk == row.pk
+
+
+def test_a_renewal_prolongs_the_lease(kind: Kind, row: Any) -> None:
+    lease = claimed(kind, row)
+    kind.let_pass(row)
+    leases.renew(lease)
+    assert kind.claim(row) is None
+
+
+def test_a_row_that_kills_its_worker_is_given_up(kind: Kind, row: Any) -> None:
+    for attempt in range(MOST):
+        claimed(kind, row)
+        assert kind.read(row).attempts == attempt + 1
+        kind.let_pass(row)
+    assert kind.claim(row) is None
+    given_up = kind.read(row)
+    assert kind.ended(given_up)
+    assert (given_up.failure, given_up.lease_token) == ("worker_lost", None)
+    kind.write(row, lease_until=Now() - SECOND)
+    assert kind.claim(row) is None
+
+
+def test_after_a_failure_it_rests(kind: Kind, row: Any) -> None:
+    lease = claimed(kind, row)
+    kind.fail(lease)
+    resting = kind.read(row)
+    assert (resting.lease_token, resting.attempts) == (None, 1)
+    assert resting.failure in ("database", "model_timeout")
+    assert kind.claim(row) is None
+    with pytest.raises(LeaseLost):
+        leases.renew(lease)
+    kind.let_pass(row)
+    claimed(kind, row)
+    assert kind.read(row).attempts == 2
+
+
+def test_a_release_lets_the_next_one_go_on_at_once(kind: Kind, row: Any) -> None:
+    leases.release(claimed(kind, row), attempts=0)
+    now = kind.read(row)
+    assert (now.lease_token, now.lease_until, now.attempts) == (None, None, 0)
+    assert kind.claim(row)
+
+
+def test_a_revoked_lease_is_lost(kind: Kind, row: Any) -> None:
+    lease = claimed(kind, row)
+    assert leases.revoke(kind.model._default_manager.filter(pk=row.pk)) == 1
+    with pytest.raises(LeaseLost):
+        leases.renew(lease)
+    with pytest.raises(LeaseLost), transaction.atomic():
+        leases.fence(lease)
+    assert kind.claim(row)
+
+
+class TestKeepAlive:
+    """Beside a long step a thread renews the lease."""
+
+    @pytest.fixture(autouse=True)
+    def _often(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(leases, "RENEWALS", 30_000)
+
+    def test_it_is_renewed_on_another_connection(self, row: Any, kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+        lease = claimed(kind, row)
+        kind.let_pass(row)
+        renewed, update = threading.Event(), QuerySet.update
+
+        def seen(rows: Any, **changes: Any) -> int:
+            done = update(rows, **changes)
+            renewed.set()
+            return done
+
+        with monkeypatch.context() as patch, leases.keep_alive(lease):
+            patch.setattr(QuerySet, "update", seen)
+            assert renewed.wait(30)
+        assert kind.claim(row) is None
+        lease.check()
+
+    def test_who_lost_it_is_told(self, row: Any, kind: Kind) -> None:
+        lease = claimed(kind, row)
+        leases.revoke(kind.model._default_manager.filter(pk=row.pk))
+        with leases.keep_alive(lease):
+            assert lease.is_lost.wait(30)
+            with pytest.raises(LeaseLost):
+                lease.check()
