@@ -17,10 +17,12 @@ _WORD = re.compile(r"\{([^\W\d]\w*)\}")
 
 @dataclass(frozen=True)
 class Plain:
-    """A kind of sentence, and the category of its facts; none: the general rule decides."""
+    """A kind of sentence, and the category of its facts; none: the general rule decides. Of the facts with a `key` the
+    person has one."""
 
     name: str
     category: str
+    key: str
     begins: re.Pattern[str]
     holds: re.Pattern[str] | None
     unless: re.Pattern[str] | None
@@ -51,6 +53,7 @@ def _loaded() -> tuple[Plain, ...]:
         Plain(
             name=entry["name"],
             category=entry["category"],
+            key=entry.get("key", ""),
             begins=_one_of(entry["begins"], words),
             holds=_one_of(entry["holds"], words) if "holds" in entry else None,
             unless=_one_of(entry["unless"], words) if "unless" in entry else None,

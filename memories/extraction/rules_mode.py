@@ -87,6 +87,7 @@ class _QuotedText:
     quote: str
     # None given: the patterns of categories decide.
     category: str = ""
+    key: str = ""
 
 
 def extract(turns: Iterable[FedTurn], patterns: Patterns | None = None) -> Extracted:
@@ -112,8 +113,8 @@ def _candidate(turn: FedTurn, statement: _QuotedText, patterns: Patterns | None,
         "category": statement.category or _category(statement.content, patterns),
         "confidence": _ASKED_CONFIDENCE if asked else _SUGGESTED_CONFIDENCE,
         "importance": _ASKED_IMPORTANCE if asked else _SUGGESTED_IMPORTANCE,
-        "key": None,
-        "value": None,
+        "key": statement.key or None,
+        "value": statement.content if statement.key else None,
         "tags": [],
         "durability": "durable",
         "about": "user",
@@ -168,7 +169,7 @@ def _plainly_said(sentence: _OwnSentence) -> _QuotedText | None:
     content = _trimmed(sentence.text[start:]).rstrip("?？ ")
     if kind is None or _MARK in content or _asking(sentence.own, _after_lead_in(sentence.own)):
         return None
-    return _QuotedText(content, sentence.text, kind.category)
+    return _QuotedText(content, sentence.text, kind.category, kind.key)
 
 
 def _suggestions(text: str, patterns: Patterns | None) -> Iterator[_QuotedText]:

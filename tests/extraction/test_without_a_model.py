@@ -73,6 +73,25 @@ def test_what_speaks_to_a_model_is_not_served(person: EndUser, text: str) -> Non
     assert "active" not in [status for _, status, _ in kept()]
 
 
+@pytest.mark.parametrize(
+    ("texts", "active"),
+    [
+        (["Call me Ana.", "From now on, call me Captain."], ["From now on, call me Captain"]),
+        (["Always answer in French.", "Please reply in Dutch from now on."], ["Please reply in Dutch from now on"]),
+        (["以后请用英文回答我。", "请用中文回答我。"], ["请用中文回答我"]),
+        (["叫我队长。", "以后叫我小安吧。"], ["以后叫我小安吧"]),
+        (
+            ["Always answer in French.", "Keep your answers short."],
+            ["Always answer in French", "Keep your answers short"],
+        ),
+    ],
+)
+def test_the_newer_name_and_language_replace_the_older(person: EndUser, texts: list[str], active: list[str]) -> None:
+    for text in texts:
+        told(person, text)
+    assert [content for content, status, _ in kept() if status == "active"] == active
+
+
 @pytest.mark.parametrize(("text", "content"), PLANS)
 def test_what_sounds_lasting_waits(person: EndUser, text: str, content: str) -> None:
     assert told(person, text).outcome == {"suggested": 1}
