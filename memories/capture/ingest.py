@@ -1,9 +1,10 @@
 """Ingest: store turns as posted, except secrets, with gapless numbers, and arm their session, in one transaction."""
 
+import json
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -126,6 +127,8 @@ def store_conversations(
 ) -> list[Receipt]:
     """Store them all, or none; the receipts are in the given order.
 
+    They can be sent again, whole or from the middle: what has an external_id or a timestamp is stored once.
+
     Errors, with a pointer to the conversation: those of store_turns().
     """
     prepared = [_prepare(conversation, tenant, key_id) for conversation in conversations]
@@ -134,7 +137,7 @@ def store_conversations(
         # All requests lock in the same order, so that two with the same sessions cannot deadlock.
         for index in sorted(range(len(conversations)), key=lambda index: conversations[index].key):
             try:
-                receipts[index] = _store(tenant, conversations[index], prepared[index])
+                receipts[index] = _store(tenant, conversations[index], prepared[index], resumes=True)
             except (Erased, ExternalIdReused, PersonRestricted) as error:
                 fault = Fault(f"/conversations/{index}", error.code, error.detail)
                 raise type(error)(faults=[fault]) from error
@@ -176,12 +179,13 @@ def _redacted(message: PostedMessage, key_id: uuid.UUID | None) -> tuple[Turn, i
     return turn, clean.count
 
 
-def _store(tenant: Tenant, conversation: Conversation, prepared: _Prepared) -> Receipt:
+def _store(tenant: Tenant, conversation: Conversation, prepared: _Prepared, *, resumes: bool = False) -> Receipt:
     queue = _capturing_queue(tenant, *conversation.key)
     if queue is None:
         return Receipt(session=None, turns=[], extraction=ExtractionStatus("off"))
     session, now = queue.session, queue.clock
-    stored, new = _number(session, prepared.turns, now=now)
+    timed = _timed(session, prepared.turns) if resumes else {}
+    stored, new = _number(session, prepared.turns, timed, now=now)
     if new:
         session.turn_count += len(new)
         session.token_count += sum(turn.token_count for turn in new)
@@ -240,13 +244,17 @@ def _may_capture(person: EndUser) -> bool:
     return person.capture
 
 
-def _number(session: Session, turns: Sequence[Turn], *, now: datetime) -> tuple[list[StoredTurn], list[Turn]]:
-    """Number the new turns and recognise those that the session already has: (all of them, the new ones)."""
+def _number(
+    session: Session, turns: Sequence[Turn], timed: dict[str, list[Turn]], *, now: datetime
+) -> tuple[list[StoredTurn], list[Turn]]:
+    """Number the new turns and recognise those that the session already has, by their external_id or as one of those
+    that are `timed`: (all of them, the new ones)."""
     existing = _existing(session, [turn.external_id for turn in turns if turn.external_id])
     stored: list[StoredTurn] = []
     new: list[Turn] = []
     for given in turns:
-        turn = existing.get(given.external_id) if given.external_id else None
+        same = timed.get(_as_said(given)) if timed and not given.external_id else None
+        turn = existing.get(given.external_id) if given.external_id else same.pop(0) if same else None
         duplicate = turn is not None
         if turn is None:
             turn = given
@@ -264,6 +272,23 @@ def _existing(session: Session, external_ids: list[str]) -> dict[str | None, Tur
     if not external_ids:
         return {}
     return {turn.external_id: turn for turn in Turn.objects.filter(session=session, external_id__in=external_ids)}
+
+
+def _timed(session: Session, turns: Iterable[Turn]) -> dict[str, list[Turn]]:
+    """The session's turns without an external_id that were said at a time at which one of these was, by what was said:
+    said twice at a time, there are two."""
+    times = {turn.timestamp for turn in turns if turn.timestamp and not turn.external_id}
+    found: dict[str, list[Turn]] = {}
+    stored = Turn.objects.filter(session=session, external_id=None, timestamp__in=times).order_by("number")
+    for turn in stored if times else ():
+        found.setdefault(_as_said(turn), []).append(turn)
+    return found
+
+
+def _as_said(turn: Turn) -> str:
+    """Equal for messages of one time that repeat each other."""
+    at = turn.timestamp.astimezone(UTC).isoformat() if turn.timestamp else ""
+    return json.dumps([at, *(getattr(turn, name) for name in REPEATED)], sort_keys=True)
 
 
 def _note_activity(receipts: Iterable[Receipt]) -> None:

@@ -63,6 +63,24 @@ def test_external_ids_are_known_again(client: HubClient) -> None:
     assert (receipt["accepted"], receipt["duplicates"]) == (0, 1)
 
 
+def test_what_has_times_can_be_sent_again_from_the_middle(client: HubClient) -> None:
+    times = ("2023-03-08T22:30:00Z", "2023-03-08T22:30:00Z", "2023-03-08T22:31:00Z", "2023-03-08T22:32:00Z")
+    texts = ("Ha", "Ha", "Hello", "Hello")
+    messages = [{"role": "user", "content": text, "timestamp": at} for text, at in zip(texts, times, strict=True)]
+    [first] = bulk(client, post(messages=messages[:3])).json()["results"]
+    assert (first["accepted"], first["duplicates"]) == (3, 0)
+    [again] = bulk(client, post(messages=messages)).json()["results"]
+    assert (again["accepted"], again["duplicates"]) == (1, 3)
+    assert [turn["duplicate"] for turn in again["turns"]] == [True, True, True, False]
+    assert [turn["id"] for turn in again["turns"][:3]] == [turn["id"] for turn in first["turns"]]
+    [middle] = bulk(client, post(messages=messages[2:])).json()["results"]
+    assert ([turn["number"] for turn in middle["turns"]], middle["accepted"]) == ([3, 4], 0)
+    # The control: without a time nobody knows whether it was said again.
+    said_again = [{"role": "user", "content": "Hello"}]
+    assert bulk(client, post(messages=said_again)).json()["results"][0]["accepted"] == 1
+    assert bulk(client, post(messages=said_again)).json()["results"][0]["accepted"] == 1
+
+
 def test_a_conflict_in_one_stores_none(client: HubClient) -> None:
     first = {"role": "user", "content": "Hello", "external_id": "m1"}
     client.post("/turns", post(messages=[first], session_id="s2"))

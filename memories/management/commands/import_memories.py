@@ -1,0 +1,130 @@
+"""`manage.py import_memories`: store the conversations of a file, as POST /turns would, each message once."""
+
+from argparse import ArgumentParser
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from memories.api.v1.turns.serializers import MAX_MESSAGES, TurnsSerializer
+from memories.capture import ingest
+from memories.capture.ingest import Conversation
+from memories.exceptions import Erased, MemoryHubError, PersonRestricted
+from memories.management import imports
+from memories.management.arguments import external_id, tenant_of
+from memories.models import Tenant, Turn
+
+
+class Command(BaseCommand):
+    help = (
+        "Store the conversations of a file with their dates, through the same checks as POST /turns. What is there "
+        "already is not stored again: after a break run it again."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, help="conversations.json of an export, or JSON lines.")
+        parser.add_argument("--from", dest="source", choices=list(imports.SOURCES), required=True)
+        parser.add_argument("--tenant", required=True, help="The tenant's slug.")
+        parser.add_argument(
+            "--user", type=external_id, help="Whose they are: the caller's user_id. JSON lines can name it themselves."
+        )
+        parser.add_argument("--dry-run", action="store_true", help="Say what would be stored, and store nothing.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        tenant, done = tenant_of(options["tenant"]), Counter[str]()
+        if options["source"] != "jsonl" and not options["user"]:
+            raise CommandError("--user: say whose conversations these are.")
+        try:
+            for place, given in enumerate(imports.read(options["source"], options["file"]), start=1):
+                self._import(tenant, place, _whose(given, options["user"]), done, dry_run=options["dry_run"])
+        except OSError as error:
+            raise CommandError(f"The file cannot be read: {error.strerror}.") from error
+        except ValueError as error:
+            # JSON's own message would quote no text, but a decoding error shows bytes.
+            raise CommandError(
+                f"The file is not as it should be after {done['conversations']} conversations."
+            ) from error
+        what = "would be stored" if options["dry_run"] else "stored"
+        self.stdout.write(
+            f"{done['conversations']} conversations: {done['accepted']} messages {what}, {done['duplicates']} were "
+            f"there already, {done['redactions']} secrets cut out, {done['refused']} conversations refused."
+        )
+        if done["refused"]:
+            raise CommandError("What was refused is not stored. Mend it in the file and run the command again.")
+
+    def _import(self, tenant: Tenant, place: int, given: dict[str, Any], done: Counter[str], *, dry_run: bool) -> None:
+        """One conversation; where it is refused, what comes before the part with the fault stays stored."""
+        done["conversations"] += 1
+        try:
+            for part in _parts(given):
+                conversation = _checked(part)
+                done.update(_looked_up(tenant, conversation) if dry_run else _stored(tenant, conversation))
+        except (Erased, PersonRestricted) as error:
+            raise CommandError(f"Conversation {place}: {error.detail}") from None
+        except _Refused as error:
+            done["refused"] += 1
+            self.stderr.write(f"Conversation {place}: {error}")
+        except MemoryHubError as error:
+            done["refused"] += 1
+            self.stderr.write(f"Conversation {place}: {error.code}")
+
+
+class _Refused(Exception):
+    """Codes of the faults with their places, without a word of what was said."""
+
+
+def _whose(given: dict[str, Any], user: str | None) -> dict[str, Any]:
+    return {**given, "user_id": user} if user else given
+
+
+def _parts(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The conversation in requests of the size that the API takes; none where nothing was said."""
+    messages = given.get("messages")
+    if not isinstance(messages, list):
+        yield given
+        return
+    for start in range(0, len(messages), MAX_MESSAGES):
+        yield {**given, "messages": messages[start : start + MAX_MESSAGES]}
+
+
+def _checked(given: dict[str, Any]) -> Conversation:
+    """Errors: _Refused, MessageTooLarge."""
+    serializer = TurnsSerializer(data=given)
+    if not serializer.is_valid():
+        raise _Refused(", ".join(_codes(serializer.errors)))
+    valid = serializer.validated_data
+    return Conversation(
+        user_id=valid["user_id"],
+        session_id=valid["session_id"],
+        agent_id=valid.get("agent_id") or "",
+        messages=valid["messages"],
+        flush=valid["flush"],
+    )
+
+
+def _codes(errors: Any, at: str = "") -> Iterator[str]:
+    if isinstance(errors, dict):
+        for name, nested in errors.items():
+            yield from _codes(nested, f"{at}/{name}")
+    elif isinstance(errors, list) and any(isinstance(one, dict | list) for one in errors):
+        for place, nested in enumerate(errors):
+            yield from _codes(nested, f"{at}/{place}")
+    else:
+        yield from (f"{at} {getattr(one, 'code', 'invalid')}" for one in errors)
+
+
+def _stored(tenant: Tenant, conversation: Conversation) -> dict[str, int]:
+    # An export can be larger than a request: a transaction for each part, so that a break loses no more than one.
+    [receipt] = ingest.store_conversations(tenant=tenant, conversations=[replace(conversation, flush=False)])
+    return {"accepted": receipt.accepted, "duplicates": receipt.duplicates, "redactions": receipt.redactions}
+
+
+def _looked_up(tenant: Tenant, conversation: Conversation) -> dict[str, int]:
+    ids = {message.external_id for message in conversation.messages if message.external_id}
+    user_id, agent_id, session_id = conversation.key
+    turns = Turn.objects.filter(tenant=tenant, session__external_id=session_id, session__agent_id=agent_id)
+    known = turns.filter(end_user__external_id=user_id, external_id__in=ids).count()
+    return {"accepted": len(conversation.messages) - known, "duplicates": known}

@@ -1,0 +1,136 @@
+"""Reads conversations from files: exports of ChatGPT and Claude, and JSON lines of the form of `POST /turns`.
+
+Each conversation comes in the form of a request, for the serializers of the API to check: a file may be damaged, and
+each damaged conversation is refused by itself.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+Request = dict[str, Any]
+# What a person and an assistant said to each other; calls of tools and thoughts are of other types.
+_SPOKEN = ("text", "multimodal_text")
+_SENDERS = {"human": "user", "user": "user", "assistant": "assistant"}
+
+
+def read(source: str, path: Path) -> Iterator[Request]:
+    """The conversations of a file of that source, the oldest first if they have dates. Errors: OSError, ValueError."""
+    return SOURCES[source](path)
+
+
+def _chatgpt(path: Path) -> Iterator[Request]:
+    """`conversations.json`: each conversation is a tree of messages, of which one branch was shown at last."""
+    for conversation in _by_date(_list_in(path), "create_time"):
+        branch = _branch(conversation)
+        messages = (_chatgpt_message(message, conversation) for message in branch)
+        yield _request(conversation.get("conversation_id") or conversation.get("id"), messages)
+
+
+def _claude(path: Path) -> Iterator[Request]:
+    """`conversations.json`: each conversation has a list of messages."""
+    for conversation in _by_date(_list_in(path), "created_at"):
+        said = conversation.get("chat_messages")
+        messages = (_claude_message(one) for one in said if isinstance(one, dict)) if isinstance(said, list) else ()
+        yield _request(conversation.get("uuid"), messages)
+
+
+def _jsonl(path: Path) -> Iterator[Request]:
+    """Each line is a conversation. A message without an id gets its place in its session, so that it is stored once."""
+    places: dict[tuple[str, str, str], int] = {}
+    with path.open(encoding="utf-8-sig") as lines:
+        for line in filter(str.strip, lines):
+            given = json.loads(line)
+            if not isinstance(given, dict):
+                given = {}
+            key = (str(given.get("user_id")), str(given.get("agent_id")), str(given.get("session_id")))
+            messages = given.get("messages")
+            for message in messages if isinstance(messages, list) else ():
+                places[key] = places.get(key, 0) + 1
+                if isinstance(message, dict) and not message.get("external_id"):
+                    message["external_id"] = f"import-{places[key]}"
+            yield given
+
+
+SOURCES: dict[str, Callable[[Path], Iterator[Request]]] = {"chatgpt": _chatgpt, "claude": _claude, "jsonl": _jsonl}
+
+
+def _list_in(path: Path) -> list[dict[str, Any]]:
+    with path.open(encoding="utf-8-sig") as file:
+        found = json.load(file)
+    if not isinstance(found, list):
+        raise ValueError("it holds no list of conversations")
+    return [one for one in found if isinstance(one, dict)]
+
+
+def _by_date(conversations: Iterable[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    return sorted(conversations, key=lambda one: str(_moment(one.get(name)) or ""))
+
+
+def _request(session_id: Any, messages: Iterable[Request | None]) -> Request:
+    return {"session_id": session_id, "messages": [message for message in messages if message]}
+
+
+def _branch(conversation: dict[str, Any]) -> list[dict[str, Any]]:
+    """The messages from the root to the node that was shown at last, or to the newest one."""
+    nodes = conversation.get("mapping")
+    if not isinstance(nodes, dict):
+        return []
+    at = conversation.get("current_node")
+    if at not in nodes:
+        at = max(nodes, key=lambda name: str(_moment(_message_of(nodes[name]).get("create_time")) or ""), default=None)
+    seen: dict[Any, dict[str, Any]] = {}
+    while isinstance(at, str) and at in nodes and at not in seen:
+        seen[at] = _message_of(nodes[at])
+        at = nodes[at].get("parent") if isinstance(nodes[at], dict) else None
+    return [message for message in reversed(seen.values()) if message]
+
+
+def _message_of(node: Any) -> dict[str, Any]:
+    message = node.get("message") if isinstance(node, dict) else None
+    return message if isinstance(message, dict) else {}
+
+
+def _chatgpt_message(message: dict[str, Any], conversation: dict[str, Any]) -> Request | None:
+    """What was said: no instructions of the system, calls of tools, their results, thoughts or hidden messages."""
+    author, content, metadata = (message.get(name) or {} for name in ("author", "content", "metadata"))
+    if not all(isinstance(part, dict) for part in (author, content, metadata)):
+        return None
+    is_hidden = metadata.get("is_visually_hidden_from_conversation") or message.get("recipient") not in (None, "all")
+    parts = content.get("parts")
+    if is_hidden or content.get("content_type") not in _SPOKEN or not isinstance(parts, list):
+        return None
+    text = "\n".join(part for part in parts if isinstance(part, str)).strip()
+    at = message.get("create_time") or conversation.get("create_time")
+    return _said(author.get("role"), text, message.get("id"), at)
+
+
+def _claude_message(message: dict[str, Any]) -> Request | None:
+    """What was said; texts of attachments belong to their session."""
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else []
+    texts = [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
+    text = "\n".join(one for one in texts if isinstance(one, str)).strip() or message.get("text")
+    return _said(message.get("sender"), text, message.get("uuid"), message.get("created_at"))
+
+
+def _said(role: Any, text: Any, external_id: Any, at: Any) -> Request | None:
+    known = _SENDERS.get(role) if isinstance(role, str) else None
+    if not (known and isinstance(text, str) and text.strip()):
+        return None
+    moment = _moment(at)
+    timestamp = {"timestamp": moment.isoformat()} if moment else {}
+    return {"role": known, "content": text, "external_id": external_id, **timestamp}
+
+
+def _moment(value: Any) -> datetime | None:
+    """Seconds since 1970, or ISO-8601."""
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except (ValueError, OverflowError, OSError):
+        return None
+    return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC) if found else None

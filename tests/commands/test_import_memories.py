@@ -1,0 +1,227 @@
+"""manage.py import_memories, on small exports in the forms of ChatGPT, of Claude and of POST /turns."""
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from memories.capture import ingest
+from memories.models import Session, Tenant, Turn
+from memories.retrieval.search import TURN, SearchFilters, SearchRequest, search
+from tests import factories
+
+# 2023-03-08 22:30 UTC.
+THEN = 1678314600.0
+
+
+def _node(
+    name: str, parent: str | None, role: str, *parts: Any, at: float | None = None, **over: Any
+) -> dict[str, Any]:
+    message = {
+        "id": f"m-{name}",
+        "author": {"role": role, "name": None, "metadata": {}},
+        "create_time": at,
+        "content": {"content_type": over.pop("content_type", "text"), "parts": list(parts)},
+        "metadata": over.pop("metadata", {}),
+        "recipient": over.pop("recipient", "all"),
+    }
+    return {"id": name, "message": message, "parent": parent, "children": []}
+
+
+# A tree: the second question was asked anew, and the assistant looked something up.
+CHATGPT = [
+    {
+        "conversation_id": "c-1",
+        "title": "Moving",
+        "create_time": THEN,
+        "current_node": "a2b",
+        "mapping": {
+            "root": {"id": "root", "message": None, "parent": None, "children": ["sys"]},
+            "sys": _node("sys", "root", "system", "", metadata={"is_visually_hidden_from_conversation": True}),
+            "u1": _node("u1", "sys", "user", "I moved to Leiden. My password is Tr0ub4dor-9x", at=THEN),
+            "a1": _node("a1", "u1", "assistant", "How nice!", at=THEN + 5),
+            "u2a": _node("u2a", "a1", "user", "And I like tee", at=THEN + 60),
+            "a2a": _node("a2a", "u2a", "assistant", "Golf?", at=THEN + 65),
+            "u2b": _node("u2b", "a1", "user", "And I like tea", {"asset_pointer": "file://x"}, at=THEN + 90,
+                         content_type="multimodal_text"),
+            "call": _node("call", "u2b", "assistant", "search('tea')", at=THEN + 91, recipient="browser"),
+            "tool": _node("tool", "call", "tool", "Tea is a drink", at=THEN + 92),
+            "think": _node("think", "tool", "assistant", "Hm", at=THEN + 93, content_type="thoughts"),
+            "a2b": _node("a2b", "think", "assistant", "Noted.", at=None),
+        },
+    },
+    {"conversation_id": "c-0", "title": "Empty", "create_time": THEN - 9, "mapping": {}, "current_node": None},
+]  # fmt: skip
+CLAUDE = [
+    {
+        "uuid": "k-1",
+        "name": "Tea",
+        "created_at": "2023-03-08T22:30:00.000000Z",
+        "account": {"uuid": "0"},
+        "chat_messages": [
+            {
+                "uuid": "k-m1",
+                "sender": "human",
+                "text": "I drink tea",
+                "content": [{"type": "text", "text": "I drink tea"}],
+                "created_at": "2023-03-08T22:30:00.000000Z",
+                "attachments": [{"file_name": "tea.txt", "extracted_content": "All about tea"}],
+            },
+            {
+                "uuid": "k-m2",
+                "sender": "assistant",
+                "text": "",
+                "content": [{"type": "thinking", "thinking": "Hm"}, {"type": "text", "text": "Green or black?"}],
+                "created_at": "2023-03-08T22:30:05.000000Z",
+            },
+        ],
+    }
+]
+LINES = [
+    {"user_id": "u-7", "session_id": "s1", "messages": [{"role": "user", "content": "I live in Delft"}] * 2},
+    {"user_id": "u-7", "session_id": "s1", "messages": [{"role": "user", "content": "I live in Delft"}]},
+    {"user_id": "u-8", "session_id": "s1", "agent_id": "A", "messages": [{"role": "user", "content": "我喜欢喝茶"}]},
+]
+
+
+@pytest.fixture
+def tenant(db: None) -> Tenant:
+    return factories.tenant(slug="acme")
+
+
+def run(path: Path, source: str, *more: str) -> str:
+    said = StringIO()
+    call_command("import_memories", str(path), "--from", source, "--tenant", "acme", *more, stdout=said)
+    return said.getvalue()
+
+
+def written(tmp_path: Path, content: Any) -> Path:
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    return path
+
+
+def lines(tmp_path: Path, given: list[Any]) -> Path:
+    path = tmp_path / "conversations.jsonl"
+    path.write_text("\n".join(json.dumps(line, ensure_ascii=False) for line in given) + "\n\n", encoding="utf-8")
+    return path
+
+
+def turns(name: str) -> list[tuple[str, str]]:
+    return list(Turn.objects.filter(session__external_id=name).order_by("number").values_list("role", "content"))
+
+
+def test_the_branch_of_chatgpt_that_was_shown_last(tenant: Tenant, tmp_path: Path) -> None:
+    said = run(written(tmp_path, CHATGPT), "chatgpt", "--user", "u-1")
+    assert said.startswith("2 conversations: 4 messages stored, 0 were there already, 1 secrets")
+    assert turns("c-1") == [
+        ("user", "I moved to Leiden. My password is [redacted:password]"),
+        ("assistant", "How nice!"),
+        ("user", "And I like tea"),
+        ("assistant", "Noted."),
+    ]
+    first, *_, last = Turn.objects.order_by("number")
+    assert (first.said_at.timestamp(), last.said_at.timestamp(), first.external_id) == (THEN, THEN, "m-u1")
+    assert Session.objects.get().queue.pending_rounds == 2
+
+
+def test_claudes_messages_without_their_attachments(tenant: Tenant, tmp_path: Path) -> None:
+    run(written(tmp_path, CLAUDE), "claude", "--user", "u-1")
+    assert turns("k-1") == [("user", "I drink tea"), ("assistant", "Green or black?")]
+    assert Turn.objects.get(number=1).said_at.timestamp() == THEN
+
+
+def test_lines_name_their_people_and_sessions(tenant: Tenant, tmp_path: Path) -> None:
+    run(lines(tmp_path, LINES), "jsonl")
+    sessions = Session.objects.order_by("created_at").values_list("end_user__external_id", "agent_id", "turn_count")
+    assert list(sessions) == [("u-7", "", 3), ("u-8", "a", 1)]
+
+
+@pytest.mark.parametrize(("source", "content"), [("chatgpt", CHATGPT), ("claude", CLAUDE), ("jsonl", LINES)])
+def test_a_second_time_stores_nothing_more(tenant: Tenant, tmp_path: Path, source: str, content: list[Any]) -> None:
+    path = lines(tmp_path, content) if source == "jsonl" else written(tmp_path, content)
+    dry = run(path, source, "--user", "u-1", "--dry-run")
+    assert not Turn.objects.exists()
+    first = run(path, source, "--user", "u-1")
+    stored = Turn.objects.count()
+    assert f": {stored} messages stored, 0 were there" in first
+    assert f": {stored} messages would be stored, 0 were there" in dry
+    assert f": 0 messages stored, {stored} were there already" in run(path, source, "--user", "u-1")
+    assert f": 0 messages would be stored, {stored} were" in run(path, source, "--user", "u-1", "--dry-run")
+    assert Turn.objects.count() == stored
+
+
+def test_after_a_break_it_goes_on(tenant: Tenant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, calls = ingest.store_conversations, []
+
+    def broken(**given: Any) -> Any:
+        calls.append(given)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return store(**given)
+
+    long = [{"session_id": "long", "messages": [{"role": "user", "content": f"Number {n}"} for n in range(1001)]}]
+    path = lines(tmp_path, long)
+    monkeypatch.setattr(ingest, "store_conversations", broken)
+    with pytest.raises(KeyboardInterrupt):
+        run(path, "jsonl", "--user", "u-1")
+    assert Turn.objects.count() == 1000
+    assert ": 1 messages stored, 1000 were there already" in run(path, "jsonl", "--user", "u-1")
+    assert [text for _, text in turns("long")] == [f"Number {n}" for n in range(1001)]
+
+
+def test_an_imported_history_is_found_by_until(tenant: Tenant, tmp_path: Path) -> None:
+    run(written(tmp_path, CLAUDE), "claude", "--user", "u-1")
+    run(lines(tmp_path, [{**LINES[0], "user_id": "u-1", "session_id": "new"}]), "jsonl")
+
+    def found(**by: Any) -> set[str]:
+        wanted = SearchRequest("u-1", "tea Delft", kinds=[TURN], filters=SearchFilters(**by))
+        return {one.text for one in search(tenant=tenant, search=wanted, now=timezone.now()).results}
+
+    assert {"I drink tea", "I live in Delft"} <= found()
+    until = timezone.now().replace(year=2024)
+    assert "I drink tea" in found(until=until)
+    assert "I live in Delft" not in found(until=until)
+
+
+def test_what_the_api_refuses_is_refused_by_its_place(
+    tenant: Tenant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = [
+        {"session_id": "s1", "messages": [{"role": "king", "content": "Secret words"}]},
+        "no conversation",
+        {"session_id": "s2", "messages": [{"role": "user", "content": "x" * (1024 * 1024 + 1)}]},
+        {"session_id": "s3", "messages": [{"role": "user", "content": "Fine"}]},
+    ]
+    with pytest.raises(CommandError, match="not stored"):
+        run(lines(tmp_path, bad), "jsonl", "--user", "u-1")
+    told = capsys.readouterr().err
+    assert [line.split(":")[0] for line in told.splitlines()] == ["Conversation 1", "Conversation 2", "Conversation 3"]
+    assert "/messages/0/role" in told
+    assert "Secret" not in told
+    assert [turn.content for turn in Turn.objects.all()] == ["Fine"]
+
+
+@pytest.mark.parametrize("content", ["", "{", "{}", '"text"', "[1, null]"])
+def test_a_file_of_something_else(tenant: Tenant, tmp_path: Path, content: str) -> None:
+    path = tmp_path / "conversations.json"
+    path.write_text(content)
+    if content == "[1, null]":
+        assert run(path, "chatgpt", "--user", "u-1").startswith("0 conversations")
+        return
+    with pytest.raises(CommandError, match="not as it should be"):
+        run(path, "chatgpt", "--user", "u-1")
+
+
+def test_it_wants_a_person_and_a_file(tenant: Tenant, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="--user"):
+        run(written(tmp_path, CLAUDE), "claude")
+    with pytest.raises(CommandError, match="cannot be read"):
+        run(tmp_path / "none.json", "claude", "--user", "u-1")
+    factories.end_user(tenant, external_id="u-9", restricted_at=factories.NOW)
+    with pytest.raises(CommandError, match="Conversation 1"):
+        run(written(tmp_path, CLAUDE), "claude", "--user", "u-9")
