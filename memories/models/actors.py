@@ -5,11 +5,11 @@ from django.utils.translation import gettext_lazy as _
 
 
 class ActorKind(models.TextChoices):
-    RUN = "run", _("Run")
+    RUN = "run", _("Extraction")
     OPERATOR = "operator", _("Operator")
-    KEY = "key", _("Key")
+    KEY = "key", _("Application")
     COMMAND = "command", _("Command")
     # A pass of forgetting.
-    DECAY = "decay", _("Decay")
+    DECAY = "decay", _("Decay pass")
     # Whoever has a one-time link: nobody knows more of them.
-    LINK = "link", _("Link")
+    LINK = "link", _("One-time link")

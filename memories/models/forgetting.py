@@ -41,7 +41,7 @@ class DecayPass(Leased):
     tenant = models.ForeignKey(
         Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, related_name="decay_passes", db_index=False
     )
-    trigger = models.CharField(_("begun by"), max_length=8, choices=Trigger.choices)
+    trigger = models.CharField(_("started by"), max_length=8, choices=Trigger.choices)
     actor_id = models.CharField(max_length=36, blank=True, help_text="Id of the operator who began it.")
     as_of = models.DateTimeField(help_text="The moment that it judges by.")
     confirmed = models.BooleanField(default=False, help_text="Somebody has seen what it takes: no brake holds it.")

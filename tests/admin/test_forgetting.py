@@ -143,7 +143,7 @@ def test_what_a_pass_did_is_said_on_the_page_of_a_fact(admin: Client, person: En
     fact = factories.fact(person, now=LONG_AGO)
     decay.forget(tenant=person.tenant, now=timezone.now(), trigger=DecayPass.Trigger.SCHEDULE)
     page = text_of(admin.get(page_of(fact)))
-    assert "a decay pass" in page
+    assert "Decay pass" in page
     assert "It did not come up again." in page
 
 

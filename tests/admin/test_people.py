@@ -90,7 +90,7 @@ def test_the_sessions_are_a_view_of_their_own(admin: Client, person: EndUser) ->
     factories.run(factories.session(person, session_id="周末计划"))
     page = text_of(admin.get(view_of(person, "sessions")))
     assert "周末计划" in page
-    assert "Committed" in page
+    assert "Done" in page
 
 
 def test_somebody_new_is_told_what_comes(admin: Client, person: EndUser) -> None:

@@ -51,7 +51,7 @@ def test_the_profile_says_who_wrote_it_and_from_what(admin: Client, person: EndU
     written(person, "在物流公司做数据工程师。")
     run, session = ExtractionRun.objects.get(), Session.objects.get()
     page = text_of(admin.get(all_of(person)))
-    assert "By an extraction" in page
+    assert "By Extraction" in page
     assert f'{page_of(run)}">turns 1–1</a>' in page
     assert f'{page_of(session)}?page=1#turn-1">session chat-1</a>' in page
     assert section_of(person) in page
@@ -79,7 +79,7 @@ def test_the_history_is_shown_with_diffs(admin: Client, person: EndUser) -> None
     page = text_of(admin.get(section_of(person)))
     assert "<del>Leiden</del><ins>Utrecht</ins>" in page
     assert "2 · Extract" in page
-    assert page.count("by an extraction") == 2
+    assert page.count("by Extraction") == 2
     # What it says now is not offered for a restore.
     assert page.count("<summary>Restore version") == 1
 

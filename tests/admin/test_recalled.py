@@ -95,7 +95,7 @@ def test_an_agent_is_shown_what_it_may_see(admin: Client, person: EndUser) -> No
 
 UNSERVED: list[tuple[dict[str, Any], str]] = [
     ({"status": "pending"}, "waits for review"),
-    ({"status": "trashed"}, "Trashed"),
+    ({"status": "trashed"}, "In trash"),
     ({"expires_at": factories.NOW}, "expired"),
     ({"confidence": 0.2}, "less sure than what is served"),
     ({"agent_id": "tutor"}, "private to the agent tutor"),

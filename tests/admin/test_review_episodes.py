@@ -49,7 +49,7 @@ def offered(page: str) -> set[str]:
 
 def test_the_list_shows_it(admin: Client, item: ReviewItem) -> None:
     page = text_of(admin.get(list_of(ReviewItem)))
-    for shown in ("The user asked a question", "Poor episode", "Says too little of its conversation", "华桂珍"):
+    for shown in ("The user asked a question", "Poor episode", "Says too little about the conversation", "华桂珍"):
         assert shown in page
 
 

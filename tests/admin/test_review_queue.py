@@ -61,7 +61,7 @@ class TestTheList:
         page = admin.get(QUEUE)
         assert listed(page) == items[:2]
         assert page.context["item"] == items[0]
-        for shown in ("2 waiting", "华桂珍", "Quarantined", "First", "90 %", "对青霉素过敏"):
+        for shown in ("2 waiting", "华桂珍", "Unconfirmed", "First", "90 %", "对青霉素过敏"):
             assert shown in text_of(page)
 
     @pytest.mark.parametrize(
@@ -85,9 +85,9 @@ class TestTheList:
         quarantined(factories.end_user(factories.tenant(slug="other")), "Elsewhere")
         facets = {facet.name: facet.options for facet in admin.get(f"{QUEUE}?kind=quarantined").context["facets"]}
         told = {name: {one.label: one.count for one in options} for name, options in facets.items()}
-        assert told["kind"] == {"Quarantined": 3, "Conflict": 1}
+        assert told["kind"] == {"Unconfirmed": 3, "Conflict": 1}
         assert told["tenant"] == {"acme-prod": 2, "other": 1}
-        assert [one.label for one in facets["kind"] if one.chosen] == ["Quarantined"]
+        assert [one.label for one in facets["kind"] if one.chosen] == ["Unconfirmed"]
         # One reason is left: nothing to choose.
         assert "reason" not in told
 

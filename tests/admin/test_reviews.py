@@ -71,7 +71,15 @@ class TestTheList:
         quarantined(person, "Decided", state="approved")
         page = admin.get(list_of(LIST))
         assert list(page.context["cl"].result_list) == [old, young]
-        for shown in ("Old", "Only the assistant said it", "Quarantined", "Knowledge", "acme-prod", "华桂珍", "title="):
+        for shown in (
+            "Old",
+            "Only the assistant stated it",
+            "Unconfirmed",
+            "Knowledge",
+            "acme-prod",
+            "华桂珍",
+            "title=",
+        ):
             assert shown in text_of(page)
 
     @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_the_page_shows_range_outcome_refusals_and_costs(admin: Client, session:
     page = text_of(admin.get(page_of(run)))
     for shown in (
         "Turns 1–2",
-        "Committed",
+        "Done",
         "Too unsure",
         "Said again",
         "bad_content",

@@ -1,6 +1,5 @@
 """The board of privacy cases: a column for each stage, the most urgent cases first, and those closed lately."""
 
-import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from memories.admin.access.reach import tenants_of
 from memories.admin.cases.wording import TYPE_ICONS, DaysLeft, days_left
 from memories.admin.site.page import RecordPage, render_page
 from memories.models import CLOSED, CaseState, CaseType, PrivacyCase, PrivacyCaseQuerySet
+from memories.models.ids import parse_uuid
 from memories.privacy.casework.workflow import URGENT_DAYS
 
 # A column shows as many; the list has them all.
@@ -52,10 +52,7 @@ class BoardFilters:
     def of(cls, query: Mapping[str, str]) -> "BoardFilters":
         """From the query of an address; values that do not exist do not filter."""
         case_type = query.get("type", "")
-        try:
-            tenant = str(uuid.UUID(query.get("tenant", "")))
-        except ValueError:
-            tenant = ""
+        tenant = str(parse_uuid(query.get("tenant", "")) or "")
         return cls(type=case_type if case_type in CaseType else "", tenant=tenant)
 
     def named(self) -> dict[str, str]:

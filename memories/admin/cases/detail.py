@@ -19,7 +19,7 @@ from memories.admin.cases.wording import (
     store_name,
     why_failed,
 )
-from memories.admin.trail.authors import Signed, names_of, unnamed
+from memories.admin.trail.authors import Signed, names_of
 from memories.models import (
     CLOSED,
     EXPORTING,
@@ -227,4 +227,4 @@ def _who(names: Mapping[str, str], signed: Signed | None) -> str:
         return ""
     if signed.actor_kind == ActorKind.RUN:
         return gettext("the run")
-    return names.get(signed.actor_id, unnamed(signed.actor_kind))
+    return names.get(signed.actor_id, str(ActorKind(signed.actor_kind).label))

@@ -1,6 +1,5 @@
 """Intake: a new case, for the person whose page led here or for one whose id is posted, never in an address."""
 
-import uuid
 from datetime import date, datetime
 from datetime import time as clock_time
 from typing import Any
@@ -21,6 +20,7 @@ from memories.admin.site.fields import DayInput, LineField
 from memories.admin.site.page import RecordPage, actor_of, render_page, said_of, url_of
 from memories.exceptions import InvalidInput, MemoryHubError, NotFound
 from memories.models import Asker, CaseType, EndUser, Tenant
+from memories.models.ids import parse_uuid
 from memories.privacy import cases
 from memories.privacy.casework.restriction import cases_of
 
@@ -143,12 +143,8 @@ def _person_of(request: HttpRequest) -> EndUser | None:
     """The person that the address names, if any. Errors: Http404, also for a person whom the operator may not see."""
     if "person" not in request.GET:
         return None
-    try:
-        person_id = uuid.UUID(request.GET["person"])
-    except ValueError:
-        raise Http404 from None
     people = within(request.user, EndUser.objects.themselves().select_related("tenant"))
-    person: EndUser | None = people.filter(pk=person_id).first()
+    person: EndUser | None = people.filter(pk=parse_uuid(request.GET["person"])).first()
     if person is None or not request.user.has_perm("memories.view_enduser"):
         raise Http404
     return person

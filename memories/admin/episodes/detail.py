@@ -7,7 +7,7 @@ from django.db.models.functions import Left, Length
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memories.admin.trail.authors import names_of, unnamed
+from memories.admin.trail.authors import names_of
 from memories.models import AuditEvent, Episode, Turn
 
 TURNS_SHOWN = 20
@@ -48,7 +48,7 @@ def events_of(episode: Episode) -> list[tuple[AuditEvent, str]]:
     """What was done to the episode and by whom, newest first; three queries."""
     events = list(AuditEvent.objects.filter(object_id=episode.pk).order_by("-id")[:EVENTS_SHOWN])
     actors = names_of(events)
-    return [(event, actors.get(event.actor_id, unnamed(event.actor_kind))) for event in events]
+    return [(event, actors.get(event.actor_id, event.get_actor_kind_display())) for event in events]
 
 
 def flaws_of(codes: Iterable[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,27 +11,22 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q
 from django.db.models.functions import Left
 from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
 from memories import conf
 from memories.admin.site.segments import Segment, diff, highlight
 from memories.admin.site.template_tags import percent
 from memories.admin.site.wording import day_of
-from memories.admin.trail.authors import names_of, unnamed
-from memories.audit import REVISED_MOMENTS
+from memories.admin.trail.authors import names_of
+from memories.audit import REVISED_FIELDS, REVISED_MOMENTS
 from memories.models import (
-    Category,
     Fact,
     FactEvidence,
     FactRelation,
     FactRevision,
-    MemoryScope,
     Operator,
     RelationType,
     Session,
-    Source,
     Status,
-    Trust,
     Turn,
 )
 
@@ -41,40 +36,9 @@ MOST_REVISIONS = 20
 MOST_RELATED = 20
 NEIGHBOUR_CLIP = 600
 LONGEST_VALUE = 80
-FIELD_LABELS = {
-    "category": _("category"),
-    "key": _("key"),
-    "value": _("value"),
-    "confidence": _("confidence"),
-    "importance": _("importance"),
-    "tags": _("tags"),
-    "raw": _("quote"),
-    "source": _("source"),
-    "source_error": _("what was wrong"),
-    "trust": _("trust"),
-    "structured": _("structured data"),
-    "status": _("status"),
-    "flags": _("flags"),
-    "pinned": _("pinned"),
-    "locked": _("locked"),
-    "binding": _("operator's word"),
-    "scope": _("scope"),
-    "agent_id": _("agent"),
-    "allowed_users": _("users"),
-    "allowed_roles": _("roles"),
-    "mentions": _("mentions"),
-    "valid_to": _("held until"),
-    "expires_at": _("expires"),
-}
 # The text has a diff, and of the others the status or the relations of the fact say the same.
-_NOT_LISTED = ("content", "stated_confidence", "last_confirmed_at", "trashed_at", "superseded_by")
-_CHOICES: Mapping[str, Any] = {
-    "category": Category,
-    "status": Status,
-    "trust": Trust,
-    "source": Source,
-    "scope": MemoryScope,
-}
+_NOT_LISTED = ("content", "stated_confidence", "last_confirmed_at", "trashed_at")
+LISTED = tuple(name for name in (*REVISED_FIELDS, *REVISED_MOMENTS) if name not in _NOT_LISTED)
 
 
 @dataclass(frozen=True)
@@ -90,7 +54,7 @@ class Citation:
 
 @dataclass(frozen=True)
 class FieldChange:
-    """One field of a fact that a revision changed; an empty text stands for nothing."""
+    """One field of a fact that a revision changed."""
 
     name: str
     was: str
@@ -150,14 +114,14 @@ def revisions(fact: Fact, rows: Sequence[FactRevision], operator: Operator | Ano
     """The rows in their order, each with what it changed; two queries."""
     actors = names_of(rows)
     # A quote is a turn's text.
-    hidden = () if may_see_turns(operator) else ("raw",)
+    listed = [name for name in LISTED if name != "raw" or may_see_turns(operator)]
     in_trash, is_live = fact.status == Status.TRASHED, fact.status in LIVE
     return [
         RevisionDiff(
             revision=row,
             segments=text_diff(row),
-            actor=actors.get(row.actor_id, unnamed(row.actor_kind)),
-            others=_changes_of(row, hidden),
+            actor=actors.get(row.actor_id, row.get_actor_kind_display()),
+            others=changes_of(row, listed),
             # The current version of a live fact would change nothing.
             restorable=not in_trash and (row.version != fact.version or not is_live),
         )
@@ -170,31 +134,30 @@ def text_diff(revision: FactRevision) -> list[Segment]:
     return diff(str(revision.before.get("content", content)), content)
 
 
-def _changes_of(revision: FactRevision, hidden: Collection[str]) -> list[FieldChange]:
-    """What the revision changed beside the text and the hidden fields."""
+def changes_of(revision: FactRevision, names: Iterable[str]) -> list[FieldChange]:
+    """What the revision changed among the fields of these names."""
     before, after = revision.before, revision.after
-    names = [name for name in FIELD_LABELS if name in before and name not in (*_NOT_LISTED, *hidden)]
+    fields: Mapping[str, Any] = {name: Fact._meta.get_field(name) for name in names if name in before}
     return [
-        FieldChange(str(FIELD_LABELS[name]), _in_words(name, before[name]), _in_words(name, after.get(name)))
-        for name in names
+        FieldChange(str(field.verbose_name), _in_words(field, before[name]), _in_words(field, after.get(name)))
+        for name, field in fields.items()
     ]
 
 
-def _in_words(name: str, value: Any) -> str:
+def _in_words(field: Any, value: Any) -> str:
     if isinstance(value, bool):
         return gettext("yes") if value else gettext("no")
     if value in (None, "", [], {}):
         return gettext("none")
-    if name in _CHOICES and value in _CHOICES[name].values:
-        return str(_CHOICES[name](value).label)
-    if name in REVISED_MOMENTS:
+    if field.name in REVISED_MOMENTS:
         return day_of(datetime.fromisoformat(value))
-    if name in ("confidence", "importance"):
+    if isinstance(value, float):
         return percent(value)
+    value = dict(field.flatchoices).get(value, value) if isinstance(value, str) else value
     if isinstance(value, list):
         text = ", ".join(map(str, value))
     else:
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 

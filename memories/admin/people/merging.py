@@ -25,6 +25,7 @@ from memories.curation.people.merging.profile import SectionOutcome
 from memories.curation.people.merging.undo import may_undo_person_merge, undo_person_merge
 from memories.exceptions import MemoryHubError
 from memories.models import EndUser, PersonMerge, Section
+from memories.models.ids import parse_uuid
 
 # A merge moves memories of all kinds, so the permission to edit a person's record is not enough.
 MAY = ("memories.change_enduser", "memories.change_fact", "memories.change_session")
@@ -151,12 +152,8 @@ class PersonMergingViews(PersonAddingViews):
         return super().change_view(request, object_id, form_url, extra_context)
 
     def _survivor_of(self, request: HttpRequest, object_id: str) -> EndUser | None:
-        try:
-            alias_id = uuid.UUID(object_id)
-        except ValueError:
-            return None
         aliases = within(request.user, EndUser.objects.exclude(merged_into=None))
-        alias = aliases.filter(pk=alias_id).select_related("merged_into").first()
+        alias = aliases.filter(pk=parse_uuid(object_id)).select_related("merged_into").first()
         return alias.merged_into if alias and self.has_view_permission(request) else None
 
     def merge(self, request: HttpRequest, object_id: str) -> HttpResponse:

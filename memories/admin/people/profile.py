@@ -20,7 +20,7 @@ from memories.admin.site.fields import LineField, TextField
 from memories.admin.site.page import VerbForm
 from memories.admin.site.segments import Segment, diff
 from memories.admin.site.wording import CUT_OUT
-from memories.admin.trail.authors import names_of, unnamed
+from memories.admin.trail.authors import names_of
 from memories.audit import Actor
 from memories.curation.profile.sections import release_profile_section, restore_profile_section, write_profile_section
 from memories.exceptions import NotFound
@@ -50,7 +50,7 @@ class ShownSection:
 
     @classmethod
     def of(cls, section: Section, row: ProfileSection | None) -> "ShownSection":
-        author = unnamed(row.actor_kind) if row else ""
+        author = row.get_actor_kind_display() if row else ""
         return cls(section.value, str(section.label), PURPOSES[section], row, author)
 
 
@@ -251,7 +251,7 @@ def _changes(revisions: list[ProfileRevision], row: ProfileSection | None) -> li
         SectionDiff(
             revision=revision,
             segments=diff(revision.before, revision.after),
-            actor=names.get(revision.actor_id, unnamed(revision.actor_kind)),
+            actor=names.get(revision.actor_id, revision.get_actor_kind_display()),
             restorable=row is not None and revision.after not in ("", row.summary),
         )
         for revision in revisions

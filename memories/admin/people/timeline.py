@@ -8,20 +8,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Left, Length
 from django.utils import timezone
 from django.utils.dateparse import parse_date
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memories.admin.facts.detail import FIELD_LABELS, text_diff
+from memories.admin.facts.detail import FieldChange, changes_of, text_diff
 from memories.admin.site.segments import Segment, diff
-from memories.admin.site.template_tags import percent
-from memories.admin.trail.authors import names_of, unnamed
+from memories.admin.trail.authors import names_of
 from memories.models import AuditEvent, EndUser, Episode, Fact, FactRevision, ProfileRevision, Section, Turn
 
 PAGE = 50
@@ -46,14 +44,6 @@ class TimelineSource:
     order: tuple[str, ...] = ("created_at", "id")
 
 
-class FieldEdit(NamedTuple):
-    """A field of a fact with what it was and what it became."""
-
-    label: str
-    before: str
-    after: str
-
-
 @dataclass
 class TimelineItem:
     """One thing that happened. `actor` and what follows are filled for edits alone."""
@@ -62,7 +52,7 @@ class TimelineItem:
     row: Any
     actor: str = ""
     segments: Sequence[Segment] = ()
-    others: Sequence[FieldEdit] = ()
+    others: Sequence[FieldChange] = ()
     section: str = ""
 
     @property
@@ -204,28 +194,11 @@ def days_of(page: TimelinePage) -> list[tuple[date, list[TimelineItem]]]:
 
 def _describe_edit(item: TimelineItem, names: dict[str, str]) -> None:
     row = item.row
-    item.actor = names.get(row.actor_id, unnamed(row.actor_kind))
+    item.actor = names.get(row.actor_id, row.get_actor_kind_display())
     if isinstance(row, FactRevision):
         item.segments = text_diff(row)
-        item.others = [
-            _field_edit(name, row.before[name], row.after.get(name)) for name in SHOWN_FIELDS if name in row.before
-        ]
+        item.others = changes_of(row, SHOWN_FIELDS)
     elif isinstance(row, ProfileRevision):
         # A first text does not change another.
         item.segments = diff(row.before, row.after) if row.before else [Segment(row.after)]
         item.section = str(Section(row.section).label)
-
-
-def _field_edit(name: str, before: Any, after: Any) -> FieldEdit:
-    labels: dict[Any, Any] = dict(getattr(Fact._meta.get_field(name), "flatchoices", ()))
-    return FieldEdit(str(FIELD_LABELS[name]), _in_words(before, labels), _in_words(after, labels))
-
-
-def _in_words(value: Any, labels: dict[Any, Any]) -> str:
-    if isinstance(value, bool):
-        return gettext("yes") if value else gettext("no")
-    if isinstance(value, float):
-        return percent(value)
-    if isinstance(value, list):
-        return ", ".join(map(str, value)) or "–"
-    return str(labels.get(value, value) or "–")

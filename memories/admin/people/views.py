@@ -1,6 +1,5 @@
 """The tabs of a person's page, and the frame that they share."""
 
-import uuid
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from memories.admin.access.reach import within
 from memories.admin.site.page import RecordPage
 from memories.models import EndUser
+from memories.models.ids import parse_uuid
 
 # A context shows all of these memories, so who may see a context must be allowed to see each kind.
 MEMORY = ("memories.view_fact", "memories.view_episode", "memories.view_session")
@@ -45,12 +45,8 @@ def person_of_link(request: HttpRequest) -> EndUser | None:
 
     None without an id, and for a person whom the operator may not see.
     """
-    try:
-        person_id = uuid.UUID(request.GET.get("person", ""))
-    except ValueError:
-        return None
     people = EndUser.objects.select_related("tenant", "merged_into__tenant")
-    found: EndUser | None = within(request.user, people).filter(pk=person_id).first()
+    found: EndUser | None = within(request.user, people).filter(pk=parse_uuid(request.GET.get("person", ""))).first()
     return (found.merged_into or found) if found else None
 
 

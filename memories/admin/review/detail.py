@@ -14,7 +14,6 @@ from memories.admin.facts.detail import Citation, citations, may_see_turns
 from memories.admin.review import queue, wording
 from memories.admin.review.queue import Rows
 from memories.admin.site.segments import Segment, diff
-from memories.admin.trail.authors import unnamed
 from memories.curation.review.deciding import choices_of
 from memories.curation.review.undo import may_undo
 from memories.models import ActorKind, Fact, Operator, ProfileSection, ReviewItem
@@ -93,7 +92,7 @@ def _decider(item: ReviewItem) -> str:
     if not item.decided_by:
         return ""
     operators = Operator.objects.annotate(text=Cast("pk", CharField())).filter(text=item.decided_by)
-    return operators.values_list("username", flat=True).first() or unnamed(ActorKind.OPERATOR)
+    return operators.values_list("username", flat=True).first() or str(ActorKind.OPERATOR.label)
 
 
 def evidence_of(item: ReviewItem, operator: Operator | AnonymousUser) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class StateFilter(SimpleListFilter):
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
         first, *others = super().choices(changelist)
-        yield {**first, "display": _("Waiting")}
+        yield {**first, "display": ReviewItem.State.OPEN.label}
         yield from others
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:
@@ -90,7 +90,7 @@ class ReviewPage(QueueViews, ReviewBulkViews):
 
     @column(gettext_lazy("State"), label=STATE_COLOURS)
     def state_shown(self, item: ReviewItem) -> tuple[str, str]:
-        return item.state, _("waiting") if item.state == ReviewItem.State.OPEN else item.get_state_display()
+        return item.state, item.get_state_display()
 
     @column(gettext_lazy("Waits since"), ordering="created_at")
     def waits_since(self, item: ReviewItem) -> SafeString | str:

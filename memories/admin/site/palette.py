@@ -4,7 +4,6 @@ The query travels in the body of a POST, since the browser's history and proxies
 browser keeps it.
 """
 
-import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +19,7 @@ from memories.admin.access.reach import within
 from memories.admin.site import sidebar
 from memories.admin.site.naming import called
 from memories.admin.site.page import HubModelAdmin, render_page, url_of
+from memories.models.ids import parse_uuid
 
 SHOWN = 8
 LONGEST = 255
@@ -71,9 +71,8 @@ def _pages(request: HttpRequest, words: str) -> Iterator[PaletteHit]:
 
 def _records(request: HttpRequest, words: str) -> Iterator[PaletteHit]:
     """The record with this UUID, if the operator may see it."""
-    try:
-        wanted = uuid.UUID(words)
-    except ValueError:
+    wanted = parse_uuid(words)
+    if wanted is None:
         return
     for model, icon in RECORDS.items():
         page = admin.site._registry.get(model)

@@ -1,10 +1,7 @@
-"""Names of the actors of revisions and audit events."""
+"""Names of the actors of revisions and audit events. Actors without a name are shown by their kind."""
 
 from collections.abc import Iterable
 from typing import Protocol
-
-from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy as _
 
 from memories.models import ActorKind, APIKey, Operator
 
@@ -17,22 +14,6 @@ class Signed(Protocol):
 
     @property
     def actor_id(self) -> str: ...
-
-
-# Actors without a name, or whose row is deleted.
-_UNNAMED: dict[str, Promise] = {
-    ActorKind.RUN: _("an extraction"),
-    ActorKind.KEY: _("an application"),
-    ActorKind.OPERATOR: _("an operator"),
-    ActorKind.COMMAND: _("a command"),
-    ActorKind.DECAY: _("a decay pass"),
-    ActorKind.LINK: _("a link"),
-}
-
-
-def unnamed(kind: str) -> str:
-    """The actor if only its kind is known."""
-    return str(_UNNAMED[kind])
 
 
 def names_of(rows: Iterable[Signed]) -> dict[str, str]:

@@ -14,7 +14,7 @@ class Scope(models.TextChoices):
     READ = "read", _("Read: context, search, lists")
     WRITE = "write", _("Write: facts and profile")
     PRIVACY = "privacy", _("Privacy: requests and exports")
-    READ_ALL = "read_all", _("Read all: also what is for certain roles, readers or agents alone")
+    READ_ALL = "read_all", _("Read all: also facts restricted to certain roles, readers or agents")
 
 
 class WritesAs(models.TextChoices):

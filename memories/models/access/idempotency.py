@@ -1,6 +1,7 @@
 """First answers of requests that came with an Idempotency-Key; each is kept for a day."""
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.access.api_keys import APIKey
 from memories.models.memories.facts import Fact
@@ -25,6 +26,8 @@ class IdempotencyRecord(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
+        verbose_name = _("idempotency record")
+        verbose_name_plural = _("idempotency records")
         constraints = [
             # Serves the look-up, and makes a parallel double wait for the first.
             models.UniqueConstraint(fields=["api_key", "endpoint", "key_digest"], name="idempotency_key_once"),

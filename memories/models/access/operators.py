@@ -20,13 +20,15 @@ class Operator(AbstractUser):
     time_zone = models.CharField(_("time zone"), max_length=64, default="UTC")
     language = models.CharField(_("language"), max_length=16, blank=True, default="", choices=Language.choices)
     # Its own field: who was limited to a tenant that is gone is not let into all the others.
-    all_tenants = models.BooleanField(_("all tenants"), default=True, help_text=_("Sees the memories of every tenant."))
+    all_tenants = models.BooleanField(
+        _("all tenants"), default=True, help_text=_("Can see the memories of every tenant.")
+    )
     tenants = models.ManyToManyField(
         Tenant,
         verbose_name=_("tenants"),
         blank=True,
         related_name="operators",
-        help_text=_("Sees the memories of these alone, unless of all tenants."),
+        help_text=_("Can see only the memories of these tenants, unless “all tenants” is on."),
     )
 
     class Meta(AbstractUser.Meta):

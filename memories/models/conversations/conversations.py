@@ -141,6 +141,8 @@ class SessionQueue(QueueRow):
     objects = SessionQueueQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("session queue")
+        verbose_name_plural = _("session queues")
         indexes = [
             # Serves the sweep once a second and the age of the oldest overdue work.
             models.Index(
@@ -215,6 +217,8 @@ class Turn(models.Model):
 
     class Meta:
         ordering = ["session", "number"]
+        verbose_name = _("turn")
+        verbose_name_plural = _("turns")
         constraints = [
             # Serves reading a session in order, and holds "no number twice" under races.
             models.UniqueConstraint(fields=["session", "number"], name="turn_number_once"),

@@ -13,7 +13,7 @@ from memories.models.people.tenants import Tenant
 class ExtractionRun(models.Model):
     class RunStatus(models.TextChoices):
         RUNNING = "running", _("Running")
-        COMMITTED = "committed", _("Committed")
+        COMMITTED = "committed", _("Done")
         FAILED = "failed", _("Failed")
         PARKED = "parked", _("Parked")
         DISCARDED = "discarded", _("Discarded")

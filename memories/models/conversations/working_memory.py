@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.conversations.conversations import QueueRow, QueueRowQuerySet, Session
 
@@ -27,7 +28,8 @@ class WorkingMemory(QueueRow):
     objects = QueueRowQuerySet.as_manager()
 
     class Meta:
-        verbose_name_plural = "working memories"
+        verbose_name = _("working memory")
+        verbose_name_plural = _("working memories")
         indexes = [
             # Serves the sweep once a second.
             models.Index(

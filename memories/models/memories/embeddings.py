@@ -96,6 +96,8 @@ class TurnVector(Vector):
     number = models.PositiveIntegerField(help_text="Of the turn in its session.")
 
     class Meta:
+        verbose_name = _("turn vector")
+        verbose_name_plural = _("turn vectors")
         constraints = [
             # Two embedders at work on one turn leave one row. Serves the cascade from the turn, too.
             models.UniqueConstraint(fields=["turn", "space"], name="turn_vector_once"),
@@ -116,6 +118,8 @@ class FactVector(Vector):
     text_digest = models.BinaryField(max_length=32, help_text="The fact's content_hash when it was made.")
 
     class Meta:
+        verbose_name = _("fact vector")
+        verbose_name_plural = _("fact vectors")
         constraints = [
             # One vector per fact and space, replaced when the text changes. Serves the cascade from the fact, too.
             models.UniqueConstraint(fields=["fact", "space"], name="fact_vector_once"),
@@ -136,6 +140,8 @@ class EpisodeVector(Vector):
     text_digest = models.BinaryField(max_length=32, help_text="The episode's content_hash when it was made.")
 
     class Meta:
+        verbose_name = _("episode vector")
+        verbose_name_plural = _("episode vectors")
         constraints = [
             # One vector per episode and space, replaced when the text changes. Serves the cascade from it, too.
             models.UniqueConstraint(fields=["episode", "space"], name="episode_vector_once"),

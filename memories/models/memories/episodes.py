@@ -26,7 +26,7 @@ class EpisodeStatus(models.TextChoices):
     ACTIVE = "active", _("Active")
     # Too poor to be served before somebody has looked at it.
     PENDING = "pending", _("Pending")
-    TRASHED = "trashed", _("Trashed")
+    TRASHED = "trashed", _("In trash")
 
 
 # Episodes that search may find and that have no vector of their present text.
@@ -79,7 +79,7 @@ class Episode(models.Model):
     flaws = ArrayField(models.CharField(max_length=40), default=list, blank=True, help_text="What code finds wrong.")
     extractor = models.CharField(max_length=120, help_text="llm:<model>, extractive-v1, operator, api.")
     prompt_version = models.CharField(max_length=40, blank=True)
-    status = models.CharField(_("state"), max_length=7, choices=EpisodeStatus.choices, default=EpisodeStatus.ACTIVE)
+    status = models.CharField(_("status"), max_length=7, choices=EpisodeStatus.choices, default=EpisodeStatus.ACTIVE)
     pinned = models.BooleanField(default=False)
     binding = models.BooleanField(default=False, help_text="An operator's word: it does not fade.")
     version = models.PositiveIntegerField(default=1)

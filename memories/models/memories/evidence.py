@@ -21,7 +21,8 @@ class FactEvidence(models.Model):
 
     class Meta:
         ordering = ["created_at", "turn_number"]
-        verbose_name_plural = "fact evidence"
+        verbose_name = _("fact evidence")
+        verbose_name_plural = _("fact evidence")
         constraints = [
             # Serves reading a fact's evidence; the same turn is cited once.
             models.UniqueConstraint(fields=["fact", "turn"], name="evidence_once"),
@@ -34,10 +35,10 @@ class FactEvidence(models.Model):
 class RelationType(models.TextChoices):
     """How a fact stands to another one; that it supersedes one is told by `Fact.superseded_by`."""
 
-    RELATED_TO = "related_to", _("Related To")
+    RELATED_TO = "related_to", _("Related to")
     SUPERSEDES = "supersedes", _("Supersedes")
     CONTRADICTS = "contradicts", _("Contradicts")
-    DERIVED_FROM = "derived_from", _("Derived From")
+    DERIVED_FROM = "derived_from", _("Derived from")
 
 
 class FactRelation(models.Model):
@@ -51,6 +52,8 @@ class FactRelation(models.Model):
 
     class Meta:
         ordering = ["id"]
+        verbose_name = _("fact relation")
+        verbose_name_plural = _("fact relations")
         constraints = [
             # Serves reading a fact's relations; each is told once.
             models.UniqueConstraint(fields=["fact", "target", "type"], name="relation_once"),
@@ -73,6 +76,8 @@ class FactMerge(models.Model):
 
     class Meta:
         ordering = ["-created_at", "-id"]
+        verbose_name = _("fact merge")
+        verbose_name_plural = _("fact merges")
 
     def __str__(self) -> str:
         return f"merge {self.pk}"

@@ -68,7 +68,7 @@ class Status(models.TextChoices):
     SUPERSEDED = "superseded", _("Superseded")
     REJECTED = "rejected", _("Rejected")
     ARCHIVED = "archived", _("Archived")
-    TRASHED = "trashed", _("Trashed")
+    TRASHED = "trashed", _("In trash")
 
 
 class Trust(models.TextChoices):
@@ -148,48 +148,54 @@ class Fact(models.Model):
         Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, related_name="+", db_index=False
     )
     end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="facts", db_index=False)
-    agent_id = models.CharField(max_length=255, blank=True, help_text="Empty: the person's own.")
+    agent_id = models.CharField(_("agent"), max_length=255, blank=True, help_text="Empty: the person's own.")
     category = models.CharField(_("category"), max_length=12, choices=Category.choices)
     content = models.TextField(max_length=2000)
     content_hash = models.BinaryField(max_length=32, editable=False, help_text="SHA-256 of the folded content.")
     terms = models.BinaryField(null=True, editable=False, help_text="Hashes of the content's words with their counts.")
-    raw = models.TextField(blank=True, help_text="The quote it rests on.")
-    structured = models.JSONField(null=True, blank=True)
-    key = models.CharField(max_length=100, blank=True, help_text="What it is about, e.g. home_city.")
-    value = models.CharField(max_length=500, blank=True)
-    confidence = models.FloatField(validators=UNIT)
+    raw = models.TextField(_("quote"), blank=True, help_text="The quote it rests on.")
+    structured = models.JSONField(_("structured data"), null=True, blank=True)
+    key = models.CharField(_("key"), max_length=100, blank=True, help_text="What it is about, e.g. home_city.")
+    value = models.CharField(_("value"), max_length=500, blank=True)
+    confidence = models.FloatField(_("confidence"), validators=UNIT)
     stated_confidence = models.FloatField(validators=UNIT, help_text="Highest stated one, without reinforcement.")
-    importance = models.FloatField(default=0.5, validators=UNIT)
-    tags = ArrayField(models.CharField(max_length=100), default=list, blank=True)
-    source = models.CharField(max_length=20, choices=Source.choices)
-    source_error = models.TextField(blank=True, max_length=2000, help_text="Of a correction: what was wrong.")
+    importance = models.FloatField(_("importance"), default=0.5, validators=UNIT)
+    tags = ArrayField(models.CharField(max_length=100), verbose_name=_("tags"), default=list, blank=True)
+    source = models.CharField(_("source"), max_length=20, choices=Source.choices)
+    source_error = models.TextField(
+        _("what was wrong"), blank=True, max_length=2000, help_text="Of a correction: what was wrong."
+    )
     trust = models.CharField(_("trust"), max_length=9, choices=Trust.choices)
     extractor = models.CharField(max_length=120, help_text="llm:<model>, operator, api, import.")
     prompt_version = models.CharField(max_length=40, blank=True)
     extraction = models.ForeignKey(
         ExtractionRun, null=True, blank=True, on_delete=models.SET_NULL, related_name="facts"
     )
-    flags = ArrayField(models.CharField(max_length=40), default=list, blank=True, help_text="Why it is held.")
-    status = models.CharField(_("state"), max_length=10, choices=Status.choices, default=Status.ACTIVE)
-    pinned = models.BooleanField(default=False)
-    locked = models.BooleanField(default=False)
-    binding = models.BooleanField(
-        default=False, help_text="An operator's word: no job and no key changes or removes it."
+    flags = ArrayField(
+        models.CharField(max_length=40), verbose_name=_("flags"), default=list, blank=True, help_text="Why it is held."
     )
-    mentions = models.PositiveIntegerField(default=1)
+    status = models.CharField(_("status"), max_length=10, choices=Status.choices, default=Status.ACTIVE)
+    pinned = models.BooleanField(_("pinned"), default=False)
+    locked = models.BooleanField(_("locked"), default=False)
+    binding = models.BooleanField(
+        _("confirmed by operator"),
+        default=False,
+        help_text="An operator's word: no job and no key changes or removes it.",
+    )
+    mentions = models.PositiveIntegerField(_("mentions"), default=1)
     version = models.PositiveIntegerField(default=1)
-    scope = models.CharField(max_length=7, choices=MemoryScope.choices, default=MemoryScope.PRIVATE)
-    allowed_users = ArrayField(models.CharField(max_length=255), default=list, blank=True)
-    allowed_roles = ArrayField(models.CharField(max_length=100), default=list, blank=True)
+    scope = models.CharField(_("scope"), max_length=7, choices=MemoryScope.choices, default=MemoryScope.PRIVATE)
+    allowed_users = ArrayField(models.CharField(max_length=255), verbose_name=_("users"), default=list, blank=True)
+    allowed_roles = ArrayField(models.CharField(max_length=100), verbose_name=_("roles"), default=list, blank=True)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
     first_observed_at = models.DateTimeField()
     last_confirmed_at = models.DateTimeField()
     last_recalled_at = models.DateTimeField(null=True, blank=True)
     valid_from = models.DateTimeField()
-    valid_to = models.DateTimeField(null=True, blank=True)
+    valid_to = models.DateTimeField(_("valid until"), null=True, blank=True)
     superseded_by = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="older")
-    expires_at = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField(_("expires"), null=True, blank=True)
     trashed_at = models.DateTimeField(null=True, blank=True)
     decay_score = models.FloatField()
     forget_at = models.DateTimeField(null=True, blank=True, help_text="When it will have faded; empty: never.")

@@ -55,6 +55,8 @@ class ProfileSection(models.Model):
 
     class Meta:
         ordering = ["end_user", "section"]
+        verbose_name = _("profile section")
+        verbose_name_plural = _("profile sections")
         constraints = [
             # Serves every read of a profile.
             models.UniqueConstraint(fields=["end_user", "section"], name="profile_section_once"),

@@ -76,6 +76,8 @@ class FactRefusal(models.Model):
     objects = FactRefusalQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("fact refusal")
+        verbose_name_plural = _("fact refusals")
         constraints = [
             # Serves the gate's look-up of a candidate's hashes.
             models.UniqueConstraint(fields=["end_user", "kind", "digest"], name="refusal_once"),

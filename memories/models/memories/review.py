@@ -24,7 +24,7 @@ class ReviewQuerySet(models.QuerySet["ReviewItem"]):
 
 class ReviewItem(models.Model):
     class Kind(models.TextChoices):
-        QUARANTINED = "quarantined", _("Quarantined")
+        QUARANTINED = "quarantined", _("Unconfirmed")
         CONFLICT = "conflict", _("Conflict")
         DUPLICATE = "possible_duplicate", _("Possible duplicate")
         FLAGGED = "flagged", _("Flagged")
@@ -35,28 +35,28 @@ class ReviewItem(models.Model):
         """Why a person has to decide it; each belongs to one kind."""
 
         # Quarantined: the assistant or a tool said it, or simple rules found it.
-        ASSISTANT_TRUST = "assistant_trust", _("Only the assistant said it")
-        TOOL_TRUST = "tool_trust", _("Only a tool said it")
+        ASSISTANT_TRUST = "assistant_trust", _("Only the assistant stated it")
+        TOOL_TRUST = "tool_trust", _("Only a tool stated it")
         SUGGESTED = "suggested", _("Found by simple rules")
         # Conflict.
-        LESS_SURE = "less_sure", _("Less sure than what is known")
-        OUTRANKED = "outranked", _("Contradicts what somebody of more trust said")
-        OPERATORS_WORD = "operators_word", _("Contradicts an operator's word")
-        REFUSED_BEFORE = "refused_before", _("Said again after it was refused")
-        NEAR_REFUSED = "near_refused", _("Close to what was refused")
-        REMOVAL = "removal", _("No longer true, says a source of less trust")
-        OTHER_PERSON = "other_person", _("Differs between two people who were merged")
-        IMPORTED = "imported", _("Imported, and at odds with what is known")
+        LESS_SURE = "less_sure", _("Less certain than the existing fact")
+        OUTRANKED = "outranked", _("Contradicts a more trusted source")
+        OPERATORS_WORD = "operators_word", _("Contradicts what an operator confirmed")
+        REFUSED_BEFORE = "refused_before", _("Repeated after it was rejected")
+        NEAR_REFUSED = "near_refused", _("Similar to a rejected fact")
+        REMOVAL = "removal", _("A less trusted source says it is no longer true")
+        OTHER_PERSON = "other_person", _("Differs between the merged end users")
+        IMPORTED = "imported", _("Imported; contradicts an existing fact")
         # Possible duplicate: no model was there to judge.
-        NOT_JUDGED = "not_judged", _("Close to what is known")
+        NOT_JUDGED = "not_judged", _("Similar to an existing fact")
         # Flagged and held.
-        INSTRUCTIONS = "instructions", _("Speaks to a model")
-        POSSIBLE_SECRET = "possible_secret", _("May hold a secret")
+        INSTRUCTIONS = "instructions", _("Looks like an instruction to a model")
+        POSSIBLE_SECRET = "possible_secret", _("May contain a secret")
         # Poor episode.
-        POOR_QUALITY = "poor_quality", _("Says too little of its conversation")
+        POOR_QUALITY = "poor_quality", _("Says too little about the conversation")
 
     class State(models.TextChoices):
-        OPEN = "open", _("Open")
+        OPEN = "open", _("Pending")
         APPROVED = "approved", _("Approved")
         REJECTED = "rejected", _("Rejected")
         KEPT_BOTH = "kept_both", _("Kept both")
@@ -141,6 +141,8 @@ class Batch(models.Model):
 
     class Meta:
         ordering = ["-created_at", "-id"]
+        verbose_name = _("batch")
+        verbose_name_plural = _("batches")
 
     def __str__(self) -> str:
         return f"batch {self.pk}"
@@ -159,6 +161,8 @@ class BatchEntry(models.Model):
 
     class Meta:
         ordering = ["id"]
+        verbose_name = _("batch entry")
+        verbose_name_plural = _("batch entries")
         constraints = [
             models.CheckConstraint(
                 name="batch_entry_of_one", condition=Q(item=None, fact__isnull=False) | Q(fact=None, item__isnull=False)

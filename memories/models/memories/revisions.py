@@ -2,6 +2,7 @@
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
 from memories.models.conversations.runs import ExtractionRun
@@ -30,6 +31,8 @@ class FactRevision(models.Model):
 
     class Meta:
         ordering = ["-version"]
+        verbose_name = _("fact revision")
+        verbose_name_plural = _("fact revisions")
         constraints = [
             # Serves a fact's history, and makes two changes of one version impossible.
             models.UniqueConstraint(fields=["fact", "version"], name="revision_once"),
@@ -69,6 +72,8 @@ class ProfileRevision(models.Model):
 
     class Meta:
         ordering = ["-created_at", "-id"]
+        verbose_name = _("profile revision")
+        verbose_name_plural = _("profile revisions")
         indexes = [
             # Serves the history of a person's section.
             models.Index(fields=["end_user", "section", "-created_at"], name="profile_revision_idx"),

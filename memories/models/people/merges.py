@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from memories.models.ids import new_id
 from memories.models.people.people import EndUser
@@ -23,6 +24,8 @@ class PersonMerge(models.Model):
 
     class Meta:
         ordering = ["-created_at", "-id"]
+        verbose_name = _("person merge")
+        verbose_name_plural = _("person merges")
         constraints = [
             # One at a time leads away from a person, also when two operators merge them.
             models.UniqueConstraint(fields=["merged"], name="person_merged_once", condition=Q(undone_at=None)),
@@ -58,6 +61,8 @@ class MergeEntry(models.Model):
 
     class Meta:
         ordering = ["id"]
+        verbose_name = _("merge entry")
+        verbose_name_plural = _("merge entries")
         constraints = [
             models.CheckConstraint(
                 name="merge_entry_of_one",

@@ -19,23 +19,25 @@ class Tenant(models.Model):
     trust_assistant = models.BooleanField(
         _("trust assistant"),
         default=False,
-        help_text=_("On: what only the assistant said is served without review; people's words stay above."),
+        help_text=_(
+            "On: facts that only the assistant stated are served without review. What users say still takes precedence."
+        ),
     )
     extraction_guidance = models.TextField(
         _("extraction guidance"),
         blank=True,
         max_length=4000,
-        help_text=_("Your own words to the model on what to remember; sent with every call."),
+        help_text=_("Instructions to the model on what to remember. They are sent with every call."),
     )
     signal_phrases = models.JSONField(
         _("signal phrases"),
         default=dict,
         blank=True,
-        help_text=_("Kind of sign → phrases that stand for it, in place of the hub's patterns."),
+        help_text=_("Kind of signal → phrases that replace the hub's own patterns."),
     )
     guidance_version = models.PositiveIntegerField(default=1, editable=False)
     time_zone = models.CharField(
-        _("time zone"), max_length=64, default="UTC", help_text=_("For people without one of their own.")
+        _("time zone"), max_length=64, default="UTC", help_text=_("For end users without a time zone of their own.")
     )
     numbers = models.JSONField(
         default=dict, blank=True, help_text="Name of a rule → the tenant's own number; a missing one is the hub's."

@@ -10,8 +10,8 @@ class ReturnPolicy(models.TextChoices):
     """What happens when somebody comes under the id of an erased person."""
 
     REFUSE = "refuse", _("Refuse")
-    FLAG = "flag", _("Take as a new person, and say so")
-    ALLOW_NEW = "allow_new", _("Take as a new person")
+    FLAG = "flag", _("Allow as a new person and flag to staff")
+    ALLOW_NEW = "allow_new", _("Allow as a new person")
 
 
 class Tombstone(models.Model):
@@ -28,6 +28,8 @@ class Tombstone(models.Model):
     last_met_at = models.DateTimeField(null=True)
 
     class Meta:
+        verbose_name = _("tombstone")
+        verbose_name_plural = _("tombstones")
         constraints = [
             # Serves the look-up whenever a person is made.
             models.UniqueConstraint(fields=["tenant", "digest"], name="tombstone_once"),

@@ -48,7 +48,7 @@ class Asker(models.TextChoices):
     REPRESENTATIVE = "representative", _("A representative")
     GUARDIAN = "guardian", _("A parent or guardian")
     AUTHORITY = "authority", _("An authority")
-    CONTROLLER = "controller", _("Ourselves")
+    CONTROLLER = "controller", _("Our own organization")
 
 
 class IdentityCheck(models.TextChoices):
@@ -58,19 +58,19 @@ class IdentityCheck(models.TextChoices):
     CALL_BACK = "call_back", _("Called or wrote back to a known address")
     IN_PERSON = "in_person", _("Met in person")
     DOCUMENT = "document", _("Saw a document; no copy is kept")
-    MANDATE = "mandate", _("Saw the mandate of who acts for them")
-    SHELL = "shell", _("By who has access to the server")
+    MANDATE = "mandate", _("Saw the representative's mandate")
+    SHELL = "shell", _("By someone with access to the server")
 
 
 class RefusalGround(models.TextChoices):
-    IDENTITY = "identity", _("Who asks cannot be identified")
+    IDENTITY = "identity", _("The requester cannot be identified")
     UNFOUNDED = "unfounded", _("Manifestly unfounded")
-    EXCESSIVE = "excessive", _("Excessive, as it repeats itself")
+    EXCESSIVE = "excessive", _("Excessive because it is repetitive")
     OBLIGATION = "obligation", _("A legal obligation to keep the data")
     CLAIMS = "claims", _("Needed for legal claims")
     EXPRESSION = "expression", _("Freedom of expression and information")
     INTEREST = "interest", _("Public interest or research")
-    WITHDRAWN = "withdrawn", _("Withdrawn by who asked")
+    WITHDRAWN = "withdrawn", _("Withdrawn by the requester")
 
 
 class PrivacyCaseQuerySet(LeasedQuerySet["PrivacyCase"]):
@@ -215,7 +215,7 @@ class PrivacyCase(Leased):
 
 
 class ExportState(models.TextChoices):
-    MAKING = "making", _("Being made")
+    MAKING = "making", _("In progress")
     READY = "ready", _("Ready")
     TAKEN = "taken", _("Downloaded")
     EXPIRED = "expired", _("Expired")
