@@ -52,6 +52,14 @@ def reading_only() -> Iterator[None]:
         transaction.set_rollback(True)
 
 
+@contextmanager
+def undone() -> Iterator[None]:
+    """What the block writes is taken back: of one world many calls can be tried, each as if it were the first."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
 def elsewhere(work: Callable[[], T]) -> T:
     """What `work()` returns or raises on another connection."""
     [outcome] = at_once(1, lambda _: work())

@@ -51,10 +51,10 @@ def test_the_table_is_complete() -> None:
     assert NEEDED.keys() == CALLS.keys() == operations().keys()
 
 
-@pytest.mark.parametrize("operation", NEEDED)
-def test_the_scope_alone_lets_in(db: None, operation: str) -> None:
-    _, plaintext = factories.api_key(factories.tenant(), scopes=[NEEDED[operation]])
-    assert send(HubClient(plaintext), operation, Ids()).status_code in (200, 201, 202, 404)
+def test_the_scope_alone_lets_in(db: None) -> None:
+    for operation, scope in NEEDED.items():
+        _, plaintext = factories.api_key(factories.tenant(), scopes=[scope])
+        assert send(HubClient(plaintext), operation, Ids()).status_code in (200, 201, 202, 404), operation
 
 
 @pytest.mark.parametrize("operation", NEEDED)
