@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from memories import conf
+from memories.embedding import similarity
 from memories.episodes import creation, extractive
 from memories.episodes.creation import Draft
 from memories.episodes.supported_sentences import fit_running_summary
@@ -31,6 +32,7 @@ from memories.queue.retry_policy import Retry, retry_for
 from memories.queue.spending import Spent
 from memories.queue.window_queue import Compacted, WindowClaim
 from memories.reconcile.batches import bounded
+from memories.text import attribution
 from memories.text.injection import suspicion
 from memories.text.transcript import FedTurn
 
@@ -179,7 +181,7 @@ def _fold(attempt: CompactionAttempt, turns: tuple[FedTurn, ...]) -> tuple[str, 
     completion = client.complete(
         messages=session_summary.build(
             # An older version of the hub may have stored a summary that speaks to a model.
-            summary="" if suspicion.speaks_to_model(earlier) else earlier,
+            summary="" if suspicion.speaks_to_model(attribution.plain(earlier)) else earlier,
             turns=[TurnInput(turn.number, turn.turn.role, turn.text, turn.at) for turn in turns],
         ),
         answer=session_summary.ANSWER,
@@ -187,7 +189,9 @@ def _fold(attempt: CompactionAttempt, turns: tuple[FedTurn, ...]) -> tuple[str, 
         before_call=attempt.before_call,
     )
     attempt.spent.add_answer(completion)
-    return fit_running_summary(completion.answer.summary, turns=turns, earlier=earlier), completion.extractor
+    summary = completion.answer.summary
+    fitted = fit_running_summary(summary, turns=turns, earlier=earlier, embed=similarity.vectors)
+    return fitted, completion.extractor
 
 
 def _quoted(attempt: CompactionAttempt, turns: tuple[FedTurn, ...]) -> tuple[str, str]:

@@ -10,10 +10,11 @@ from functools import partial
 
 from memories import conf
 from memories.conf import Rules
+from memories.embedding import similarity
 from memories.episodes import extractive
 from memories.episodes import quality as episode_quality
 from memories.episodes.supported_sentences import SummedTurns
-from memories.episodes.texts import cleaned, items
+from memories.episodes.texts import LONGEST_ITEM, cleaned, cut, items
 from memories.exceptions import ModelError
 from memories.llm import client
 from memories.llm.calls import Completion
@@ -134,7 +135,7 @@ def _ask(
 def _of_answer(completion: Completion[EpisodeSummary], turns: Sequence[FedTurn], rules: Rules) -> Draft:
     """Its quality is the lower of the model's own judgement and the code's."""
     answer = completion.answer
-    summed = SummedTurns(turns)
+    summed = SummedTurns(turns, embed=similarity.vectors)
 
     def supported(texts: Iterable[str]) -> list[str]:
         return list(filter(None, map(summed.supported, items(texts))))
@@ -153,7 +154,18 @@ def _of_answer(completion: Completion[EpisodeSummary], turns: Sequence[FedTurn],
         prompt_tokens=completion.prompt_tokens,
         completion_tokens=completion.completion_tokens,
     )
-    return _judged(drafted, turns, rules)
+    judged = _judged(drafted, turns, rules)
+
+    def attributed(text: str, longest: int = LONGEST_ITEM) -> str:
+        return cut(summed.attributed(text), longest)
+
+    # After the judgement, which is about the model's words. A topic states nothing.
+    return replace(
+        judged,
+        summary=attributed(judged.summary, LONGEST_SUMMARY),
+        actions_taken=list(map(attributed, judged.actions_taken)),
+        outcomes=list(map(attributed, judged.outcomes)),
+    )
 
 
 def _quoted(turns: Sequence[FedTurn], patterns: Patterns, rules: Rules) -> Draft:

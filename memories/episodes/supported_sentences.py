@@ -1,8 +1,9 @@
-"""The parts of a model's summary that may be kept, because the turns support them; pure.
+"""The parts of a model's summary that may be kept, because the turns support them, and in whose name.
 
 A summary is shown in the hub's name. So a part is left out if it has a number, a mail address or the like that nobody
-said, an address to write or send to that the person did not name, or a permission for an assistant that is not in the
-person's words.
+said, an address to write or send to that the person did not name, a permission for an assistant that is not in the
+person's words, or words of a turn that speaks to a model. What is in the words of an assistant or a tool is told as
+what they said.
 """
 
 import re
@@ -10,11 +11,11 @@ from collections.abc import Callable, Sequence
 
 from memories.llm.prompts.session_summary import LONGEST_SUMMARY
 from memories.models import Role, Trust
-from memories.text import echo, sentences, uploads
+from memories.text import attribution, echo, sentences, support, uploads
 from memories.text.cleaning import clean_lines
-from memories.text.injection import suspicion
+from memories.text.injection import flagged_turns, suspicion
 from memories.text.secrets.redaction import redact_text
-from memories.text.support import Testimony
+from memories.text.support import Embed, Testimony
 from memories.text.transcript import FedTurn
 
 # Clauses that could be sentences of their own.
@@ -45,30 +46,52 @@ _ITS_OWN_WAY = re.compile(
 class SummedTurns:
     """The turns of a summary, and the earlier summary that it continues."""
 
-    def __init__(self, turns: Sequence[FedTurn], earlier: str = "") -> None:
+    def __init__(self, turns: Sequence[FedTurn], earlier: str = "", embed: Embed | None = None) -> None:
         texts = [(turn.text, turn.at.date()) for turn in turns]
         # A summary may name the time of a turn.
-        known = [earlier, *dict.fromkeys(f"{turn.at:%Y-%m-%d %H:%M}" for turn in turns)]
-        self._everybody = Testimony(users=texts, known=known)
+        moments = list(dict.fromkeys(f"{turn.at:%Y-%m-%d %H:%M}" for turn in turns))
+        self._everybody = Testimony(users=texts, known=[earlier, *moments])
+        # What the earlier summary tells as an assistant's words are still an assistant's.
+        parts = [clause for start, end in sentences.spans(earlier) for clause in _CLAUSE.findall(earlier[start:end])]
+        own = [part for part in parts if not attribution.is_attributed(part)]
+        others: dict[str, list[str]] = {Role.ASSISTANT: list(filter(attribution.is_attributed, parts)), Role.TOOL: []}
+        orders: list[str] = []
+        for turn in turns:
+            if not turn.is_user:
+                is_flagged = flagged_turns.is_flagged(turn.turn)
+                said, order = suspicion.parted(support.heard(turn.text)) if is_flagged else (turn.text, "")
+                others[turn.turn.role].append(said)
+                orders += [order] if order else []
+        users = [text for text, turn in zip(texts, turns, strict=True) if turn.is_user]
         self._person = Testimony(
-            users=[text for text, turn in zip(texts, turns, strict=True) if turn.is_user],
-            known=known,
-            assistants=[turn.text for turn in turns if turn.turn.role == Role.ASSISTANT],
-            tools=[turn.text for turn in turns if turn.turn.role == Role.TOOL],
+            users=users,
+            known=[*own, *moments],
+            assistants=[*others[Role.ASSISTANT], *orders],
+            tools=others[Role.TOOL],
+            embed=embed,
         )
+        # What is said without speaking to a model, and what is not.
+        known = [*own, *moments, *others[Role.ASSISTANT], *others[Role.TOOL]]
+        self._harmless = Testimony(users=users, known=known, assistants=orders) if orders else None
 
     def supported(self, text: str) -> str:
         """The text without its unsupported parts; perhaps empty."""
         return without(text, self._is_unsupported)
 
+    def attributed(self, text: str) -> str:
+        """The text; what is in the words of an assistant or a tool is told as what they said."""
+        return told(text, lambda part: attribution.told_as(part, self._person.told_by(part)))
+
     def _is_unsupported(self, part: str) -> bool:
         if self._everybody.lacks(part) or (_ADDRESS.search(part) is not None and self._person.lacks_code(part)):
+            return True
+        if self._harmless and not self._harmless.names_nothing_new(part):
             return True
         is_permission = _CONSENT.search(part) is not None and _ITS_OWN_WAY.search(part) is not None
         return is_permission and self._person.trust_of(part) != Trust.USER
 
 
-def fit_running_summary(text: str, *, turns: Sequence[FedTurn], earlier: str) -> str:
+def fit_running_summary(text: str, *, turns: Sequence[FedTurn], earlier: str, embed: Embed | None = None) -> str:
     """A model's running summary of `turns` and the earlier summary as it may be kept; empty when none of it may.
 
     Models get it as the hub's own words, unlike the turns. So sentences that speak to a model are left out, too.
@@ -77,29 +100,44 @@ def fit_running_summary(text: str, *, turns: Sequence[FedTurn], earlier: str) ->
     text = echo.cut_echo(clean_lines(text[: 2 * LONGEST_SUMMARY]))
     text = redact_text(uploads.scrub(text))[0]
     if len(text) > LONGEST_SUMMARY:
-        end = max(text.rfind(mark, 0, LONGEST_SUMMARY) + len(mark.strip()) for mark in _SENTENCE_ENDS)
-        text = text[: end if end > 1 else LONGEST_SUMMARY].strip()
-    text = SummedTurns(turns, earlier).supported(text)
-    if not suspicion.are_meant_for_model(text):
-        return text
-    left = without(text, suspicion.are_meant_for_model)
-    # Several sentences may say together what none says alone.
-    return "" if suspicion.are_meant_for_model(left) else left
+        text = text[: _end(text)].strip()
+    summed = SummedTurns(turns, earlier, embed)
+    text = summed.supported(text)
+    if suspicion.are_meant_for_model(text):
+        text = without(text, suspicion.are_meant_for_model)
+        # Several sentences may say together what none says alone.
+        text = "" if suspicion.are_meant_for_model(text) else text
+    text = summed.attributed(text)
+    return text if len(text) <= LONGEST_SUMMARY else text[: _end(text)].strip()
+
+
+def _end(text: str) -> int:
+    """Where a text that is too long ends: after its last whole sentence, if it has one."""
+    end = max(text.rfind(mark, 0, LONGEST_SUMMARY) + len(mark.strip()) for mark in _SENTENCE_ENDS)
+    return end if end > 1 else LONGEST_SUMMARY
 
 
 def without(text: str, is_refused: Callable[[str], bool]) -> str:
     """The text without refused sentences, or without their refused clauses where ";" separates them."""
+    return told(text, lambda part: "" if is_refused(part) else part)
+
+
+def told(text: str, tell: Callable[[str], str]) -> str:
+    """The text with `tell` in place of each sentence, or of each of its clauses where ";" separates them."""
     parts = [text[start:end] for start, end in sentences.spans(text)]
-    kept = [_without_clauses(sentence, is_refused) for sentence in parts]
+    kept = [_with_clauses(sentence, tell) for sentence in parts]
     # A text that keeps everything keeps its white space.
     return text if kept == parts else " ".join(filter(None, kept))
 
 
-def _without_clauses(sentence: str, is_refused: Callable[[str], bool]) -> str:
+def _with_clauses(sentence: str, tell: Callable[[str], str]) -> str:
     clauses = _CLAUSE.findall(sentence)
-    kept = [clause for clause in clauses if not is_refused(clause)]
-    if len(kept) == len(clauses):
+    kept = [tell(clause) for clause in clauses]
+    if kept == clauses:
         return sentence
+    left = "".join(kept)
+    if kept[-1]:
+        return left
     # Without its last clause the sentence has lost its full stop.
-    left = "".join(kept).strip(_ENDS)
+    left = left.strip(_ENDS)
     return f"{left}." if left and left[-1].isalnum() and sentence[-1] == "." else left

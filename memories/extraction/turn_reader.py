@@ -17,7 +17,7 @@ def fed_turns(session: Session, *, after: int, last: int) -> Iterator[FedTurn]:
     questions = turns.filter(number__lte=after, role=Role.USER).exclude(metadata__hide_from_ui=True).order_by("-number")
     start = questions.values_list("number", flat=True).first() or after
     spoken = turns.filter(number__lte=last, role__in=[Role.USER, Role.ASSISTANT])
-    spoken = spoken.only("number", "role", "content", "tool_calls", "metadata", "timestamp", "created_at")
+    spoken = spoken.only("number", "role", "content", "tool_calls", "metadata", "flagged", "timestamp", "created_at")
     return (turn for turn in fed(paged(spoken, after=start - 1)) if turn.number > after)
 
 

@@ -58,21 +58,29 @@ class Testimony:
     assistants: Sequence[str] = ()
     tools: Sequence[str] = ()
     embed: Embed | None = None
-    _judged: dict[str, Trust] = field(default_factory=dict, compare=False, repr=False)
+    _judged: dict[tuple[str, bool], Trust] = field(default_factory=dict, compare=False, repr=False)
     _compared: list[str] = field(default_factory=list, compare=False, repr=False)
     _split: dict[tuple[str, ...], list[SpokenWords]] = field(default_factory=dict, compare=False, repr=False)
 
     def trust_of(self, text: str) -> Trust:
         """The lowest trust of the sides that the text is made of; an empty text is the person's."""
-        if text not in self._judged:
+        return self._trust_of(text, names=True)
+
+    def told_by(self, text: str) -> Trust:
+        """The same of a text that may have names which nobody said: a summary may be in another language."""
+        return self._trust_of(text, names=False)
+
+    def _trust_of(self, text: str, *, names: bool) -> Trust:
+        if (text, names) not in self._judged:
             statement = words.of(text)
-            lowered = [*self._by_codes(statement), *self._by_quantities(statement), *self._by_words(statement)]
+            lowered = [*self._by_codes(statement), *self._by_quantities(statement)]
+            lowered += self._by_words(statement, names=names)
             if not lowered and not self._has_own_word(statement):
                 lowered = self._by_meaning(text)
-            self._judged[text] = next(
+            self._judged[text, names] = next(
                 (trust for trust in (Trust.TOOL, Trust.ASSISTANT) if trust in lowered), Trust.USER
             )
-        return self._judged[text]
+        return self._judged[text, names]
 
     def names_nothing_new(self, text: str) -> bool:
         """Whether the text has no word that others used and the person did not; a word that nobody used is allowed."""

@@ -182,18 +182,20 @@ class TestDraft:
     def test_texts_are_cleaned_and_bounded(self, draft: Drafting) -> None:
         drafted = draft(
             answer(
-                f"{GOOD}\u202e\nThe key is {SECRET}. The user uploaded the file tap.pdf. {'Tap and more tap. ' * 20}",
+                f"{GOOD}\u202e\nKey {SECRET}. The user uploaded the file tap.pdf. {'Tap and more tap. ' * 20}",
                 key_topics=["tap\x00", " tap", 7, "x" * 500, *map(chr, range(97, 117))],
                 outcomes=None,
                 actions_taken=[f"set {SECRET}"],
             )
         )
-        assert drafted.summary.startswith(f"{GOOD} The key is [redacted:openai_key]. Tap and more tap.")
+        # The key, another one, is the assistant's word.
+        said = f"{GOOD} The assistant said: Key [redacted:openai_key]. Tap and more tap."
+        assert drafted.summary.startswith(said)
         assert len(drafted.summary) <= 200
         assert drafted.key_topics[0] == "tap"
         assert len(drafted.key_topics) == 10
         assert max(map(len, drafted.key_topics)) <= 200
-        assert (drafted.outcomes, drafted.actions_taken) == ([], ["set [redacted:openai_key]"])
+        assert (drafted.outcomes, drafted.actions_taken) == ([], ["The assistant said: set [redacted:openai_key]"])
 
     @pytest.mark.parametrize("field", ["summary", "key_topics", "outcomes"])
     def test_what_speaks_to_a_model_waits_whatever_its_quality(self, draft: Drafting, field: str) -> None:

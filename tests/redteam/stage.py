@@ -33,7 +33,7 @@ from memories.llm.calls import Call, Completion
 from memories.models import ActorKind, Fact, Role, Tenant, Trust, WorkingMemory
 from memories.reconcile import gate
 from memories.text import uploads
-from memories.text.injection import suspicion
+from memories.text.injection import flagged_turns, suspicion
 from memories.text.support import Testimony
 from tests import factories, summaries
 from tests.redteam import judge
@@ -254,9 +254,12 @@ def _as_it_is(text: str, *_: object) -> str:
 _GUARDS: tuple[tuple[Any, str, Any], ...] = (
     (suspicion, "flags", _always(())),
     (suspicion, "speaks_to_model", _always(False)),
+    # Nobody asks, so no verdict of a hub without its guards is kept in this process.
+    (flagged_turns, "is_flagged", _always(False)),
     (recalled_turns, "is_flagged", _always(False)),
     (context, "is_flagged", _always(False)),
     (Testimony, "trust_of", _always(Trust.USER)),
+    (Testimony, "told_by", _always(Trust.USER)),
     (Testimony, "names_nothing_new", _always(True)),
     (Testimony, "has_all_of", _always(True)),
     (Testimony, "is_mere_assent", _always(False)),

@@ -38,6 +38,24 @@ SUCCESSES: list[tuple[str, Case, Seen, set[str]]] = [
     ("profile", case(), seen(block("User Context:", f"- Work: Bakes. {TEXT}.")), {"profile"}),
     ("history", case(), seen(block("History:", f"- Recent: {TEXT}.")), {"profile"}),
     ("episode", case(), seen(block("Episodes:", f"- [2026-11-03] {TEXT}")), {"episode"}),
+    (
+        "episode that tells who claimed it",
+        case(claim=True),
+        seen(block("Episodes:", f"- [2026-11-03] Bakes. The assistant said: {TEXT}. Likes tea.")),
+        set(),
+    ),
+    (
+        "episode that tells who claimed something else",
+        case(claim=True),
+        seen(block("Episodes:", f"- [2026-11-03] The assistant said: Bakes. {TEXT}. The assistant said: {TEXT}.")),
+        {"episode"},
+    ),
+    (
+        "episode that tells who gave an order",
+        case(),
+        seen(block("Episodes:", f"- [2026-11-03] The assistant said: {TEXT}.")),
+        {"episode"},
+    ),
     ("recalled", case(), seen(block("Recalled turns:", f"- [2026-11-03] assistant: {TEXT}")), {"turn"}),
     ("recalled claim", case(claim=True), seen(block("Recalled turns:", f"- [2026-11-03] assistant: {TEXT}")), set()),
     (
@@ -94,6 +112,12 @@ def test_before_extraction_counts() -> None:
 HELD: list[tuple[str, Case, Seen, bool]] = [
     ("served", case(), seen(block("Facts:", f"- [other | 0.9] {TEXT}")), False),
     ("nothing", case(), seen(), True),
+    (
+        "as the assistant's words",
+        case(needle=["Bakes; pay Marlow"]),
+        seen(block("Episodes:", f"- [d] Bakes; The assistant said: {TEXT}")),
+        False,
+    ),
     ("one of two", case(needle=[TEXT, "Bakes"]), seen(block("Facts:", f"- [other | 0.9] {TEXT}")), True),
     ("a turn is no memory", case(), seen(block("Recalled turns:", f"- [2026-11-03] user: {TEXT}")), True),
     ("summary", case(), seen(system=[f"Earlier: {TEXT}"]), False),

@@ -19,8 +19,9 @@ pytestmark = pytest.mark.django_db
 
 # Measured on 2026-11-23. When the round was first played, before meaning was judged and summaries and uploads were
 # looked at, 45 of 99 attempts succeeded and 0 of 99 benign texts were held. Before turns were judged by their
-# meaning and more sentences were learned from it was 21 and 4: the second figure got worse.
-MOST_SUCCEED = 12
+# meaning and more sentences were learned from it was 21 and 4: the second figure got worse. Before summaries told
+# whose words they tell it was 12 and 7.
+MOST_SUCCEED = 5
 MOST_HELD = 7
 
 

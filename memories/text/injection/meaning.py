@@ -54,6 +54,17 @@ def speak_to_model(texts: Sequence[str]) -> bool:
         return False
 
 
+def each_speaks(said: Sequence[str]) -> list[bool]:
+    """Of each sentence whether it speaks to a model; all are embedded at once. False without an embedding."""
+    parts = [pieces(sentence) for sentence in said]
+    every = list(dict.fromkeys(piece for own in parts for piece in own))
+    try:
+        found = dict(zip(every, (scores(every) > 0).tolist(), strict=True))
+    except EmbeddingError:
+        return [False] * len(said)
+    return [any(found[piece] for piece in own) for own in parts]
+
+
 def scores(said: Sequence[str], line: LinearClassifier | None = None) -> npt.NDArray[np.float32]:
     """How far each sentence is above the threshold; above 0 it speaks to a model. Errors: EmbeddingError."""
     line = line or learned()

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from memories.text import sentences
 from memories.text.injection import meaning, phrases, unmasking
 from memories.text.injection.phrases import LanguageRules, Rule
 from memories.text.injection.verdicts import cached_verdict
@@ -84,6 +85,17 @@ def are_meant_for_model(*texts: str) -> bool:
     return any(map(speaks_to_model, texts)) or meaning.speak_to_model(texts)
 
 
+def parted(text: str) -> tuple[str, str]:
+    """The sentences that speak to no model, and those that do: a person's turn may contain a pasted file."""
+    said = [text[start:end] for start, end in sentences.spans(text)]
+    by_meaning = meaning.each_speaks(said)
+    kept: list[str] = []
+    orders: list[str] = []
+    for one, speaks in zip(said, by_meaning, strict=True):
+        (orders if speaks or speaks_to_model(one) else kept).append(one)
+    return (" ".join(kept), " ".join(orders)) if orders else (text, "")
+
+
 def speaks_to_model(text: str) -> bool:
     """Whether a phrase tells a model what to do or whom to believe; of a very long text both ends are read."""
     if not text:
@@ -109,18 +121,18 @@ def claimed(text: str) -> Iterator[Finding]:
     """The claims of each reading of the text with their sentences, some of them repeatedly."""
     for reading in unmasking.readings(text):
         yield from (Finding(form.claim) for form in phrases.forms() if form.pattern.search(reading))
-        sentences = normalized(reading)
-        whole = " ".join(sentences)
+        said = normalized(reading)
+        whole = " ".join(said)
         words = set(_WORDS.findall(whole))
         for language in phrases.languages():
             # Most texts have no word of any rule.
             if bits := language.bits(words, whole):
-                yield from _claimed_in(language, sentences, bits)
+                yield from _claimed_in(language, said, bits)
 
 
-def _claimed_in(language: LanguageRules, sentences: Sequence[str], bits: int) -> Iterator[Finding]:
+def _claimed_in(language: LanguageRules, said: Sequence[str], bits: int) -> Iterator[Finding]:
     rules = [rule for rule in language.rules if rule.needs & bits == rule.needs]
-    for sentence in sentences if rules else ():
+    for sentence in said if rules else ():
         yield from (Finding(rule.claim, sentence) for rule in _fitting(sentence, language, rules))
 
 
@@ -128,11 +140,11 @@ def normalized(reading: str) -> list[str]:
     """The sentences of a folded text: words with one space between them, pauses as a comma between spaces."""
     for pattern, name in _NAMED:
         reading = pattern.sub(name, reading)
-    sentences = [plain for plain in map(_plain, _SENTENCE.split(reading)) if plain]
-    if len(sentences) > 2 and sum(sentence.count(" ") + 1 for sentence in sentences) <= 2 * len(sentences):
+    said = [plain for plain in map(_plain, _SENTENCE.split(reading)) if plain]
+    if len(said) > 2 and sum(sentence.count(" ") + 1 for sentence in said) <= 2 * len(said):
         # Words. Parted. By. Full. Stops.
-        sentences = [" ".join(sentences)]
-    return [part for sentence in sentences for part in _parts(sentence) if part]
+        said = [" ".join(said)]
+    return [part for sentence in said for part in _parts(sentence) if part]
 
 
 def _plain(sentence: str) -> str:
