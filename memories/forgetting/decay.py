@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from django.db import transaction
 from django.db.models import Q
@@ -20,7 +21,7 @@ from memories.forgetting import decay_passes, stored_scores, trash, upkeep
 from memories.forgetting.decay_passes import State, Work
 from memories.forgetting.trash import EXPIRED, FADED, PURGED
 from memories.models import DecayPass, Episode, EpisodeStatus, Fact, Status, Tenant
-from memories.queue import leases
+from memories.queue import leases, nightly
 from memories.queue.nightly import due_day
 from memories.scoring.decay import is_too_much
 
@@ -88,12 +89,7 @@ def begin_due(*, now: datetime) -> int:
 
 def work_on(*, now: datetime, seconds: float) -> bool:
     """Work on passes that nobody holds, for about so long; True when more is left to do. Errors: LeaseLost."""
-    until = time.monotonic() + seconds
-    for row in decay_passes.unfinished():
-        work = decay_passes.claim(row)
-        if work and not _work(work, now=now, until=until):
-            return True
-    return False
+    return nightly.work_on(DecayPass.objects.open(), decay_passes.claim, partial(_work, now=now), seconds=seconds)
 
 
 def wake() -> None:
@@ -135,7 +131,7 @@ def _begin(tenant: Tenant, *, now: datetime) -> bool:
     return True
 
 
-def _work(work: Work, *, now: datetime, until: float | None = None) -> bool:
+def _work(work: Work, until: float | None = None, *, now: datetime) -> bool:
     """True when the pass is over; False when the time was up, and whoever claims it goes on."""
     steps = _steps(work, now=now)
     while True:

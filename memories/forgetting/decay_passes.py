@@ -34,11 +34,6 @@ def claim(row: DecayPass) -> Work | None:
     return nightly.claim(DecayPass.objects.open(), row, given_up={"state": State.FAILED, "finished_at": Now()})
 
 
-def unfinished() -> list[DecayPass]:
-    """Passes that nobody holds. Those on which a worker died come last."""
-    return nightly.unfinished(DecayPass.objects.open())
-
-
 def finish(work: Work, state: DecayPass.PassState, *, now: datetime) -> None:
     """The pass is done, or held by the brake; the audit trail gets its counts. Errors: LeaseLost."""
     # It is the id of a person, who may be erased one day.

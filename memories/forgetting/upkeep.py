@@ -58,7 +58,7 @@ def begin(row: DecayPass) -> None:
 
 def is_due() -> bool:
     """Whether upkeep waits for a worker."""
-    return bool(unfinished())
+    return DecayPass.objects.in_upkeep().free().exists()
 
 
 def wake() -> None:
@@ -86,12 +86,7 @@ def work_on(*, now: datetime, seconds: float) -> bool:
 
     While the model's endpoint is paused everything waits. Errors: LeaseLost.
     """
-    until = time.monotonic() + seconds
-    for row in unfinished():
-        work = claim(row)
-        if work and not _work(work, now=now, until=until):
-            return True
-    return False
+    return nightly.work_on(DecayPass.objects.in_upkeep(), claim, partial(_work, now=now), seconds=seconds)
 
 
 def claim(row: DecayPass) -> Work | None:
@@ -103,12 +98,7 @@ def claim(row: DecayPass) -> Work | None:
     return work
 
 
-def unfinished() -> list[DecayPass]:
-    """Upkeeps that nobody holds, the oldest first."""
-    return list(DecayPass.objects.in_upkeep().free().order_by("started_at"))
-
-
-def _work(work: Work, *, now: datetime, until: float | None = None) -> bool:
+def _work(work: Work, until: float | None = None, *, now: datetime) -> bool:
     """False when the time was up; else it is done, or the endpoint is paused."""
     while people := _next_people(work, now=now):
         for person in people:

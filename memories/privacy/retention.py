@@ -7,6 +7,7 @@ under restriction, and people whose case is on legal hold, are passed over.
 import time
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 
 from django.db import transaction
 from django.db.models import F, Q
@@ -18,7 +19,7 @@ from memories.exceptions import RetentionRunning
 from memories.models import DecayPass, RetentionPass, Tenant
 from memories.privacy.expiry import passes, records, turns
 from memories.privacy.expiry.passes import DAYS, Work
-from memories.queue import leases
+from memories.queue import leases, nightly
 from memories.queue.nightly import due_day
 
 TASK = "memories.tasks.retain"
@@ -88,12 +89,7 @@ def begin_due(*, now: datetime) -> int:
 
 def work_on(*, now: datetime, seconds: float) -> bool:
     """Work on passes without a lease for about so long; True when more is left to do. Errors: LeaseLost."""
-    until = time.monotonic() + seconds
-    for row in passes.unfinished():
-        work = passes.claim(row)
-        if work and not _work(work, now=now, until=until):
-            return True
-    return False
+    return nightly.work_on(RetentionPass.objects.open(), passes.claim, partial(_work, now=now), seconds=seconds)
 
 
 def wake() -> None:
@@ -120,7 +116,7 @@ def _begin(tenant: Tenant, *, now: datetime) -> bool:
     return True
 
 
-def _work(work: Work, *, now: datetime, until: float | None = None) -> bool:
+def _work(work: Work, until: float | None = None, *, now: datetime) -> bool:
     """True when the pass is over; False when the time is, and the rest is left to the next claim."""
     for _ in _steps(work, now=now):
         if until is not None and time.monotonic() > until:

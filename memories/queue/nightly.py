@@ -4,9 +4,10 @@ A tenant has at most one open pass of a kind. One worker at a time works on it, 
 died. A pass that ends its workers is given up; the next night begins another.
 """
 
+import time
 import uuid
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any, TypeVar
@@ -89,6 +90,25 @@ def claim(
 def unfinished(undone: LeasedQuerySet[Pass]) -> list[Pass]:
     """Passes that nobody holds. Those on which a worker died come last."""
     return list(undone.free().order_by(F("lease_until").asc(nulls_first=True), "started_at"))
+
+
+def work_on(
+    undone: LeasedQuerySet[Pass],
+    claim: Callable[[Pass], ClaimedPass[Pass] | None],
+    carry_on: Callable[[ClaimedPass[Pass], float], bool],
+    *,
+    seconds: float,
+) -> bool:
+    """Carry on passes that nobody holds, for about so long; True when more is left to do now. Errors: LeaseLost.
+
+    `carry_on` works on one until a moment of the monotonic clock, and returns False when that came before the end.
+    """
+    until = time.monotonic() + seconds
+    for row in unfinished(undone):
+        work = claim(row)
+        if work and not carry_on(work, until):
+            return True
+    return False
 
 
 def actor_of(row: DecayPass | RetentionPass) -> Actor:

@@ -16,6 +16,7 @@ from memories.curation.facts.forgetting import forget_fact
 from memories.exceptions import LeaseLost
 from memories.forgetting import upkeep, upkeep_rows
 from memories.models import ActorKind, DecayPass, EndUser, Fact, FactRevision
+from memories.queue import nightly
 from memories.reconcile import review_items
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, elsewhere, held
@@ -245,7 +246,7 @@ def _killed(person: EndUser, model: Model) -> DecayPass:
     row = passed(person)
     with pytest.raises(Killed):
         upkeep.run(row=row, now=NOW)
-    assert upkeep.unfinished() == []
+    assert nightly.unfinished(DecayPass.objects.in_upkeep()) == []
     DecayPass.objects.filter(pk=row.pk).update(lease_until=NOW - DAY)
-    assert upkeep.unfinished() == [row]
+    assert nightly.unfinished(DecayPass.objects.in_upkeep()) == [row]
     return row

@@ -44,11 +44,6 @@ def claim(row: RetentionPass) -> Work | None:
     return nightly.claim(RetentionPass.objects.open(), row, given_up={"finished_at": Now()})
 
 
-def unfinished() -> list[RetentionPass]:
-    """Passes without a lease in force; those that failed come last."""
-    return nightly.unfinished(RetentionPass.objects.open())
-
-
 def enter_stage(work: Work, stage: RetentionPass.Stage) -> None:
     """All stages before this one are done. Errors: LeaseLost."""
     work.row.stage, work.reached = stage, None
