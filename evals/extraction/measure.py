@@ -55,7 +55,9 @@ def measure(dialogues: Iterable[Dialogue], config: conf.LLMConfig) -> Iterator[M
 def evidence_of(dialogue: Dialogue) -> BatchEvidence:
     """The turns as they would be stored and fed."""
     turns = [
-        Turn(number=number, role=role, content=redact_text(words)[0], metadata={}, timestamp=SAID_AT)
+        Turn(
+            number=number, role=role, content=redact_text(words)[0], metadata={}, timestamp=SAID_AT, created_at=SAID_AT
+        )
         for number, (role, words) in enumerate(dialogue.turns, start=1)
     ]
     tools = frozenset(turn.number for turn in turns if turn.role == Role.TOOL)

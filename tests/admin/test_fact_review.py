@@ -17,7 +17,7 @@ from tests.factories import NOW
 @pytest.fixture
 def suggestion(db: None, settings: Settings) -> Fact:
     settings.MEMORYHUB_LLM = conf.LLM_RULES
-    extract(factories.end_user(), "我喜欢喝龙井茶。")
+    extract(factories.end_user(), "我觉得我喜欢喝龙井茶。")
     return Fact.objects.get(status="pending")
 
 

@@ -112,6 +112,7 @@ def test_category(text: str, category: str) -> None:
         ("My wife is called Ana.", "My wife is called Ana", "relationship"),
         ("我喜欢喝龙井茶。今天天气如何？", "我喜欢喝龙井茶", "preference"),
         ("我是一名老师。", "我是一名老师", "identity"),
+        ("你好，我叫李雷，很高兴认识你。", "我叫李雷，很高兴认识你", "identity"),
         ("我搬到了莱顿。", "我搬到了莱顿", "identity"),
     ],
 )
