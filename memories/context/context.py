@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import F
+from django.db.models import F, Q
 
 from memories import conf
 from memories.context import recalled_turns
@@ -16,7 +16,7 @@ from memories.context.budget import Block
 from memories.context.facts import FactLines, fact_lines
 from memories.context.rendering import Line, episode_line, profile_line, text_of, turn_line
 from memories.context.window import OpenWindow, open_window
-from memories.models import EndUser, Role, Section, Tenant, Turn
+from memories.models import SAID_AT, EndUser, Role, Section, Tenant, Turn
 from memories.retrieval import episode_search, recalls
 from memories.retrieval.episode_search import RankedEpisode, VisibleEpisode
 from memories.retrieval.prepared_query import PreparedQuery, prepare
@@ -38,7 +38,8 @@ class ContextRequest:
 
     `query`: what it is about to answer; without one the turns are those that were said last. `session_id`: its
     conversation, whose window it gets with the working memory. `max_tokens` 0..8,000 bounds the rendered block. The
-    limits bound ranked facts and episodes (None: as the tenant's rules say) and recalled turns (None: as fit).
+    limits bound ranked facts and episodes (None: as the tenant's rules say) and recalled turns (None: as fit). `as_of`:
+    what was true, and said, by then; sections of the profile are of today and left out.
     """
 
     user_id: str
@@ -52,6 +53,7 @@ class ContextRequest:
     facts_limit: int | None = None
     episodes_limit: int | None = None
     turns_limit: int | None = None
+    as_of: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,8 @@ def build(*, tenant: Tenant, request: ContextRequest, now: datetime, noted: bool
 
     `noted=False`: an operator looks, so what the query recalls does not fade later.
     """
-    found = audience(tenant=tenant, user_id=request.user_id, with_profile="profile" in request.include)
+    with_profile = "profile" in request.include and request.as_of is None
+    found = audience(tenant=tenant, user_id=request.user_id, with_profile=with_profile)
     with_messages = "working_memory" in request.include
     if found.person is None:
         nothing = Context("", 0, request.max_tokens, request.tokenizer, messages=[] if with_messages else None)
@@ -121,7 +124,7 @@ def build(*, tenant: Tenant, request: ContextRequest, now: datetime, noted: bool
         _recall_turns(block, task, sequence.texts)
     built = _context(block, sequence.beyond, request)
     # Only what was ranked for the query was recalled: the other lines are in every context.
-    for line in block.lines if query and noted else ():
+    for line in block.lines if query and noted and not request.as_of else ():
         if line.id in sequence.ranked:
             recalls.note(line.kind, [line.id], now=now)
     return replace(built, messages=window.messages(built.memory)) if with_messages else built
@@ -135,7 +138,7 @@ def _sequence(task: _Task) -> _Sequence:
     }
     facts = _facts(task)
     shown, beyond = _episodes(task)
-    unextracted = _unextracted(task.person, task.window) if "unextracted" in task.request.include else []
+    unextracted = _unextracted(task) if "unextracted" in task.request.include else []
     before = [profile[section] for section in BEFORE_FACTS if section in profile]
     after = [profile[section] for section in AFTER_FACTS if section in profile]
     episode_lines = [_episode_line(episode, ranked) for episode, ranked in shown]
@@ -151,7 +154,7 @@ def _facts(task: _Task) -> FactLines:
     request, rules = task.request, task.rules
     if "facts" not in request.include:
         return FactLines()
-    viewer = Viewer(request.user_id, request.agent_id, request.roles)
+    viewer = Viewer(request.user_id, request.agent_id, request.roles, request.as_of)
     limit = rules.context_facts if request.facts_limit is None else request.facts_limit
     return fact_lines(task.person, viewer, task.query, limit=limit, rules=rules, now=task.now)
 
@@ -169,6 +172,7 @@ def _episodes(task: _Task) -> tuple[_Episodes, _Episodes]:
     hidden = [
         one for one in served if not window.covers(session=one.session, first=one.first_number, last=one.last_number)
     ]
+    hidden = [one for one in hidden if not request.as_of or one.ended_at <= request.as_of]
     ordered: _Episodes = (
         [(one.episode, one) for one in episode_search.rank(person, hidden, query, now=now)]
         if query
@@ -188,8 +192,9 @@ def _episode_line(episode: VisibleEpisode, ranked: RankedEpisode | None) -> Line
     )
 
 
-def _unextracted(person: EndUser, window: OpenWindow) -> list[Line]:
+def _unextracted(task: _Task) -> list[Line]:
     """The newest turns beyond their session's watermark. The newest take the budget first."""
+    person, window, as_of = task.person, task.window, task.request.as_of
     turns = Turn.objects.filter(tenant=person.tenant, end_user=person, number__gt=F("session__queue__extracted_number"))
     turns = (
         turns.exclude(content="")
@@ -197,7 +202,9 @@ def _unextracted(person: EndUser, window: OpenWindow) -> list[Line]:
         .exclude(session=window.session, number__in=window.numbers)
         .filter(role__in=[Role.USER, Role.ASSISTANT])
     )
-    newest = turns.order_by("-created_at", "session", "-number")[:UNEXTRACTED_TURNS]
+    if as_of:
+        turns = turns.filter(Q(timestamp__lte=as_of) | Q(created_at__lte=as_of))
+    newest = turns.order_by(SAID_AT.desc(), "session", "-number")[:UNEXTRACTED_TURNS]
     return [turn_line(turn) for turn in newest if text_of(turn) and not is_flagged(turn)]
 
 
@@ -208,7 +215,10 @@ def _recall_turns(block: Block, task: _Task, texts: Sequence[str]) -> None:
     if left <= 0:
         return
     shown = {line.id for line in block.lines}
-    for batch in recalled_turns.batches(task.person, task.query, task.window, room=block.room, texts=texts):
+    as_of = task.request.as_of
+    for batch in recalled_turns.batches(
+        task.person, task.query, task.window, room=block.room, texts=texts, as_of=as_of
+    ):
         told = [line for line in batch if line.id not in shown][:left]
         block.offer(told)
         left -= len(told)

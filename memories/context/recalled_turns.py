@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import pairwise
 
 import numpy as np
@@ -36,12 +37,12 @@ WHOLE, PASSAGE = 10, 36
 SPARE, AT_ONCE = 4, 32
 
 # By hand, because an agent waits for it before every reply. As many of the newest as fill the room.
-_NEWEST = "created_at DESC, session_id DESC, number DESC"
+_NEWEST = "least(timestamp, created_at) DESC, session_id DESC, number DESC"
 _LATEST = f"""
     WITH latest AS (
         SELECT {", ".join(SHOWN)}, least(token_count, {MOST_TEXT}) + {BESIDE_TEXT} AS tokens FROM memories_turn
         WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND role = ANY(%(roles)s) AND terms IS NOT NULL
-            AND flagged IS NOT TRUE
+            AND flagged IS NOT TRUE AND least(timestamp, created_at) <= coalesce(%(as_of)s, 'infinity'::timestamptz)
             AND NOT (session_id IS NOT DISTINCT FROM %(session)s::uuid AND number = ANY(%(numbers)s::int[]))
         ORDER BY {_NEWEST} LIMIT %(most)s
     ), counted AS (
@@ -54,15 +55,22 @@ _Recalled = list[tuple[Turn, Line]]
 
 
 def batches(
-    person: EndUser, query: PreparedQuery | None, window: OpenWindow, *, room: int, texts: Sequence[str]
+    person: EndUser,
+    query: PreparedQuery | None,
+    window: OpenWindow,
+    *,
+    room: int,
+    texts: Sequence[str],
+    as_of: datetime | None = None,
 ) -> Iterator[list[Line]]:
     """Lines in their order, first about as many as fill so many tokens of `room`.
 
-    Turns in the window are left out. Turns that repeat one of `texts` (those of facts and episodes) come last.
+    Turns in the window are left out, and what was said after `as_of`. Turns that repeat one of `texts` (those of facts
+    and episodes) come last.
     """
     folded = [fold(text) for text in texts]
     repeating: list[Line] = []
-    for recalled in _answering(person, query, window, room) if query else [_latest(person, window, room)]:
+    for recalled in _answering(person, query, window, room, as_of) if query else [_latest(person, window, room, as_of)]:
         told: list[Line] = []
         for turn, line in recalled:
             if may_be_recalled(turn):
@@ -76,7 +84,7 @@ def may_be_recalled(turn: Turn) -> bool:
     return turn.role in RECALLED_ROLES and text_of(turn) != "" and not is_flagged(turn)
 
 
-def _latest(person: EndUser, window: OpenWindow, room: int) -> _Recalled:
+def _latest(person: EndUser, window: OpenWindow, room: int, as_of: datetime | None) -> _Recalled:
     """What was said last."""
     parameters = {
         "tenant": person.tenant_id,
@@ -86,16 +94,22 @@ def _latest(person: EndUser, window: OpenWindow, room: int) -> _Recalled:
         "numbers": sorted(window.numbers),
         "most": room // LEAST,
         "room": room,
+        "as_of": as_of,
     }
     turns = [hand_written.read(Turn, SHOWN, row) for row in binary_rows.fetched(_LATEST, parameters)]
     return [(turn, turn_line(turn)) for turn in turns]
 
 
-def _answering(person: EndUser, query: PreparedQuery, window: OpenWindow, room: int) -> Iterator[_Recalled]:
+def _answering(
+    person: EndUser, query: PreparedQuery, window: OpenWindow, room: int, as_of: datetime | None
+) -> Iterator[_Recalled]:
     """The best hits, best first."""
     index = open_index(person, query.space)
     ranked = turn_search.rank(person, index, query, SearchFilters())
-    places, reranked = _ordered(query.text, ranked, _recallable(index, window), room // LEAST)
+    recallable = _recallable(index, window)
+    if as_of:
+        recallable &= index.times <= as_of.timestamp()
+    places, reranked = _ordered(query.text, ranked, recallable, room // LEAST)
     most = np.where(np.arange(len(places)) < WHOLE, MOST_TEXT, PASSAGE)
     filled = np.cumsum(np.minimum(index.token_counts[places], most) + BESIDE_TEXT)
     words, whole = query.terms, frozenset(places[:WHOLE])

@@ -2,8 +2,8 @@
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 FACT, EPISODE, TURN, SESSION = "fact", "episode", "turn", "session"
 KINDS = (FACT, EPISODE, TURN, SESSION)
@@ -19,6 +19,13 @@ class SearchFilters:
     until: datetime | None = None
     agent_id: str | None = None
     session_id: str | None = None
+
+    def said_by(self, as_of: datetime | None) -> "SearchFilters":
+        """With nothing said after that moment."""
+        if as_of is None:
+            return self
+        after = as_of + timedelta(microseconds=1)
+        return replace(self, until=min(self.until or after, after))
 
     @property
     def only_facts_fit(self) -> bool:

@@ -33,7 +33,8 @@ __all__ = [
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """A search of one person's memories; `limit` 1..100 bounds the results of all kinds together."""
+    """A search of one person's memories; `limit` 1..100 bounds the results of all kinds together. `as_of`: what was
+    true, and said, by then."""
 
     user_id: str
     query: str
@@ -42,6 +43,7 @@ class SearchRequest:
     filters: SearchFilters = field(default_factory=SearchFilters)
     roles: tuple[str, ...] = ()
     explain: bool = False
+    as_of: datetime | None = None
 
 
 # The best of each kind, and how many were ranked.
@@ -85,7 +87,7 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
     hits, searched = hits | turn_hits, searched | turns_searched
     best = _merged([hits[kind] for kind in search.kinds], wide.limit)
     results = _reranked(search.query, best)[: search.limit]
-    for one in results if noted else ():
+    for one in results if noted and not search.as_of else ():
         recalls.note(one.kind, [one.id], now=now)
     counts = {kind: searched[kind] for kind in search.kinds}
     explanation = Explanation(query.terms, query.language, query.embedding_model, counts)
@@ -110,7 +112,7 @@ def _memories(
 
 def _facts(person: EndUser, query: PreparedQuery, search: SearchRequest, *, now: datetime) -> RankedFacts:
     """Facts that may be served to the viewer (rules.md, 8.2) and pass the filters."""
-    viewer = Viewer(search.user_id, search.filters.agent_id or "", search.roles)
+    viewer = Viewer(search.user_id, search.filters.agent_id or "", search.roles, search.as_of)
     index = visible_facts.open_index(person, viewer, query.space, rules=conf.rules(person.tenant), now=now)
     ranked = fact_search.rank(index, query)
     return fact_search.narrowed(person, ranked, search.filters) if search.filters.narrows_facts else ranked
@@ -123,7 +125,7 @@ def _episodes(
     if not found.has_episodes or search.filters.only_facts_fit:
         return []
     episodes = episode_search.served(person, query.space, rules=conf.rules(person.tenant), now=now)
-    return [one for one in episodes if one.fits(search.filters)]
+    return [one for one in episodes if one.fits(search.filters.said_by(search.as_of))]
 
 
 def _turns(person: EndUser, query: PreparedQuery, search: SearchRequest) -> _HitsByKind:
@@ -133,7 +135,7 @@ def _turns(person: EndUser, query: PreparedQuery, search: SearchRequest) -> _Hit
     if search.filters.only_facts_fit:
         return {TURN: [], SESSION: []}, {TURN: 0, SESSION: 0}
     index = turn_index.open_index(person, query.space)
-    ranked = turn_search.rank(person, index, query, search.filters)
+    ranked = turn_search.rank(person, index, query, search.filters.said_by(search.as_of))
     hits = {}
     if TURN in search.kinds:
         hits[TURN] = turn_search.turns(ranked, limit=search.limit)

@@ -32,11 +32,12 @@ class FactText(NamedTuple):
 
 
 class Viewer(NamedTuple):
-    """Who sees the facts; an `agent_id` of "" means none."""
+    """Who sees the facts, an `agent_id` of "" means none; `as_of`: those that were true then, and not now."""
 
     user_id: str
     agent_id: str = ""
     roles: Sequence[str] = ()
+    as_of: datetime | None = None
 
 
 class FactWithText(NamedTuple):
@@ -63,15 +64,22 @@ _COLUMNS = (*_FEATURES_SHOWN, *(name for name in FactText._fields if name not in
 _text_of = itemgetter(*(_COLUMNS.index(name) for name in FactText._fields))
 _ORDERED_BY = VisibleFact._fields[:-1]
 _order_of = itemgetter(*(_COLUMNS.index(name) for name in _ORDERED_BY))
-# FactQuerySet's active() and visible_to().
-_VISIBLE = """
-    status = 'active' AND (expires_at IS NULL OR expires_at > %(now)s) AND confidence >= %(least)s
+# FactQuerySet's active(), and its held_at().
+_ACTIVE = "status = 'active' AND (expires_at IS NULL OR expires_at > %(now)s)"
+_HELD = """
+    (status = 'active' AND (valid_to IS NULL OR valid_to > %(as_of)s)
+        OR status IN ('superseded', 'archived') AND valid_to > %(as_of)s)
+    AND (expires_at IS NULL OR expires_at > %(as_of)s) AND valid_from <= %(as_of)s
+"""
+# With FactQuerySet's visible_to().
+_VISIBLE = f"""
+    {_ACTIVE} AND confidence >= %(least)s
     AND (agent_id = '' OR agent_id = %(agent)s OR scope <> 'private')
-    AND (allowed_users = '{}' OR allowed_users && (ARRAY[%(user)s]::varchar[] || ARRAY(
+    AND (allowed_users = '{{}}' OR allowed_users && (ARRAY[%(user)s]::varchar[] || ARRAY(
         SELECT external_id FROM memories_enduser WHERE id = %(person)s OR merged_into_id = %(person)s
     )))
-    AND (allowed_roles = '{}' OR allowed_roles && %(roles)s::varchar[])
-"""
+    AND (allowed_roles = '{{}}' OR allowed_roles && %(roles)s::varchar[])
+"""  # noqa: S608  (columns of our own models)
 # The person's own, and its public_beside().
 _SERVED = f"""
     SELECT NAMES FROM memories_fact
@@ -124,7 +132,7 @@ def open_index(
 ) -> FactIndex:
     """The same facts as an index, cached while none of them and no vector changes."""
     key = (person.pk, *viewer._replace(roles=tuple(viewer.roles)), space.pk if space else None)
-    day = today(now)
+    day = today(viewer.as_of or now)
     # Read before the facts: the next call notices what changes in between.
     [stamp] = _read(_STAMP, person, viewer, rules=rules, now=now, space=space.pk if space else None)
 
@@ -133,7 +141,8 @@ def open_index(
         facts = [FactFeatures(*row) for row in rows]
         return fact_index.build(person, facts, space, stamp=stamp[2:], rules=rules, day=day)
 
-    return _cache.get_or_make(key, (stamp, rules, day), build)
+    # Nobody asks for the same moment of the past again and again.
+    return build() if viewer.as_of else _cache.get_or_make(key, (stamp, rules, day), build)
 
 
 def with_texts(person: EndUser, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, FactWithText]:
@@ -160,6 +169,7 @@ def _read(
         "user": viewer.user_id,
         "roles": list(viewer.roles),
         "few": FEW,
+        "as_of": viewer.as_of,
         **more,
     }
-    return binary_rows.fetched(statement, parameters)
+    return binary_rows.fetched(statement.replace(_ACTIVE, _HELD) if viewer.as_of else statement, parameters)

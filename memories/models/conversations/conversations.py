@@ -6,7 +6,7 @@ from typing import Self, TypeVar
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Exists, F, Func, OuterRef, Q, Value
-from django.db.models.functions import Now
+from django.db.models.functions import Least, Now
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.ids import new_id
@@ -171,6 +171,10 @@ def trimmed(field: str) -> Func:
     return Func(F(field), Value(BLANKS), function="btrim", output_field=models.TextField())
 
 
+# When a turn was said, as `Turn.said_at`: LEAST leaves out a null.
+SAID_AT = Least("timestamp", "created_at")
+
+
 class TurnQuerySet(models.QuerySet["Turn"]):
     def after(self, number: int) -> Self:
         return self.filter(number__gt=number).order_by("number")
@@ -228,8 +232,8 @@ class Turn(models.Model):
             ),
         ]
         indexes = [
-            # Serves counting and erasing one person's turns.
-            models.Index(fields=["end_user", "-created_at"], name="turn_of_end_user_idx"),
+            # Serves counting and erasing one person's turns, and contexts that tell what was said last.
+            models.Index(F("end_user"), SAID_AT.desc(), name="turn_said_idx"),
             # Serves the window of a long session: what the system said stands at its start, as a rule.
             models.Index(fields=["session", "-number"], name="turn_of_system_idx", condition=Q(role="system")),
         ]

@@ -106,6 +106,13 @@ class FactQuerySet(models.QuerySet["Fact"]):
     def active(self, *, now: datetime) -> Self:
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), status=Status.ACTIVE)
 
+    def held_at(self, moment: datetime) -> Self:
+        """What was true at that moment as far as it is known now, also if it has ended since; nothing in the trash."""
+        ended = Q(status__in=[Status.SUPERSEDED, Status.ARCHIVED], valid_to__gt=moment)
+        still = Q(status=Status.ACTIVE) & (Q(valid_to=None) | Q(valid_to__gt=moment))
+        lasts = Q(expires_at=None) | Q(expires_at__gt=moment)
+        return self.filter(ended | still, lasts, valid_from__lte=moment)
+
     def faded(self, *, now: datetime) -> Self:
         """What the decay pass takes (rules.md, 7.3): protected facts have no date, and are left alone if they had."""
         protected = Q(pinned=True) | Q(locked=True) | Q(binding=True)

@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
-from memories.api.v1.fields import AgentId, ExactText, Identifier, OneOf, Strict, Whole, Words
+from memories.api.v1.fields import AgentId, ExactText, Identifier, Moment, OneOf, Strict, Whole, Words
 from memories.context.context import DEFAULT_INCLUDE, INCLUDABLE, Context, ContextRequest
 from memories.llm.tokens import DEFAULT_TOKENIZER, TOKENIZERS
 from memories.models import Role
@@ -58,6 +58,11 @@ class ContextSerializer(Strict):
         child=ExactText(max_length=100), default=list, help_text="Roles that the person has, for guarded facts."
     )
     limits = LimitsSerializer(required=False)
+    as_of = Moment(
+        required=False,
+        allow_null=True,
+        help_text="Facts that were true then, and what had been said by then; without the profile, which is today's.",
+    )
 
 
 class ItemSerializer(serializers.Serializer[Any]):
@@ -122,6 +127,7 @@ def context_request(given: dict[str, Any]) -> ContextRequest:
         facts_limit=limits.get("facts"),
         episodes_limit=limits.get("episodes"),
         turns_limit=limits.get("turns"),
+        as_of=given.get("as_of"),
     )
 
 

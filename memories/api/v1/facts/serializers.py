@@ -89,6 +89,7 @@ class FactsQuery(PageQuery):
     q = ExactText(required=False, max_length=200, help_text="Text that the content contains, in any case.")
     agent_id = AgentId(help_text="Facts of this agent alone, its private ones among them.")
     roles = Roles()
+    as_of = Moment(required=False, help_text="What was true then, also if it has ended since; `status` narrows it.")
     sort = OneOf(list(ORDERS), default=NEWEST, help_text="`-` for the highest or latest first.")
 
 

@@ -35,7 +35,7 @@ from memories.curation.facts.restoring import restore_fact
 from memories.curation.people.records import person_for_writing
 from memories.curation.statements.provenance import Grounds, RelationDraft, check_stranger
 from memories.exceptions import DuplicateFact, KeyBound, NotFound
-from memories.models import Fact, FactQuerySet, Scope, categories_of
+from memories.models import Fact, FactQuerySet, Scope, Status, categories_of
 
 
 class FactEndpoint(Endpoint):
@@ -104,6 +104,11 @@ class FactsView(FactEndpoint):
             rows = FactVisibility.of(self.caller, given).filter(
                 lookups.facts(self.tenant).filter(end_user=person), person
             )
+        as_of, status = given.get("as_of"), given["status"]
+        if as_of:
+            rows = rows.held_at(as_of)
+            # What is active now is not all that was true then.
+            status = ANY_STATUS if status == Status.ACTIVE else status
         wanted = {
             "category": given.get("category"),
             "category__in": categories_of(given["type"]) if "type" in given else None,
@@ -114,7 +119,7 @@ class FactsView(FactEndpoint):
             "confidence__gte": given.get("min_confidence"),
             "pinned": given["pinned"],
             "updated_at__gte": given.get("updated_since"),
-            "status": None if given["status"] == ANY_STATUS else given["status"],
+            "status": None if status == ANY_STATUS else status,
             "tags__contains": [given["tag"]] if "tag" in given else None,
             "content__icontains": given.get("q"),
             "agent_id": given.get("agent_id"),

@@ -36,6 +36,7 @@ class SearchSerializer(Strict):
     roles = Words(
         child=ExactText(max_length=100), default=list, help_text="Roles that the person has, for guarded facts."
     )
+    as_of = Moment(required=False, help_text="Facts that were true then, and what had been said by then.")
     explain = Flag(default=False, help_text="Show the scores' ingredients, and how the query was read.")
 
 
@@ -96,6 +97,7 @@ def search_of(given: dict[str, Any]) -> SearchRequest:
         filters=SearchFilters(**given.get("filters", {})),
         roles=tuple(given["roles"]),
         explain=given["explain"],
+        as_of=given.get("as_of"),
     )
 
 
