@@ -1,6 +1,7 @@
 """Turns that a context recalls into the room that is left: those that answer the query best, or what was said last."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
@@ -68,7 +69,7 @@ def batches(
     Turns in the window are left out, and what was said after `as_of`. Turns that repeat one of `texts` (those of facts
     and episodes) come last.
     """
-    folded = [fold(text) for text in texts]
+    folded = sorted(map(fold, texts), key=len)
     repeating: list[Line] = []
     for recalled in _answering(person, query, window, room, as_of) if query else [_latest(person, window, room, as_of)]:
         told: list[Line] = []
@@ -153,6 +154,8 @@ def _ordered(
     return [*reranked, *places[len(best) :]], reranked
 
 
-def _repeats(turn: Turn, folded: Iterable[str]) -> bool:
+def _repeats(turn: Turn, folded: Sequence[str]) -> bool:
+    """Whether it repeats one of the texts, which are given from the shortest to the longest."""
     text = fold(text_of(turn))
-    return any(one in text and len(one) >= SAME_SHARE * len(text) for one in folded)
+    first = bisect_left(folded, SAME_SHARE * len(text), key=len)
+    return any(one in text for one in folded[first : bisect_right(folded, len(text), key=len)])

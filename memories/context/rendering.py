@@ -87,11 +87,12 @@ def turn_line(
     files are left out: they belong to their session, and nobody said them.
     """
     day = turn.said_at.date().isoformat()
+    beginning = f"- [{day}] {turn.role}: "
     said = shorten(text_of(turn))
-    whole = f"- [{day}] {turn.role}: {one_line(said)}"
-    text = whole if words is None else f"- [{day}] {turn.role}: {one_line(passage(said, words))}"
+    shown = said if words is None else passage(said, words)
+    whole = beginning + one_line(said) if shown != said else None
     place = (turn.created_at, turn.session_id, turn.number)
-    return Line("turn", turn.pk, text, TURNS, place, score, score_parts, whole if text != whole else None)
+    return Line("turn", turn.pk, beginning + one_line(shown), TURNS, place, score, score_parts, whole)
 
 
 def text_of(turn: Turn) -> str:

@@ -38,6 +38,8 @@ def cut_blocks(text: str) -> str:
 
     A file may hold the closing tag: a block ends with the last one before the next block begins.
     """
+    if "</" not in text:
+        return text
     for tag in _BLOCK_TAGS:
         kept, place = [], 0
         for start, end in _blocks(text, tag):
