@@ -10,7 +10,7 @@ from django.core.management import call_command
 
 from memories import conf
 from memories.audit import Actor
-from memories.curation.change_sets import ChangeSet
+from memories.curation.change_sets import Changes
 from memories.curation.facts.restoring import restore_fact
 from memories.models import ActorKind, Episode, Fact
 from memories.retrieval import recalls
@@ -118,7 +118,7 @@ def _happen(rows: Mapping[str, Fact | Episode], day: int) -> None:
 def _say_again(fact_id: Any, now: datetime) -> None:
     """As an extraction does that finds the same text."""
     fact = Fact.objects.select_related("tenant", "end_user").get(pk=fact_id)
-    with ChangeSet(actor=Actor(kind=ActorKind.RUN), now=now).changing(fact, "reinforce"):
+    with Changes(actor=Actor(kind=ActorKind.RUN), now=now).changing(fact, "reinforce"):
         fact.mentions += 1
         fact.last_confirmed_at = now
 

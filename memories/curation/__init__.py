@@ -7,6 +7,6 @@ Where a verb is: `facts/`, `episodes`, `profile/`, `people/`, `sessions` and `te
 for decisions about review items; `rollback/` for taking back what came of a session, agent, key or time; `access/` for
 keys, operators and sign-ins; `retries`, `decay` and `exports` for what operators do about jobs and files.
 
-`statements/` checks what keys state. `change_sets` and `batches` hold what an undo needs. `marks` notices that a form
-is out of date. `replays` deletes kept answers.
+`change_sets` keeps each change of an operator or a command, `reverting` takes one back, and `batches` are many of one
+verb. `statements/` checks what keys state. `marks` notices that a form is out of date. `replays` deletes kept answers.
 """

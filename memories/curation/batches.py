@@ -1,7 +1,8 @@
-"""One verb on many memories: a transaction and a batch entry for each, and one undo for all of them."""
+"""One verb on many memories: a transaction and a change set for each, and one undo for all of them."""
 
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,8 +12,9 @@ from django.utils.translation import gettext as _
 
 from memories import audit
 from memories.audit import Actor
+from memories.curation.reverting import revert
 from memories.exceptions import Conflict, InvalidInput, NotFound, PersonRestricted, PreconditionFailed
-from memories.models import Batch, BatchEntry, Fact, FactRevision, ReviewItem, Tenant
+from memories.models import Batch, ChangeSet, Fact, FactRevision, ReviewItem, Tenant
 
 MOST = 200
 # Above this number, the operator confirms by typing how many there are.
@@ -34,7 +36,7 @@ class BatchStep:
 
 
 def carry_out(*, batch_id: uuid.UUID, verb: str, steps: Sequence[BatchStep], actor: Actor, now: datetime) -> Batch:
-    """Take each step that has no entry yet; a step that fails is counted, and the others go on.
+    """Take each step that has not been taken yet; a step that fails is counted, and the others go on.
 
     The caller makes `batch_id` up before it asks the operator to confirm: a batch that is sent twice, or again after a
     process died halfway, continues where it ended. `counts`: how many were asked for, done and refused.
@@ -48,29 +50,28 @@ def carry_out(*, batch_id: uuid.UUID, verb: str, steps: Sequence[BatchStep], act
         _take(batch_id, step)
     with transaction.atomic():
         batch = _locked(batch_id)
-        done = batch.entries.count()
+        done = batch.steps.count()
         batch.counts |= {"done": done, "refused": batch.counts["asked"] - done}
         _close(batch, verb, actor=actor, now=now)
     return batch
 
 
-def undo_batch(*, batch_id: uuid.UUID, take_back: Callable[[BatchEntry], object], actor: Actor, now: datetime) -> Batch:
-    """Undo what the batch did, the last entry first; what somebody changed since stays as it is and is counted.
+def undo_batch(*, batch_id: uuid.UUID, actor: Actor, now: datetime) -> Batch:
+    """Revert the steps of the batch, the last one first; what somebody changed since stays as it is and is counted.
 
-    `take_back` undoes one entry, if the memory still has the entry's `version`. A call after a crash continues.
-    `counts`: how many are undone, and how many kept. Errors: NotFound.
+    A call after a crash continues. `counts`: how many are undone, and how many kept. Errors: NotFound.
     """
     with transaction.atomic():
         batch = _locked(batch_id)
         # Written first: from here on no step of the batch is taken any more.
         batch.undone_at = batch.undone_at or now
         batch.save()
-    for entry_id in list(batch.entries.filter(undone=False).order_by("-pk").values_list("pk", flat=True)):
-        _take_back(batch_id, entry_id, take_back)
+    for step in list(batch.steps.filter(undone_at=None).order_by("-pk").values_list("pk", flat=True)):
+        _take_back(batch_id, step, actor=actor, now=now)
     with transaction.atomic():
         batch = _locked(batch_id)
-        undone = batch.entries.filter(undone=True).count()
-        batch.counts |= {"undone": undone, "kept": batch.entries.count() - undone}
+        undone = batch.steps.exclude(undone_at=None).count()
+        batch.counts |= {"undone": undone, "kept": batch.steps.count() - undone}
         _close(batch, "undo", actor=actor, now=now)
     return batch
 
@@ -84,40 +85,32 @@ def _begin(batch_id: uuid.UUID, verb: str, *, asked: int, actor: Actor, now: dat
 
 
 def _take(batch_id: uuid.UUID, step: BatchStep) -> None:
-    """Take one step with its entry, unless it has one already."""
+    """Take one step, unless it has been taken already."""
     with transaction.atomic():
         # Before the person and everything else: a batch that is sent twice waits here.
         batch = _locked(batch_id)
         if batch.undone_at:
             raise Conflict(_("This is being undone meanwhile."))
-        if batch.entries.filter(Q(item=step.id) | Q(fact=step.id)).exists():
+        if batch.steps.filter(Q(item=step.id) | Q(fact=step.id)).exists():
             return
         try:
             with transaction.atomic():
                 memory = step.act()
         except REFUSALS:
             return
-        if isinstance(memory, ReviewItem):
-            batch.entries.create(version=memory.version, item=memory, change_set=memory.change_set)
-        elif memory:
-            revision = FactRevision.objects.filter(fact=memory, version=memory.version)
-            change_set = revision.values_list("change_set", flat=True).first()
-            batch.entries.create(version=memory.version, fact=memory, change_set=change_set)
+        if isinstance(memory, Fact):
+            revisions = FactRevision.objects.filter(fact=memory, version=memory.version)
+            ChangeSet.objects.filter(pk__in=revisions.values("change_set")).update(batch=batch)
+        elif memory and memory.change_set:
+            ChangeSet.objects.filter(pk=memory.change_set).update(batch=batch)
 
 
-def _take_back(batch_id: uuid.UUID, entry_id: int, take_back: Callable[[BatchEntry], object]) -> None:
+def _take_back(batch_id: uuid.UUID, step: uuid.UUID, *, actor: Actor, now: datetime) -> None:
     with transaction.atomic():
         _locked(batch_id)
-        entry = BatchEntry.objects.filter(pk=entry_id, undone=False).first()
-        if entry is None:
-            # Another request undid it at the same time, or its person was erased.
-            return
-        try:
-            with transaction.atomic():
-                take_back(entry)
-        except REFUSALS:
-            return
-        BatchEntry.objects.filter(pk=entry_id).update(undone=True)
+        # Another request may have reverted it at the same time, or its person was erased.
+        with suppress(*REFUSALS), transaction.atomic():
+            revert(change_set=step, actor=actor, now=now)
 
 
 def _locked(batch_id: uuid.UUID) -> Batch:
@@ -130,8 +123,7 @@ def _locked(batch_id: uuid.UUID) -> Batch:
 def _close(batch: Batch, verb: str, *, actor: Actor, now: datetime) -> None:
     """Save the counts and write the audit event: of the tenant of all memories, or of none when they are of several."""
     batch.save()
-    of_entries = Q(pk__in=batch.entries.values("item__tenant")) | Q(pk__in=batch.entries.values("fact__tenant"))
-    tenants = Tenant.objects.filter(of_entries)[:2]
+    tenants = Tenant.objects.filter(pk__in=batch.steps.values("tenant"))[:2]
     tenant = tenants[0] if len(tenants) == 1 else None
     audit.record(
         actor=actor, verb=verb, target=batch, object_id=batch.pk, tenant=tenant, now=now, counts=dict(batch.counts)

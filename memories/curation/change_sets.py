@@ -1,4 +1,4 @@
-"""A change set: the revisions of one decision share its id, and `traces` hold what an undo needs besides them."""
+"""A change in progress, and how it is kept: the revisions that it writes share the id of its ChangeSet."""
 
 import uuid
 from collections.abc import Iterator, Sequence
@@ -12,12 +12,30 @@ from django.db import IntegrityError, transaction
 from memories import audit, conf
 from memories.audit import Actor
 from memories.exceptions import DuplicateFact
-from memories.models import EndUser, Fact, FactEvidence, FactRefusal, FactRelation, ProfileSection, Status
+from memories.models import (
+    ActorKind,
+    Change,
+    ChangeSet,
+    EndUser,
+    Episode,
+    Fact,
+    FactEvidence,
+    FactRefusal,
+    FactRelation,
+    ProfileSection,
+    ReviewItem,
+    Status,
+    Tenant,
+)
 from memories.models.ids import new_id
 from memories.models.memories.refusals import Mark, marks_of
 from memories.text.secrets.redaction import redact_text
 
+Table, Action = Change.Table, Change.Action
 LIVE = (Status.ACTIVE, Status.PENDING)
+# What a change set is about, and the name of its reference to that.
+REFERENCES: dict[type[Any], str] = {ReviewItem: "item", Fact: "fact", Episode: "episode", EndUser: "end_user"}
+About = ReviewItem | Fact | Episode | EndUser
 
 
 def still_ahead(moment: datetime | None, *, now: datetime) -> datetime | None:
@@ -26,31 +44,66 @@ def still_ahead(moment: datetime | None, *, now: datetime) -> datetime | None:
 
 
 @dataclass
-class ChangeSet:
-    """One decision in progress: who decides, when and why, and what it has written so far.
+class Changes:
+    """One change in progress: who makes it, when and why, and what it has written so far.
 
-    The lists hold ids, versions and keyed hashes. An episode has no revisions: `episode` holds its fields before.
+    `save()` keeps it as a ChangeSet, by which reverting.revert() takes it back. `facts` are the ids of those that it
+    changed or was about; `rows` is what it did to rows without revisions.
     """
 
     actor: Actor
     now: datetime
     reason: str = ""
     id: uuid.UUID = field(default_factory=new_id)
-    versions: dict[str, int] = field(default_factory=dict)
-    refused: list[int] = field(default_factory=list)
-    lifted: list[dict[str, Any]] = field(default_factory=list)
-    evidence: list[int] = field(default_factory=list)
-    relations: list[int] = field(default_factory=list)
-    episode: dict[str, Any] = field(default_factory=dict)
+    facts: set[uuid.UUID] = field(default_factory=set)
+    rows: list[Change] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.reason = redact_text(self.reason)[0]
 
-    @property
-    def traces(self) -> dict[str, Any]:
-        """What an undo needs: the versions that facts were left at, rows made and lifted, an episode before."""
-        names = ("versions", "refused", "lifted", "evidence", "relations", "episode")
-        return {name: getattr(self, name) for name in names}
+    def record(self, verb: str, about: About, *, counts: dict[str, int] | None = None) -> None:
+        """Keep the change set, and write the audit event."""
+        self.save(verb, about)
+        audit.record(
+            actor=self.actor,
+            verb=verb,
+            target=about,
+            object_id=about.pk,
+            tenant=about.tenant,
+            now=self.now,
+            counts=counts,
+        )
+
+    def save(self, verb: str, about: About | Tenant) -> None:
+        """Keep the change set, unless a key made it: that is no person's, and a roll back of the key takes it back."""
+        if self.actor.kind == ActorKind.KEY:
+            return
+        reference = REFERENCES.get(type(about))
+        made = ChangeSet.objects.create(
+            pk=self.id,
+            tenant=about if isinstance(about, Tenant) else about.tenant,
+            **{reference: about} if reference else {},
+            verb=verb,
+            actor_kind=self.actor.kind,
+            actor_id=self.actor.id,
+            reason=self.reason,
+            counts={"facts": len(self.facts)},
+            created_at=self.now,
+        )
+        for row in self.rows:
+            row.change_set = made
+        Change.objects.bulk_create(self.rows)
+
+    def note(self, table: Change.Table, action: Change.Action, row: uuid.UUID | int, **what: Any) -> None:
+        """What happened to one row that has no revisions."""
+        name = "number" if isinstance(row, int) else "uuid"
+        self.rows.append(Change(table=table, action=action, **{name: row}, **what))
+
+    def leave(self, fact: Fact) -> None:
+        """The change was about this fact, too: if it did not change it, nobody may have when it is reverted."""
+        if fact.pk not in self.facts:
+            self.facts.add(fact.pk)
+            self.note(Table.FACT, Action.LEFT, fact.pk, version=fact.version)
 
     @contextmanager
     def changing(self, fact: Fact, verb: str) -> Iterator[None]:
@@ -70,7 +123,7 @@ class ChangeSet:
             now=self.now,
             change_set=self.id,
         )
-        self.versions[str(fact.pk)] = fact.version
+        self.facts.add(fact.pk)
 
     def revise_section(self, row: ProfileSection, verb: str, before: ProfileSection) -> None:
         """Save a locked section as its next version, with a revision; `before` is a copy of the row as it was."""
@@ -100,20 +153,24 @@ class ChangeSet:
             row, made = FactRefusal.objects.get_or_create(
                 end_user=fact.end_user, kind=mark.kind, digest=mark.digest, defaults=made_now
             )
-            self.refused += [row.pk] if made else []
+            if made:
+                self.note(Table.REFUSAL, Action.MADE, row.pk)
 
     def lift_refusals(self, fact: Fact) -> None:
         """Delete what refuses the fact's text or key."""
-        rows = FactRefusal.objects.against(fact.end_user, refusals_of(fact))
-        self.lifted += [
-            {
+        self.lift(fact.end_user, refusals_of(fact))
+
+    def lift(self, end_user: EndUser, marks: Sequence[Mark]) -> None:
+        """Delete what refuses these marks."""
+        rows = FactRefusal.objects.against(end_user, marks)
+        for row in rows:
+            before = {
                 "kind": row.kind,
                 "digest": bytes(row.digest).hex(),
                 "created_at": row.created_at.isoformat(),
                 "fact": str(row.fact_id) if row.fact_id else None,
             }
-            for row in rows
-        ]
+            self.note(Table.REFUSAL, Action.DELETED, row.pk, before=before)
         rows.delete()
 
     def copy_evidence(self, *, of: Fact, to: Fact) -> None:
@@ -123,32 +180,15 @@ class ChangeSet:
         rows = list(FactEvidence.objects.filter(fact=of).exclude(turn__in=cited))
         for row in rows:
             row.pk, row.fact = None, to
-        self.evidence += [row.pk for row in FactEvidence.objects.bulk_create(rows)]
+        for row in FactEvidence.objects.bulk_create(rows):
+            self.note(Table.EVIDENCE, Action.MADE, row.pk)
 
     def relate(self, fact: Fact, target: Fact, relation: str) -> None:
         row, made = FactRelation.objects.get_or_create(
             fact=fact, target=target, type=relation, defaults={"created_at": self.now}
         )
-        self.relations += [row.pk] if made else []
-
-
-def take_back(end_user: EndUser, traces: dict[str, Any]) -> None:
-    """Delete the rows that a decision made besides revisions, and refuse again what it lifted."""
-    FactRefusal.objects.filter(pk__in=traces.get("refused", [])).delete()
-    FactEvidence.objects.filter(pk__in=traces.get("evidence", [])).delete()
-    FactRelation.objects.filter(pk__in=traces.get("relations", [])).delete()
-    lifted = [
-        FactRefusal(
-            end_user=end_user,
-            kind=row["kind"],
-            digest=bytes.fromhex(row["digest"]),
-            # None when the fact was deleted since.
-            fact=Fact.objects.filter(pk=row["fact"]).first() if row["fact"] else None,
-            created_at=datetime.fromisoformat(row["created_at"]),
-        )
-        for row in traces.get("lifted", [])
-    ]
-    FactRefusal.objects.bulk_create(lifted, ignore_conflicts=True)
+        if made:
+            self.note(Table.RELATION, Action.MADE, row.pk)
 
 
 def refusals_of(fact: Fact) -> list[Mark]:

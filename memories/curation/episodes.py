@@ -14,13 +14,13 @@ from django.utils.translation import gettext as _
 
 from memories import audit, conf
 from memories.audit import Actor
-from memories.curation.change_sets import ChangeSet, still_ahead
+from memories.curation.change_sets import Changes, still_ahead
 from memories.curation.facts.changing import check_allowed, lock_person
 from memories.curation.statements import guarding
 from memories.curation.statements.scrubbing import episode_without_secrets
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import Conflict, NotFound
-from memories.models import Episode, EpisodeStatus, Tenant
+from memories.models import Change, Episode, EpisodeStatus, Tenant
 from memories.reconcile import review_items
 
 LIVE = (EpisodeStatus.ACTIVE, EpisodeStatus.PENDING)
@@ -136,13 +136,14 @@ def _changing(
     expected_version: int | None,
 ) -> Iterator[Episode]:
     """Lock and check the episode, save what the block makes of it, settle what waits about it; all or nothing."""
-    changes = ChangeSet(actor=actor, now=now)
+    changes = Changes(actor=actor, now=now)
     with transaction.atomic():
         episode = locked_episode(episode_id, tenant)
         check_allowed(episode, actor=actor, expected_version=expected_version)
         with next_version(episode, verb, changes):
             yield episode
-        review_items.settle_episode(episode, now=now)
+        review_items.settle_episode(episode, now=now, change_set=changes.id)
+        changes.save(verb, episode)
 
 
 def locked_episode(episode_id: uuid.UUID, tenant: Tenant | None) -> Episode:
@@ -164,7 +165,7 @@ def lock(episode_id: uuid.UUID | None) -> Episode | None:
 
 
 @contextmanager
-def next_version(episode: Episode, verb: str, changes: ChangeSet) -> Iterator[None]:
+def next_version(episode: Episode, verb: str, changes: Changes) -> Iterator[None]:
     """Save what the block makes of a locked episode; the audit event names the version, there are no revisions."""
     before = _snapshot(episode)
     yield
@@ -174,7 +175,7 @@ def next_version(episode: Episode, verb: str, changes: ChangeSet) -> Iterator[No
     episode.save()
     after = _snapshot(episode)
     changed = {name: value for name, value in before.items() if value != after[name]}
-    changes.episode = {"version": episode.version, "before": changed}
+    changes.note(Change.Table.EPISODE, Change.Action.CHANGED, episode.pk, version=episode.version, before=changed)
     audit.record(
         actor=changes.actor,
         verb=verb,

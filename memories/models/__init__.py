@@ -8,9 +8,10 @@ from memories.models.conversations.conversations import SAID_AT, Role, Session, 
 from memories.models.conversations.runs import ExtractionRun, ModelUse
 from memories.models.conversations.working_memory import WorkingMemory
 from memories.models.forgetting import DecayPass
+from memories.models.memories.changes import Batch, Change, ChangeSet
 from memories.models.memories.embeddings import EmbeddingSpace, EpisodeVector, FactVector, TurnVector
 from memories.models.memories.episodes import Episode, EpisodeQuerySet, EpisodeStatus
-from memories.models.memories.evidence import FactEvidence, FactMerge, FactRelation, RelationType
+from memories.models.memories.evidence import FactEvidence, FactRelation, RelationType
 from memories.models.memories.facts import (
     Category,
     Fact,
@@ -24,7 +25,7 @@ from memories.models.memories.facts import (
 )
 from memories.models.memories.profile import ProfileSection, Section
 from memories.models.memories.refusals import FactRefusal
-from memories.models.memories.review import Batch, BatchEntry, ReviewItem
+from memories.models.memories.review import ReviewItem
 from memories.models.memories.revisions import FactRevision, ProfileRevision
 from memories.models.people.merges import MergeEntry, PersonMerge
 from memories.models.people.people import EndUser
@@ -59,10 +60,11 @@ __all__ = [
     "AuditEvent",
     "AuditSeal",
     "Batch",
-    "BatchEntry",
     "CaseState",
     "CaseType",
     "Category",
+    "Change",
+    "ChangeSet",
     "DecayPass",
     "EmbeddingSpace",
     "EndUser",
@@ -75,7 +77,6 @@ __all__ = [
     "ExtractionRun",
     "Fact",
     "FactEvidence",
-    "FactMerge",
     "FactQuerySet",
     "FactRefusal",
     "FactRelation",

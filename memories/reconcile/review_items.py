@@ -123,9 +123,9 @@ def part(facts: Collection[uuid.UUID]) -> None:
             item.save()
 
 
-def settle_episode(episode: Episode, *, now: datetime) -> int:
-    """Close the items of an episode that is not pending any more; how many."""
+def settle_episode(episode: Episode, *, now: datetime, change_set: uuid.UUID | None = None) -> int:
+    """Close the items of an episode that is not pending any more; how many. `change_set` as in settle()."""
     if episode.status == EpisodeStatus.PENDING:
         return 0
     items = ReviewItem.objects.waiting().filter(episode=episode)
-    return items.update(state=ReviewItem.State.SETTLED, decided_at=now, version=F("version") + 1)
+    return items.update(state=ReviewItem.State.SETTLED, decided_at=now, change_set=change_set, version=F("version") + 1)

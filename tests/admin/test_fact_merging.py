@@ -8,7 +8,7 @@ from django.test import Client
 
 from memories.audit import Actor
 from memories.curation.facts.keeping import pin_fact
-from memories.models import EndUser, Fact, FactMerge, Operator, Tenant
+from memories.models import ChangeSet, EndUser, Fact, Operator, Tenant
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import HOSTILE, page_of, shows_harmless, text_of
@@ -76,7 +76,7 @@ class TestPreview:
         page = text_of(choose(admin, *facts))
         assert "2 others are superseded" in page
         assert all(f"{fact.pk}:{fact.version}" in page for fact in facts)
-        assert not FactMerge.objects.exists()
+        assert not ChangeSet.objects.filter(verb="merge").exists()
 
     @pytest.mark.parametrize("chosen", [[], ["no id"]], ids=["nothing", "nonsense"])
     def test_asks_again_when_nothing_was_chosen(self, admin: Client, facts: list[Fact], chosen: list[str]) -> None:
@@ -96,7 +96,7 @@ class TestMerging:
         assert now_of(facts[1]).content == "Allergic to peanuts, badly"
         page = text_of(admin.get(page_of(facts[1])))
         assert page.count("Took in") == 2
-        made = FactMerge.objects.get()
+        made = ChangeSet.objects.get(verb="merge")
         assert admin.post(page_of(facts[1], "undo_merge"), {"merge": str(made.pk)}).status_code == 302
         assert [now_of(fact).status for fact in facts] == ["active"] * 3
         assert now_of(facts[1]).content == "Has a peanut allergy"
@@ -122,11 +122,11 @@ class TestMerging:
     @pytest.mark.parametrize("over", [{"content": ""}, {"survivor": "nobody"}, {"seen": ["nonsense"]}], ids=str)
     def test_bad_input_changes_nothing(self, admin: Client, facts: list[Fact], over: dict[str, Any]) -> None:
         assert confirm(admin, facts, **over).status_code == 400
-        assert not FactMerge.objects.exists()
+        assert not ChangeSet.objects.filter(verb="merge").exists()
 
     def test_the_undo_of_another_facts_merge_is_not_found(self, admin: Client, facts: list[Fact]) -> None:
         confirm(admin, facts[:2])
-        made = FactMerge.objects.get()
+        made = ChangeSet.objects.get(verb="merge")
         assert admin.post(page_of(facts[2], "undo_merge"), {"merge": str(made.pk)}).status_code == 404
         assert now_of(facts[1]).status == "superseded"
 

@@ -1,21 +1,22 @@
 """Many at once: each in its own transaction, what is refused stops none of the others, and one undo takes all back."""
 
 import uuid
-from collections.abc import Callable, Sequence
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from functools import partial
 
 import pytest
 
 from memories.audit import Actor
+from memories.curation import batches
 from memories.curation.batches import MOST, BatchStep, Memory, carry_out, undo_batch
 from memories.curation.facts.forgetting import forget_fact
+from memories.curation.reverting import revert
 from memories.curation.review.deciding import Seen
 from memories.curation.review.decisions import approve_item, reject_item
 from memories.curation.review.suggestions import approve_fact
-from memories.curation.review.undo import undo_decision
 from memories.exceptions import Conflict, InvalidInput, NotFound
-from memories.models import AuditEvent, Batch, BatchEntry, Fact, Operator, ReviewItem
+from memories.models import AuditEvent, Batch, ChangeSet, Fact, Operator, ReviewItem
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, held
 from tests.factories import NOW
@@ -61,17 +62,8 @@ def approve_all(items: Sequence[ReviewItem], actor: Actor, batch_id: uuid.UUID |
     return carry_out(batch_id=batch_id or uuid.uuid4(), verb="approve", steps=chosen, actor=actor, now=LATER)
 
 
-def undo_item(actor: Actor) -> Callable[[BatchEntry], object]:
-    def undo(entry: BatchEntry) -> object:
-        assert entry.item_id
-        given = {"item_id": entry.item_id, "expected_version": entry.version}
-        return undo_decision(**given, actor=actor, now=LATER)  # type: ignore[arg-type]
-
-    return undo
-
-
 def undo_all(batch: Batch, actor: Actor) -> Batch:
-    return undo_batch(batch_id=batch.pk, take_back=undo_item(actor), actor=actor, now=LATER)
+    return undo_batch(batch_id=batch.pk, actor=actor, now=LATER)
 
 
 def states(items: Sequence[ReviewItem]) -> list[str]:
@@ -83,8 +75,8 @@ def states(items: Sequence[ReviewItem]) -> list[str]:
 def test_each_is_done_and_noted_and_all_are_undone(items: list[ReviewItem], actor: Actor, ana: Operator) -> None:
     batch = approve_all(items, actor)
     assert (batch.operator, batch.verb, batch.counts) == (ana, "approve", {"asked": 3, "done": 3, "refused": 0})
-    noted = BatchEntry.objects.order_by("item").values_list("item", "version", "change_set")
-    assert list(noted) == list(ReviewItem.objects.order_by("pk").values_list("pk", "version", "change_set"))
+    steps = batch.steps.order_by("item").values_list("item", "pk")
+    assert list(steps) == list(ReviewItem.objects.order_by("pk").values_list("pk", "change_set"))
     assert {*Fact.objects.values_list("status", flat=True)} == {"active"}
     undone = undo_all(batch, actor)
     assert (states(items), undone.undone_at) == (["open"] * 3, LATER)
@@ -108,7 +100,7 @@ def test_what_somebody_changed_meanwhile_is_refused_and_stops_no_other(items: li
 def test_what_had_nothing_to_do_is_not_undone(items: list[ReviewItem], actor: Actor) -> None:
     idle = BatchStep(items[0].pk, lambda: None)
     batch = carry_out(batch_id=uuid.uuid4(), verb="approve", steps=[idle], actor=actor, now=LATER)
-    assert (batch.counts, BatchEntry.objects.count()) == ({"asked": 1, "done": 0, "refused": 1}, 0)
+    assert (batch.counts, ChangeSet.objects.count()) == ({"asked": 1, "done": 0, "refused": 1}, 0)
 
 
 @one
@@ -121,15 +113,15 @@ def test_undo_leaves_what_somebody_went_on_with(items: list[ReviewItem], actor: 
 
 
 @one
-def test_facts_are_noted_with_the_change_set_of_their_revision(actor: Actor) -> None:
+def test_the_step_of_a_fact_is_the_change_set_of_its_revision(actor: Actor) -> None:
     fact = factories.fact(factories.end_user(), status="pending")
 
     def act() -> Memory:
         return approve_fact(fact_id=fact.pk, actor=actor, now=LATER)
 
     carry_out(batch_id=uuid.uuid4(), verb="approve", steps=[BatchStep(fact.pk, act)], actor=actor, now=LATER)
-    entry = BatchEntry.objects.get()
-    assert (entry.fact, entry.version, entry.change_set) == (fact, 2, fact.revisions.get().change_set)
+    step = Batch.objects.get().steps.get()
+    assert (step.fact, step.pk) == (fact, fact.revisions.get().change_set)
 
 
 @one
@@ -148,23 +140,27 @@ def test_cut_short_it_goes_on_where_it_ended(items: list[ReviewItem], actor: Act
 
 
 @one
-def test_an_undo_that_was_cut_short_goes_on_from_the_last(items: list[ReviewItem], actor: Actor) -> None:
+def test_an_undo_that_was_cut_short_goes_on_from_the_last(
+    items: list[ReviewItem], actor: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     batch, order = approve_all(items, actor), []
 
-    def once(entry: BatchEntry) -> None:
-        order.append(entry.item_id)
+    def once(*, change_set: uuid.UUID, actor: Actor, now: datetime) -> None:
+        order.append(ChangeSet.objects.get(pk=change_set).item)
         if len(order) == 2:
             raise Died
-        undo_item(actor)(entry)
+        revert(change_set=change_set, actor=actor, now=now)
 
+    monkeypatch.setattr(batches, "revert", once)
     with pytest.raises(Died):
-        undo_batch(batch_id=batch.pk, take_back=once, actor=actor, now=LATER)
+        undo_all(batch, actor)
+    monkeypatch.undo()
     assert states(items) == ["approved", "approved", "open"]
     # Nothing more is done of a batch that is being undone.
     with pytest.raises(Conflict, match="undone"):
         approve_all(items, actor, batch.pk)
     assert undo_all(batch, actor).counts["undone"] == 3
-    assert (states(items), order) == (["open"] * 3, [items[2].pk, items[1].pk])
+    assert (states(items), order) == (["open"] * 3, [items[2], items[1]])
 
 
 @one
@@ -201,7 +197,7 @@ def test_a_batch_stays_what_and_whose_it_was_begun_as(items: list[ReviewItem], a
 @one
 def test_an_unknown_batch_is_not_undone(actor: Actor) -> None:
     with pytest.raises(NotFound):
-        undo_batch(batch_id=uuid.uuid4(), take_back=undo_item(actor), actor=actor, now=LATER)
+        undo_batch(batch_id=uuid.uuid4(), actor=actor, now=LATER)
 
 
 @many
@@ -209,7 +205,7 @@ def test_sent_twice_at_once_each_is_done_once(items: list[ReviewItem], actor: Ac
     batch_id = uuid.uuid4()
     outcomes = at_once(4, lambda _: approve_all(items, actor, batch_id))
     assert all(isinstance(outcome, Batch) for outcome in outcomes), outcomes
-    assert (states(items), BatchEntry.objects.count()) == (["approved"] * 3, 3)
+    assert (states(items), ChangeSet.objects.count()) == (["approved"] * 3, 3)
     assert AuditEvent.objects.filter(object_type="ReviewItem").count() == 3
     outcomes = at_once(4, lambda _: undo_all(Batch.objects.get(), actor))
     assert all(isinstance(outcome, Batch) for outcome in outcomes), outcomes

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from memories.audit import Actor
+from memories.curation.batches import undo_batch
 from memories.curation.facts import batches
-from memories.curation.facts.batches import undo_facts
 from memories.curation.facts.forgetting import forget_fact
 from memories.curation.facts.keeping import lock_fact
 from memories.curation.facts.restoring import restore_fact
@@ -70,7 +70,7 @@ class TestEach:
         batch = do(verb, facts, staff)
         assert batch.counts == {"asked": 4, "done": 4, "refused": 0}
         assert Fact.objects.filter(**DONE[verb]).count() == 4
-        undone = undo_facts(batch_id=batch.pk, actor=staff, now=LATER)
+        undone = undo_batch(batch_id=batch.pk, actor=staff, now=LATER)
         assert (undone.counts["undone"], undone.counts["kept"]) == (4, 0)
         assert state() == before
 
@@ -88,7 +88,7 @@ class TestEach:
         else:
             lock_fact(fact_id=facts[0].pk, actor=staff, now=LATER)
         after = Fact.objects.get(pk=facts[0].pk).version
-        undone = undo_facts(batch_id=batch.pk, actor=staff, now=LATER)
+        undone = undo_batch(batch_id=batch.pk, actor=staff, now=LATER)
         assert (undone.counts["undone"], undone.counts["kept"]) == (3, 1)
         assert Fact.objects.get(pk=facts[0].pk).version == after
 
@@ -107,7 +107,7 @@ class TestEach:
 def test_what_is_in_the_trash_already_is_not_part_of_it(facts: list[Fact], staff: Actor) -> None:
     forget_fact(fact_id=facts[0].pk, tenant=None, actor=staff, now=NOW)
     batch = do("forget", [Fact.objects.get(pk=fact.pk) for fact in facts], staff)
-    undo_facts(batch_id=batch.pk, actor=staff, now=LATER)
+    undo_batch(batch_id=batch.pk, actor=staff, now=LATER)
     assert list(Fact.objects.filter(status="trashed")) == [facts[0]]
     assert FactRefusal.objects.filter(fact=facts[0]).count() == 2
 
@@ -116,6 +116,6 @@ def test_undo_does_not_bring_back_a_second_value_of_a_key(facts: list[Fact], sta
     Fact.objects.filter(pk=facts[0].pk).update(key="home_city", value="Leiden")
     batch = do("forget", facts, staff)
     factories.fact(facts[0].end_user, "Lives in Delft", key="home_city", value="Delft")
-    undone = undo_facts(batch_id=batch.pk, actor=staff, now=LATER)
+    undone = undo_batch(batch_id=batch.pk, actor=staff, now=LATER)
     assert (undone.counts["undone"], undone.counts["kept"]) == (3, 1)
     assert Fact.objects.get(pk=facts[0].pk).status == "trashed"

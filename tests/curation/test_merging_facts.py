@@ -12,9 +12,10 @@ from memories.audit import Actor
 from memories.curation.facts.adding import FactDraft, add_fact
 from memories.curation.facts.forgetting import delete_fact, forget_fact
 from memories.curation.facts.keeping import lock_fact, pin_fact
-from memories.curation.facts.merging import merge_facts, preview_fact_merge, undo_fact_merge
+from memories.curation.facts.merging import merge_facts, preview_fact_merge
 from memories.curation.facts.restoring import restore_fact
 from memories.curation.facts.splitting import split_fact
+from memories.curation.reverting import revert
 from memories.curation.review.decisions import merge_items
 from memories.exceptions import (
     Conflict,
@@ -27,10 +28,10 @@ from memories.exceptions import (
 from memories.models import (
     ActorKind,
     AuditEvent,
+    ChangeSet,
     EndUser,
     Fact,
     FactEvidence,
-    FactMerge,
     FactRefusal,
     FactRelation,
     FactRevision,
@@ -68,14 +69,14 @@ def facts(person: EndUser) -> list[Fact]:
     return made
 
 
-def merge(facts: Sequence[Fact], content: str = SAID, **over: Any) -> FactMerge:
+def merge(facts: Sequence[Fact], content: str = SAID, **over: Any) -> ChangeSet:
     seen = {fact.pk: fact.version for fact in facts}
     given = {"survivor": facts[0].pk, "seen": seen, "content": content, "actor": STAFF, "now": LATER, **over}
-    return merge_facts(**given)
+    return merge_facts(**given).change_sets.filter(verb="merge")[0]
 
 
-def undo(made: FactMerge, **over: Any) -> Fact:
-    return undo_fact_merge(**{"merge_id": made.pk, "actor": STAFF, "now": LATER, **over})
+def undo(made: ChangeSet, **over: Any) -> None:
+    revert(**{"change_set": made.pk, "actor": STAFF, "now": LATER, **over})
 
 
 def split(fact: Fact, rest: str = "", **over: Any) -> Fact:
@@ -119,7 +120,7 @@ class TestMerge:
 
     def test_its_revisions_share_a_change_set_and_the_trail_has_no_text(self, facts: list[Fact]) -> None:
         made = merge(facts)
-        revisions = FactRevision.objects.filter(change_set=made.change_set).order_by("id")
+        revisions = FactRevision.objects.filter(change_set=made.pk).order_by("id")
         assert [row.verb for row in revisions] == ["supersede", "supersede", "merge"]
         event = AuditEvent.objects.get(verb="merge")
         assert (event.object_id, event.counts, event.actor_id) == (facts[0].pk, {"facts": 2}, "7")
@@ -199,7 +200,7 @@ class TestMergeIsRefused:
         pin_fact(fact_id=facts[1].pk, actor=STAFF, now=LATER)
         with pytest.raises(PreconditionFailed):
             merge(facts)
-        assert not FactMerge.objects.exists()
+        assert not ChangeSet.objects.filter(verb="merge").exists()
 
     def test_when_one_is_gone(self, facts: list[Fact]) -> None:
         facts[1].delete()
@@ -363,7 +364,7 @@ class TestRaces:
         outcomes = at_once(2, lambda index: merge(pairs[index], content=f"Text {index}"))
         lost = [one for one in outcomes if isinstance(one, MemoryHubError)]
         assert [type(one) for one in lost] == [PreconditionFailed]
-        assert FactMerge.objects.count() == 1
+        assert ChangeSet.objects.filter(verb="merge").count() == 1
         assert Fact.objects.filter(pk__in=[facts[0].pk, facts[1].pk], status="active").count() == 1
 
     def test_of_undo_and_split_one_is_done(self, facts: list[Fact]) -> None:

@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 
 from memories.audit import Actor
+from memories.curation.change_sets import Changes
 from memories.curation.profile.sections import (
     release_profile_section,
     restore_profile_section,
     take_proposed_section,
-    undo_profile_change,
     write_profile_section,
 )
+from memories.curation.reverting import revert
 from memories.exceptions import Conflict, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
-from memories.models import ActorKind, AuditEvent, EndUser, ProfileRevision, ProfileSection
+from memories.models import ActorKind, AuditEvent, ChangeSet, EndUser, ProfileRevision, ProfileSection
 from tests import factories
 from tests.database import PATIENCE, at_once, blocked, held
 from tests.factories import NOW
@@ -60,6 +61,10 @@ def revision(version: int) -> ProfileRevision:
     return ProfileRevision.objects.get(version=version)
 
 
+def undo(version: int) -> None:
+    revert(change_set=revision(version).change_set or uuid.uuid4(), actor=STAFF, now=LATER)
+
+
 def events() -> list[tuple[str, str, str]]:
     """Verb, kind of object and kind of actor of each event, oldest first."""
     return list(AuditEvent.objects.order_by("id").values_list("verb", "object_type", "actor_kind"))
@@ -87,7 +92,7 @@ class TestWriting:
         row = ProfileRevision.objects.get()
         assert (row.actor_kind, row.actor_id, row.extraction, row.created_at) == ("operator", "7", None, LATER)
         assert row.reason == "Phoned; 密码是[redacted:password]"
-        assert (row.end_user, row.section, row.change_set) == (person, SECTION, None)
+        assert (row.end_user, row.section, row.change_set) == (person, SECTION, ChangeSet.objects.get().pk)
 
     def test_a_job_no_longer_answers_for_what_a_person_wrote(self, person: EndUser) -> None:
         run = factories.run(factories.session(person))
@@ -203,20 +208,38 @@ class TestRestoring:
         factories.profile_section(person, extraction=run)
         factories.profile_revision(person, extraction=run, verb="extract")
         write(person, "Retired.", actor=STAFF)
-        change_set = uuid.uuid4()
-        row = undo_profile_change(revision=revision(2), actor=STAFF, now=LATER, change_set=change_set)
+        undo(2)
+        row = ProfileSection.objects.get()
         assert (row.extraction, section()) == (run, ("Runs a bakery.", 3, False))
-        assert (revision(3).verb, revision(3).change_set) == ("undo", change_set)
+        assert revision(3).verb == "undo"
+        assert ChangeSet.objects.filter(undone_at=LATER, reverted_by=revision(3).change_set).count() == 1
 
     def test_only_the_last_change_is_undone(self, person: EndUser) -> None:
-        write(person, "One")
-        write(person, "Two")
-        with pytest.raises(PreconditionFailed):
-            undo_profile_change(revision=revision(1), actor=STAFF, now=LATER)
-        proposal = factories.profile_revision(person, version=None)
+        write(person, "One", actor=STAFF)
+        write(person, "Two", actor=STAFF)
+        with pytest.raises(Conflict, match="changed since"):
+            undo(1)
+        undo(2)
+        undo(1)
+        assert section() == ("", 4, False)
+
+    def test_each_verb_is_taken_back_as_often_as_it_is_tried_once(self, person: EndUser) -> None:
+        write(person, "One", actor=STAFF)
+        release(person)
+        write(person, "", actor=STAFF)
+        restore_profile_section(revision=revision(1), actor=STAFF, now=LATER)
+        states = [("One", True), ("One", False), ("", True)]
+        for version, (text, binding) in zip((4, 3, 2), reversed(states), strict=True):
+            undo(version)
+            assert (section()[0], section()[2]) == (text, binding)
         with pytest.raises(Conflict):
-            undo_profile_change(revision=proposal, actor=STAFF, now=LATER)
-        assert section() == ("Two", 2, False)
+            undo(2)
+
+    def test_what_a_key_wrote_is_no_change_set(self, person: EndUser) -> None:
+        write(person, "One")
+        assert not ChangeSet.objects.exists()
+        with pytest.raises(NotFound):
+            undo(1)
 
 
 class TestProposals:
@@ -226,29 +249,26 @@ class TestProposals:
         return factories.profile_revision(person, "Answers <profile> questions.", version=None, extraction=run)
 
     def test_one_is_taken_as_the_operators_word(self, person: EndUser, proposal: ProfileRevision) -> None:
-        change_set = uuid.uuid4()
-        given: dict[str, Any] = {"revision": proposal, "actor": STAFF, "now": LATER}
-        row = take_proposed_section(**given, change_set=change_set, expected_version=0)
+        changes = Changes(actor=STAFF, now=LATER)
+        row = take_proposed_section(revision=proposal, changes=changes, expected_version=0)
         assert (section(), row.extraction) == (("Answers <profile> questions.", 1, True), proposal.extraction)
-        assert (revision(1).verb, revision(1).change_set) == ("approve", change_set)
+        assert (revision(1).verb, revision(1).change_set) == ("approve", changes.id)
         assert events() == [("approve", "ProfileSection", "operator")]
         # Twice is once.
-        take_proposed_section(**given)
+        take_proposed_section(revision=proposal, changes=changes)
         assert section()[1] == 1
-        undo_profile_change(revision=revision(1), actor=STAFF, now=LATER)
-        assert section() == ("", 2, False)
 
     def test_a_stale_view_takes_nothing(self, person: EndUser, proposal: ProfileRevision) -> None:
         write(person, "Retired.", actor=STAFF)
         with pytest.raises(PreconditionFailed):
-            take_proposed_section(revision=proposal, actor=STAFF, now=LATER, expected_version=0)
+            take_proposed_section(revision=proposal, changes=Changes(actor=STAFF, now=LATER), expected_version=0)
         assert section() == ("Retired.", 1, True)
 
     def test_what_stood_in_the_profile_is_no_proposal(self, person: EndUser) -> None:
         write(person, "One")
         write(person, "Two")
         with pytest.raises(Conflict):
-            take_proposed_section(revision=revision(1), actor=STAFF, now=LATER)
+            take_proposed_section(revision=revision(1), changes=Changes(actor=STAFF, now=LATER))
         assert section() == ("Two", 2, False)
 
 
@@ -256,18 +276,13 @@ def _restore(person: EndUser, actor: Actor) -> object:
     return restore_profile_section(revision=revision(1), actor=actor, now=LATER)
 
 
-def _undo(person: EndUser, actor: Actor) -> object:
-    return undo_profile_change(revision=revision(2), actor=actor, now=LATER)
-
-
 VERBS: list[Callable[[EndUser, Actor], object]] = [
     lambda person, actor: write(person, "Three", actor=actor),
     _restore,
-    _undo,
 ]
 
 
-@pytest.mark.parametrize("verb", VERBS, ids=["write", "restore", "undo"])
+@pytest.mark.parametrize("verb", VERBS, ids=["write", "restore"])
 def test_restricted_people_are_out_of_reach_for_keys(person: EndUser, verb: Callable[[EndUser, Actor], object]) -> None:
     write(person, "One")
     write(person, "Two")

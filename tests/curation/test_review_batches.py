@@ -7,7 +7,8 @@ import pytest
 
 from memories import invariants
 from memories.audit import Actor
-from memories.curation.review.batches import approve_items, reject_items, undo_items
+from memories.curation.batches import undo_batch
+from memories.curation.review.batches import approve_items, reject_items
 from memories.curation.review.deciding import Seen
 from memories.models import Batch, EndUser, ReviewItem
 from tests import factories
@@ -53,7 +54,7 @@ def test_each_kind_ends_as_alone_and_all_are_undone(actor: Actor, verb: str, end
     assert {kind: statuses(item) for kind, item in items.items()} == {kind: ENDS[kind][end] for kind in KINDS}
     assert {item.note for item in ReviewItem.objects.all()} == {"By phone"}
     assert invariants.check() == []
-    undone = undo_items(batch_id=batch.pk, actor=actor, now=LATER)
+    undone = undo_batch(batch_id=batch.pk, actor=actor, now=LATER)
     assert (undone.counts["undone"], undone.counts["kept"]) == (len(KINDS) + 1, 0)
     assert world() == before
 
@@ -71,7 +72,7 @@ def test_what_hangs_together_is_undone_in_reverse(actor: Actor) -> None:
     batch = decide("approve", items, actor)
     assert batch.counts == {"asked": 4, "done": 3, "refused": 1}
     assert [statuses(item)[0] for item in items] == ["superseded", "superseded", "active", "superseded"]
-    assert undo_items(batch_id=batch.pk, actor=actor, now=LATER).counts["kept"] == 0
+    assert undo_batch(batch_id=batch.pk, actor=actor, now=LATER).counts["kept"] == 0
     assert world() == before
     assert invariants.check() == []
 

@@ -75,7 +75,7 @@ class TestEachDecision:
         decide(item, choice)
         undo(item)
         assert state_of(item) == before
-        assert (fresh(item).state, fresh(item).traces, episode_of(item).version) == ("open", {}, 3)
+        assert (fresh(item).state, fresh(item).change_set, episode_of(item).version) == ("open", None, 3)
         assert AuditEvent.objects.filter(object_id=episode_of(item).pk, verb="undo").exists()
         decide(item, choice)
         assert episode_of(item).status == ENDS[choice][1]

@@ -9,7 +9,7 @@ from memories.audit import Actor
 from memories.curation.profile.sections import write_profile_section
 from memories.curation.review.decisions import approve_edited, approve_item, reject_item
 from memories.curation.review.undo import undo_decision
-from memories.exceptions import PreconditionFailed
+from memories.exceptions import Conflict
 from memories.models import ActorKind, EndUser, ProfileSection, ReviewItem
 from tests import factories
 from tests.factories import NOW
@@ -66,7 +66,7 @@ def test_what_was_written_since_is_not_undone(person: EndUser, item: ReviewItem)
     approve_item(item_id=item.pk, actor=STAFF, now=LATER)
     given: dict[str, Any] = {"end_user": person, "section": "work_context", "actor": STAFF, "now": LATER}
     write_profile_section(summary="Sold the bakery.", **given)
-    with pytest.raises(PreconditionFailed):
+    with pytest.raises(Conflict, match="changed since"):
         undo_decision(item_id=item.pk, actor=STAFF, now=LATER)
     item.refresh_from_db()
     assert (item.state, summary(person)) == ("approved", ("Sold the bakery.", True))
@@ -88,7 +88,7 @@ def test_decisions_on_top_of_each_other_are_undone_from_the_last(person: EndUser
     second = ReviewItem.objects.create(**given, proposed_section=proposed, created_at=NOW)
     for one in (item, second):
         approve_item(item_id=one.pk, actor=STAFF, now=LATER)
-    with pytest.raises(PreconditionFailed):
+    with pytest.raises(Conflict, match="changed since"):
         undo_decision(item_id=item.pk, actor=STAFF, now=LATER)
     for one, left in ((second, (NEW, True)), (item, (OLD, False))):
         undo_decision(item_id=one.pk, actor=STAFF, now=LATER)

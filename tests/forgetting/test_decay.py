@@ -9,7 +9,7 @@ from django.forms.models import model_to_dict
 
 from memories import audit, conf, invariants
 from memories.audit import Actor
-from memories.curation.change_sets import ChangeSet
+from memories.curation.change_sets import Changes
 from memories.curation.facts.adding import FactDraft, add_fact
 from memories.curation.facts.forgetting import forget_fact
 from memories.exceptions import DecayRunning, LeaseLost
@@ -352,7 +352,7 @@ class TestPurge:
         successor = stated(person, "Lives in Utrecht")
         older = stated(person, "Lives in Leiden")
         for fact in (older,):
-            changes = ChangeSet(actor=COMMAND, now=LONG_AGO)
+            changes = Changes(actor=COMMAND, now=LONG_AGO)
             with changes.changing(fact, "supersede"):
                 fact.status, fact.valid_to, fact.superseded_by = Status.SUPERSEDED, LONG_AGO, successor
         waits = stated(person, "Waits")

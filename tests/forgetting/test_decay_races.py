@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from memories.curation.change_sets import ChangeSet
+from memories.curation.change_sets import Changes
 from memories.curation.facts.editing import correct_fact, edit_fact
 from memories.curation.facts.restoring import restore_fact
 from memories.exceptions import Conflict, DecayRunning
@@ -51,7 +51,7 @@ def confirm(fact: Fact) -> None:
     """As a mention does."""
     with transaction.atomic():
         row = Fact.objects.select_for_update(no_key=True).select_related("tenant").get(pk=fact.pk)
-        changes = ChangeSet(actor=COMMAND, now=NOW)
+        changes = Changes(actor=COMMAND, now=NOW)
         with changes.changing(row, "reinforce"):
             row.last_confirmed_at = NOW
 

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 from memories import conf, invariants
 from memories.audit import Actor
-from memories.curation.change_sets import ChangeSet
+from memories.curation.change_sets import Changes
 from memories.curation.facts.editing import edit_fact
 from memories.curation.facts.forgetting import forget_fact
 from memories.exceptions import LeaseLost
@@ -54,7 +54,7 @@ def edit(fact: Fact) -> Fact:
 def pin(fact: Fact) -> None:
     with transaction.atomic():
         row = Fact.objects.select_for_update().get(pk=fact.pk)
-        changes = ChangeSet(actor=operator(), now=NOW)
+        changes = Changes(actor=operator(), now=NOW)
         with changes.changing(row, "pin"):
             row.pinned = True
 

@@ -24,12 +24,11 @@ from memories.curation.access.keys import Binding
 from memories.embedding import vectors
 from memories.models import (
     Batch,
-    BatchEntry,
     CaseState,
+    ChangeSet,
     EndpointState,
     EndUser,
     Fact,
-    FactMerge,
     FactRefusal,
     FactRelation,
     MergeEntry,
@@ -38,7 +37,6 @@ from memories.models import (
     Session,
     Tenant,
 )
-from memories.models.ids import new_id
 from memories.privacy import erasing
 from tests import factories
 from tests.factories import NOW
@@ -128,13 +126,14 @@ def _decided(person: EndUser, name: str) -> None:
     fact = person.facts.get()
     older = known(person, f"Baked cake with {name}", status="superseded", superseded_by=fact)
     FactRelation.objects.create(fact=fact, target=older, type="related_to", created_at=NOW)
-    FactMerge.objects.create(survivor=fact, change_set=new_id(), created_at=NOW)
     FactRefusal.objects.create(end_user=person, kind="text", digest=uuid.uuid4().bytes, fact=fact, created_at=NOW)
     factories.profile_revision(person)
     item = factories.review_item(fact, known=older, note=f"About {name}")
     batch = Batch.objects.create(verb="approve", created_at=NOW)
-    BatchEntry.objects.create(batch=batch, item=item, version=1)
-    BatchEntry.objects.create(batch=batch, fact=fact, version=1)
+    made = {"tenant": person.tenant, "verb": "approve", "reason": f"About {name}", "created_at": NOW}
+    for about in ({"item": item}, {"fact": fact}, {"end_user": person}):
+        done = ChangeSet.objects.create(**made, **about, batch=batch)
+        done.changes.create(table="refusal", action="deleted", before={"fact": str(fact.pk)})
 
 
 def _merged(person: EndUser, name: str) -> None:

@@ -10,7 +10,7 @@ from axes.models import AccessAttempt
 from django.apps import apps
 from django.db import models
 
-from memories.models import EndUser, FactRevision, Operator, Session, Tenant, Turn
+from memories.models import ChangeSet, EndUser, FactRevision, Operator, Session, Tenant, Turn
 from memories.privacy import registry, verification
 from memories.privacy.searching import verdicts
 from tests import factories
@@ -34,6 +34,11 @@ def _fact(friend: EndUser, said: str, **over: Any) -> None:
 def _revision(friend: EndUser, **over: Any) -> None:
     fact = friend.facts.first() or factories.fact(friend, "Asks a lot")
     FactRevision.objects.create(fact=fact, verb="x", actor_kind="key", created_at=NOW, **{"version": 9, **over})
+
+
+def _lifted(friend: EndUser, before: dict[str, str]) -> None:
+    done = ChangeSet.objects.create(tenant=friend.tenant, end_user=friend, verb="x", created_at=NOW)
+    done.changes.create(table="refusal", action="deleted", before=before)
 
 
 def _answer(friend: EndUser, body: Any) -> None:
@@ -86,10 +91,7 @@ REFERENCES: dict[str, tuple[str, Callable[[EndUser, str], object]]] = {
         "FactRevision.before",
         lambda friend, said: _revision(friend, before={"content": said, "superseded_by": said}),
     ),
-    "traces": (
-        "ReviewItem.traces",
-        lambda friend, said: factories.review_item(factories.fact(friend), traces={"evidence": [said]}),
-    ),
+    "what a change set lifted": ("Change.before", lambda friend, said: _lifted(friend, before={"fact": said})),
     "a kept answer": ("IdempotencyRecord.body", lambda friend, said: _answer(friend, {"results": [{"id": said}]})),
     "one that is no JSON": (
         "IdempotencyRecord.body",

@@ -1,7 +1,10 @@
 """What operators and keys do: to facts, questions, episodes, the profile, people."""
 
+from functools import reduce
+from operator import or_
 from typing import Any
 
+from django.db.models import Q
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
@@ -11,20 +14,21 @@ from memories.curation.facts.adding import FactDraft, add_fact
 from memories.curation.facts.editing import correct_fact, edit_fact
 from memories.curation.facts.feedback import give_feedback
 from memories.curation.facts.forgetting import delete_fact, forget_fact
-from memories.curation.facts.merging import merge_facts, undo_fact_merge
+from memories.curation.facts.merging import merge_facts
 from memories.curation.facts.restoring import restore_fact
 from memories.curation.facts.splitting import split_fact
 from memories.curation.people.records import update_person
 from memories.curation.profile.sections import release_profile_section, restore_profile_section, write_profile_section
+from memories.curation.reverting import revert
 from memories.curation.review import suggestions
 from memories.curation.review.deciding import Choice
 from memories.curation.review.decisions import approve_edited, approve_item, keep_both, merge_items, reject_item
 from memories.curation.review.undo import undo_decision
 from memories.curation.rollback.roll_back import roll_back, undo_rollback
 from memories.curation.rollback.selection import Selector
-from memories.models import EndUser, Fact, FactMerge, FactRevision, ProfileRevision, ReviewItem, Section
+from memories.models import ChangeSet, EndUser, Fact, FactRevision, ProfileRevision, ReviewItem, Section
 from tests.stateful.texts import CATEGORIES, KEYS, PHRASES, VALUES, marked
-from tests.stateful.world import NTH, WHO, World
+from tests.stateful.world import NTH, WHO, World, nth_of
 
 PHRASE = st.sampled_from(PHRASES)
 CHANGES = st.fixed_dictionaries(
@@ -105,9 +109,11 @@ class Curating(World):
             if fact:
                 self.do(split_fact, fact_id=fact.pk, rest=said, **given)
         else:
-            made = FactMerge.objects.filter(survivor__end_user=somebody.row, undone_at=None).first()
+            # Whatever an operator did to the person; what cannot be taken back says so.
+            about = [Q(**{f"{name}end_user": somebody.row}) for name in ("fact__", "item__", "episode__", "")]
+            made = nth_of(list(ChangeSet.objects.filter(reduce(or_, about), undone_at=None)), nth)
             if made:
-                self.do(undo_fact_merge, merge_id=made.pk, **given)
+                self.do(revert, change_set=made.pk, **given)
 
     @rule(who=WHO, nth=NTH, verb=st.sampled_from(["approve", "reject", "reconsider"]))
     def review_fact(self, who: int, nth: int, verb: str) -> None:

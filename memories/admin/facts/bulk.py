@@ -19,8 +19,8 @@ from memories.admin.facts.detail import LIVE
 from memories.admin.facts.forms import RequiredReasonField, end_of, seen_versions
 from memories.admin.site.fields import DayInput, LineField
 from memories.admin.site.page import RecordPage, actor_of, render_page
-from memories.curation.batches import MOST, TYPED_ABOVE
-from memories.curation.facts.batches import expire_facts, forget_facts, pin_facts, undo_facts
+from memories.curation.batches import MOST, TYPED_ABOVE, undo_batch
+from memories.curation.facts.batches import expire_facts, forget_facts, pin_facts
 from memories.exceptions import MemoryHubError
 from memories.models import Batch, Fact, Status
 from memories.models.ids import new_id
@@ -148,17 +148,17 @@ class FactBulkViews(RecordPage):
         batch = Batch.objects.filter(pk=batch_id, verb__in=TITLES).select_related("operator").first()
         if batch is None:
             raise Http404
-        facts = self.get_queryset(request).filter(pk__in=batch.entries.values("fact"))
-        entries = list(batch.entries.exclude(fact=None).values_list("fact", "undone"))
-        if len(facts) < len(entries):
+        facts = self.get_queryset(request).filter(pk__in=batch.steps.values("fact"))
+        steps = list(batch.steps.exclude(fact=None).values_list("undone_at", flat=True))
+        if len(facts) < len(steps):
             raise Http404
         if request.method == "POST":
-            undone = undo_facts(batch_id=batch.pk, actor=actor_of(request), now=timezone.now())
+            undone = undo_batch(batch_id=batch.pk, actor=actor_of(request), now=timezone.now())
             count = undone.counts["undone"]
             text = ngettext("%(count)d fact is what it was.", "%(count)d facts are what they were.", count)
             messages.success(request, text % {"count": count})
             return HttpResponseRedirect(request.path)
-        left = sum(not undone for _pk, undone in entries)
+        left = steps.count(None)
         shown = {"title": gettext("Facts changed at once"), "opts": self.opts, "batch": batch, "facts": facts}
         return render_page(request, "memories/fact_batch.html", **shown, left=left)
 

@@ -21,10 +21,10 @@ from memories.audit import Actor
 from memories.curation.facts.editing import correct_fact
 from memories.curation.facts.forgetting import forget_fact
 from memories.curation.facts.keeping import expire_fact, lock_fact, pin_fact, unlock_fact, unpin_fact
-from memories.curation.facts.merging import undo_fact_merge
 from memories.curation.facts.publishing import publish_fact, withdraw_fact
 from memories.curation.facts.restoring import restore_fact
 from memories.curation.facts.splitting import before_merge, is_merged, split_fact
+from memories.curation.reverting import revert
 from memories.curation.review.suggestions import approve_fact, reconsider_fact, reject_fact
 from memories.exceptions import InvalidInput, NotFound
 from memories.models import Category, Fact
@@ -241,8 +241,8 @@ class UndoMergeForm(VerbForm):
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         merge: uuid.UUID = self.cleaned_data["merge"]
-        if not self.record.merges.filter(pk=merge).exists():
+        if not self.record.change_sets.filter(pk=merge, verb="merge").exists():
             raise NotFound
-        fact = undo_fact_merge(merge_id=merge, actor=actor, now=now)
+        revert(change_set=merge, actor=actor, now=now)
         done = gettext("The merge is taken back: %(fact)s and what it had taken in are what they were.")
-        return done % {"fact": called(fact)}
+        return done % {"fact": called(self.record)}

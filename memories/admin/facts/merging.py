@@ -104,14 +104,14 @@ class FactMergingViews(RecordPage):
         try:
             seen = seen_versions(request)
             self._check_visible(request, list(seen))
-            merged = merge_facts(seen=seen, **given, actor=actor_of(request), now=timezone.now())
+            kept = merge_facts(seen=seen, **given, actor=actor_of(request), now=timezone.now())
         except MemoryHubError as error:
             form.add_error(None, said_of(error))
             return self._preview_merge(request, form, preview, status=error.status)
         done = gettext("%(fact)s has taken in what was merged with it. Undo it below if that was wrong.")
-        cut = merged.survivor.content != content.strip()
-        messages.success(request, f"{done % {'fact': called(merged.survivor)}}{CUT_OUT if cut else ''}")
-        return HttpResponseRedirect(url_of(merged.survivor))
+        cut = kept.content != content.strip()
+        messages.success(request, f"{done % {'fact': called(kept)}}{CUT_OUT if cut else ''}")
+        return HttpResponseRedirect(url_of(kept))
 
     def _page(
         self, request: HttpRequest, template: str, record: Fact, shown: dict[str, Any], *, status: int

@@ -89,6 +89,6 @@ class FactPage(FactAddingViews, FactBulkViews, FactMergingViews):
             "purged_on": purged_on(record),
             "related": related(record),
             "merged": is_merged(record),
-            "merge": record.merges.filter(undone_at=None).first(),
+            "merge": record.change_sets.filter(verb="merge", undone_at=None).first(),
             "waiting": ReviewItem.objects.waiting().filter(Q(fact=record) | Q(known=record)),
         }

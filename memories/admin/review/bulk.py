@@ -21,11 +21,11 @@ from memories.admin.review import wording
 from memories.admin.review.forms import ReasonField
 from memories.admin.review.queue import QueueFilters
 from memories.admin.site.page import RecordPage, actor_of
-from memories.curation.batches import MOST, TYPED_ABOVE
-from memories.curation.review.batches import approve_items, reject_items, undo_items
+from memories.curation.batches import MOST, TYPED_ABOVE, undo_batch
+from memories.curation.review.batches import approve_items, reject_items
 from memories.curation.review.deciding import Choice, Seen, choices_of
 from memories.exceptions import MemoryHubError
-from memories.models import Batch, BatchEntry, ReviewItem
+from memories.models import Batch, ReviewItem
 from memories.models.ids import new_id, parse_uuid
 
 VERBS = (Choice.APPROVE, Choice.REJECT)
@@ -157,22 +157,21 @@ class ReviewBulkViews(RecordPage):
         """The result of a bulk decision; posted, it is undone."""
         if not self.has_change_permission(request):
             raise PermissionDenied
-        batch = Batch.objects.select_related("operator").filter(pk=batch_id, entries__fact=None).first()
+        batch = Batch.objects.select_related("operator").filter(pk=batch_id, steps__fact=None).first()
         if batch is None:
             raise Http404
         # All of its items must be within the operator's reach.
-        entries = BatchEntry.objects.filter(batch=batch)
-        if reach.within(request.user, entries, "item__tenant").count() != entries.count():
+        if reach.within(request.user, batch.steps.all()).count() != batch.steps.count():
             raise Http404
         if request.method == "POST":
-            undo_items(batch_id=batch.pk, actor=actor_of(request), now=timezone.now())
+            undo_batch(batch_id=batch.pk, actor=actor_of(request), now=timezone.now())
             return HttpResponseRedirect(request.path)
         context = {
             **self.admin_site.each_context(request),
             "title": _("Many at once"),
             "batch": batch,
             "by": batch.operator,
-            "left": batch.entries.filter(undone=False).count(),
+            "left": batch.steps.filter(undone_at=None).count(),
         }
         return TemplateResponse(request, "memories/review_batch.html", context)
 

@@ -11,7 +11,7 @@ from django.db.models import Count, Q, QuerySet
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
-from memories.models import BatchEntry, Operator, ReviewItem
+from memories.models import ChangeSet, Operator, ReviewItem
 from memories.models.ids import parse_uuid
 
 PER_PAGE = 25
@@ -175,7 +175,6 @@ def latest_decision(rows: Rows, operator: Operator, *, now: datetime) -> LatestD
     """What an undo would take back: the operator's own, of the last day, and not undone; two queries."""
     own = rows.filter(decided_by=str(operator.pk), decided_at__gt=now - RECENT).exclude(change_set=None)
     item = own.order_by("-decided_at", "-pk").first()
-    if item is None:
+    if item is None or item.change_set is None:
         return None
-    entries = BatchEntry.objects.filter(item=item, change_set=item.change_set, undone=False)
-    return LatestDecision(item, entries.values_list("batch", flat=True).first())
+    return LatestDecision(item, ChangeSet.objects.filter(pk=item.change_set).values_list("batch", flat=True).first())

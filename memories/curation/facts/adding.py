@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 
 from memories import audit, conf
 from memories.audit import Actor
-from memories.curation.change_sets import ChangeSet
+from memories.curation.change_sets import Changes
 from memories.curation.facts.changing import lock_person
 from memories.curation.facts.contradictions import Met, meet
 from memories.curation.people.errors import PersonMerged
@@ -72,7 +72,7 @@ def add_fact(
     fact = _unsaved(end_user, draft, grounds, actor=actor)
     # Before the lock: it may ask an endpoint.
     near = [] if draft.agent_id else neighbours.beside(person=end_user, statement=fact, now=now)
-    changes = ChangeSet(actor=actor, now=now, reason=reason)
+    changes = Changes(actor=actor, now=now, reason=reason)
     try:
         with transaction.atomic():
             _lock(end_user, grounds)
@@ -132,7 +132,7 @@ def _attribute(fact: Fact, voice: WriteTrust, grounds: Grounds, *, actor: Actor)
         fact.flags = list(guarding.flags_of_fact(fact, voice))
 
 
-def _store(fact: Fact, met: Met, changes: ChangeSet) -> None:
+def _store(fact: Fact, met: Met, changes: Changes) -> None:
     """Write the fact and supersede what it beats, as one change set; ask why it waits, if so; write the audit event."""
     fact.status = Status.PENDING if met.reason else Status.ACTIVE
     fact.save(force_insert=True)
@@ -154,7 +154,7 @@ def _store(fact: Fact, met: Met, changes: ChangeSet) -> None:
         flagged = [REASON_OF_FLAG[flag] for flag in fact.flags]
         questions += [ReviewQuestion(reason, fact=fact) for reason in flagged if reason != met.reason]
         review_items.ask_all(questions, run=None, now=changes.now)
-    audit.record(actor=changes.actor, verb="add", target=fact, object_id=fact.pk, tenant=fact.tenant, now=changes.now)
+    changes.record("add", fact)
 
 
 def _active(end_user: EndUser, ids: Collection[uuid.UUID], *, but: Iterable[Fact]) -> list[Fact]:

@@ -12,9 +12,8 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
-from memories import audit
 from memories.audit import Actor
-from memories.curation.change_sets import LIVE, ChangeSet
+from memories.curation.change_sets import LIVE, Changes
 from memories.curation.review import item_states
 from memories.exceptions import Conflict, FactLocked, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
 from memories.models import EndUser, Episode, Fact, ReviewItem, Source, Status, Tenant, Trust
@@ -61,13 +60,13 @@ def deciding_fact(
     expected_version: int | None,
     reason: str = "",
     unlocks: bool = False,
-) -> Iterator[tuple[Fact, ChangeSet]]:
+) -> Iterator[tuple[Fact, Changes]]:
     """Lock and check the fact, let the block write, settle the questions that this answers, write the audit event.
 
     All or nothing. `unlocks`: the change lifts the lock that a key set, so the lock does not forbid it.
     Errors: NotFound, PersonRestricted, OperatorWord, FactLocked, PreconditionFailed.
     """
-    changes = ChangeSet(actor=actor, now=now, reason=reason)
+    changes = Changes(actor=actor, now=now, reason=reason)
     with transaction.atomic():
         fact = locked_fact(fact_id, tenant)
         check_allowed(fact, actor=actor, expected_version=expected_version, unlocks=unlocks)
@@ -76,7 +75,7 @@ def deciding_fact(
         item_states.settle(changes)
         if fact.status == Status.PENDING != status_before:
             item_states.wait_again(fact, now=now)
-        audit.record(actor=actor, verb=verb, target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
+        changes.record(verb, fact)
 
 
 def locked_fact(fact_id: uuid.UUID, tenant: Tenant | None) -> Fact:
@@ -136,7 +135,14 @@ def rivals_of(fact: Fact, *, now: datetime) -> list[uuid.UUID]:
     return [pk for pk, value in same_key.values_list("pk", "value") if fold(value) != fold(fact.value)]
 
 
-def make_way(fact: Fact, changes: ChangeSet, *, instead_of: Collection[uuid.UUID] = ()) -> None:
+def check_no_rival(facts: Sequence[Fact], *, now: datetime) -> None:
+    """Errors: Conflict when a fact beyond these gives one of their keys another value by now."""
+    own = {fact.pk for fact in facts}
+    if any(set(rivals_of(fact, now=now)) - own for fact in facts if fact.status == Status.ACTIVE):
+        raise Conflict(_("Another fact gives one of the keys another value by now: correct or forget that first."))
+
+
+def make_way(fact: Fact, changes: Changes, *, instead_of: Collection[uuid.UUID] = ()) -> None:
     """Supersede what gives the fact's key another value, and what contradicts it in an open conflict."""
     conflicts = ReviewItem.objects.waiting().filter(fact=fact, kind=ReviewItem.Kind.CONFLICT).exclude(known=None)
     against = [*rivals_of(fact, now=changes.now), *conflicts.values_list("known", flat=True), *instead_of]
@@ -145,7 +151,7 @@ def make_way(fact: Fact, changes: ChangeSet, *, instead_of: Collection[uuid.UUID
             changes.supersede(rival, by=fact)
 
 
-def approve(fact: Fact, changes: ChangeSet, verb: str = "approve") -> None:
+def approve(fact: Fact, changes: Changes, verb: str = "approve") -> None:
     """Make a suggestion active, with the trust that it has; lift what refuses it."""
     changes.lift_refusals(fact)
     with changes.changing(fact, verb):

@@ -9,7 +9,7 @@ from memories.curation.facts.changing import changing_fact, deciding_fact, must_
 from memories.curation.statements import guarding
 from memories.curation.statements.scrubbing import without_secrets
 from memories.curation.statements.voices import AS_USER, WriteTrust
-from memories.models import Fact, FactRefusal, Status, Tenant
+from memories.models import Fact, Status, Tenant
 from memories.models.folding import fold
 from memories.models.memories.refusals import mark_of_text
 from memories.text.secrets.redaction import redact_text
@@ -74,7 +74,7 @@ def correct_fact(
         must_be_live(fact)
         if fold(content) != fold(fact.content):
             changes.refuse(fact, [mark_of_text(fact.content)])
-        FactRefusal.objects.against(fact.end_user, [mark_of_text(content)]).delete()
+        changes.lift(fact.end_user, [mark_of_text(content)])
         state_as_operator(fact, content, now=now)
         fact.value, fact.category, fact.status = "", category or fact.category, Status.ACTIVE
     return fact

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from memories import audit
 from memories.audit import Actor
-from memories.curation.change_sets import ChangeSet, refusals_against
+from memories.curation.change_sets import Changes, refusals_against
 from memories.curation.facts.changing import check_allowed, deciding_fact, locked_fact
 from memories.models import Fact, Status, Tenant
 from memories.reconcile import review_items
@@ -48,7 +48,7 @@ def delete_fact(
     with transaction.atomic():
         fact = locked_fact(fact_id, tenant)
         check_allowed(fact, actor=actor, expected_version=expected_version)
-        ChangeSet(actor=actor, now=now).refuse(fact, refusals_against(fact))
+        Changes(actor=actor, now=now).refuse(fact, refusals_against(fact))
         review_items.part([fact.pk])
         audit.record(actor=actor, verb="delete", target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
         fact.delete()

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.utils.translation import gettext as _
 
 from memories.audit import Actor
-from memories.curation.change_sets import ChangeSet, still_ahead
+from memories.curation.change_sets import Changes, still_ahead
 from memories.curation.facts.changing import deciding_fact, make_way, rivals_of
 from memories.curation.review.suggestions import UNAPPROVED
 from memories.curation.statements import guarding
@@ -60,7 +60,7 @@ def restore_fact(
     return fact
 
 
-def _bring_back(fact: Fact, changes: ChangeSet, *, version: int | None, voice: WriteTrust) -> None:
+def _bring_back(fact: Fact, changes: Changes, *, version: int | None, voice: WriteTrust) -> None:
     if version is None and fact.status != Status.TRASHED:
         message = _("The fact is %(status)s, not in the trash: name the version to go back to.")
         raise Conflict(message % {"status": fact.get_status_display().lower()})

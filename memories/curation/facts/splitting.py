@@ -8,21 +8,18 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from memories import audit
 from memories.audit import Actor
-from memories.curation.change_sets import LIVE, ChangeSet, still_ahead
-from memories.curation.facts.changing import lock_facts, lock_person, state_as_operator
-from memories.curation.facts.merging import check_no_rival
+from memories.curation.change_sets import LIVE, Changes, still_ahead
+from memories.curation.facts.changing import check_no_rival, lock_facts, lock_person, state_as_operator
 from memories.curation.review import item_states
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
 from memories.models import (
+    Change,
     Fact,
     FactEvidence,
-    FactMerge,
     FactRelation,
     FactRevision,
     RelationType,
-    ReviewItem,
     Status,
 )
 from memories.models.folding import fold
@@ -46,7 +43,7 @@ def split_fact(
 
     Errors: NotFound; PreconditionFailed; Conflict when it was not merged, or its key is taken; DuplicateFact.
     """
-    changes = ChangeSet(actor=actor, now=now, reason=reason)
+    changes = Changes(actor=actor, now=now, reason=reason)
     with transaction.atomic():
         fact, survivor = _locked(fact_id)
         if seen and dict(seen) != {fact.pk: fact.version, survivor.pk: survivor.version}:
@@ -58,7 +55,7 @@ def split_fact(
         changes.lift_refusals(fact)
         check_no_rival([fact, survivor], now=now)
         item_states.settle(changes)
-        audit.record(actor=actor, verb="split", target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
+        changes.record("split", fact)
     return fact
 
 
@@ -89,7 +86,7 @@ def _locked(fact_id: uuid.UUID) -> tuple[Fact, Fact]:
     return facts[fact_id], facts[successor]
 
 
-def _take_out_of(survivor: Fact, fact: Fact, rest: str, changes: ChangeSet) -> None:
+def _take_out_of(survivor: Fact, fact: Fact, rest: str, changes: Changes) -> None:
     """Remove the evidence that the survivor has from this fact, and give it the text `rest`."""
     FactEvidence.objects.filter(fact=survivor, pk__in=_copied_evidence(fact)).filter(
         turn__in=FactEvidence.objects.filter(fact=fact).values("turn")
@@ -111,10 +108,7 @@ def _merge_of(fact: Fact) -> uuid.UUID | None:
     return superseded.values_list("change_set", flat=True).first()
 
 
-def _copied_evidence(fact: Fact) -> list[int]:
+def _copied_evidence(fact: Fact) -> QuerySet[Change, int | None]:
     """The survivor's evidence that the merge copied."""
-    change_set = _merge_of(fact)
-    journal = FactMerge.objects.filter(change_set=change_set) if change_set else FactMerge.objects.none()
-    items = ReviewItem.objects.filter(change_set=change_set) if change_set else ReviewItem.objects.none()
-    traces = [*journal.values_list("traces", flat=True), *items.values_list("traces", flat=True)]
-    return [pk for trace in traces for pk in trace.get("evidence", [])]
+    made = Change.objects.filter(change_set=_merge_of(fact), table=Change.Table.EVIDENCE, action=Change.Action.MADE)
+    return made.values_list("number", flat=True)

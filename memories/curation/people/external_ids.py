@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from memories import audit
 from memories.audit import Actor
 from memories.capture import get_or_create
-from memories.curation.change_sets import ChangeSet
+from memories.curation.change_sets import Changes
 from memories.curation.facts.changing import lock_facts
 from memories.curation.people.errors import PersonExists, PersonMerged
 from memories.exceptions import InvalidInput, NotFound, PersonRestricted, PreconditionFailed
@@ -32,7 +32,7 @@ def change_external_id(*, end_user: EndUser, external_id: str, keeps_old: bool, 
     """
     check_id(external_id)
     old = end_user.external_id
-    changes = ChangeSet(actor=actor, now=now)
+    changes = Changes(actor=actor, now=now)
     try:
         with transaction.atomic():
             person = _locked(end_user, old, with_addressed=not keeps_old)
@@ -94,7 +94,7 @@ def _addressed(tenant_id: Any, external_id: str) -> QuerySet[Fact]:
     return Fact.objects.filter(tenant=tenant_id, allowed_users__contains=[external_id])
 
 
-def _readdress(tenant: Tenant, old: str, new: str, changes: ChangeSet) -> int:
+def _readdress(tenant: Tenant, old: str, new: str, changes: Changes) -> int:
     """Change the readers of facts and the person of API keys from the old id to the new one; returns how many facts.
 
     Otherwise whoever gets the old id could read these facts and use these keys.

@@ -15,21 +15,11 @@ from django.utils.translation import gettext as _
 
 from memories import audit
 from memories.audit import Actor
+from memories.curation.change_sets import Changes
 from memories.curation.people.errors import PersonMerged
 from memories.exceptions import Conflict, NotFound, OperatorWord, PersonRestricted, PreconditionFailed
 from memories.models import EndUser, ExtractionRun, ProfileRevision, ProfileSection, Trust
 from memories.text.secrets.redaction import redact_text
-
-
-@dataclass(frozen=True)
-class _Change:
-    """What changes a section, by whom, when and why; `change_set` as in audit.revise()."""
-
-    verb: str
-    actor: Actor
-    now: datetime
-    reason: str = ""
-    change_set: uuid.UUID | None = None
 
 
 @dataclass(frozen=True)
@@ -67,8 +57,8 @@ def write_profile_section(
     text = redact_text(summary)[0]
     with transaction.atomic():
         row = locked_section(end_user.pk, section, actor=actor, expected_version=expected_version)
-        change = _Change("write" if text else "delete", actor, now, reason)
-        _set_text(row, text, change, binding=actor.is_operator, basis=_Basis.of(actor))
+        changes = Changes(actor=actor, now=now, reason=reason)
+        _write(row, text, "write" if text else "delete", changes, binding=actor.is_operator, basis=_Basis.of(actor))
     return row if text else None
 
 
@@ -88,8 +78,9 @@ def restore_profile_section(
         raise Conflict(_("This text was only proposed: it is taken or dropped, not restored."))
     with transaction.atomic():
         row = locked_section(revision.end_user_id, revision.section, actor=actor, expected_version=expected_version)
-        change = _Change("restore", actor, now, reason)
-        _set_text(row, revision.after, change, binding=actor.is_operator, basis=_Basis.of(actor, revision))
+        changes = Changes(actor=actor, now=now, reason=reason)
+        basis = _Basis.of(actor, revision)
+        _write(row, revision.after, "restore", changes, binding=actor.is_operator, basis=basis)
     return row
 
 
@@ -111,55 +102,37 @@ def release_profile_section(
         if not row.binding:
             raise Conflict(_("No operator wrote this section: jobs and keys change it already."))
         basis = _Basis(row.trust, row.extraction, row.evidence)
-        _set_text(row, row.summary, _Change("release", actor, now, reason), binding=False, basis=basis)
+        changes = Changes(actor=actor, now=now, reason=reason)
+        _write(row, row.summary, "release", changes, binding=False, basis=basis)
     return row
 
 
 def take_proposed_section(
     *,
     revision: ProfileRevision,
-    actor: Actor,
-    now: datetime,
+    changes: Changes,
     summary: str | None = None,
-    change_set: uuid.UUID | None = None,
     expected_version: int | None = None,
-    reason: str = "",
 ) -> ProfileSection:
     """An operator gives the section the proposed text, or `summary` in its place, without secrets: binding from now on.
 
-    The caller closes the review item. Errors: as write_profile_section(); Conflict when it was not proposed.
+    The caller keeps the change set and closes the review item. Errors: as write_profile_section(); Conflict when it
+    was not proposed.
     """
     if revision.version is not None:
         raise Conflict(_("This text is no proposal: it stood in the profile."))
     with transaction.atomic():
+        actor = changes.actor
         row = locked_section(revision.end_user_id, revision.section, actor=actor, expected_version=expected_version)
-        change = _Change("approve", actor, now, reason, change_set)
         text = revision.after if summary is None else redact_text(summary)[0]
-        _set_text(row, text, change, binding=actor.is_operator, basis=_Basis.of(actor, revision))
+        _set_text(row, text, "approve", changes, binding=actor.is_operator, basis=_Basis.of(actor, revision))
     return row
 
 
-def undo_profile_change(
-    *,
-    revision: ProfileRevision,
-    actor: Actor,
-    now: datetime,
-    change_set: uuid.UUID | None = None,
-    reason: str = "",
-) -> ProfileSection:
-    """Put the section back to what it was before this revision, binding or not.
-
-    Errors: as write_profile_section(); Conflict for a proposal, PreconditionFailed when it was changed since.
-    """
-    if revision.version is None:
-        raise Conflict(_("This text was only proposed: there is nothing to undo."))
-    with transaction.atomic():
-        row = locked_section(revision.end_user_id, revision.section, actor=actor, expected_version=None)
-        if not _is_as_left(row, revision):
-            raise PreconditionFailed
-        change = _Change("undo", actor, now, reason, change_set)
-        _set_text(row, revision.before, change, binding=revision.binding_before, basis=_basis_before(revision))
-    return row
+def put_back_section(row: ProfileSection, revision: ProfileRevision, changes: Changes) -> None:
+    """Make a locked section what it was before this revision, binding or not."""
+    basis = _basis_before(revision)
+    _set_text(row, revision.before, "undo", changes, binding=revision.binding_before, basis=basis)
 
 
 def locked_section(person_id: uuid.UUID, section: str, *, actor: Actor, expected_version: int | None) -> ProfileSection:
@@ -186,32 +159,25 @@ def locked_section(person_id: uuid.UUID, section: str, *, actor: Actor, expected
     return row
 
 
-def _set_text(row: ProfileSection, summary: str, change: _Change, *, binding: bool, basis: _Basis) -> None:
+def _write(row: ProfileSection, summary: str, verb: str, changes: Changes, *, binding: bool, basis: _Basis) -> None:
+    """_set_text() as a change set of its own."""
+    if _set_text(row, summary, verb, changes, binding=binding, basis=basis):
+        changes.save(verb, row.end_user)
+
+
+def _set_text(row: ProfileSection, summary: str, verb: str, changes: Changes, *, binding: bool, basis: _Basis) -> bool:
     """Save this text on this basis, with its revision and audit event; what changes nothing leaves no trace."""
     if (summary, binding) == (row.summary, row.binding):
-        return
-    actor, now, before = change.actor, change.now, copy(row)
-    row.summary, row.binding, row.actor_kind = summary, binding, actor.kind
+        return False
+    before = copy(row)
+    row.summary, row.binding, row.actor_kind = summary, binding, changes.actor.kind
     row.extraction, row.prompt_version = basis.run, basis.run.prompt_version if basis.run else ""
     row.trust, row.evidence = basis.trust, list(basis.evidence)
-    row.version, row.updated_at = row.version + 1, now
-    row.save()
-    reason = redact_text(change.reason)[0]
-    audit.revise_section(
-        row=row, verb=change.verb, actor=actor, before=before, now=now, reason=reason, change_set=change.change_set
+    changes.revise_section(row, verb, before)
+    audit.record(
+        actor=changes.actor, verb=verb, target=row, object_id=row.pk, tenant=row.end_user.tenant, now=changes.now
     )
-    audit.record(actor=actor, verb=change.verb, target=row, object_id=row.pk, tenant=row.end_user.tenant, now=now)
-
-
-def _is_as_left(row: ProfileSection, revision: ProfileRevision) -> bool:
-    """Whether the section is what this revision made it: nobody has changed it since, or all of that was undone."""
-    if row.version == revision.version:
-        return True
-    later = ProfileRevision.objects.filter(end_user=row.end_user, section=row.section, version__gt=revision.version)
-    rows = list(later.order_by("version"))
-    if not rows or rows[-1].verb != "undo":
-        return False
-    return (row.summary, row.binding) == (revision.after, rows[0].binding_before)
+    return True
 
 
 def _basis_before(revision: ProfileRevision) -> _Basis:

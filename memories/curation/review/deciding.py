@@ -10,9 +10,8 @@ from enum import StrEnum
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from memories import audit
 from memories.audit import Actor
-from memories.curation.change_sets import ChangeSet
+from memories.curation.change_sets import Changes
 from memories.curation.episodes import lock
 from memories.curation.facts.changing import lock_facts, lock_person
 from memories.curation.review import item_states
@@ -64,16 +63,16 @@ def choices_of(item: ReviewItem) -> tuple[Choice, ...]:
 @contextmanager
 def deciding(
     item_id: uuid.UUID, choice: Choice, *, actor: Actor, now: datetime, reason: str, seen: Seen | None
-) -> Iterator[tuple[ReviewItem, ChangeSet]]:
+) -> Iterator[tuple[ReviewItem, Changes]]:
     """Lock and check the item, let the block write, close the item, settle what else this answers, record it."""
-    changes = ChangeSet(actor=actor, now=now, reason=reason)
+    changes = Changes(actor=actor, now=now, reason=reason)
     with transaction.atomic():
         item, _ = locked_item(item_id)
         _check(item, choice, seen)
         yield item, changes
         item_states.close(item, STATE_OF[choice], changes)
         item_states.settle(changes)
-        audit.record(actor=actor, verb=choice, target=item, object_id=item.pk, tenant=item.tenant, now=now)
+        changes.record(choice, item)
 
 
 def locked_item(item_id: uuid.UUID) -> tuple[ReviewItem, dict[uuid.UUID, Fact]]:

@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from memories.audit import Actor
-from memories.curation.change_sets import ChangeSet
+from memories.curation.change_sets import Changes
 from memories.curation.episodes import next_version, rewrite
 from memories.curation.facts.changing import approve, make_way, state_as_operator
 from memories.curation.profile.sections import take_proposed_section
@@ -140,26 +140,19 @@ def merge_items(
     return item
 
 
-def _decide_section(revision: ProfileRevision, changes: ChangeSet, summary: str | None = None) -> None:
+def _decide_section(revision: ProfileRevision, changes: Changes, summary: str | None = None) -> None:
     """Write the proposed text of a section of the profile, or `summary` instead of it."""
-    take_proposed_section(
-        revision=revision,
-        summary=summary,
-        actor=changes.actor,
-        now=changes.now,
-        change_set=changes.id,
-        reason=changes.reason,
-    )
+    take_proposed_section(revision=revision, summary=summary, changes=changes)
 
 
-def _serve(episode: Episode, changes: ChangeSet, stated: dict[str, Any] | None = None) -> None:
+def _serve(episode: Episode, changes: Changes, stated: dict[str, Any] | None = None) -> None:
     with next_version(episode, "approve", changes):
         episode.status = EpisodeStatus.ACTIVE
         if stated:
             rewrite(episode, stated, actor=changes.actor)
 
 
-def _reword(item: ReviewItem, fact: Fact, stated: dict[str, Any], changes: ChangeSet) -> None:
+def _reword(item: ReviewItem, fact: Fact, stated: dict[str, Any], changes: Changes) -> None:
     """Make the fact active in other words; no job stores the old ones again."""
     content = stated.get("content", "").strip()
     if not content:

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.utils.translation import gettext as _
 
 from memories.audit import Actor
-from memories.curation.change_sets import ChangeSet, refusals_against
+from memories.curation.change_sets import Changes, refusals_against
 from memories.curation.facts.changing import approve, deciding_fact, make_way
 from memories.curation.review import item_states
 from memories.exceptions import Conflict
@@ -66,7 +66,7 @@ def reconsider_fact(
     return fact
 
 
-def turn_down(fact: Fact, changes: ChangeSet) -> None:
+def turn_down(fact: Fact, changes: Changes) -> None:
     """Reject the suggestion, and refuse what it says."""
     fact.status = Status.REJECTED
     changes.refuse(fact, refusals_against(fact))

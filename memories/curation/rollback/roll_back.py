@@ -15,7 +15,7 @@ from django.db.models import Q, QuerySet
 
 from memories import audit
 from memories.audit import Actor
-from memories.curation.change_sets import ChangeSet
+from memories.curation.change_sets import Changes
 from memories.curation.profile.sections import trust_of
 from memories.curation.review import item_states
 from memories.curation.rollback.selection import ROLL_BACK, UNDO, Selector, revisions, touched, touched_sections
@@ -93,7 +93,7 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
     counted; so does all evidence. An extraction of these sessions that is in flight, or comes later, makes new facts:
     delete the session, or roll back once more.
     """
-    changes = ChangeSet(actor=actor, now=now, reason=reason)
+    changes = Changes(actor=actor, now=now, reason=reason)
     done = RolledBack(changes.id)
     with transaction.atomic():
         facts = _lock(selector)
@@ -120,7 +120,7 @@ def undo_rollback(*, change_set: uuid.UUID, actor: Actor, now: datetime, reason:
 
     The counts are those of what was put back. Errors: NotFound.
     """
-    changes = ChangeSet(actor=actor, now=now, reason=reason)
+    changes = Changes(actor=actor, now=now, reason=reason)
     done = RolledBack(changes.id)
     with transaction.atomic():
         facts = FactRevision.objects.filter(change_set=change_set, verb=ROLL_BACK).order_by("fact")
@@ -164,7 +164,7 @@ def _steps(facts: Sequence[uuid.UUID]) -> Iterator[Sequence[uuid.UUID]]:
     return (facts[start : start + STEP] for start in range(0, len(facts), STEP))
 
 
-def _put_back_before(changes: ChangeSet, fact: Fact, selector: Selector) -> bool:
+def _put_back_before(changes: Changes, fact: Fact, selector: Selector) -> bool:
     """Make the fact what it was before the selected revisions; False when another one has replaced it by now."""
     own = list(revisions(selector).filter(fact=fact).order_by("-version"))
     state = {name: value for revision in own for name, value in revision.before.items()}
@@ -187,14 +187,14 @@ def _is_replaced(fact: Fact, successor: uuid.UUID | None) -> bool:
     return bool(in_place) and active.filter(in_place).exists()
 
 
-def _undo_fact(changes: ChangeSet, revision: FactRevision) -> bool:
+def _undo_fact(changes: Changes, revision: FactRevision) -> bool:
     """False when the fact has changed since, or another one has its text by now."""
     rows = Fact.objects.select_for_update(of=("self",), no_key=True).select_related("tenant")
     fact = rows.get(pk=revision.fact_id)
     return fact.version == revision.version and _put_back(changes, fact, revision.before, UNDO)
 
 
-def _put_back(changes: ChangeSet, fact: Fact, state: dict[str, Any], verb: str) -> bool:
+def _put_back(changes: Changes, fact: Fact, state: dict[str, Any], verb: str) -> bool:
     """False when another live fact has its text, which fact_text_once forbids."""
     try:
         with changes.changing(fact, verb):
@@ -210,7 +210,7 @@ def _reopen(fact_id: uuid.UUID, *, since: datetime) -> None:
     item_states.reopen(ReviewItem.objects.filter(about, state=ReviewItem.State.SETTLED, decided_at__gte=since))
 
 
-def _undo_section(changes: ChangeSet, revision: ProfileRevision) -> bool:
+def _undo_section(changes: Changes, revision: ProfileRevision) -> bool:
     """False when somebody has written the section since."""
     rows = ProfileSection.objects.select_for_update(of=("self",)).select_related("end_user")
     row = rows.filter(end_user=revision.end_user_id, section=revision.section).first()
@@ -220,7 +220,7 @@ def _undo_section(changes: ChangeSet, revision: ProfileRevision) -> bool:
     return True
 
 
-def _write_section(changes: ChangeSet, row: ProfileSection, text: str, verb: str) -> None:
+def _write_section(changes: Changes, row: ProfileSection, text: str, verb: str) -> None:
     """Give the section a text that it had before; an empty one empties it."""
     before = copy(row)
     row.summary, row.actor_kind, row.extraction, row.prompt_version = text, changes.actor.kind, None, ""
@@ -228,7 +228,7 @@ def _write_section(changes: ChangeSet, row: ProfileSection, text: str, verb: str
     changes.revise_section(row, verb, before)
 
 
-def _record(changes: ChangeSet, verb: str, done: RolledBack, *, change_set: uuid.UUID, tenant: Tenant) -> None:
+def _record(changes: Changes, verb: str, done: RolledBack, *, change_set: uuid.UUID, tenant: Tenant) -> None:
     audit.record(
         actor=changes.actor,
         verb=verb,

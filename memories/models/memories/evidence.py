@@ -1,10 +1,9 @@
-"""What a fact rests on, how it relates to other facts, and which facts an operator merged."""
+"""What a fact rests on, and how it relates to other facts."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.conversations.conversations import Session, Turn
-from memories.models.ids import new_id
 from memories.models.memories.facts import Fact
 
 
@@ -62,22 +61,3 @@ class FactRelation(models.Model):
 
     def __str__(self) -> str:
         return f"Relation {self.pk}"
-
-
-class FactMerge(models.Model):
-    """One merge: the fact that stayed, and what an undo goes by besides the revisions of its change set."""
-
-    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    survivor = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="merges", editable=False)
-    change_set = models.UUIDField(unique=True, editable=False)
-    traces = models.JSONField(default=dict, editable=False, help_text="Ids, versions and keyed hashes, no text.")
-    created_at = models.DateTimeField(editable=False)
-    undone_at = models.DateTimeField(null=True, editable=False)
-
-    class Meta:
-        ordering = ["-created_at", "-id"]
-        verbose_name = _("fact merge")
-        verbose_name_plural = _("fact merges")
-
-    def __str__(self) -> str:
-        return f"merge {self.pk}"

@@ -1,4 +1,4 @@
-"""Review items: what an operator should decide; and batches, so that one undo takes back what was done to many."""
+"""Review items: what an operator should decide."""
 
 from typing import Self
 
@@ -6,7 +6,6 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from memories.models.access.operators import Operator
 from memories.models.conversations.runs import ExtractionRun
 from memories.models.ids import new_id
 from memories.models.memories.episodes import Episode
@@ -87,7 +86,6 @@ class ReviewItem(models.Model):
     state = models.CharField(max_length=9, choices=State.choices, default=State.OPEN)
     version = models.PositiveIntegerField(default=1)
     change_set = models.UUIDField(null=True, editable=False, help_text="The revisions that the decision made.")
-    traces = models.JSONField(default=dict, editable=False, help_text="What an undo takes back besides revisions.")
     decided_by = models.CharField(max_length=36, blank=True, help_text="Id of the operator.")
     note = models.TextField(blank=True, max_length=2000, help_text="Why it was decided so.")
     created_at = models.DateTimeField()
@@ -126,48 +124,3 @@ class ReviewItem(models.Model):
 
     def __str__(self) -> str:
         return f"Review item {self.id} ({self.kind})"
-
-
-class Batch(models.Model):
-    """What an operator did to many memories in one go."""
-
-    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    operator = models.ForeignKey(Operator, null=True, on_delete=models.SET_NULL, related_name="+", editable=False)
-    verb = models.CharField(max_length=32, editable=False)
-    # How many were asked for, done, and refused because somebody had changed them meanwhile.
-    counts = models.JSONField(default=dict, editable=False)
-    created_at = models.DateTimeField(editable=False)
-    undone_at = models.DateTimeField(null=True, editable=False)
-
-    class Meta:
-        ordering = ["-created_at", "-id"]
-        verbose_name = _("batch")
-        verbose_name_plural = _("batches")
-
-    def __str__(self) -> str:
-        return f"batch {self.pk}"
-
-
-class BatchEntry(models.Model):
-    """One memory of a batch: the change set of what was done to it, by which it is undone."""
-
-    batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="entries", editable=False)
-    item = models.ForeignKey(ReviewItem, null=True, on_delete=models.CASCADE, related_name="+", editable=False)
-    fact = models.ForeignKey(Fact, null=True, on_delete=models.CASCADE, related_name="+", editable=False)
-    # The version that the item or the fact was left at: a later one means that somebody went on from here.
-    version = models.PositiveIntegerField(editable=False)
-    change_set = models.UUIDField(null=True, editable=False)
-    undone = models.BooleanField(default=False, editable=False)
-
-    class Meta:
-        ordering = ["id"]
-        verbose_name = _("batch entry")
-        verbose_name_plural = _("batch entries")
-        constraints = [
-            models.CheckConstraint(
-                name="batch_entry_of_one", condition=Q(item=None, fact__isnull=False) | Q(fact=None, item__isnull=False)
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"entry {self.pk} of batch {self.batch_id}"

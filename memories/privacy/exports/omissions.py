@@ -33,6 +33,7 @@ OMISSIONS = (
             "memories.EndUser", "memories.Session", "memories.Turn", "memories.Fact", "memories.Episode",
             "memories.ProfileSection", "memories.ReviewItem", "memories.ExtractionRun", "memories.PersonMerge",
             "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.PrivacyCase",
+            "memories.ChangeSet",
         )
     ),
     *(
@@ -41,6 +42,7 @@ OMISSIONS = (
             "memories.Session", "memories.Turn", "memories.Fact", "memories.Episode", "memories.ProfileSection",
             "memories.ProfileRevision", "memories.ReviewItem", "memories.ExtractionRun", "memories.FactRefusal",
             "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.PrivacyCase",
+            "memories.ChangeSet",
         )
     ),
     *(
@@ -51,6 +53,7 @@ OMISSIONS = (
             ("memories.FactEvidence", ("id", "fact")),
             ("memories.FactRevision", ("id", "fact")),
             ("memories.FactRelation", ("id", "fact")),
+            ("memories.Change", ("id", "change_set")),
         )
     ),
     Omission("memories.EndUser", _MACHINE, ("generation", "upkeep_tried_at", "upkept_at")),
@@ -82,7 +85,7 @@ OMISSIONS = (
     Omission("memories.ExtractionRun", "a version of the application's settings", ("guidance_version",)),
     Omission("memories.FactRefusal", "a keyed hash of what was refused: it means nothing to a reader",
             ("id", "digest")),
-    Omission("memories.FactMerge", "ids, versions and keyed hashes by which it can be undone", ("traces",)),
+    Omission("memories.ChangeSet", _STAFF, ("actor_id",)),
     # After an undone merge the other id may be another person's again.
     Omission("memories.PersonMerge", "ids of two rows; all ids of the person are in `people`", ("survivor", "merged")),
     Omission("memories.TurnVector", _NUMBERS, ("id", "vector", "number")),
@@ -117,7 +120,8 @@ OMISSIONS = (
         ("capture_off_by", "serve_off_by"),
     ),
     Omission("memories.Fact.allowed_users", "that somebody else's fact may be shown to the person: it is that one's"),
-    Omission("memories.BatchEntry", _OUR_IDS),
+    Omission("memories.ChangeSet", _MACHINE, ("batch", "counts", "reverted_by")),
+    Omission("memories.Change", "a number that no exported row has", ("number",)),
     Omission("memories.MergeEntry", _OUR_IDS),
     Omission("memories.DecayPass", _MACHINE),
     Omission("memories.EndpointState", _MACHINE),

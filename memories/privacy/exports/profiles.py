@@ -81,6 +81,8 @@ _RELATIONS = ExportSection(
     "relations", "memories.FactRelation", ("target", "type", "created_at"), order=("created_at", "pk")
 )
 
+_CHANGES = ExportSection("changes", "memories.Change", ("table", "action", "uuid", "version", "before"), order=("pk",))
+
 SECTIONS = (
     ExportSection(
         "people",
@@ -148,7 +150,7 @@ SECTIONS = (
         "review_items",
         "memories.ReviewItem",
         ("id", "kind", "reason", "fact", "known", "proposed_section", "episode", "extraction", "state", "version",
-         "change_set", "traces", "note", "created_at", "decided_at"),
+         "change_set", "note", "created_at", "decided_at"),
     ),
     ExportSection(
         "runs",
@@ -159,7 +161,12 @@ SECTIONS = (
         order=("started_at", "pk"),
     ),
     ExportSection("refusals", "memories.FactRefusal", ("kind", "fact", "created_at")),
-    ExportSection("fact_merges", "memories.FactMerge", ("id", "survivor", "change_set", "created_at", "undone_at")),
+    ExportSection(
+        "changes",
+        "memories.ChangeSet",
+        ("id", "item", "fact", "episode", "verb", "actor_kind", "reason", "created_at", "undone_at"),
+        inside=(_CHANGES,),
+    ),
     ExportSection("merges", "memories.PersonMerge", ("id", "counts", "taken", "created_at", "undone_at")),
     ExportSection(
         "turn_vectors", "memories.TurnVector", ("turn", "session", "language"), order=("pk",),

@@ -82,22 +82,29 @@ PEOPLE = Store(
     loosens=(("memories.PrivacyCase", "end_user"),),
 )
 _NAME_THEIR_RUN = ("memories.Fact", "memories.ReviewItem", "memories.ProfileSection", "memories.ProfileRevision")
+# What else than a fact a change set can be about.
+_OF_OTHERS = ("item__end_user", "episode__end_user", "end_user")
 STORES: tuple[Store, ...] = (
     Store("memories.TurnVector", "end_user", ("language", "vector")),
     Store("memories.FactVector", "end_user", ("language", "vector", "text_digest")),
     Store("memories.EpisodeVector", "end_user", ("language", "vector", "text_digest")),
     *REQUESTS,
-    Store("memories.BatchEntry", "fact__end_user", (), also=("item__end_user",)),
+    Store(
+        "memories.Change",
+        "change_set__fact__end_user",
+        ("before",),
+        also=tuple(f"change_set__{path}" for path in _OF_OTHERS),
+    ),
+    Store("memories.ChangeSet", "fact__end_user", ("reason",), also=_OF_OTHERS),
     Store(
         "memories.ReviewItem",
         "end_user",
-        ("note", "traces"),
+        ("note",),
         also=("fact__end_user", "known__end_user", "proposed_section__end_user", "episode__end_user"),
     ),
     Store("memories.FactEvidence", "fact__end_user", ("quote",), also=("session__end_user",)),
     Store("memories.FactRevision", "fact__end_user", ("before", "after", "reason")),
     Store("memories.FactRelation", "fact__end_user", (), also=("target__end_user",)),
-    Store("memories.FactMerge", "survivor__end_user", ("traces",)),
     Store("memories.FactRefusal", "end_user", ("digest",)),
     Store(
         "memories.Fact",

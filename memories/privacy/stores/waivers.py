@@ -57,6 +57,8 @@ WAIVERS = (
     Waiver("memories.Operator", "staff, not people being remembered"),
     Waiver("memories.ModelUse", "sums of a tenant's day"),
     Waiver("memories.Batch", "a verb, counts and times"),
+    Waiver("memories.ChangeSet", _CODES, ("verb", "actor_kind", "actor_id", "counts")),
+    Waiver("memories.Change", _CODES, ("table", "action")),
     Waiver("memories.PersonMerge", "counts by code and names of fields", ("counts", "taken")),
     Waiver("memories.MergeEntry", _CODES, ("kind",)),
     Waiver("memories.SavedFilter", "a name by staff and the choices of a list's filters; nothing searched for"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from memories.curation.change_sets import LIVE, ChangeSet, refusals_of
+from memories.curation.change_sets import LIVE, Changes, refusals_of
 from memories.curation.facts.changing import lock_facts
 from memories.curation.people.merging.locks import Pair
 from memories.curation.sessions import STATED
@@ -34,7 +34,7 @@ def ruled_out(survivor: EndUser, merged: EndUser) -> list[uuid.UUID]:
     return [fact for one, other in ((survivor, merged), (merged, survivor)) for fact in _refused(one, other)]
 
 
-def fold_twins(pair: Pair, changes: ChangeSet) -> int:
+def fold_twins(pair: Pair, changes: Changes) -> int:
     """Let the stronger of two facts with the same text supersede the other; returns how many.
 
     Before the facts move: fact_text_once lets no person have a text twice.
@@ -58,7 +58,7 @@ def fold_twins(pair: Pair, changes: ChangeSet) -> int:
     return len(twins)
 
 
-def ask(pairs: Sequence[tuple[uuid.UUID, uuid.UUID]], refused: Sequence[uuid.UUID], changes: ChangeSet) -> int:
+def ask(pairs: Sequence[tuple[uuid.UUID, uuid.UUID]], refused: Sequence[uuid.UUID], changes: Changes) -> int:
     """Ask which of two facts is true, and whether a fact that was refused of the other person is; after they moved."""
     rows = Fact.objects.select_related("end_user").filter(status=Status.ACTIVE)
     found = rows.in_bulk([*(pk for pair in pairs for pk in pair), *refused])

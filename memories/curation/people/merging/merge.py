@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from memories import audit, conf
 from memories.audit import Actor
-from memories.curation.change_sets import ChangeSet
+from memories.curation.change_sets import Changes
 from memories.curation.people.errors import PersonMerged
 from memories.curation.people.merging import facts, profile, records
 from memories.curation.people.merging.locks import Pair, discard_work_in_flight, lock, retry_when_locked
@@ -96,13 +96,13 @@ def merge_people(
     Errors: NotFound, Conflict, PersonRestricted, PersonMerged, PreconditionFailed (merged or parted meanwhile),
     PeopleBusy (somebody writes to them at this moment).
     """
-    changes = ChangeSet(actor=actor, now=now, reason=reason)
+    changes = Changes(actor=actor, now=now, reason=reason)
     return retry_when_locked(lambda: _merge(survivor, merged, changes, seen))
 
 
-def _merge(survivor: uuid.UUID, merged: uuid.UUID, decided: ChangeSet, seen: tuple[int, int] | None) -> PersonMerge:
+def _merge(survivor: uuid.UUID, merged: uuid.UUID, decided: Changes, seen: tuple[int, int] | None) -> PersonMerge:
     # Its own: an attempt whose transaction was rolled back leaves no trace in the next.
-    changes = ChangeSet(actor=decided.actor, now=decided.now, reason=decided.reason, id=decided.id)
+    changes = Changes(actor=decided.actor, now=decided.now, reason=decided.reason, id=decided.id)
     pair = lock(survivor, merged)
     if any(person.merged_into_id for person in pair.people):
         raise PersonMerged(_("One of the two has been merged already: open the person that they became."))
@@ -122,11 +122,11 @@ def _merge(survivor: uuid.UUID, merged: uuid.UUID, decided: ChangeSet, seen: tup
     return merge
 
 
-def _join(pair: Pair, merge: PersonMerge, changes: ChangeSet) -> dict[str, int]:
+def _join(pair: Pair, merge: PersonMerge, changes: Changes) -> dict[str, int]:
     """Move everything; returns counts of it."""
     survivor, merged = pair.people
     counts = {"twins": facts.fold_twins(pair, changes), "renamed": rename_sessions(pair, merge)}
-    note(merge, Kind.EVIDENCE, changes.evidence)
+    note(merge, Kind.EVIDENCE, [row.number for row in changes.rows if row.number])
     for kind, model in ((Kind.SESSION, Session), (Kind.FACT, Fact)):
         rows = model._default_manager.filter(end_user=merged)
         counts[f"{kind}s"] = note(merge, kind, list(rows.values_list("pk", flat=True)))
@@ -139,7 +139,7 @@ def _join(pair: Pair, merge: PersonMerge, changes: ChangeSet) -> dict[str, int]:
     return counts
 
 
-def record(merge: PersonMerge, verb: str, changes: ChangeSet) -> None:
+def record(merge: PersonMerge, verb: str, changes: Changes) -> None:
     """Write an audit event about each of the two, and about the merge, by which it is undone."""
     for target in (merge.survivor, merge.merged, merge):
         audit.record(

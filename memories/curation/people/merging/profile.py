@@ -8,9 +8,9 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from memories.curation.change_sets import ChangeSet
+from memories.curation.change_sets import Changes
 from memories.curation.people.merging.locks import Pair
-from memories.curation.people.merging.rows import Kind, note, noted
+from memories.curation.people.merging.rows import Kind, move_change_sets, note, noted
 from memories.curation.profile.sections import trust_of
 from memories.models import EndUser, PersonMerge, ProfileRevision, ProfileSection, ReviewItem
 from memories.models.folding import fold
@@ -40,7 +40,7 @@ def outcomes(survivor: EndUser, merged: EndUser) -> dict[str, SectionOutcome]:
     return {row.section: _outcome(ours.get(row.section), row) for row in theirs.order_by("section")}
 
 
-def join(pair: Pair, merge: PersonMerge, changes: ChangeSet) -> dict[str, int]:
+def join(pair: Pair, merge: PersonMerge, changes: Changes) -> dict[str, int]:
     """Carry the outcomes out; returns counts of sections taken over and of proposals."""
     outcome_of = outcomes(*pair.people)
     rows = {
@@ -58,7 +58,7 @@ def join(pair: Pair, merge: PersonMerge, changes: ChangeSet) -> dict[str, int]:
     return {"sections": len(found) - found.count(SectionOutcome.LEFT), "proposed": found.count(SectionOutcome.ASKED)}
 
 
-def separate(pair: Pair, merge: PersonMerge, changes: ChangeSet) -> int:
+def separate(pair: Pair, merge: PersonMerge, changes: Changes) -> int:
     """Undo join(): what moved goes back with what was written of it since. Returns how many sections had changed."""
     kept = _restore_texts(merge, changes)
     moved = noted(merge, Kind.SECTION)
@@ -66,7 +66,9 @@ def separate(pair: Pair, merge: PersonMerge, changes: ChangeSet) -> int:
     _withdraw_proposals(merge)
     since = Q(section__in=names, created_at__gte=merge.created_at)
     ours = ProfileRevision.objects.filter(end_user=pair.survivor)
-    ours.filter(since | Q(pk__in=noted(merge, Kind.REVISION))).update(end_user=pair.merged)
+    going = ours.filter(since | Q(pk__in=noted(merge, Kind.REVISION)))
+    move_change_sets(going, to=pair.merged)
+    going.update(end_user=pair.merged)
     ProfileSection.objects.filter(pk__in=moved, end_user=pair.survivor).update(end_user=pair.merged)
     return kept
 
@@ -87,11 +89,13 @@ def _move(pair: Pair, merge: PersonMerge, sections: Sequence[str]) -> None:
     waiting = ReviewItem.objects.waiting().filter(end_user=pair.merged).exclude(proposed_section=None)
     moving = Q(section__in=sections) | Q(pk__in=waiting.values("proposed_section"))
     note(merge, Kind.REVISION, _ids(theirs.filter(moving)))
-    ProfileRevision.objects.filter(pk__in=noted(merge, Kind.REVISION)).update(end_user=pair.survivor)
+    history = ProfileRevision.objects.filter(pk__in=noted(merge, Kind.REVISION))
+    move_change_sets(history, to=pair.survivor)
+    history.update(end_user=pair.survivor)
     ProfileSection.objects.filter(pk__in=noted(merge, Kind.SECTION)).update(end_user=pair.survivor)
 
 
-def _write(ours: ProfileSection, theirs: ProfileSection, pair: Pair, changes: ChangeSet) -> None:
+def _write(ours: ProfileSection, theirs: ProfileSection, pair: Pair, changes: Changes) -> None:
     before = copy(ours)
     ours.end_user = pair.survivor
     ours.summary, ours.binding, ours.actor_kind = theirs.summary, theirs.binding, theirs.actor_kind
@@ -100,7 +104,7 @@ def _write(ours: ProfileSection, theirs: ProfileSection, pair: Pair, changes: Ch
     changes.revise_section(ours, MERGE, before)
 
 
-def _propose(ours: ProfileSection, theirs: ProfileSection, pair: Pair, changes: ChangeSet) -> None:
+def _propose(ours: ProfileSection, theirs: ProfileSection, pair: Pair, changes: Changes) -> None:
     proposal = ProfileRevision.objects.create(
         end_user=pair.survivor,
         section=ours.section,
@@ -120,7 +124,7 @@ def _propose(ours: ProfileSection, theirs: ProfileSection, pair: Pair, changes: 
     review_items.ask(question, run=None, now=changes.now)
 
 
-def _restore_texts(merge: PersonMerge, changes: ChangeSet) -> int:
+def _restore_texts(merge: PersonMerge, changes: Changes) -> int:
     """Give sections that took over the other's text their own back; returns how many had changed since."""
     kept = 0
     written = ProfileRevision.objects.filter(change_set=merge.pk, verb=MERGE, version__isnull=False)

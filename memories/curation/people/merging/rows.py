@@ -15,12 +15,14 @@ from django.utils.translation import gettext as _
 from memories.curation.people.merging.locks import Pair
 from memories.exceptions import Conflict
 from memories.models import (
+    ChangeSet,
     EndUser,
     Fact,
     FactRefusal,
     IdempotencyRecord,
     MergeEntry,
     PersonMerge,
+    ProfileRevision,
     ReviewItem,
     Session,
 )
@@ -60,9 +62,9 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.FactEvidence": Way.HANGS,
     "memories.FactRevision": Way.HANGS,
     "memories.FactRelation": Way.HANGS,
-    "memories.FactMerge": Way.HANGS,
     "memories.ReviewItem": Way.OWN_RULE,
-    "memories.BatchEntry": Way.HANGS,
+    "memories.ChangeSet": Way.OWN_RULE,
+    "memories.Change": Way.HANGS,
     "memories.ProfileSection": Way.OWN_RULE,
     "memories.ProfileRevision": Way.OWN_RULE,
     "memories.FactRefusal": Way.OWN_RULE,
@@ -126,6 +128,12 @@ def move_refusals(merge: PersonMerge, *, frm: EndUser, to: EndUser) -> int:
     ids = [row.pk for row in moving if not own.filter(kind=row.kind, digest=row.digest).exists()]
     FactRefusal.objects.filter(pk__in=ids).update(end_user=to)
     return note(merge, Kind.REFUSAL, ids)
+
+
+def move_change_sets(revisions: QuerySet[ProfileRevision], *, to: EndUser) -> None:
+    """Let the change sets of these revisions of sections follow them."""
+    made = ChangeSet.objects.filter(pk__in=revisions.values("change_set")).exclude(end_user=None)
+    made.update(end_user=to)
 
 
 def share_kept_answers(*, frm: EndUser, to: EndUser) -> None:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from memories import audit
 from memories.audit import Actor
-from memories.curation.change_sets import ChangeSet
+from memories.curation.change_sets import Changes
 from memories.curation.facts.changing import lock_facts
 from memories.curation.people.merging import profile, records
 from memories.curation.people.merging.locks import Pair, discard_work_in_flight, lock, retry_when_locked
@@ -50,7 +50,7 @@ def undo_person_merge(*, merge_id: uuid.UUID, actor: Actor, now: datetime, reaso
 
     Errors: NotFound, Conflict (undone already, or merged on since), PersonRestricted, PeopleBusy.
     """
-    changes = ChangeSet(actor=actor, now=now, reason=reason)
+    changes = Changes(actor=actor, now=now, reason=reason)
     return retry_when_locked(lambda: _undo(merge_id, changes))
 
 
@@ -61,8 +61,8 @@ def may_undo_person_merge(merge: PersonMerge) -> bool:
     return merge.undone_at is None and not later.exists() and not onwards.exists()
 
 
-def _undo(merge_id: uuid.UUID, decided: ChangeSet) -> PersonMerge:
-    changes = ChangeSet(actor=decided.actor, now=decided.now, reason=decided.reason, id=decided.id)
+def _undo(merge_id: uuid.UUID, decided: Changes) -> PersonMerge:
+    changes = Changes(actor=decided.actor, now=decided.now, reason=decided.reason, id=decided.id)
     found = PersonMerge.objects.filter(pk=merge_id).first()
     if found is None:
         raise NotFound
@@ -82,7 +82,7 @@ def _undo(merge_id: uuid.UUID, decided: ChangeSet) -> PersonMerge:
     return merge
 
 
-def _separate(pair: Pair, merge: PersonMerge, changes: ChangeSet) -> dict[str, int]:
+def _separate(pair: Pair, merge: PersonMerge, changes: Changes) -> dict[str, int]:
     survivor, merged = pair.people
     FactEvidence.objects.filter(pk__in=noted_numbers(merge, Kind.EVIDENCE)).delete()
     sessions = list(Session.objects.filter(pk__in=noted(merge, Kind.SESSION)).values_list("pk", flat=True))
@@ -122,7 +122,7 @@ def _separate_evidence(pair: Pair) -> None:
     FactRelation.objects.filter(pk__in=list(related.values_list("pk", flat=True))).delete()
 
 
-def _put_back(merge: PersonMerge, changes: ChangeSet) -> int:
+def _put_back(merge: PersonMerge, changes: Changes) -> int:
     """Put facts back to what they were before the merge, the last change first; returns how many had changed since."""
     kept = 0
     revisions = list(FactRevision.objects.filter(change_set=merge.pk).order_by("-id"))
@@ -133,7 +133,7 @@ def _put_back(merge: PersonMerge, changes: ChangeSet) -> int:
     return kept
 
 
-def _reactivate_superseded(pair: Pair, changes: ChangeSet) -> int:
+def _reactivate_superseded(pair: Pair, changes: Changes) -> int:
     """Make facts active again whose successor is the other person's now; returns how many could not be, since another
     fact has the same text."""
     kept = 0
@@ -149,7 +149,7 @@ def _reactivate_superseded(pair: Pair, changes: ChangeSet) -> int:
     return kept
 
 
-def _changed(fact: Fact, changes: ChangeSet, state: dict[str, Any]) -> bool:
+def _changed(fact: Fact, changes: Changes, state: dict[str, Any]) -> bool:
     """Give the fact these fields; False when another live fact of the person has its text by now."""
     was = audit.snapshot(fact)
     version = fact.version
@@ -178,13 +178,13 @@ def _separate_questions(pair: Pair, merge: PersonMerge) -> None:
         item.save(update_fields=["known", "version"])
 
 
-def _reopen_settled(merge: PersonMerge, changes: ChangeSet) -> None:
+def _reopen_settled(merge: PersonMerge, changes: Changes) -> None:
     """Reopen what the merge settled, and settle again what is no question any more."""
     rows = ReviewItem.objects.filter(change_set=merge.pk, state=State.SETTLED)
     settled = list(rows.select_for_update(of=("self",)).order_by("pk"))
     item_states.reopen(settled)
     touched = [pk for item in settled for pk in (item.fact_id, item.known_id) if pk]
-    review_items.settle([*touched, *map(uuid.UUID, changes.versions)], now=changes.now)
+    review_items.settle([*touched, *changes.facts], now=changes.now)
 
 
 def _stands_alone(item: ReviewItem) -> bool:

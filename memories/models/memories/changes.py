@@ -1,0 +1,130 @@
+"""Changes by people: each is a change set, which one mechanism takes back; batches are change sets made in one go."""
+
+from django.db import models
+from django.db.models import Func, IntegerField, Q
+from django.db.models.lookups import LessThanOrEqual
+from django.utils.translation import gettext_lazy as _
+
+from memories.models.access.operators import Operator
+from memories.models.actors import ActorKind
+from memories.models.ids import new_id
+from memories.models.memories.episodes import Episode
+from memories.models.memories.facts import Fact
+from memories.models.memories.review import ReviewItem
+from memories.models.people.people import EndUser
+from memories.models.people.tenants import Tenant
+
+
+class Batch(models.Model):
+    """What an operator did to many memories in one go."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    operator = models.ForeignKey(Operator, null=True, on_delete=models.SET_NULL, related_name="+", editable=False)
+    verb = models.CharField(max_length=32, editable=False)
+    # How many were asked for, done, and refused because somebody had changed them meanwhile.
+    counts = models.JSONField(default=dict, editable=False)
+    created_at = models.DateTimeField(editable=False)
+    undone_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        verbose_name = _("batch")
+        verbose_name_plural = _("batches")
+
+    def __str__(self) -> str:
+        return f"batch {self.pk}"
+
+
+def _of_one(*names: str) -> LessThanOrEqual:
+    return LessThanOrEqual(Func(*names, function="num_nonnulls", output_field=IntegerField()), 1)
+
+
+class ChangeSet(models.Model):
+    """One change by an operator or a command. The revisions of what it changed have its id.
+
+    It is about an item, a fact, an episode or a person, and is deleted with that; one about several people is about
+    none of these.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", editable=False)
+    item = models.ForeignKey(ReviewItem, null=True, on_delete=models.CASCADE, related_name="+", editable=False)
+    fact = models.ForeignKey(Fact, null=True, on_delete=models.CASCADE, related_name="change_sets", editable=False)
+    episode = models.ForeignKey(Episode, null=True, on_delete=models.CASCADE, related_name="+", editable=False)
+    end_user = models.ForeignKey(EndUser, null=True, on_delete=models.CASCADE, related_name="+", editable=False)
+    batch = models.ForeignKey(
+        Batch, null=True, on_delete=models.SET_NULL, related_name="steps", editable=False, db_index=False
+    )
+    verb = models.CharField(max_length=20, editable=False)
+    actor_kind = models.CharField(max_length=8, choices=ActorKind.choices, editable=False)
+    actor_id = models.CharField(max_length=36, blank=True, editable=False)
+    reason = models.TextField(blank=True, max_length=2000, editable=False)
+    counts = models.JSONField(default=dict, editable=False)
+    created_at = models.DateTimeField(editable=False)
+    undone_at = models.DateTimeField(null=True, editable=False)
+    reverted_by = models.UUIDField(null=True, editable=False, help_text="Id of the change set that took it back.")
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        verbose_name = _("change set")
+        verbose_name_plural = _("change sets")
+        constraints = [
+            models.CheckConstraint(name="change_set_of_one", condition=_of_one("item", "fact", "episode", "end_user")),
+            # Serves finding what a revert took back.
+            models.UniqueConstraint(fields=["reverted_by", "tenant"], name="change_set_reverts_one"),
+            # A batch that is sent twice changes each memory once. Serves finding the steps of a batch, too.
+            models.UniqueConstraint(fields=["batch", "item", "tenant"], name="change_set_item_once"),
+            models.UniqueConstraint(fields=["batch", "fact", "tenant"], name="change_set_fact_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"change set {self.pk}"
+
+    @property
+    def about(self) -> "ReviewItem | Fact | Episode | EndUser | Tenant":
+        """What it is about; the tenant when it is about several people."""
+        return self.item or self.fact or self.episode or self.end_user or self.tenant
+
+
+class Change(models.Model):
+    """What a change set did to one row that has no revisions."""
+
+    class Action(models.TextChoices):
+        MADE = "made"
+        # `before` is the row as it was.
+        DELETED = "deleted"
+        # `before` holds the changed fields as they were.
+        CHANGED = "changed"
+        # The change set was about the row and left it at this version: a later one forbids the revert.
+        LEFT = "left"
+
+    class Table(models.TextChoices):
+        FACT = "fact"
+        EPISODE = "episode"
+        SECTION = "section"
+        EVIDENCE = "evidence"
+        RELATION = "relation"
+        REFUSAL = "refusal"
+
+    id = models.BigAutoField(primary_key=True)
+    change_set = models.ForeignKey(ChangeSet, on_delete=models.CASCADE, related_name="changes", editable=False)
+    table = models.CharField(max_length=8, choices=Table.choices, editable=False)
+    action = models.CharField(max_length=7, choices=Action.choices, editable=False)
+    # The row's id.
+    uuid = models.UUIDField(null=True, editable=False)
+    number = models.BigIntegerField(null=True, editable=False)
+    version = models.PositiveIntegerField(null=True, editable=False)
+    before = models.JSONField(default=dict, editable=False)
+
+    class Meta:
+        ordering = ["id"]
+        verbose_name = _("change")
+        verbose_name_plural = _("changes")
+        constraints = [models.CheckConstraint(name="change_of_one", condition=_of_one("uuid", "number"))]
+        indexes = [
+            # Serves the history of an episode.
+            models.Index(fields=["uuid"], name="change_of_episode_idx", condition=Q(table="episode")),
+        ]
+
+    def __str__(self) -> str:
+        return f"change {self.pk}"
