@@ -206,10 +206,11 @@ class TestThePage:
         assert page.loaded == []
         assert not {"script", "img", "link", "iframe"} & set(page.tags)
 
-    @pytest.mark.parametrize("text", hostile.STRINGS)
-    def test_hostile_texts_are_only_text(self, text: str) -> None:
-        case = issued(told=text[:2000].replace("\0", ""), findings={**FINDINGS, "mentions": {"<b>x": 1}})
-        assert read(case).tags == read(issued()).tags
+    def test_hostile_texts_are_only_text(self) -> None:
+        plain = read(issued()).tags
+        for text in hostile.STRINGS:
+            case = issued(told=text[:2000].replace("\0", ""), findings={**FINDINGS, "mentions": {"<b>x": 1}})
+            assert read(case).tags == plain, text
 
 
 class TestTheSignature:

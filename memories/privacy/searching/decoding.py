@@ -115,14 +115,28 @@ def _unescape(token: re.Match[bytes]) -> bytes:
 
 def _decoded(data: bytes) -> Iterator[DecodedPiece]:
     for run in _RUN.finditer(data):
-        text = run[0]
-        if len(text) == 36 and _UUID.fullmatch(text):
-            continue
-        hexadecimal = _HEX.fullmatch(text)
-        if hexadecimal:
-            yield DecodedPiece(run.start(), binascii.unhexlify(hexadecimal[1]))
-        else:
-            yield DecodedPiece(run.start(), _from_base64(_LINE_END.sub(b"", text).rstrip(b"=")))
+        lines = list(_lines(run[0]))
+        # The lines of one value, or rows of a table below each other, each encoded by itself: as both.
+        for at, text in [(0, run[0]), *lines] if len(lines) > 1 else lines:
+            if not (len(text) == 36 and _UUID.fullmatch(text)):
+                yield DecodedPiece(run.start() + at, _decode(text))
+
+
+def _lines(run: bytes) -> Iterator[tuple[int, bytes]]:
+    """The lines of the run, each with its place in it."""
+    start = 0
+    for end in _LINE_END.finditer(run):
+        if end.start() > start:
+            yield start, run[start : end.start()]
+        start = end.end()
+    yield start, run[start:]
+
+
+def _decode(text: bytes) -> bytes:
+    hexadecimal = _HEX.fullmatch(text)
+    if hexadecimal:
+        return binascii.unhexlify(hexadecimal[1])
+    return _from_base64(_LINE_END.sub(b"", text).rstrip(b"="))
 
 
 def _from_base64(text: bytes) -> bytes:
