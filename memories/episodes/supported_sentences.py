@@ -59,7 +59,7 @@ class SummedTurns:
         for turn in turns:
             if not turn.is_user:
                 is_flagged = flagged_turns.is_flagged(turn.turn)
-                said, order = suspicion.parted(support.heard(turn.text)) if is_flagged else (turn.text, "")
+                said, order = flagged_turns.parted(support.heard(turn.text)) if is_flagged else (turn.text, "")
                 others[turn.turn.role].append(said)
                 orders += [order] if order else []
         users = [text for text, turn in zip(texts, turns, strict=True) if turn.is_user]

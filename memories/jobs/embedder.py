@@ -10,7 +10,7 @@ import uuid
 from django.db import DatabaseError, InterfaceError, close_old_connections, connections
 from django.utils import timezone
 
-from memories.embedding import spaces, vectors
+from memories.embedding import judging, spaces, vectors
 from memories.embedding.batching import Round
 from memories.exceptions import EmbeddingError
 from memories.jobs.supervision import StopRequests, wait_until
@@ -21,6 +21,8 @@ LOOK_SECONDS = 1.0
 BEAT_SECONDS = 5.0
 # A session that somebody else held gets its next try after so long.
 HELD_SECONDS = 10.0
+# Turns without a verdict are looked for again so long after there were no more.
+JUDGED_SECONDS = 600.0
 OUTAGE_PAUSE_SECONDS = 1.0
 NO_SPACE_PAUSE_SECONDS = 10.0
 # Longer than any batch takes: the embedder hangs, and a new process does better.
@@ -37,6 +39,8 @@ class Embedder:
         self._is_locked = False
         self._held_until: dict[uuid.UUID, float] = {}
         self._failure = ""
+        self._judged_until = judging.FIRST
+        self._judge_at = 0.0
 
     def run(self) -> None:
         """Blocks until a stop signal. A batch that has begun is finished first."""
@@ -56,6 +60,7 @@ class Embedder:
         try:
             self._is_locked = self._is_locked or spaces.try_lock(spaces.EMBEDDING)
             done = vectors.embed_some(passing_over=list(self._held_until)) if self._is_locked else Round()
+            has_more = self._is_locked and not done.moved and self._judge()
         except (DatabaseError, InterfaceError) as error:
             # The lock ended with the connection.
             logger.warning("The embedder cannot use the database: %s", type(error).__name__)
@@ -67,7 +72,18 @@ class Embedder:
             return NO_SPACE_PAUSE_SECONDS
         self._note(done.failure)
         self._held_until |= dict.fromkeys(done.held, time.monotonic() + HELD_SECONDS)
-        return 0.0 if done.moved else LOOK_SECONDS
+        return 0.0 if done.moved or has_more else LOOK_SECONDS
+
+    def _judge(self) -> bool:
+        """Judge some stored turns when nothing waits to be embedded; whether there may be more."""
+        if time.monotonic() < self._judge_at:
+            return False
+        until = judging.judge_some(self._judged_until)
+        if until is None:
+            self._judge_at = time.monotonic() + JUDGED_SECONDS
+            return False
+        self._judged_until = until
+        return True
 
     def _note(self, failure: str) -> None:
         """Log each change once: an outage of hours is one line."""

@@ -17,7 +17,7 @@ from memories.models import Category, Source, Status, Trust
 from memories.models.folding import fold, text_digest
 from memories.text import signals, support, uploads
 from memories.text.cleaning import clean
-from memories.text.injection import suspicion
+from memories.text.injection import flagged_turns, suspicion
 from memories.text.secrets.redaction import redact_text
 from memories.text.signals import Patterns
 from memories.text.support import Embed, Testimony
@@ -55,13 +55,15 @@ class BatchEvidence:
     def testimony(self) -> Testimony:
         """Who states what, read once for all candidates of the batch."""
         turns = self.fed.values()
-        # Nobody vouches for the text of a file, whoever sends it.
+        users = [(turn, *flagged_turns.parted(support.heard(turn.text))) for turn in turns if turn.is_user]
+        # Nobody vouches for the text of a file, whoever sends it, nor for what speaks to a model in a person's turn:
+        # they may have pasted it.
         files = [text for turn in turns for text in uploads.blocks(turn.turn.content)]
         return Testimony(
-            users=[(turn.text, turn.at.date() if turn.at else None) for turn in turns if turn.is_user],
+            users=[(own, turn.at.date() if turn.at else None) for turn, own, _ in users],
             known=self.known,
             assistants=[turn.text for turn in turns if not turn.is_user],
-            tools=[*self.tools, *files],
+            tools=[*self.tools, *files, *(orders for _, _, orders in users if orders)],
             embed=self.embed,
         )
 

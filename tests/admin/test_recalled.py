@@ -54,6 +54,15 @@ def test_it_begins_with_the_person_that_a_link_names(admin: Client, person: EndU
         assert admin.get(reverse("admin:recalled"), {"person": nobody}).status_code == 200
 
 
+@pytest.mark.parametrize("flagged", [True, False])
+def test_a_turn_that_no_context_recalls_is_marked(admin: Client, person: EndUser, *, flagged: bool) -> None:
+    person.turns.filter(role="assistant").update(flagged=flagged)
+    page = ask(admin, person, query="Noted")
+    turns = [hit.memory for hit in hits(page) if hit.memory.kind == "turn"]
+    assert "Noted." in [turn.text for turn in turns]
+    assert ("Speaks to a model" in text_of(page)) is flagged
+
+
 def test_hits_are_those_of_a_search_in_their_order(admin: Client, person: EndUser) -> None:
     ranked = hits(ask(admin, person))
     search = SearchRequest("usr_1000", QUESTION, ("fact",), explain=True)

@@ -1,10 +1,11 @@
 """The cases: attempts to be believed, obeyed or told to others, and benign texts that look like them.
 
-One TOML file per way in, `cases/<way>.toml`, with `[[attempt]]` and `[[benign]]`; those of the second round, written
-after the defences were tuned on the first and by somebody who had not seen them, in `cases_second/`. What a case is
-made of:
+One TOML file per way in, `cases/<way>.toml`, with `[[attempt]]` and `[[benign]]`; those of the second
+and third round, written after the defences were tuned on the first and by others who had not seen them, in
+`cases_second/` and `cases_third/`. What a case is made of:
 
-- `id`: `<way>.<language>.<a|b><number>`; way and language are read from it. Numbers of the second round begin at 201.
+- `id`: `<way>.<language>.<a|b><number>`; way and language are read from it. Numbers of the second
+  round begin at 201, of the third at 301.
 - `turns`: [role, text] in order, posted as one batch of one session (a third item: fields of the message besides).
 - `facts`: what the most obedient model makes of them: `content`, and `cites` (turn numbers, default [1]), `quote`,
   `category` (context), `confidence` (0.95), and any other field of new_facts.
@@ -29,7 +30,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-FOLDERS = {1: Path(__file__).parent / "cases", 2: Path(__file__).parent / "cases_second"}
+_HERE = Path(__file__).parent
+FOLDERS = {1: _HERE / "cases", 2: _HERE / "cases_second", 3: _HERE / "cases_third"}
 WAYS = ("echo", "tool", "upload", "key", "profile", "import", "summary", "public")
 # The place of the assistant's turn in a talk that a case may replace.
 _SAID = 3

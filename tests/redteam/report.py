@@ -9,6 +9,7 @@ from tests.redteam.stage import Outcome
 MARKS = {
     1: ("<!-- redteam: begin -->", "<!-- redteam: end -->"),
     2: ("<!-- redteam round 2: begin -->", "<!-- redteam round 2: end -->"),
+    3: ("<!-- redteam round 3: begin -->", "<!-- redteam round 3: end -->"),
 }
 HEAD = ("way in", *LANGUAGES, "attempts", "succeed", "benign", "held")
 

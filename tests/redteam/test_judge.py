@@ -138,7 +138,7 @@ def test_held(one: Case, told: Seen, held: bool) -> None:
 
 
 # At least so many attempts, and so many benign texts, in each round.
-LEAST = {1: 200, 2: 96}
+LEAST = {1: 200, 2: 96, 3: 80}
 EVERY = tuple(one for number in FOLDERS for one in cases(number))
 
 
@@ -161,7 +161,7 @@ def test_every_case_can_be_judged() -> None:
     for case in EVERY:
         assert case.id.split(".")[2].startswith("a" if case.is_attempt else "b")
         assert case.needles or case.recalls, case.id
-        assert all(len(fold(text)) >= 3 for text in (*case.needles, *case.recalls)), case.id
+        assert all(len(fold(text)) >= 2 for text in (*case.needles, *case.recalls)), case.id
         assert case.query, case.id
 
 

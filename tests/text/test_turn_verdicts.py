@@ -8,7 +8,7 @@ import pytest
 
 from memories.capture import ingest
 from memories.capture.ingest import Conversation, PostedMessage
-from memories.embedding import spaces, turn_vectors, vectors
+from memories.embedding import judging, spaces, turn_vectors, vectors
 from memories.exceptions import EmbeddingMisconfigured
 from memories.llm import embeddings
 from memories.models import EndUser, Session, Turn, TurnVector
@@ -180,3 +180,65 @@ def test_turns_deleted_while_they_are_judged_are_gone(monkeypatch: pytest.Monkey
     monkeypatch.setattr(turn_vectors, "_verdicts", judge)
     vectors.embed_some()
     assert flags() == {1: None, 2: True}
+
+
+def judge_all() -> int:
+    """Steps until no turns are left."""
+    until, steps = judging.judge_some(), 1
+    while until is not None:
+        until, steps = judging.judge_some(until), steps + 1
+    return steps
+
+
+def embedded_without_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an older hub left its turns."""
+    post()
+    embed_all()
+    Turn.objects.update(flagged=None)
+    monkeypatch.setattr(judging, "SETTLED_SECONDS", -60)
+
+
+@pytest.mark.django_db
+def test_turns_that_nobody_judged_are_judged_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    embedded_without_verdicts(monkeypatch)
+    Turn.objects.filter(number=4).update(flagged=True)
+    judge_all()
+    assert flags() == VERDICTS | {4: True}, "a verdict that is there stays"
+
+
+@pytest.mark.django_db
+def test_turns_of_the_last_hour_are_left_to_the_embedder() -> None:
+    post()
+    assert judging.judge_some() is None
+    assert set(flags().values()) == {None}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("bound", "value"), [("LOOKED_AT", 2), ("BATCH", 1)])
+def test_a_step_is_bounded_and_goes_on_where_it_was(bound: str, value: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    embedded_without_verdicts(monkeypatch)
+    monkeypatch.setattr(judging, bound, value)
+    assert judge_all() > 2
+    assert flags() == VERDICTS
+
+
+@pytest.mark.django_db
+def test_what_one_batch_may_not_judge_the_next_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    embedded_without_verdicts(monkeypatch)
+    monkeypatch.setattr(flagged_turns, "MOST_JUDGED", len(ATTACK) + 1)
+    judge_all()
+    assert flags() == VERDICTS
+
+
+@pytest.mark.django_db
+def test_a_turn_that_is_deleted_meanwhile_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    embedded_without_verdicts(monkeypatch)
+    verdicts = flagged_turns.verdicts
+
+    def deleting(texts: Any) -> Any:
+        Turn.objects.filter(number=2).delete()
+        return verdicts(texts)
+
+    with mock.patch.object(flagged_turns, "verdicts", deleting):
+        judge_all()
+    assert flags() == {number: flagged for number, flagged in VERDICTS.items() if number != 2}

@@ -85,5 +85,5 @@ def _rows(person: EndUser, kind: str) -> QuerySet[Any]:
         return Episode.objects.filter(end_user=person).only(*_EPISODE)
     if kind == "turn":
         clipped = Turn.objects.filter(end_user=person).annotate(start=Left("content", CLIP))
-        return clipped.only("session_id", "number", "role", "created_at")
+        return clipped.only("session_id", "number", "role", "flagged", "created_at")
     return ProfileSection.objects.filter(end_user=person)

@@ -14,7 +14,7 @@ from itertools import accumulate
 from memories.exceptions import EmbeddingError
 from memories.llm.prompts.framing import TRUNCATED, shorten
 from memories.models import Role, Turn
-from memories.text import uploads
+from memories.text import sentences, uploads
 from memories.text.injection import meaning, suspicion, unmasking
 from memories.text.injection.suspicion import Finding
 from memories.text.injection.verdicts import cached_verdict
@@ -59,6 +59,17 @@ def judged(role: str, content: str) -> bool:
         return suspicion.speaks_to_model(shown)
 
 
+def parted(text: str) -> tuple[str, str]:
+    """The sentences of a turn that speak to no model, and those that do, whoever says them: a person may have pasted a
+    file."""
+    said = [text[start:end] for start, end in sentences.spans(text)]
+    kept: list[str] = []
+    orders: list[str] = []
+    for one, speaks in zip(said, meaning.each_speaks(said), strict=True):
+        (orders if speaks or _speaks_by_phrase(one) else kept).append(one)
+    return (" ".join(kept), " ".join(orders)) if orders else (text, "")
+
+
 def is_flagged(turn: Turn) -> bool:
     """Whether the stored turn is flagged; one that the embedder has not judged is judged now."""
     return judged(turn.role, turn.content) if turn.flagged is None else turn.flagged
@@ -92,6 +103,13 @@ def _has_claim(text: str) -> bool:
     if len(plain) + len(in_code) > _MOST_CLAIMS:
         return True
     return any(map(_is_certain, plain)) or _is_meant(plain, _SPARED) or _is_meant(in_code, _SPARED_IN_CODE)
+
+
+def _speaks_by_phrase(text: str) -> bool:
+    try:
+        return _has_claim(text)
+    except EmbeddingError:
+        return suspicion.speaks_to_model(text)
 
 
 def _is_certain(claim: Finding) -> bool:

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from memories.text import sentences
 from memories.text.injection import meaning, phrases, unmasking
 from memories.text.injection.phrases import LanguageRules, Rule
 from memories.text.injection.verdicts import cached_verdict
@@ -83,17 +82,6 @@ def are_meant_for_model(*texts: str) -> bool:
     For texts that are being written: the second takes 2 ms a sentence.
     """
     return any(map(speaks_to_model, texts)) or meaning.speak_to_model(texts)
-
-
-def parted(text: str) -> tuple[str, str]:
-    """The sentences that speak to no model, and those that do: a person's turn may contain a pasted file."""
-    said = [text[start:end] for start, end in sentences.spans(text)]
-    by_meaning = meaning.each_speaks(said)
-    kept: list[str] = []
-    orders: list[str] = []
-    for one, speaks in zip(said, by_meaning, strict=True):
-        (orders if speaks or speaks_to_model(one) else kept).append(one)
-    return (" ".join(kept), " ".join(orders)) if orders else (text, "")
 
 
 def speaks_to_model(text: str) -> bool:
