@@ -60,7 +60,7 @@ def test_a_turn_that_no_context_recalls_is_marked(admin: Client, person: EndUser
     page = ask(admin, person, query="Noted")
     turns = [hit.memory for hit in hits(page) if hit.memory.kind == "turn"]
     assert "Noted." in [turn.text for turn in turns]
-    assert ("Speaks to a model" in text_of(page)) is flagged
+    assert ("Looks like an instruction to a model" in text_of(page)) is flagged
 
 
 def test_hits_are_those_of_a_search_in_their_order(admin: Client, person: EndUser) -> None:
