@@ -34,7 +34,7 @@ class Rules:
         8_000, (500, 100_000), "tokens", "Batch", "The most that one attempt reads; more goes in parts."
     )
     known_facts: int = Group.EXTRACTION.number(
-        60, (0, 200), "facts", "Known facts shown", "The most that the model is told beside a batch."
+        60, (0, 200), "facts", "Known facts shown", "The most facts that the model sees beside a batch."
     )
     near_facts: int = Group.EXTRACTION.number(
         3, (1, 10), "facts", "Near facts judged", "The most that a new fact is held against."
@@ -48,7 +48,9 @@ class Rules:
     max_attempts: int = Group.EXTRACTION.number(
         5, (1, 20), "attempts", "Attempts", "After so many failures a batch is parked."
     )
-    min_confidence: float = Group.GATE.number(0.7, (0, 1), "", "Least confidence", "Less sure statements are not kept.")
+    min_confidence: float = Group.GATE.number(
+        0.7, (0, 1), "", "Least confidence", "Less certain statements are not kept."
+    )
     inferred_confidence: float = Group.GATE.number(
         0.8, (0, 1), "", "Confidence without a quote", "What nobody said in these words counts as no surer."
     )
@@ -56,7 +58,7 @@ class Rules:
         0.2, (0, 1), "", "Least importance", "Less important statements are not kept."
     )
     confirmed_by: float = Group.GATE.number(
-        0.05, (0, 0.5), "", "Gain by a mention", "So much surer is a fact that is said again, up to 1."
+        0.05, (0, 0.5), "", "Confidence gain per mention", "So much surer is a fact that is said again, up to 1."
     )
     capacity: int = Group.GATE.number(
         500,
@@ -126,10 +128,10 @@ class Rules:
         3, (0, 23), "o’clock", "Hour of the nightly pass", "In the tenant’s time zone."
     )
     served_confidence: float = Group.SERVING.number(
-        0.6, (0, 1), "", "Least confidence of facts", "Less sure ones are kept and not told."
+        0.6, (0, 1), "", "Least confidence of facts", "Less certain facts are kept but not served."
     )
     served_importance: float = Group.SERVING.number(
-        0.3, (0, 1), "", "Least importance of episodes", "Told while it is above this, faded."
+        0.3, (0, 1), "", "Least importance of episodes", "Minimum decayed importance to be served."
     )
     context_facts: int = Group.SERVING.number(
         20, (0, 500), "facts", "Facts in a context", "Unless the caller says how many; standing ones on top."
@@ -138,10 +140,10 @@ class Rules:
         3, (0, 50), "episodes", "Episodes in a context", "Unless the caller says how many."
     )
     context_corrections: int = Group.SERVING.number(
-        10, (0, 100), "facts", "Standing corrections", "Told in every context, newest first."
+        10, (0, 100), "facts", "Standing corrections", "Included in every context, newest first."
     )
     context_standing: int = Group.SERVING.number(
-        10, (0, 100), "facts", "Standing instructions", "Preferences and constraints, told in every context."
+        10, (0, 100), "facts", "Standing instructions", "Preferences and constraints, included in every context."
     )
     staleness_review: bool = Group.UPKEEP.switch(
         "Staleness review", "The model looks through facts that nobody confirmed for long."

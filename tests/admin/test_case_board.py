@@ -112,7 +112,7 @@ def test_an_operator_sees_the_cases_of_their_tenants(db: None) -> None:
 
 def test_without_any_case_it_says_what_it_is_for(admin: Client) -> None:
     page = text_of(admin.get(board_address()))
-    assert "Nobody has asked for anything yet" in page
+    assert "No requests yet" in page
     assert reverse("admin:memories_privacycase_add") in page
 
 

@@ -46,7 +46,7 @@ def test_nobody_of_this_id(admin: Client) -> None:
     person = factories.end_user(external_id="user-1")
     answer = admin.post(ADD, given(person, user_id="User-1", reference="T-1"))
     assert answer.status_code == 404
-    assert "Check the tenant, every character" in text_of(answer)
+    assert "Check the tenant and the id" in text_of(answer)
     assert 'value="T-1"' in text_of(answer)
     assert not PrivacyCase.objects.exists()
 

@@ -122,7 +122,7 @@ def test_a_step_on_what_somebody_changed_meanwhile_shows_what_was_typed(
     answer = officer.post(page_of(case, verb), {**given, "version": 1})
     page = text_of(answer)
     assert answer.status_code == 412
-    assert "Somebody changed this meanwhile" in page
+    assert "Somebody else changed this in the meantime" in page
     assert 'name="version" value="7"' in page
     typed = [value for value in given.values() if value in (WHY, "user-1")]
     assert all(value in page for value in typed)

@@ -159,7 +159,7 @@ def test_who_may_see_nothing_is_told_no_figure(staff: Client) -> None:
 
 def test_the_figures_alone_are_for_who_is_signed_in(admin: Client, client: Client) -> None:
     text = text_of(admin.get(reverse(FIGURES)))
-    assert "Waiting for review" in text
+    assert "Pending review" in text
     assert "<html" not in text
     assert client.get(reverse(FIGURES)).status_code == 302
 

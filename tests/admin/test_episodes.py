@@ -133,7 +133,7 @@ class TestThePage:
             ({"forget_at": None}, "Never fades."),
             ({"forget_at": NOW + timedelta(days=90)}, "Fades on <time"),
             ({"forget_at": NOW, "pinned": True}, "Never fades: it is pinned."),
-            ({"binding": True}, "Never fades: it is an operator&#x27;s word."),
+            ({"binding": True}, "Never fades: an operator confirmed it."),
             ({"status": "trashed", "trashed_at": NOW, "pinned": True}, "Not served: it is in the trash."),
             ({"forget_at": None, "expires_at": timedelta(hours=3, minutes=30)}, "in 3 h"),
         ],
@@ -181,7 +181,7 @@ class TestThePage:
         assert item.episode
         page = text_of(admin.get(page_of(item.episode)))
         assert page_of(item) in page
-        assert "Held: it is served nowhere" in page
+        assert "Pending: it is not served" in page
 
 
 class TestTheVerbs:
@@ -217,7 +217,7 @@ class TestTheVerbs:
 
     def test_a_secret_is_cut_out_and_told(self, admin: Client, episode: Episode) -> None:
         response = send(admin, episode, "edit", outcomes="My password is hunter2hunter2")
-        assert "A secret was cut out" in said(response)
+        assert "A secret was removed" in said(response)
         assert not Episode.objects.filter(outcomes__icontains="hunter2").exists()
         assert "A secret" not in said(send(signed_in(factories.operator()), episode, "edit"))
 
@@ -235,7 +235,7 @@ class TestTheVerbs:
         send(signed_in(factories.operator()), episode, "edit", summary="By somebody else")
         response = send(admin, episode, verb, version=1)
         assert response.status_code == 412
-        assert "Somebody changed this meanwhile: look again." in text_of(response)
+        assert "Somebody else changed this in the meantime." in text_of(response)
         assert fresh(episode).summary == "By somebody else"
         form = response.context["forms"][verb]
         assert admin.post(page_of(episode, verb), dict(form.data)).status_code == 302

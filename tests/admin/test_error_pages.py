@@ -19,21 +19,21 @@ def fact_page(key: object) -> str:
 def test_what_is_not_there_leads_back(admin: Client) -> None:
     answer = admin.get(fact_page(uuid.uuid4()))
     assert answer.status_code == 404
-    assert "There is no such page" in text_of(answer)
+    assert "Page not found" in text_of(answer)
     assert f'href="{reverse("admin:index")}"' in text_of(answer)
 
 
 def test_what_one_may_not_do_says_who_can(staff: Client) -> None:
     answer = staff.get(list_of(Fact))
     assert answer.status_code == 403
-    assert "An administrator can." in text_of(answer)
+    assert "Ask an administrator." in text_of(answer)
 
 
 @pytest.mark.django_db
 def test_they_speak_the_readers_language() -> None:
     answer = signed_in(factories.operator(language="zh-hans")).get("/admin/nowhere/")
     assert answer.status_code == 404
-    assert "没有这个页面" in text_of(answer)
+    assert "找不到页面" in text_of(answer)
     assert 'lang="zh-hans"' in text_of(answer)
     assert "nowhere" not in text_of(answer)
 

@@ -85,7 +85,7 @@ def test_the_last_day_is_the_whole_day_of_the_operators_zone(admin: Client, pers
         ({"content": "x" * 2001}, 400, "at most 2000"),
         ({"category": "nonsense"}, 400, "Select a valid choice"),
         ({"importance": "1.5"}, 400, "less than or equal to 1"),
-        ({"last_day": "2020-01-01"}, 400, "This day is over"),
+        ({"last_day": "2020-01-01"}, 400, "This day has passed"),
         ({"reason": ""}, 400, "This field is required"),
     ],
 )
@@ -111,7 +111,7 @@ def test_a_restricted_person_is_left_alone(admin: Client, person: EndUser) -> No
 
 def test_a_secret_is_cut_out_and_said_so(admin: Client, person: EndUser) -> None:
     response = add(admin, person, content="My password is hunter2hunter2")
-    assert "A secret was cut out" in text_of(admin.get(response["Location"]))
+    assert "A secret was removed" in text_of(admin.get(response["Location"]))
     assert places_of("hunter2hunter2") == []
 
 

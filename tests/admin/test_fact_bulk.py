@@ -66,12 +66,12 @@ class TestEach:
         batch = Batch.objects.get()
         assert response["Location"] == reverse("admin:memories_fact_batch", args=[batch.pk])
         assert done(verb) == 3
-        assert "Undo all of it" in text_of(admin.get(response["Location"]))
+        assert "Undo all" in text_of(admin.get(response["Location"]))
         assert admin.post(response["Location"]).status_code == 302
         assert done(verb) == 0
         page = text_of(admin.get(response["Location"]))
-        assert "Taken back" in page
-        assert "Undo all of it" not in page
+        assert "Undone" in page
+        assert "Undo all" not in page
 
     def test_needs_a_reason(self, admin: Client, facts: list[Fact], verb: str) -> None:
         response = confirm(admin, verb, facts, reason="")

@@ -63,7 +63,7 @@ class TestChoosing:
         assert offered(admin.get(page_of(facts[0], "merge")))[0] == str(facts[2].pk)
 
     def test_says_so_when_there_is_nothing_to_merge_with(self, admin: Client, person: EndUser) -> None:
-        assert "There is nothing to merge it with" in text_of(admin.get(page_of(factories.fact(person), "merge")))
+        assert "There is nothing to merge." in text_of(admin.get(page_of(factories.fact(person), "merge")))
 
     def test_hostile_text_stays_text(self, admin: Client, facts: list[Fact]) -> None:
         hostile = factories.fact(facts[0].end_user, HOSTILE)

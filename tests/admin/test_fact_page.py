@@ -73,7 +73,7 @@ def test_it_says_when_the_fact_fades(admin: Client, person: EndUser) -> None:
     [
         ({"category": "identity"}, "identity facts do not fade"),
         ({"category": "goal", "pinned": True}, "it is pinned"),
-        ({"category": "goal", "binding": True}, "it is an operator&#x27;s word"),
+        ({"category": "goal", "binding": True}, "an operator confirmed it"),
     ],
 )
 def test_it_says_why_a_fact_never_fades(admin: Client, person: EndUser, over: dict[str, Any], because: str) -> None:

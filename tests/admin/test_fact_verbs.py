@@ -89,7 +89,7 @@ def test_the_second_of_two_operators_is_told_and_loses_nothing(admin: Client, fa
     response = correct(admin, fact, content="对青霉素过敏", reason="我的理由")
     assert response.status_code == 412
     page = text_of(response)
-    assert "Somebody changed this meanwhile: look again." in page
+    assert "Somebody else changed this in the meantime." in page
     assert "Allergic to nuts" in page
     assert "对青霉素过敏" in page
     assert "我的理由" in page
@@ -157,6 +157,6 @@ def fresh(fact: Fact) -> Fact:
 @pytest.mark.parametrize("said", ["The password is Tr0ub4dor-9x", "Allergic to penicillin"])
 def test_a_secret_in_a_correction_is_cut_out_and_the_operator_told(admin: Client, fact: Fact, said: str) -> None:
     page = text_of(admin.post(page_of(fact, "correct"), correction(fact, content=said, reason=said), follow=True))
-    assert ("A secret was cut out of what you typed." in page) == ("password" in said)
+    assert ("A secret was removed from your input." in page) == ("password" in said)
     assert places_of("Tr0ub4dor-9x") == []
     assert Fact.objects.get().content == said.replace("Tr0ub4dor-9x", "[redacted:password]")

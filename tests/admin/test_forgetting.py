@@ -90,7 +90,7 @@ def test_the_passes_are_listed(admin: Client, held: DecayPass) -> None:
 
 
 def test_a_pass_that_failed_says_why(admin: Client, held: DecayPass) -> None:
-    why = "The worker ended during each attempt"
+    why = "The worker stopped during each attempt"
     assert why not in text_of(admin.get(page_of(held)))
     DecayPass.objects.update(state="failed", failure="worker_lost")
     assert why in text_of(admin.get(page_of(held)))
@@ -135,8 +135,8 @@ def test_the_dashboard_tells_what_fades_and_what_is_held(admin: Client, person: 
 
 def test_the_page_of_a_fact_in_the_trash_says_until_when(admin: Client, person: EndUser) -> None:
     fact = factories.fact(person, status="trashed", trashed_at=timezone.now())
-    assert "Deleted for good" in text_of(admin.get(page_of(fact)))
-    assert "Deleted for good" not in text_of(admin.get(page_of(factories.fact(person, "Active"))))
+    assert "Permanently deleted" in text_of(admin.get(page_of(fact)))
+    assert "Permanently deleted" not in text_of(admin.get(page_of(factories.fact(person, "Active"))))
 
 
 def test_what_a_pass_did_is_said_on_the_page_of_a_fact(admin: Client, person: EndUser) -> None:
@@ -144,7 +144,7 @@ def test_what_a_pass_did_is_said_on_the_page_of_a_fact(admin: Client, person: En
     decay.forget(tenant=person.tenant, now=timezone.now(), trigger=DecayPass.Trigger.SCHEDULE)
     page = text_of(admin.get(page_of(fact)))
     assert "Decay pass" in page
-    assert "It did not come up again." in page
+    assert "It was not mentioned again." in page
 
 
 def test_an_unknown_tenant_is_not_found(admin: Client, held: DecayPass) -> None:

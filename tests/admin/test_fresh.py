@@ -15,7 +15,7 @@ from tests.admin.pages import list_of, page_of, text_of
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"
-ASKED = "Your password, once more"
+ASKED = "Confirm your password"
 
 
 @pytest.fixture

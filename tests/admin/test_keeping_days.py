@@ -54,7 +54,7 @@ def test_a_pass_is_run_and_then_told_of(admin: Client, administrator: Operator, 
 def test_a_pass_that_failed_says_why(admin: Client, tenant: Tenant) -> None:
     admin.post(page(tenant))
     RetentionPass.objects.update(failure="worker_lost", finished_at=timezone.now())
-    assert "The worker ended during each attempt" in text_of(admin.get(page(tenant)))
+    assert "The worker stopped during each attempt" in text_of(admin.get(page(tenant)))
 
 
 def test_it_takes_a_fresh_password(administrator: Operator, tenant: Tenant) -> None:

@@ -138,7 +138,7 @@ def test_the_scope_privacy_takes_the_permission_for_cases(tenant: Tenant, staff_
     maker = staff_who_may("add_apikey", "view_apikey", "change_apikey")
     refused = add(maker, tenant, scopes=["read", "privacy"])
     assert refused.status_code == 400
-    assert "opens privacy cases" in text_of(refused)
+    assert "can open privacy cases" in text_of(refused)
     assert not APIKey.objects.exists()
     both = staff_who_may("add_apikey", "view_apikey", "change_apikey", "add_privacycase")
     assert add(both, tenant, scopes=["read", "privacy"]).status_code == 200
@@ -166,7 +166,7 @@ def test_a_key_for_one_person_and_agent(admin: Client, tenant: Tenant, staff_who
     assert "support" in page
     # Who it is, is told on the key's page alone, to whoever may see people.
     assert "anna-4711" not in listed
-    assert "one person, support" in listed
+    assert "one end user, support" in listed
     assert "anna-4711" not in text_of(staff_who_may("view_apikey").get(page_of(key)))
     assert "bound" in text_of(admin.get(list_of(APIKey), {"tab": "bound"}))
 

@@ -55,7 +55,7 @@ def test_the_persons_page_leads_there_and_the_form_asks_whom_with(admin: Client,
 
 @pytest.mark.parametrize(
     ("other", "said"),
-    [("nobody", "no end user of that id"), ("app-1", "this person already"), ("", "required")],
+    [("nobody", "no end user with this id"), ("app-1", "the same end user"), ("", "required")],
 )
 def test_nobody_else_is_told_of(admin: Client, ours: EndUser, theirs: EndUser, other: str, said: str) -> None:
     factories.end_user(external_id="nobody")
@@ -69,9 +69,9 @@ def test_the_preview_says_what_it_would_do_and_nothing_is_done(admin: Client, ou
         factories.session(person, session_id="main")
         factories.profile_section(person, "work_context", person.external_id)
     page = text_of(admin.post(address_of(ours), {"other": "chat-9"}))
-    for said in ("Facts that both have", "Sessions with the same id", "the other text waits for review", "chat-9"):
+    for said in ("Duplicate facts", "Sessions with the same id", "The other text waits for review", "chat-9"):
         assert said in page, said
-    assert "Questions for the review queue" not in page
+    assert "Items for the review queue" not in page
     assert (PersonMerge.objects.count(), AuditEvent.objects.count()) == (0, 0)
 
 
@@ -93,7 +93,7 @@ def test_confirmed_it_is_done_and_can_be_undone(admin: Client, ours: EndUser, th
 def test_without_the_id_typed_nothing_happens(admin: Client, ours: EndUser, theirs: EndUser) -> None:
     for typed in ("", "app-1", "CHAT-9"):
         page = admin.post(address_of(ours), confirmation(ours, theirs, typed=typed, reason="I am sure"))
-        assert (page.status_code, "not the id of the person who goes" in text_of(page)) == (400, True)
+        assert (page.status_code, "not the id of the end user to be merged" in text_of(page)) == (400, True)
         assert "I am sure" in text_of(page)
     assert not PersonMerge.objects.exists()
 

@@ -72,7 +72,7 @@ def test_a_taken_name_is_said_and_nothing_typed_is_lost(admin: Client, administr
     form = {"username": administrator.username, "email": "lin@example.com", "time_zone": "UTC", **PASSWORDS}
     response = admin.post(f"{list_of(Operator)}add/", form)
     assert response.status_code == 409
-    assert "There is an operator of this name already." in text_of(response)
+    assert "An operator with this name already exists." in text_of(response)
     assert "lin@example.com" in text_of(response)
 
 
@@ -171,7 +171,7 @@ def test_who_may_more_is_only_shown() -> None:
     administrator.groups.set(Group.objects.filter(name="administrator"))
     superuser, client = factories.operator(), signed_in(administrator)
     page = text_of(client.get(page_of(superuser)))
-    assert "may more than you do" in page
+    assert "has more permissions than you" in page
     assert 'name="username"' not in page
     form = {"password": "a new long secret", "again": "a new long secret"}
     assert client.post(page_of(superuser, "password"), form).status_code == 409

@@ -50,7 +50,7 @@ def test_the_list_is_filtered_by_tenant(admin: Client, person: EndUser) -> None:
 
 
 def test_an_empty_list_says_what_to_do(admin: Client) -> None:
-    assert "make it an API key" in text_of(admin.get(list_of(EndUser)))
+    assert "Create an API key" in text_of(admin.get(list_of(EndUser)))
     factories.end_user()
     page = text_of(admin.get(list_of(EndUser), {"q": "nobody"}))
     assert "Nothing matches" in page
@@ -94,7 +94,7 @@ def test_the_sessions_are_a_view_of_their_own(admin: Client, person: EndUser) ->
 
 
 def test_somebody_new_is_told_what_comes(admin: Client, person: EndUser) -> None:
-    assert "Nothing has happened yet" in text_of(admin.get(page_of(person)))
+    assert "No events yet" in text_of(admin.get(page_of(person)))
     assert "No profile yet" in text_of(admin.get(page_of(person)))
     assert "No sessions yet" in text_of(admin.get(view_of(person, "sessions")))
     assert "Nothing has been extracted" in text_of(admin.get(view_of(person, "sessions")))
@@ -183,7 +183,7 @@ def test_a_bad_edit_keeps_what_was_typed(admin: Client, person: EndUser, fault: 
 @pytest.mark.parametrize("name", ["密码是Tr0ub4dor-9x", "小明"])
 def test_a_secret_in_the_name_is_cut_out_and_the_operator_told(admin: Client, person: EndUser, name: str) -> None:
     page = text_of(admin.post(page_of(person, "update"), {"display_name": name, "capture": "on"}, follow=True))
-    assert ("A secret was cut out of what you typed." in page) == ("密码" in name)
+    assert ("A secret was removed from your input." in page) == ("密码" in name)
     assert places_of("Tr0ub4dor-9x") == []
     person.refresh_from_db()
     assert person.display_name == ("密码是[redacted:password]" if "密码" in name else "小明")
@@ -196,7 +196,7 @@ def test_what_somebody_changed_meanwhile_is_not_overwritten(admin: Client, perso
     form = {"display_name": "Lin", "time_zone": "", "language": "", "capture": "on", "serve": "on", "seen": seen}
     refused = admin.post(page_of(person, "update"), form)
     assert refused.status_code == 412
-    assert "Somebody changed this meanwhile" in text_of(refused)
+    assert "Somebody else changed this in the meantime" in text_of(refused)
     person.refresh_from_db()
     assert (person.display_name, person.language) == ("华桂珍", "en")
     # What was typed is kept, and applies when it is sent again.

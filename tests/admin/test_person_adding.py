@@ -109,5 +109,5 @@ class TestChangingAnId:
         EndUser.objects.update(external_id="theirs")
         page = admin.post(page_of(person, "change_id"), self.wish())
         assert (page.status_code, 'name="was" value="theirs"' in text_of(page)) == (412, True)
-        assert "look again" in text_of(page)
+        assert "Your input is kept" in text_of(page)
         assert EndUser.objects.get().external_id == "theirs"

@@ -102,7 +102,7 @@ def test_an_edit_is_binding_and_tells_who(admin: Client, person: EndUser) -> Non
     assert (response.status_code, response["Location"]) == (302, section_of(person))
     assert said() == ("Retired.\nTravels.", 2, True)
     page = text_of(admin.get(section_of(person)))
-    assert "Work is written: no job and no key changes it from now on." in page
+    assert "Work is saved. Jobs and applications can no longer change it." in page
     assert "by operator-" in page
     assert "Reason: Phoned" in page
     assert "Give back to the jobs" in page
@@ -111,14 +111,14 @@ def test_an_edit_is_binding_and_tells_who(admin: Client, person: EndUser) -> Non
 def test_an_empty_edit_keeps_it_empty(admin: Client, person: EndUser) -> None:
     written(person, "Was ill.")
     page = text_of(admin.post(page_of(person, "write_section"), {"section": SECTION, "version": 1}, follow=True))
-    assert "Work is empty: no job and no key changes it from now on." in page
+    assert "Work is empty. Jobs and applications can no longer change it." in page
     assert said() == ("", 2, True)
 
 
 def test_a_secret_is_cut_out_and_the_operator_told(admin: Client, person: EndUser) -> None:
     form = {"section": SECTION, "version": 0, "summary": "密码是Tr0ub4dor-9x"}
     page = text_of(admin.post(page_of(person, "write_section"), form, follow=True))
-    assert "A secret was cut out of what you typed." in page
+    assert "A secret was removed from your input." in page
     assert said()[0] == "密码是[redacted:password]"
 
 
@@ -127,7 +127,7 @@ def test_an_earlier_version_is_restored(admin: Client, person: EndUser) -> None:
     first = ProfileRevision.objects.get(version=1)
     assert send(admin, person, "restore", version=2, revision=first.pk).status_code == 302
     assert said() == ("Runs a bakery.", 3, True)
-    assert "Work says again what it said in version 1." in text_of(admin.get(section_of(person)))
+    assert "Work is restored to version 1." in text_of(admin.get(section_of(person)))
 
 
 def test_a_version_of_somebody_else_or_another_section_is_not_restored(admin: Client, person: EndUser) -> None:
@@ -144,7 +144,7 @@ def test_it_is_given_back(admin: Client, person: EndUser) -> None:
     assert send(admin, person, "release").status_code == 302
     assert said() == ("Retired.", 2, False)
     page = text_of(admin.get(section_of(person)))
-    assert "Work is given back: the next extraction may rewrite it." in page
+    assert "Work is released. The next extraction can rewrite it." in page
     assert "Give back to the jobs" not in page
     refused = send(admin, person, "release", version=2)
     assert refused.status_code == 409
@@ -157,7 +157,7 @@ def test_the_second_of_two_operators_is_told_and_loses_nothing(admin: Client, pe
     refused = send(admin, person, "write", summary="By the second.", reason="Mine")
     page = text_of(refused)
     assert refused.status_code == 412
-    assert "Somebody changed this meanwhile: look again." in page
+    assert "Somebody else changed this in the meantime." in page
     assert "By the first." in page
     assert "By the second.</textarea>" in page
     assert said()[0] == "By the first."

@@ -89,10 +89,10 @@ def test_what_takes_away_is_told_too_and_has_no_bar() -> None:
 def test_each_hit_says_what_became_of_it(admin: Client, person: EndUser) -> None:
     response = ask(admin, person)
     assert all(hit.outcome["tokens"] for hit in hits(response) if hit.memory.kind == "fact")
-    assert "Told" in text_of(response)
+    assert "In context" in text_of(response)
     tight = ask(admin, person, max_tokens="60")
     assert "budget" in {hit.outcome.get("reason") for hit in hits(tight)}
-    assert "No room" in text_of(tight)
+    assert "No space left" in text_of(tight)
 
 
 def test_an_agent_is_shown_what_it_may_see(admin: Client, person: EndUser) -> None:
@@ -106,9 +106,9 @@ UNSERVED: list[tuple[dict[str, Any], str]] = [
     ({"status": "pending"}, "waits for review"),
     ({"status": "trashed"}, "In trash"),
     ({"expires_at": factories.NOW}, "expired"),
-    ({"confidence": 0.2}, "less sure than what is served"),
+    ({"confidence": 0.2}, "below the confidence for serving"),
     ({"agent_id": "tutor"}, "private to the agent tutor"),
-    ({"allowed_users": ["somebody"]}, "for other people only"),
+    ({"allowed_users": ["somebody"]}, "for other end users only"),
     ({"allowed_roles": ["doctor"]}, "for other roles only"),
 ]
 
@@ -122,7 +122,7 @@ def test_what_is_near_and_not_served_says_why(
     response = ask(admin, person)
     told = [(memory.text, memory.reason) for memory in response.context_data["unserved"]]
     assert told == [("She does live in Haarlem", reason)]
-    assert "Near by its words, but not served" in text_of(response)
+    assert "Similar wording, not served" in text_of(response)
 
 
 def test_what_is_served_is_not_among_what_is_not(admin: Client, person: EndUser) -> None:

@@ -55,7 +55,9 @@ def test_a_preview_tells_what_would_change_and_changes_nothing(admin: Client, it
     told = {effect: [item for item, _ in group] for effect, group in preview.context["groups"]}
     assert told == {
         "It is served from now on.": [items[0], items[2]],
-        "It is served from now on. What is known is superseded by it, though it is an operator's word.": [items[1]],
+        "It is served from now on. It supersedes the existing fact, although an operator confirmed that one.": [
+            items[1]
+        ],
     }
     assert states(items) == ["open"] * 3
     assert not Batch.objects.exists()
@@ -125,14 +127,14 @@ def test_what_is_decided_meanwhile_is_left_out_and_told(admin: Client, items: li
     answer = confirm(admin, preview)
     assert states(items) == ["rejected", "approved", "approved"]
     page = text_of(admin.get(answer["Location"]))
-    assert re.search(r"Left out: decided or changed meanwhile</dt><dd>1<", page)
+    assert re.search(r"Skipped: decided or changed in the meantime</dt><dd>1<", page)
     # What somebody goes on with stays when the rest is undone.
     assert items[1].fact_id
     forget_fact(fact_id=items[1].fact_id, tenant=None, actor=ben, now=NOW)
     admin.post(answer["Location"])
     assert states(items) == ["rejected", "approved", "open"]
     page = text_of(admin.get(answer["Location"]))
-    assert re.search(r"somebody went on from there</dt><dd>1<", page)
+    assert re.search(r"Kept: changed later</dt><dd>1<", page)
     assert "Try the rest again" in page
 
 

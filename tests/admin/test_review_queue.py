@@ -114,10 +114,10 @@ class TestTheList:
         assert page.context["previous"] == items[1]
 
     def test_teaches_when_nothing_waits(self, admin: Client, person: EndUser) -> None:
-        assert "Nothing waits for a decision" in text_of(admin.get(QUEUE))
+        assert "Nothing is pending" in text_of(admin.get(QUEUE))
         quarantined(person)
         page = text_of(admin.get(f"{QUEUE}?kind=held"))
-        assert "Nothing of this kind waits" in page
+        assert "Nothing of this kind is pending" in page
         assert "Show the one that waits" in page
 
     def test_is_where_review_leads(self, admin: Client, items: list[ReviewItem]) -> None:
@@ -133,7 +133,7 @@ class TestTheItem:
             "<del>花生</del><ins>青霉素</ins>",
             "<mark>对青霉素过敏</mark>",
             "The turn before",
-            "operator&#x27;s word",
+            "confirmed by operator",
             "confidence 80 %",
             "Is vegetarian",
             'aria-keyshortcuts="A"',
@@ -226,7 +226,7 @@ class TestDeciding:
         assert decide(admin, items[0], "edit", content="").status_code == 400
         text = "First of all. My password is hunter2hunter2"
         page = decide(admin, items[0], "edit", content=text, category="goal")
-        assert "A secret was cut out" in page.context["done"]
+        assert "A secret was removed" in page.context["done"]
         fact = Fact.objects.get(review_items=items[0])
         assert (fact.category, fact.binding, fact.status) == ("goal", True, "active")
         assert fact.content.startswith("First of all.")

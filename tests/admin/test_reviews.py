@@ -112,8 +112,8 @@ class TestTheList:
 
     def test_teaches_when_nothing_waits(self, admin: Client) -> None:
         page = text_of(admin.get(list_of(LIST)))
-        assert "Nothing waits for a decision" in page
-        assert "filter by state" in page
+        assert "Nothing is pending" in page
+        assert "Filter by state" in page
 
     def test_is_in_the_sidebar_with_the_number_that_waits(
         self, admin: Client, staff_who_may: Callable[..., Client], person: EndUser
@@ -136,7 +136,7 @@ class TestThePage:
             "The turn before",
             "80 %",
             "90 %",
-            "though it is an operator&#x27;s word",
+            "although an operator confirmed that one",
             "华桂珍",
         ):
             assert shown in page
@@ -243,7 +243,7 @@ class TestDeciding:
         answer = send(admin, item, "reject", reason="By phone", fact_version=9)
         assert answer.status_code == 412
         page = text_of(answer)
-        assert "look again" in page
+        assert "Your input is kept" in page
         assert 'value="By phone"' in page
         # Sent again as the page has it now, it is taken.
         form = answer.context["forms"]["reject"]
@@ -259,7 +259,7 @@ class TestDeciding:
     def test_a_secret_in_a_merge_is_cut_out_and_told(self, admin: Client, item: ReviewItem) -> None:
         said = {"content": "My password is hunter2hunter2", "category": "constraint", "reason": "By phone"}
         send(admin, item, "merge", survivor="new", **said)
-        assert "A secret was cut out" in text_of(admin.get(page_of(item)))
+        assert "A secret was removed" in text_of(admin.get(page_of(item)))
         assert not Fact.objects.filter(content__contains="hunter2").exists()
 
     def test_a_person_deleted_meanwhile_is_not_found(self, admin: Client, item: ReviewItem) -> None:

@@ -77,7 +77,7 @@ def test_confirmed_it_is_done_and_can_be_undone_once(admin: Client, session: Ses
 )
 def test_what_names_nothing_is_refused(admin: Client, session: Session, address: str, wrong: dict[str, Any]) -> None:
     page = admin.post(address, named(session, confirmed=1, **wrong))
-    assert (page.status_code, "Not done." in text_of(page)) == (400, True)
+    assert (page.status_code, "Not saved." in text_of(page)) == (400, True)
     assert Fact.objects.get().status == "active"
 
 

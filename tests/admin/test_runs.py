@@ -41,8 +41,8 @@ def test_the_page_shows_range_outcome_refusals_and_costs(admin: Client, session:
     for shown in (
         "Turns 1–2",
         "Done",
-        "Too unsure",
-        "Said again",
+        "Confidence too low",
+        "Mentioned again",
         "bad_content",
         "memory_update-7",
         "1240",

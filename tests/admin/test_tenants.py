@@ -93,8 +93,8 @@ def test_no_number_is_taken_beyond_its_ends(admin: Client, wrong: str) -> None:
     tenant = factories.tenant(trash_days=7)
     page = text_of(admin.post(page_of(tenant), form(**{number.name: beyond(number, wrong) for number in NUMERIC})))
     for number in NUMERIC:
-        assert re.search(f"Write an? (whole )?number from {shown(number.lowest)} to {shown(number.highest)}", page)
-    assert page.count(", or leave it empty.") == len(NUMERIC)
+        assert re.search(f"Enter an? (whole )?number from {shown(number.lowest)} to {shown(number.highest)}", page)
+    assert page.count(", or leave empty.") == len(NUMERIC)
     tenant.refresh_from_db()
     assert tenant.numbers == {"trash_days": 7}
 
@@ -140,7 +140,7 @@ def test_the_form_names_ranges_and_the_hubs_own_numbers(admin: Client) -> None:
     assert hint_of("debounce_seconds", page) == "30"
     assert hint_of("half_life_of_identity", page) == "never"
     assert hint_of("half_life_of_goal", page) == "90"
-    assert "As the hub: off" in page
+    assert "Hub default: off" in page
     assert "of its own" not in page
 
 
@@ -154,7 +154,7 @@ def test_what_was_typed_wrong_is_kept_in_an_open_section(admin: Client) -> None:
     page = text_of(admin.post(page_of(tenant), form(trash_days="<b>soon")))
     assert 'value="&lt;b&gt;soon"' in page
     assert page.count(" open>") == 1
-    assert "Write a whole number from 1 to 365, or leave it empty." in page
+    assert "Enter a whole number from 1 to 365, or leave empty." in page
 
 
 def test_numbers_that_cannot_be_used_are_told_and_dropped_by_saving(admin: Client) -> None:
@@ -202,7 +202,7 @@ def test_own_signs_are_kept_and_shown_as_they_were_typed(admin: Client) -> None:
     assert tenant.signal_phrases == {"correction": ["打回重做"], "goal": ["our target is … this year"]}
     assert "correction: 打回重做\ngoal: our target is … this year</textarea>" in text_of(admin.get(page_of(tenant)))
     page = text_of(admin.post(page_of(tenant), form(signal_phrases=typed), follow=True))
-    assert "A secret was cut out" not in page
+    assert "A secret was removed" not in page
     assert admin.post(page_of(tenant), form()).status_code == 302
     tenant.refresh_from_db()
     assert tenant.signal_phrases == {}
@@ -222,11 +222,11 @@ def test_a_secret_in_the_settings_is_cut_out_and_the_operator_told(admin: Client
     said = {"extraction_guidance": "Our password is Tr0ub4dor-9x.", "name": "密码是Tr0ub4dor-9x"}
     page = text_of(admin.post(page_of(tenant), form(**said), follow=True))
     assert places_of("Tr0ub4dor-9x") == []
-    assert "A secret was cut out of what you typed." in page
+    assert "A secret was removed from your input." in page
     tenant.refresh_from_db()
     assert tenant.extraction_guidance == "Our password is [redacted:password]."
     harmless = text_of(admin.post(page_of(tenant), form(extraction_guidance="Remember what they eat."), follow=True))
-    assert "A secret was cut out" not in harmless
+    assert "A secret was removed" not in harmless
     assert places_of("what they eat") == ["memories_tenant.extraction_guidance"]
 
 
@@ -243,7 +243,7 @@ def test_what_somebody_saved_meanwhile_is_not_overwritten(admin: Client) -> None
     seen = re.findall(r'name="seen" value="(\w+)"', text_of(admin.get(page_of(tenant))))[0]
     assert admin.post(page_of(tenant), form(name="Acme 2", seen=seen)).status_code == 302
     refused = admin.post(page_of(tenant), form(name="Acme 3", seen=seen))
-    assert "Somebody changed this meanwhile" in text_of(refused)
+    assert "Somebody else changed this in the meantime" in text_of(refused)
     tenant.refresh_from_db()
     assert tenant.name == "Acme 2"
     again = re.findall(r'name="seen" value="(\w+)"', text_of(refused))[0]

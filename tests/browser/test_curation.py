@@ -67,7 +67,7 @@ def read_the_evidence(page: Page) -> None:
 
 def correct(page: Page) -> None:
     verb(page, "Correct")
-    page.get_by_label("What is right").fill("对青霉素过敏")
+    page.get_by_label("Corrected text").fill("对青霉素过敏")
     page.get_by_label("Reason").first.fill("医生来信")
     page.get_by_role("button", name="Correct this fact").click()
     expect(page.get_by_text("is corrected")).to_be_visible()
@@ -111,7 +111,7 @@ def test_the_second_of_two_operators_loses_nothing_typed(
     page = open_page(who=operator)
     page.goto(page_of(fact))
     verb(page, "Correct")
-    page.get_by_label("What is right").fill("对青霉素过敏")
+    page.get_by_label("Corrected text").fill("对青霉素过敏")
     page.get_by_label("Reason").first.fill("医生来信")
     other = Actor.operator(factories.operator())
     correct_fact(fact_id=fact.pk, tenant=None, content="对坚果过敏", reason="电话", actor=other, now=timezone.now())
@@ -120,9 +120,9 @@ def test_the_second_of_two_operators_loses_nothing_typed(
         page.get_by_role("button", name="Correct this fact").click()
     assert [complaint for complaint in complaints if "412" not in complaint] == []
     complaints.clear()
-    expect(page.get_by_role("alert")).to_contain_text("Somebody changed this meanwhile: look again.")
+    expect(page.get_by_role("alert")).to_contain_text("Somebody else changed this in the meantime.")
     assert content(page) == "对坚果过敏"
-    expect(page.get_by_label("What is right")).to_have_value("对青霉素过敏")
+    expect(page.get_by_label("Corrected text")).to_have_value("对青霉素过敏")
     page.get_by_role("button", name="Correct this fact").click()
     expect(page.get_by_text("is corrected")).to_be_visible()
     assert content(page) == "对青霉素过敏"

@@ -29,7 +29,7 @@ def choose_by_what_is_typed(page: Page, word: str) -> None:
     expect(offered.filter(visible=True)).to_have_count(1)
     offered.filter(visible=True).get_by_role("checkbox").check()
     page.get_by_label("Show those that contain").press("Enter")
-    page.get_by_role("button", name="Show what would stay").click()
+    page.get_by_role("button", name="Preview").click()
 
 
 def test_two_facts_are_merged_and_the_merge_is_undone(open_page: Open, facts: list[Fact], operator: Operator) -> None:
@@ -39,7 +39,7 @@ def test_two_facts_are_merged_and_the_merge_is_undone(open_page: Open, facts: li
     page.get_by_role("link", name="Merge").click()
     choose_by_what_is_typed(page, "疹子")
     page.get_by_role("button", name="Take this text").last.click()
-    expect(page.get_by_label("What it says from now on")).to_have_value("吃花生会起疹子")
+    expect(page.get_by_label("Text from now on")).to_have_value("吃花生会起疹子")
     page.get_by_role("button", name="Merge these facts").click()
     expect(page.locator("#content-now")).to_have_text("吃花生会起疹子")
     assert statuses(facts[:2]) == ["active", "superseded"]
@@ -57,10 +57,10 @@ def test_many_are_forgotten_and_brought_back_as_one(open_page: Open, facts: list
     expect(page.get_by_text("7 facts would change")).to_be_visible()
     page.get_by_label("Reason").fill("她要求忘记")
     page.get_by_role("button", name="Forget them").click()
-    expect(page.get_by_text("Undo all of it")).to_be_visible()
+    expect(page.get_by_text("Undo all")).to_be_visible()
     assert set(statuses(facts)) == {"trashed"}
-    page.get_by_role("button", name="Undo all of it").click()
-    expect(page.get_by_text("Taken back")).to_be_visible()
+    page.get_by_role("button", name="Undo all").click()
+    expect(page.get_by_text("Undone")).to_be_visible()
     assert set(statuses(facts)) == {"active"}
 
 

@@ -32,7 +32,7 @@ def test_merged_and_parted_by_the_keyboard(
     if size == PHONE:
         page.get_by_role("button", name="Details").press("Enter")
     page.get_by_role("link", name="Merge…").press("Enter")
-    type_and_enter(page, "External id of the other person", theirs.external_id)
+    type_and_enter(page, "External id of the other end user", theirs.external_id)
     expect(page.get_by_text("Sessions with the same id · 1")).to_be_visible()
     assert fits(page)
     assert faults(page) == []
@@ -40,12 +40,12 @@ def test_merged_and_parted_by_the_keyboard(
     expect(page.get_by_text("The id that goes: app-1")).to_be_visible()
     page.get_by_role("button", name="The other one stays").press("Enter")
     expect(page.get_by_text("The id that goes: whatsapp:+31-6-1234")).to_be_visible()
-    type_and_enter(page, "Type the id of the person who goes", theirs.external_id)
-    expect(page.get_by_text("The two are one now.")).to_be_visible()
+    type_and_enter(page, "Type the id of the end user to be merged", theirs.external_id)
+    expect(page.get_by_text("End users merged.")).to_be_visible()
     assert EndUser.objects.get(pk=theirs.pk).merged_into_id == ours.pk
     assert fits(page)
     page.get_by_role("button", name="Undo the merge").press("Enter")
-    expect(page.get_by_text("Two people again")).to_be_visible()
+    expect(page.get_by_text("Undo merge")).to_be_visible()
     assert EndUser.objects.get(pk=theirs.pk).merged_into_id is None
 
 

@@ -32,7 +32,7 @@ def person(transactional_db: None) -> EndUser:
 
 
 def look(page: Page, name: str) -> None:
-    page.get_by_label("What the agent is about to answer").fill(QUESTION)
+    page.get_by_label("User's question").fill(QUESTION)
     page.get_by_role("button", name=name).click()
 
 
@@ -61,19 +61,19 @@ def test_what_an_agent_said_is_found_and_set_right(open_page: Open, operator: Op
     page.get_by_role("link", name="What an agent sees now").first.click()
     expect(page.locator(".hub-block pre")).to_contain_text("She lives in Leiden")
     page.get_by_label("Agent", exact=True).select_option("coach")
-    look(page, "Look")
+    look(page, "Show context")
     expect(page.locator(".hub-block pre")).to_contain_text("Recalled turns:")
 
     page.get_by_role("button", name="Why recalled?").click()
     hit = page.locator(".hub-hit", has_text="She lives in Leiden")
-    expect(hit).to_contain_text("Told")
+    expect(hit).to_contain_text("In context")
     hit.locator("summary", has_text="Correct").click()
-    hit.locator("details[open]").get_by_label("What is right").fill("She lives in Utrecht")
+    hit.locator("details[open]").get_by_label("Corrected text").fill("She lives in Utrecht")
     hit.locator("details[open]").get_by_label("Reason").fill("She said so on the phone")
     hit.locator("details[open]").get_by_role("button", name="Correct").click()
-    expect(page.get_by_text("Done, and asked again.")).to_be_visible()
+    expect(page.get_by_text("Saved; ranking updated.")).to_be_visible()
     expect(page.locator(".hub-block pre")).to_contain_text("She lives in Utrecht")
-    expect(page.locator(".hub-hit", has_text="She lives in Utrecht")).to_contain_text("Told")
+    expect(page.locator(".hub-hit", has_text="She lives in Utrecht")).to_contain_text("In context")
     assert page.url.endswith(reverse("admin:recalled"))
     fact = Fact.objects.get(content="She lives in Utrecht")
     assert (fact.binding, fact.last_recalled_at) == (True, None)
@@ -84,13 +84,13 @@ def test_a_refused_verb_loses_nothing(
 ) -> None:
     page = open_page(who=operator)
     page.goto(f"{reverse('admin:recalled')}?person={person.pk}")
-    look(page, "Ask")
+    look(page, "Explain ranking")
     hit = page.locator(".hub-hit", has_text="She lives in Leiden")
     hit.locator("summary", has_text="Correct").click()
-    hit.get_by_label("What is right").fill("She lives in Utrecht")
+    hit.get_by_label("Corrected text").fill("She lives in Utrecht")
     hit.get_by_role("button", name="Correct").click()
-    expect(page.get_by_role("alert")).to_contain_text("Not done.")
-    expect(page.get_by_label("What is right")).to_have_value("She lives in Utrecht")
+    expect(page.get_by_role("alert")).to_contain_text("Not saved.")
+    expect(page.get_by_label("Corrected text")).to_have_value("She lives in Utrecht")
     # A browser notes every answer of 400.
     complaints[:] = [one for one in complaints if "status of 400" not in one]
 
@@ -113,7 +113,7 @@ def test_all_of_it_on_a_phone_in_the_dark(open_page: Open, operator: Operator, p
         page.goto(reverse(f"admin:memories_enduser_{name}", args=[person.pk]))
         assert fits(page), name
     page.goto(f"{reverse('admin:recalled')}?person={person.pk}")
-    look(page, "Ask")
+    look(page, "Explain ranking")
     expect(page.locator(".hub-hit").first).to_be_visible()
     assert fits(page)
     assert faults(page) == []

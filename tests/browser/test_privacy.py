@@ -74,7 +74,7 @@ def test_an_erasure_takes_two_people_and_leaves_a_receipt(
     first.get_by_label("Called or wrote back to a known address").check()
     first.get_by_role("button", name="Record the check").click()
     first.get_by_label("Refuse: whoever comes").check()
-    first.get_by_role("button", name="Count what is kept").click()
+    first.get_by_role("button", name="Count the data").click()
     expect(first.get_by_text("You opened this case.")).to_be_visible()
     expect(first.get_by_role("button", name="Approve and erase for good")).to_have_count(0)
     # The keyboard goes on at the step that is next.
@@ -111,12 +111,12 @@ def test_an_export_is_made_and_taken_once(
     case = case_of(a_person(), "verified", type=profile)
     page = open_page(size=size, scheme=scheme, who=operator)
     page.goto(page_of(case))
-    page.get_by_role("button", name="Make the file").click()
-    expect(page.get_by_text("The file is being made.")).to_be_visible()
+    page.get_by_role("button", name="Create file").click()
+    expect(page.get_by_text("The file is being created.")).to_be_visible()
     running.carry_out(case_id=case.pk, now=timezone.now())
     expect(page.get_by_text("Ready", exact=True)).to_be_visible()
-    page.get_by_role("button", name="Make the one-time link").click()
-    link = page.get_by_label("The link for who asked").input_value()
+    page.get_by_role("button", name="Create one-time link").click()
+    link = page.get_by_label("Link for the requester").input_value()
     assert wrong(page) == []
     # Whoever asked has no account here.
     theirs = open_page(size=PHONE)
@@ -127,7 +127,7 @@ def test_an_export_is_made_and_taken_once(
         assert "data.json" in file.namelist()
     page.get_by_role("link", name="I have copied it").click()
     expect(page.get_by_text("Downloaded", exact=True)).to_be_visible()
-    expect(page.get_by_role("button", name="Make the one-time link")).to_have_count(0)
+    expect(page.get_by_role("button", name="Create one-time link")).to_have_count(0)
     assert PrivacyExport.objects.get().state == ExportState.TAKEN
 
 

@@ -25,7 +25,7 @@ def test_a_section_is_edited_restored_and_given_back(open_page: Open, operator: 
     page.get_by_role("link", name="History of Work").click()
 
     page.locator("summary", has_text="Edit").click()
-    page.get_by_label("What is right").fill("在乌得勒支的物流公司做数据工程师。\n带四个人。")
+    page.get_by_label("Corrected text").fill("在乌得勒支的物流公司做数据工程师。\n带四个人。")
     page.get_by_role("button", name="Save this section").click()
     expect(page.locator("#section-now")).to_contain_text("乌得勒支")
     expect(page.locator(".hub-diff del").first).to_have_text("莱顿")

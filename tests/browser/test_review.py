@@ -72,7 +72,7 @@ def test_an_operator_rejects_approves_and_undoes(
     reject(page, "她的医生来信说不是")
     expect(page.locator(".hub-decided")).to_contain_text("Rejected by ana")
     expect(page.locator(".hub-decided")).to_contain_text("她的医生来信说不是")
-    page.get_by_role("link", name="Next that waits").click()
+    page.get_by_role("link", name="Next pending item").click()
     page.get_by_role("button", name="Approve").click()
     expect(page.locator(".hub-decided")).to_contain_text("Approved by ana")
     assert states(quarantined) == ("approved", "active")

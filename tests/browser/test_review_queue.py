@@ -246,14 +246,14 @@ def test_the_second_of_two_people_sees_what_the_first_decided(
     expect(page.get_by_role("alert")).to_contain_text("decided this meanwhile: kept both")
     expect(page.locator(".hub-decided")).to_contain_text("Kept both by ben")
     assert found(three[0])[:2] == ("kept_both", "active")
-    # A fact that changed meanwhile: what was typed is still there, and is taken when it is sent again.
+    # A fact that changed in the meantime: what was typed is still there, and is taken when it is sent again.
     page.keyboard.press("j")
     expect(page.locator("#proposal")).to_have_text("Works nights as nurse 1")
     page.keyboard.press("r")
     Fact.objects.filter(pk=three[1].fact_id or "").update(version=5)
     page.keyboard.type("Not true")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("look again")
+    expect(page.get_by_role("alert")).to_contain_text("Your input is kept")
     page.keyboard.press("Enter")
     waits(page, 1)
     assert found(three[1])[:2] == ("rejected", "rejected")

@@ -125,7 +125,7 @@ def _page(
     uses_provider = provider_name() and not request.user.has_usable_password()  # type: ignore[union-attr]
     context = {
         **admin.site.each_context(request),
-        "title": _("Your password, once more"),
+        "title": _("Confirm your password"),
         "provider": provider_name(),
         "provider_link": provider_link(to=to, again=True) if uses_provider else "",
         "form": form,

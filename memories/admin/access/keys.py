@@ -39,14 +39,16 @@ from memories.models.people.people import NOBODY
 SOON = timedelta(days=30)
 # Minutes from now until the old key is refused.
 ENDS = (
-    ("0", _("At once")),
+    ("0", _("Immediately")),
     ("60", _("In an hour")),
     ("1440", _("In a day")),
     ("10080", _("In a week")),
     ("43200", _("In 30 days")),
 )
 
-NOT_PRIVACY = _("A key with the scope privacy opens privacy cases: you may give it if you may open them.")
+NOT_PRIVACY = _(
+    "A key with the privacy scope can open privacy cases. Only operators who can open cases can create such a key."
+)
 
 
 def _default_expiry() -> date:
@@ -60,7 +62,9 @@ class KeyForm(forms.Form):
         widget=UnfoldAdminSelectWidget,
         empty_label=_("Choose a tenant"),
     )
-    name = LineField(max_length=100, label=_("Name"), help_text=_("What uses it, like support-bot."))
+    name = LineField(
+        max_length=100, label=_("Name"), help_text=_("The application that uses the key, such as support-bot.")
+    )
     scopes = forms.MultipleChoiceField(
         label=_("Scopes"),
         choices=Scope.choices,
@@ -72,28 +76,35 @@ class KeyForm(forms.Form):
         required=False,
         max_length=LONGEST_ID,
         strip=False,
-        label=_("For one person alone"),
-        help_text=_("The person's id as the application calls them (user_id); empty: for everybody of the tenant."),
+        label=_("Only for one end user"),
+        help_text=_(
+            "The id that the application uses for the end user (user_id). Leave empty for all end users of the tenant."
+        ),
     )
     agent_id = LineField(
         required=False,
         max_length=LONGEST_ID,
-        label=_("For one agent alone"),
-        help_text=_("The agent's id (agent_id); empty: for every agent."),
+        label=_("Only for one agent"),
+        help_text=_("The agent's id (agent_id). Leave empty for all agents."),
     )
     writes_as = forms.ChoiceField(
         required=False,
-        label=_("Whose words it writes"),
-        choices=[("", _("The agent's if it is for one, else the user's")), *WritesAs.choices],
+        label=_("Statements count as"),
+        choices=[("", _("The agent's if the key is limited to one agent, otherwise the user's")), *WritesAs.choices],
         widget=UnfoldAdminSelectWidget,
-        help_text=_("What an agent states of a person waits for review. A request can say less, never more."),
+        help_text=_(
+            "What an agent states about an end user waits for review. A request can lower this trust, never raise it."
+        ),
     )
     expires_on = forms.DateField(
         required=False,
         label=_("Expires on"),
         initial=_default_expiry,
         widget=DayInput,
-        help_text=_("The key is refused from the start of this day in your time zone; empty: it does not expire."),
+        help_text=_(
+            "The key stops working at the start of this day in your time zone. Leave empty for a key "
+            "that does not expire."
+        ),
     )
 
     def __init__(self, *args: Any, operator: Operator | AnonymousUser, **kwargs: Any) -> None:
@@ -123,7 +134,7 @@ class KeyForm(forms.Form):
             return None
         moment = timezone.make_aware(datetime(day.year, day.month, day.day))  # noqa: DTZ001  (the operator's zone)
         if moment <= timezone.now():
-            raise forms.ValidationError(gettext("This day has begun already: name a later one."), code="past")
+            raise forms.ValidationError(gettext("This day has already begun. Choose a later day."), code="past")
         return moment
 
 
@@ -132,7 +143,7 @@ class RevokeForm(VerbForm):
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         revoke_api_key(key=self.record, actor=actor, now=now)
-        done = gettext("%(key)s is revoked: requests with it are answered 401 from now on.")
+        done = gettext("%(key)s is revoked. Requests with it now get 401.")
         return done % {"key": self.record}
 
 
@@ -142,11 +153,11 @@ class RotateForm(VerbForm):
     successor: APIKey
     plaintext: str
     ends = forms.ChoiceField(
-        label=_("This key is refused"),
+        label=_("This key stops working"),
         choices=ENDS,
         initial="1440",
         widget=UnfoldAdminSelectWidget,
-        help_text=_("Long enough to change the application over."),
+        help_text=_("Choose a time that is long enough to update the application."),
     )
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
@@ -157,7 +168,7 @@ class RotateForm(VerbForm):
 
 class PutOffForm(VerbForm):
     ends = forms.ChoiceField(
-        label=_("This key is refused"), choices=ENDS[1:], initial="1440", widget=UnfoldAdminSelectWidget
+        label=_("This key stops working"), choices=ENDS[1:], initial="1440", widget=UnfoldAdminSelectWidget
     )
     # The end that the operator saw.
     expected = forms.CharField(widget=forms.HiddenInput, required=False)
@@ -179,7 +190,7 @@ class PutOffForm(VerbForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         ends_at, expected = now + timedelta(minutes=int(self.cleaned_data["ends"])), self.cleaned_data["expected"]
         put_off_end(key=self.record, ends_at=ends_at, expected=expected, actor=actor, now=now)
-        return gettext("The key goes on for longer.")
+        return gettext("The key now expires later.")
 
 
 class KeyPage(RecordPage):
@@ -193,9 +204,9 @@ class KeyPage(RecordPage):
     ordering = ("-created_at",)
     expires = moment_column(_("Expires"), "expires_at")
     used = moment_column(_("Last used"), "last_used_at")
-    created = moment_column(_("Made"), "created_at")
+    created = moment_column(_("Created"), "created_at")
     empty_title = _("No API keys yet")
-    empty_hint = _("An application needs one to post turns and to read contexts.")
+    empty_hint = _("An application needs an API key to post turns and to read contexts.")
 
     @column(_("Key"))
     def key(self, key: APIKey) -> Any:
@@ -208,7 +219,7 @@ class KeyPage(RecordPage):
     @column(_("Only for"))
     def only_for(self, key: APIKey) -> str:
         # The list does not show a person's id.
-        person = gettext("an erased person") if key.user_id == NOBODY else gettext("one person")
+        person = gettext("an erased end user") if key.user_id == NOBODY else gettext("one end user")
         return ", ".join(name for name in (person if key.user_id else "", key.agent_id) if name)
 
     @column(_("State"), label=KINDS)

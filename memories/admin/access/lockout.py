@@ -107,7 +107,7 @@ def response(request: HttpRequest, *_args: object) -> HttpResponse:
     until: datetime | None = getattr(request, SHUT_UNTIL, None)
     wait = until - timezone.now() if until else settings.AXES_COOLOFF_TIME
     minutes = max(1, ceil(wait.total_seconds() / 60))
-    context = {**admin.site.each_context(request), "title": _("Locked for a while"), "minutes": minutes}
+    context = {**admin.site.each_context(request), "title": _("Temporarily locked"), "minutes": minutes}
     answer = render(request, "registration/locked_out.html", context, status=429)
     answer["Retry-After"], answer["Cache-Control"] = str(minutes * 60), "no-store"
     return answer

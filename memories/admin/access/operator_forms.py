@@ -66,19 +66,22 @@ class AccessForm(forms.Form):
     )
     time_zone = LineField(label=gettext_lazy("Time zone"), initial="UTC", max_length=64, validators=[check_zone])
     is_active = SwitchField(
-        label=gettext_lazy("May sign in"),
+        label=gettext_lazy("Can sign in"),
         initial=True,
-        help_text=gettext_lazy("Off: signed out at once. An operator is never deleted, as the trail names them."),
+        help_text=gettext_lazy(
+            "Off: the operator is signed out immediately. Operators are never deleted, because the "
+            "audit trail names them."
+        ),
     )
     groups = RowsField(Group.objects.order_by("name"), label=gettext_lazy("Roles"))
     all_tenants = SwitchField(
         label=gettext_lazy("All tenants"),
         initial=True,
-        help_text=gettext_lazy("Off: only the memories, keys and figures of the tenants below."),
+        help_text=gettext_lazy("Off: the operator sees only the memories, keys and figures of the tenants below."),
     )
     tenants = RowsField(Tenant.objects.order_by("slug"), label=gettext_lazy("Tenants"))
     is_superuser = SwitchField(
-        label=gettext_lazy("Superuser"), help_text=gettext_lazy("May everything, whatever the roles say.")
+        label=gettext_lazy("Superuser"), help_text=gettext_lazy("A superuser can do everything, whatever their roles.")
     )
 
     def offer(self, operator: Operator | AnonymousUser) -> None:
@@ -123,13 +126,13 @@ class OperatorForm(VerbForm, AccessForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         seen = self.cleaned_data["seen"]
         update_operator(operator_id=self.record.pk, draft=self.draft(), seen=seen, actor=actor, now=now)
-        return _("Saved. It holds from the next page on that they open.")
+        return _("Saved. It takes effect when the operator opens the next page.")
 
 
 class NewPasswordForm(VerbForm):
     needs_fresh_password = True
     password = PasswordField(label=gettext_lazy("New password"))
-    again = PasswordField(label=gettext_lazy("Once more"))
+    again = PasswordField(label=gettext_lazy("Repeat password"))
     record: Operator
 
     def __init__(self, data: Any = None, *, record: Operator) -> None:
@@ -144,7 +147,7 @@ class NewPasswordForm(VerbForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         password = self.cleaned_data["password"]
         set_password(operator_id=self.record.pk, password=password, actor=actor, now=now)
-        return _("The new password holds now; their other browsers are signed out.")
+        return _("The new password is set. The operator's other browsers are signed out.")
 
 
 class RemoveSecondFactorForm(VerbForm):
@@ -153,7 +156,9 @@ class RemoveSecondFactorForm(VerbForm):
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         remove_second_factor(operator_id=self.record.pk, actor=actor, now=now)
-        return _("Their second factor is gone: the password is enough until they set up another.")
+        return _(
+            "The second factor is removed. The operator signs in with the password alone until they set up another one."
+        )
 
 
 class UnlinkProviderForm(VerbForm):
@@ -162,18 +167,21 @@ class UnlinkProviderForm(VerbForm):
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         unlink_provider(operator_id=self.record.pk, actor=actor, now=now)
-        return _("Unlinked, and signed out. The next account with their verified address that signs in is linked.")
+        return _(
+            "The account is unlinked and the operator signed out. The next account that signs in with "
+            "the operator's verified address is linked."
+        )
 
 
 class NewOperatorForm(AccessForm):
     password = PasswordField(label=gettext_lazy("Password"), required=False)
-    again = PasswordField(label=gettext_lazy("Once more"), required=False)
+    again = PasswordField(label=gettext_lazy("Repeat password"), required=False)
     field_order = ("username", "password", "again")
 
     def __init__(self, data: Any = None, *, operator: Operator | AnonymousUser) -> None:
         super().__init__(data)
         self.fields["password"].help_text = _(
-            "They can change it. Empty: they sign in through your identity provider alone."
+            "The operator can change it. Leave empty if the operator signs in only through your identity provider."
         )
         self.offer(operator)
 
@@ -187,7 +195,7 @@ class NewOperatorForm(AccessForm):
 class GroupForm(VerbForm):
     needs_fresh_password = True
     name = LineField(label=gettext_lazy("Name"), max_length=150)
-    permissions = PermissionsField(label=gettext_lazy("What its members may"))
+    permissions = PermissionsField(label=gettext_lazy("Permissions of its members"))
     seen = forms.CharField(widget=forms.HiddenInput, required=False)
     record: Group
 
@@ -216,7 +224,7 @@ class GroupForm(VerbForm):
             actor=actor,
             now=now,
         )
-        return _("Saved. It holds for every member from the next page on that they open.")
+        return _("Saved. It takes effect when a member opens the next page.")
 
 
 def check_twice(form: forms.Form, data: dict[str, Any], operator: Operator) -> None:
@@ -226,7 +234,7 @@ def check_twice(form: forms.Form, data: dict[str, Any], operator: Operator) -> N
     except forms.ValidationError as error:
         form.add_error("password", error)
     if data.get("password") != data.get("again"):
-        form.add_error("again", _("This is not what you typed before."))
+        form.add_error("again", _("The two passwords do not match."))
 
 
 def groups_within(operator: Operator | AnonymousUser) -> QuerySet[Group]:

@@ -69,7 +69,7 @@ class AddablePage(RecordPage):
                 form.add_error(None, error.detail)
                 status = HTTPStatus(error.status)
             else:
-                messages.success(request, _("Made."))
+                messages.success(request, _("Created."))
                 return HttpResponseRedirect(url_of(made))
         context = {"title": self.add_title, "opts": self.opts, "form": form, **self.about(form)}
         return render_page(request, self.add_template, status=status, **context)
@@ -99,7 +99,7 @@ class OperatorPage(AddablePage):
     ordering = ("username",)
     signed_in = moment_column(gettext_lazy("Last sign-in"), "last_login")
     empty_title = gettext_lazy("No operators yet")
-    empty_hint = gettext_lazy("An operator is a member of staff who signs in here. Add one, and give them a role.")
+    empty_hint = gettext_lazy("Operators are members of staff who sign in here. Add an operator and assign a role.")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Operator]:
         """All. Operators limited to tenants see themselves, and operators who have no other tenants."""
@@ -130,7 +130,7 @@ class OperatorPage(AddablePage):
             return _("all")
         return ", ".join(tenant.slug for tenant in operator.tenants.all()) or _("none")
 
-    @column(gettext_lazy("May sign in"), label={"yes": "success", "no": "danger"})
+    @column(gettext_lazy("Can sign in"), label={"yes": "success", "no": "danger"})
     def may_sign_in(self, operator: Operator) -> tuple[str, str]:
         return ("yes", _("yes")) if operator.is_active else ("no", _("no"))
 
@@ -164,12 +164,12 @@ class GroupPage(AddablePage):
     tenant_path = None
     id_kind = "int"
     page_template = "memories/group.html"
-    add_template, add_title = "memories/group_add.html", gettext_lazy("New group")
+    add_template, add_title = "memories/group_add.html", gettext_lazy("New role")
     verbs: ClassVar[dict[str, type[VerbForm]]] = {"update": GroupForm}
     list_display = ("group", "members", "permission_count")
     ordering = ("name",)
-    empty_title = gettext_lazy("No groups yet")
-    empty_hint = gettext_lazy("A group gives several operators the same permissions.")
+    empty_title = gettext_lazy("No roles yet")
+    empty_hint = gettext_lazy("A role gives several operators the same permissions.")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Group]:
         rows: QuerySet[Group] = super().get_queryset(request)
@@ -185,7 +185,7 @@ class GroupPage(AddablePage):
             return False
         return obj is None or _covers(request.user, powers_of_group(held_by(obj)))
 
-    @column(gettext_lazy("Group"), ordering="name")
+    @column(gettext_lazy("Role"), ordering="name")
     def group(self, group: Group) -> str:
         return group.name
 

@@ -22,14 +22,14 @@ class PreferencesForm(forms.Form):
     language = forms.ChoiceField(
         label=gettext_lazy("Language"),
         required=False,
-        choices=[("", gettext_lazy("What the browser asks for")), *Language.choices],
+        choices=[("", gettext_lazy("Browser default")), *Language.choices],
         widget=UnfoldAdminSelectWidget,
     )
     time_zone = LineField(
         label=gettext_lazy("Time zone"),
         max_length=64,
         validators=[check_zone],
-        help_text=gettext_lazy("Every time on the pages is told in it: like Asia/Shanghai, or UTC."),
+        help_text=gettext_lazy("Pages show times in this time zone, such as Asia/Shanghai or UTC."),
     )
 
 

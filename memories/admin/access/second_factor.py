@@ -31,15 +31,15 @@ from memories.models import Operator
 
 TITLES = {
     "mfa_index": gettext_lazy("Second factor"),
-    "mfa_authenticate": gettext_lazy("One more code"),
+    "mfa_authenticate": gettext_lazy("Enter another code"),
     "mfa_activate_totp": gettext_lazy("Set up an authenticator app"),
     "mfa_deactivate_totp": gettext_lazy("Remove the authenticator app"),
     "mfa_view_recovery_codes": gettext_lazy("Recovery codes"),
     "mfa_generate_recovery_codes": gettext_lazy("New recovery codes"),
 }
 UNREADABLE = gettext_lazy(
-    "No code fits any more: the hub does not have the key that this second factor was set up with. Whoever runs the "
-    "hub can add that key to MEMORYHUB_MFA_KEY_FALLBACKS, or an administrator can remove your second factor."
+    "The hub no longer has the key that encrypts your second factor, so no code can be checked. The person who runs "
+    "the hub can add that key to MEMORYHUB_MFA_KEY_FALLBACKS, or an administrator can remove your second factor."
 )
 # Pages for operators who must set up a second factor first.
 OPEN_PAGES = ("admin:login", "admin:logout", "admin:fresh_password", "admin:jsi18n")
@@ -75,7 +75,7 @@ class Codes:
             raise ValidationError(_("Too many wrong codes."), code="locked")
         clear = check_rate_limit(user)
         code: str = self.cleaned_data["code"]  # type: ignore[attr-defined]
-        failure = ValidationError(_("This code is not right, or was used before."), code="code")
+        failure = ValidationError(_("The code is wrong or was already used."), code="code")
         try:
             factor = use_second_factor(operator_id=user.pk, code=code, now=timezone.now())
         except keys.Unreadable:

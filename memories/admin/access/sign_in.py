@@ -101,7 +101,7 @@ class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # all
             _link(request, sociallogin, operator)
 
     def on_authentication_error(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
-        messages.error(request, _("Signing in did not work: try again, or look at the settings of the provider."))
+        messages.error(request, _("Signing in failed. Try again, or check the settings of the identity provider."))
         raise ImmediateHttpResponse(HttpResponseRedirect(reverse("admin:login")))
 
 
@@ -147,5 +147,5 @@ def _operator_by_email(sociallogin: Any) -> Operator | None:
 
 
 def _back(request: HttpRequest) -> HttpResponse:
-    messages.error(request, _("No operator may sign in with this account: ask an administrator to add its address."))
+    messages.error(request, _("No operator has this account. Ask an administrator to add its address."))
     return HttpResponseRedirect(reverse("admin:login"))

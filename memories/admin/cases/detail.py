@@ -51,13 +51,13 @@ STEPS: Mapping[str, tuple[str, ...]] = {
 STEP_TITLES: Mapping[str, Any] = {
     "received": _("Received"),
     "identity": _("Identity"),
-    "scope": _("What is kept"),
+    "scope": _("Stored data"),
     "approval": _("Approval by a second person"),
     "run": _("Erasure"),
-    "check": _("Search for what is left"),
+    "check": _("Verification"),
     "receipt": _("Receipt"),
-    "export": _("Making the file"),
-    "handover": _("Handing it over"),
+    "export": _("Export"),
+    "handover": _("Handover"),
     "outcome": _("Outcome"),
 }
 # States of an export that was handed over, or no longer can be.

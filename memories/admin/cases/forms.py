@@ -60,17 +60,17 @@ class CaseForm(VerbForm):
 class VerifyForm(CaseForm):
     calls, done = "verify_identity", gettext_lazy("The identity check is recorded.")
     how = forms.ChoiceField(
-        label=gettext_lazy("How you made sure who asks"),
+        label=gettext_lazy("How you verified the requester's identity"),
         choices=[(one.value, one.label) for one in IdentityCheck if one != IdentityCheck.SHELL],
         widget=UnfoldAdminRadioSelectWidget,
-        help_text=gettext_lazy("Only how, never what you were shown: keep no copy, number or photo of a document."),
+        help_text=gettext_lazy("Record only the method. Never keep a copy, number or photo of a document."),
     )
 
 
 class ScopeForm(CaseForm):
-    calls, done = "scope_case", gettext_lazy("What is kept has been counted.")
+    calls, done = "scope_case", gettext_lazy("The stored data has been counted.")
     policy = forms.ChoiceField(
-        label=gettext_lazy("If somebody comes under this id again"),
+        label=gettext_lazy("If this id is used again"),
         choices=[(one.value, POLICIES_SAY[one.value]) for one in ReturnPolicy],
         widget=UnfoldAdminRadioSelectWidget,
     )
@@ -94,33 +94,33 @@ class ApproveCaseForm(CaseForm):
     typed_id = LineField(
         label=gettext_lazy("Type the external id of the person"),
         max_length=LONGEST_ID,
-        help_text=gettext_lazy("Typed out, so that it is no slip."),
+        help_text=gettext_lazy("Type it to confirm."),
         strip=False,
     )
 
 
 class RunForm(CaseForm):
-    calls, done = "run_case", gettext_lazy("The work on this case begins.")
+    calls, done = "run_case", gettext_lazy("Work on this case has started.")
 
 
 class HoldForm(CaseForm):
-    calls, done = "hold_case", gettext_lazy("The case is on hold until somebody releases it.")
-    reason = TextField(label=gettext_lazy("Why it must wait"), max_length=LONGEST_TEXT, rows=2)
+    calls, done = "hold_case", gettext_lazy("The case is on hold until an operator releases it.")
+    reason = TextField(label=gettext_lazy("Reason for the hold"), max_length=LONGEST_TEXT, rows=2)
     review_on = forms.DateField(
-        label=gettext_lazy("Look at it again on"),
+        label=gettext_lazy("Review on"),
         widget=DayInput,
-        help_text=gettext_lazy("A hold does not stop the clock: the case stays due when it was."),
+        help_text=gettext_lazy("A hold does not stop the clock. The due date stays the same."),
     )
 
     def clean_review_on(self) -> date:
         day: date = self.cleaned_data["review_on"]
         if day <= timezone.localdate():
-            raise forms.ValidationError(_("Name a day to come."), code="past")
+            raise forms.ValidationError(_("Choose a day in the future."), code="past")
         return day
 
 
 class ReleaseForm(CaseForm):
-    calls, done = "release_case", gettext_lazy("The hold is lifted: the case goes on where it was.")
+    calls, done = "release_case", gettext_lazy("The hold is lifted. The case continues where it stopped.")
 
 
 class RefuseForm(CaseForm):
@@ -132,14 +132,14 @@ class RefuseForm(CaseForm):
         label=gettext_lazy("Reason"),
         max_length=LONGEST_TEXT,
         rows=2,
-        help_text=gettext_lazy("What you tell who asked, with their right to complain to an authority."),
+        help_text=gettext_lazy("Your answer to the requester, including their right to complain to an authority."),
     )
 
 
 class ExtendForm(CaseForm):
-    calls, done = "extend_case", gettext_lazy("The case is due later now.")
+    calls, done = "extend_case", gettext_lazy("The due date is extended.")
     months = forms.TypedChoiceField(
-        label=gettext_lazy("By how much"),
+        label=gettext_lazy("Extend by"),
         choices=[(1, gettext_lazy("One month")), (2, gettext_lazy("Two months"))],
         coerce=int,
         widget=UnfoldAdminSelectWidget,
@@ -148,10 +148,10 @@ class ExtendForm(CaseForm):
         label=gettext_lazy("Reason"),
         max_length=LONGEST_TEXT,
         rows=2,
-        help_text=gettext_lazy("The law knows two: the request is complex, or there are many of them."),
+        help_text=gettext_lazy("The law accepts two reasons: the request is complex, or there are many requests."),
     )
     notice_on = forms.DateField(
-        label=gettext_lazy("Who asked was told on"),
+        label=gettext_lazy("Requester informed on"),
         widget=DayInput,
         help_text=gettext_lazy("Within the first month after the request came."),
     )
@@ -161,21 +161,21 @@ class CompleteForm(CaseForm):
     calls, done = "complete_case", gettext_lazy("The case is completed.")
     outcome = TextField(label=gettext_lazy("What was done"), max_length=LONGEST_TEXT, rows=3)
     told = TextField(
-        label=gettext_lazy("Recipients who were told"),
+        label=gettext_lazy("Recipients informed"),
         max_length=LONGEST_TEXT,
         rows=2,
         required=False,
-        help_text=gettext_lazy("Whom the data had been passed to. Name organisations, not people."),
+        help_text=gettext_lazy("The organisations that received the data. Do not name people."),
     )
 
 
 class TellForm(CaseForm):
-    calls, done = "tell_recipients", gettext_lazy("Who was told is recorded.")
+    calls, done = "tell_recipients", gettext_lazy("The informed recipients are recorded.")
     told = TextField(
-        label=gettext_lazy("Recipients who were told"),
+        label=gettext_lazy("Recipients informed"),
         max_length=LONGEST_TEXT,
         rows=2,
-        help_text=gettext_lazy("Whom the data had been passed to. Name organisations, not people."),
+        help_text=gettext_lazy("The organisations that received the data. Do not name people."),
     )
 
     def __init__(self, data: Any = None, *, record: PrivacyCase) -> None:

@@ -25,9 +25,9 @@ from memories.privacy import cases
 from memories.privacy.casework.restriction import cases_of
 
 _UNKNOWN = gettext_lazy(
-    "This tenant knows nobody by this id. Check the tenant, every character (capital letters count), and whether the "
-    "application calls the person by another id. Whoever was erased before is not here any more, and one of whom "
-    "nothing was ever stored is not either: then answer that there is nothing."
+    "This tenant has no end user with this id. Check the tenant and the id (upper and lower case differ), and whether "
+    "the application uses another id. End users who were erased, or of whom nothing was ever stored, are not here. "
+    "In that case answer that there is no data."
 )
 
 
@@ -42,30 +42,30 @@ class IntakeForm(forms.Form):
         label=gettext_lazy("External id of the person"),
         max_length=LONGEST_ID,
         strip=False,
-        help_text=gettext_lazy("What the application calls this person: user_id in the API."),
+        help_text=gettext_lazy("The id that the application uses (user_id in the API)."),
     )
     type = forms.ChoiceField(
-        label=gettext_lazy("What is asked for"), choices=CaseType.choices, widget=UnfoldAdminRadioSelectWidget
+        label=gettext_lazy("Type of request"), choices=CaseType.choices, widget=UnfoldAdminRadioSelectWidget
     )
     asked_by = forms.ChoiceField(
-        label=gettext_lazy("Who asks"), choices=Asker.choices, widget=UnfoldAdminSelectWidget, initial=Asker.SUBJECT
+        label=gettext_lazy("Requester"), choices=Asker.choices, widget=UnfoldAdminSelectWidget, initial=Asker.SUBJECT
     )
     received_on = forms.DateField(
         label=gettext_lazy("Received on"),
         widget=DayInput,
-        help_text=gettext_lazy("The answer is due one calendar month later, whatever day it is entered here."),
+        help_text=gettext_lazy("The answer is due one calendar month after this day, whenever you enter the request."),
     )
     channel = LineField(
         label=gettext_lazy("Channel"),
         max_length=40,
         required=False,
-        help_text=gettext_lazy("How it came: email, phone, letter, in person."),
+        help_text=gettext_lazy("How the request arrived: email, phone, letter, in person."),
     )
     reference = LineField(
         label=gettext_lazy("Reference"),
         max_length=255,
         required=False,
-        help_text=gettext_lazy("A ticket's number, so that it is found again; no name."),
+        help_text=gettext_lazy("A ticket number to find the request again. Do not enter a name."),
     )
 
     def __init__(self, request: HttpRequest, person: EndUser | None) -> None:
@@ -82,7 +82,7 @@ class IntakeForm(forms.Form):
         """The beginning of the day in the operator's time zone; for today, the present moment."""
         day: date = self.cleaned_data["received_on"]
         if day > timezone.localdate():
-            raise forms.ValidationError(_("This day is still to come."), code="future")
+            raise forms.ValidationError(_("This day is in the future."), code="future")
         return min(timezone.make_aware(datetime.combine(day, clock_time.min)), timezone.now())
 
     def given(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class IntakeViews(RecordPage):
                 form.refuse(error)
                 status = error.status
             else:
-                messages.success(request, _("The case is open. Next: make sure who asks."))
+                messages.success(request, _("The case is open. Next: verify the requester's identity."))
                 return HttpResponseRedirect(f"{url_of(case)}#next")
         shown = {
             "title": _("New privacy case"),

@@ -33,8 +33,8 @@ class CasePage(BoardViews, IntakeViews, FileViews):
     ordering = ("due_at", "pk")
     empty_title = _("No privacy cases yet")
     empty_hint = _(
-        "When somebody asks what is kept of them, or to be erased, open a case: it keeps the due date, who checked "
-        "what, and the receipt."
+        "Open a case when somebody asks for their data or for its erasure. The case keeps the due date, the checks "
+        "and the receipt."
     )
 
     def get_list_display(self, request: HttpRequest) -> list[str]:

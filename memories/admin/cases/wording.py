@@ -38,32 +38,31 @@ TYPE_ICONS = {
 }
 TYPES_SAY = {
     CaseType.ERASURE.value: gettext_lazy(
-        "All that is kept of the person is deleted, searched for once more, and a receipt is issued. It cannot be "
-        "undone. From the identity check on nothing is stored or told of them."
+        "The hub deletes all data of the end user, verifies the deletion and issues a receipt. This cannot be undone. "
+        "From the identity check on, nothing is stored or served."
     ),
     CaseType.ACCESS.value: gettext_lazy(
-        "The person gets a file with all that is kept of them: what they said, what was inferred, where it came from."
+        "The end user gets a file with all their data: what they said, what was inferred, and the sources."
     ),
     CaseType.PORTABILITY.value: gettext_lazy(
-        "The person gets a file with what they provided themselves, to take elsewhere: nothing that was inferred."
+        "The end user gets a file with the data that they provided, to take elsewhere. Inferred data is not included."
     ),
     CaseType.RECTIFICATION.value: gettext_lazy(
-        "Somebody who edits memories sets right what is wrong; the case records that it was done."
+        "An operator who can edit memories corrects the data. The case records that it was done."
     ),
     CaseType.RESTRICTION.value: gettext_lazy(
-        "What is kept stays, but nothing new is stored or told, from the identity check until the case ends."
+        "Stored data stays. From the identity check until the case ends, nothing new is stored and nothing is served."
     ),
 }
 POLICIES_SAY = {
     ReturnPolicy.REFUSE.value: gettext_lazy(
-        "Refuse: whoever comes under this id is turned away with an error. For people who must not be known again."
+        "Refuse: requests for this id get an error. For end users who must not be remembered again."
     ),
     ReturnPolicy.FLAG.value: gettext_lazy(
-        "Take as a new person, and say so: nothing of before comes back, and operators see that somebody of this id "
-        "was erased."
+        "Allow as a new person and flag to staff: nothing comes back, and operators see that this id was erased before."
     ),
     ReturnPolicy.ALLOW_NEW.value: gettext_lazy(
-        "Take as a new person: nothing of before comes back, and nobody is told. For ids that are given out again."
+        "Allow as a new person: nothing comes back, and staff are not notified. For ids that are reassigned."
     ),
 }
 # Stores that are not a model of ours, or only a column of one.
@@ -75,23 +74,23 @@ STORES = {
     "admin.LogEntry": gettext_lazy("The admin's own log"),
     "axes.AccessAttempt": gettext_lazy("Failed sign-ins"),
     "memories.EndpointState": gettext_lazy("State of the model's endpoint"),
-    "memories.Fact.allowed_users": gettext_lazy("Other people's facts that name the person as a reader"),
+    "memories.Fact.allowed_users": gettext_lazy("Facts of others that list the end user as a reader"),
     "cache": gettext_lazy("Caches"),
 }
 # Step of a run → what it does.
 WORK_SAYS = {
-    "begin": gettext_lazy("Work that is under way for the person is stopped."),
-    "note": gettext_lazy("What to search for is noted, and the erasure is written into the ledger."),
-    "stores": gettext_lazy("The rows are deleted, store by store."),
-    "people": gettext_lazy("The person is deleted."),
-    "vacuum": gettext_lazy("The tables are cleaned up."),
-    "verify": gettext_lazy("All tables, files and answers are searched."),
+    "begin": gettext_lazy("The hub is stopping work in progress for the end user."),
+    "note": gettext_lazy("The hub is recording what to search for and writing the erasure to the ledger."),
+    "stores": gettext_lazy("The hub is deleting the rows, store by store."),
+    "people": gettext_lazy("The hub is deleting the end user."),
+    "vacuum": gettext_lazy("The hub is vacuuming the tables."),
+    "verify": gettext_lazy("The hub is searching all tables, files and answers."),
 }
 FAILURES = {
-    "erased": gettext_lazy("The person was erased, or is being erased, so there is nothing to give out."),
-    "files": gettext_lazy("A file could not be written or read: look at the disk and at the log."),
-    "database": gettext_lazy("The database refused or was away: look at its log."),
-    "found": gettext_lazy("The search after the erasure found something of the person. The places are below."),
+    "erased": gettext_lazy("The end user was erased or is being erased, so there is nothing to export."),
+    "files": gettext_lazy("A file could not be written or read. Check the disk and the log."),
+    "database": gettext_lazy("The database returned an error or was unreachable. Check its log."),
+    "found": gettext_lazy("The verification found remaining data of the end user. The places are listed below."),
 }
 
 

@@ -14,16 +14,16 @@ TURNS_SHOWN = 20
 TURN_CLIP = 600
 EVENTS_SHOWN = 20
 FLAWS = {
-    "empty": _("It says nothing."),
-    "too_short": _("It is too short to say anything."),
-    "boilerplate": _("It would fit any conversation."),
-    "copy": _("It repeats the conversation instead of summing it up."),
+    "empty": _("It is empty."),
+    "too_short": _("It is too short to be useful."),
+    "boilerplate": _("It is generic and would fit any conversation."),
+    "copy": _("It repeats the conversation instead of summarizing it."),
     "wrong_language": _("It is not in the language of the conversation."),
-    "invented": _("It has none of the words of the conversation."),
-    "instructions": _("It reads like an instruction to a model."),
-    "possible_secret": _("It may hold a password or a key."),
+    "invented": _("It uses no words of the conversation."),
+    "instructions": _("It looks like an instruction to a model."),
+    "possible_secret": _("It may contain a password or a key."),
 }
-OF_ITS_OWN = _("The model that wrote it judged it so itself.")
+OF_ITS_OWN = _("The model that wrote it rated it as poor.")
 
 
 @dataclass(frozen=True)
@@ -65,4 +65,4 @@ def why_it_stays(episode: Episode) -> str:
     """Why an episode never fades; empty when it does fade."""
     if episode.pinned:
         return gettext("it is pinned")
-    return gettext("it is an operator's word") if episode.binding else ""
+    return gettext("an operator confirmed it") if episode.binding else ""

@@ -76,21 +76,21 @@ class EpisodeForm(VerbForm):
 
 class PinEpisodeForm(EpisodeForm):
     calls = staticmethod(pin_episode)
-    done = _("%(episode)s is pinned: it does not fade, and no key changes it from now on.")
+    done = _("%(episode)s is pinned. It does not fade, and applications can no longer change it.")
 
 
 class UnpinEpisodeForm(EpisodeForm):
-    calls, done = staticmethod(unpin_episode), _("%(episode)s fades again, and keys may change it.")
+    calls, done = staticmethod(unpin_episode), _("%(episode)s can fade again, and applications can change it.")
 
 
 class RestoreEpisodeForm(EpisodeForm):
-    calls, done = staticmethod(restore_episode), _("%(episode)s is restored: it is served again.")
+    calls, done = staticmethod(restore_episode), _("%(episode)s is restored and served again.")
 
 
 class ForgetEpisodeForm(EpisodeForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         forget_episode(**self.target(), tenant=None, actor=actor, now=now)
-        done = gettext("%(episode)s is in the trash. Restore it below if that was wrong.")
+        done = gettext("%(episode)s is in the trash. You can restore it below.")
         return done % {"episode": called(self.record)}
 
 
@@ -101,5 +101,5 @@ class EditForm(EpisodeWords, EpisodeForm):
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         episode = edit_episode(**self.target(), tenant=None, changes=self.words(), actor=actor, now=now)
-        done = gettext("%(episode)s is edited: it does not fade, and no key changes it from now on.")
+        done = gettext("%(episode)s is saved. It does not fade, and applications can no longer change it.")
         return f"{done % {'episode': called(episode)}}{self.cut_out(episode)}"

@@ -27,9 +27,11 @@ class AddFactForm(forms.Form):
     tenant = forms.ModelChoiceField(
         EndUser.objects.none(), label=_("Tenant"), widget=UnfoldAdminSelectWidget, empty_label=None
     )
-    user_id = LineField(label=_("End user"), max_length=255, help_text=_("The application's id of the person."))
+    user_id = LineField(
+        label=_("End user"), max_length=255, help_text=_("The id that the application uses for the end user.")
+    )
     content = TextField(
-        label=_("What is so"),
+        label=_("Fact"),
         max_length=LONGEST_TEXT,
         rows=3,
         help_text=_("One statement, in the language of the conversations."),
@@ -46,21 +48,21 @@ class AddFactForm(forms.Form):
         label=pgettext_lazy("of a fact", "Key"),
         required=False,
         max_length=100,
-        help_text=_("What it is about, like home_city. What says otherwise of the same key is superseded."),
+        help_text=_("The topic, such as home_city. A fact with another value for the same key is superseded."),
     )
     value = LineField(label=_("Value"), required=False, max_length=500)
-    tags = LinesField(label=_("Tags"), longest=100, help_text=_("One a line."), rows=2)
+    tags = LinesField(label=_("Tags"), longest=100, help_text=_("One per line."), rows=2)
     agent_id = LineField(
         label=_("Agent"),
         required=False,
         max_length=255,
-        help_text=_("Empty: all agents of the person are told it."),
+        help_text=_("Leave empty to serve it to all agents of the end user."),
     )
     last_day = forms.DateField(
         label=_("Last day"),
         required=False,
         widget=DayInput,
-        help_text=_("In your time zone. Empty: it holds for ever."),
+        help_text=_("In your time zone. Leave empty if it does not expire."),
     )
     reason = RequiredReasonField()
     MORE = ("importance", "key", "value", "tags", "agent_id", "last_day")
@@ -83,7 +85,7 @@ class AddFactForm(forms.Form):
                 self.add_error("user_id", gettext("This tenant has no end user with this id."))
         day = data.get("last_day")
         if day and end_of(day) <= timezone.now():
-            self.add_error("last_day", gettext("This day is over: name a later one."))
+            self.add_error("last_day", gettext("This day has passed. Choose a later day."))
         return data
 
     def draft(self) -> FactDraft:
@@ -126,7 +128,9 @@ class FactAddingViews(RecordPage):
                 duplicate = error.fact_id if isinstance(error, DuplicateFact) else None
                 status = error.status
             else:
-                done = gettext("%(fact)s is stated: it is served from now on, and no job and no key changes it.")
+                done = gettext(
+                    "%(fact)s is added. It is served from now on, and jobs and applications cannot change it."
+                )
                 cut = fact.content != given["draft"].content
                 messages.success(request, f"{done % {'fact': called(fact)}}{CUT_OUT if cut else ''}")
                 return HttpResponseRedirect(url_of(fact))

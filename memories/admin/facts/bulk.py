@@ -53,13 +53,13 @@ class BulkFactsForm(forms.Form):
     def clean_typed(self) -> str:
         typed: str = self.cleaned_data["typed"]
         if typed.strip() != str(self.count):
-            raise forms.ValidationError(gettext("This is not their number."), code="typed")
+            raise forms.ValidationError(gettext("The number does not match. Nothing changed."), code="typed")
         return typed
 
     def clean_last_day(self) -> datetime:
         end = end_of(self.cleaned_data["last_day"])
         if end <= timezone.now():
-            raise forms.ValidationError(gettext("This day is over: name a later one."), code="past")
+            raise forms.ValidationError(gettext("This day has passed. Choose a later day."), code="past")
         return end
 
     def carry_out(self, verb: str, seen: dict[uuid.UUID, int], request: HttpRequest) -> Batch:
@@ -99,7 +99,7 @@ class FactBulkViews(RecordPage):
         """The preview; None, and a message, when too many are ticked."""
         chosen = list(facts.select_related("end_user", "tenant")[: MOST + 1])
         if len(chosen) > MOST:
-            text = gettext("Choose at most %(most)d facts at a time: filter the list first.")
+            text = gettext("Choose at most %(most)d facts at a time. Filter the list first.")
             messages.error(request, text % {"most": MOST})
             return None
         return self._preview(request, verb, chosen, BulkFactsForm(verb=verb, count=len(chosen)))

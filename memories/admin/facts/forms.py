@@ -94,31 +94,31 @@ class RequiredReasonForm(FactForm):
 
 
 class ApproveForm(OptionalReasonForm):
-    calls, done = staticmethod(approve_fact), _("%(fact)s is approved: it is served from now on.")
+    calls, done = staticmethod(approve_fact), _("%(fact)s is approved and served from now on.")
 
 
 class RejectForm(OptionalReasonForm):
-    calls, done = staticmethod(reject_fact), _("%(fact)s is rejected, and is not suggested again.")
+    calls, done = staticmethod(reject_fact), _("%(fact)s is rejected and will not be suggested again.")
 
 
 class ReconsiderForm(OptionalReasonForm):
-    calls, done = staticmethod(reconsider_fact), _("%(fact)s waits for review again, and may be suggested again.")
+    calls, done = staticmethod(reconsider_fact), _("%(fact)s is pending again and can be suggested again.")
 
 
 class PinForm(OptionalReasonForm):
-    calls, done = staticmethod(pin_fact), _("%(fact)s is pinned: it does not fade, and no key changes it.")
+    calls, done = staticmethod(pin_fact), _("%(fact)s is pinned. It does not fade, and applications cannot change it.")
 
 
 class UnpinForm(OptionalReasonForm):
-    calls, done = staticmethod(unpin_fact), _("%(fact)s is not pinned any more.")
+    calls, done = staticmethod(unpin_fact), _("%(fact)s is unpinned.")
 
 
 class LockForm(OptionalReasonForm):
-    calls, done = staticmethod(lock_fact), _("%(fact)s is locked: no job and no key changes it in any way.")
+    calls, done = staticmethod(lock_fact), _("%(fact)s is locked. Jobs and applications cannot change it.")
 
 
 class UnlockForm(OptionalReasonForm):
-    calls, done = staticmethod(unlock_fact), _("%(fact)s is not locked any more.")
+    calls, done = staticmethod(unlock_fact), _("%(fact)s is unlocked.")
 
 
 class PublishForm(RequiredReasonForm):
@@ -126,16 +126,19 @@ class PublishForm(RequiredReasonForm):
     needs_fresh_password = True
     calls, done = (
         staticmethod(publish_fact),
-        _("%(fact)s is public: it is told to the agents of all people of the tenant."),
+        _("%(fact)s is public. It is served to the agents of all end users of the tenant."),
     )
 
 
 class WithdrawForm(OptionalReasonForm):
-    calls, done = staticmethod(withdraw_fact), _("%(fact)s is private again: only its own person's agents are told it.")
+    calls, done = (
+        staticmethod(withdraw_fact),
+        _("%(fact)s is private again. It is served only to agents of its own end user."),
+    )
 
 
 class CorrectForm(FactForm):
-    content = TextField(label=_("What is right"), max_length=LONGEST_TEXT, rows=3)
+    content = TextField(label=_("Corrected text"), max_length=LONGEST_TEXT, rows=3)
     category = forms.ChoiceField(label=_("Category"), choices=Category.choices, widget=UnfoldAdminSelectWidget)
     reason = RequiredReasonField()
 
@@ -147,7 +150,7 @@ class CorrectForm(FactForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         changes = {name: self.cleaned_data[name] for name in ("content", "category")}
         fact = correct_fact(**self.target(), **changes, tenant=None, actor=actor, now=now)
-        done = gettext("%(fact)s is corrected: no job and no key changes it from now on.") % {"fact": called(fact)}
+        done = gettext("%(fact)s is corrected. Jobs and applications can no longer change it.") % {"fact": called(fact)}
         return f"{done}{CUT_OUT if fact.content != changes['content'] else ''}"
 
 
@@ -156,7 +159,7 @@ class ExpireForm(FactForm):
         label=_("Last day"),
         required=False,
         widget=DayInput,
-        help_text=_("In your time zone. Empty: it holds for ever."),
+        help_text=_("In your time zone. Leave empty if it does not expire."),
     )
     reason = OptionalReasonField()
 
@@ -169,16 +172,16 @@ class ExpireForm(FactForm):
         day = self.cleaned_data["last_day"]
         fact = expire_fact(**self.target(), expires_at=end_of(day) if day else None, actor=actor, now=now)
         if day:
-            done = gettext("%(fact)s expires: it is served until then and goes to the trash afterwards.")
+            done = gettext("%(fact)s will expire. It is served until then and goes to the trash afterwards.")
         else:
-            done = gettext("%(fact)s does not expire any more.")
+            done = gettext("%(fact)s no longer expires.")
         return done % {"fact": called(fact)}
 
 
 class ForgetForm(RequiredReasonForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         forget_fact(**self.target(), tenant=None, actor=actor, now=now)
-        return gettext("%(fact)s is in the trash and is refused from now on. Restore it below if that was wrong.") % {
+        return gettext("%(fact)s is forgotten. It won't be learned again. You can restore it below.") % {
             "fact": called(self.record)
         }
 
@@ -190,7 +193,7 @@ class RestoreForm(OptionalReasonForm):
         earlier = self.cleaned_data["earlier"]
         fact = restore_fact(**self.target(), tenant=None, version=earlier, actor=actor, now=now)
         if earlier:
-            done = gettext("%(fact)s is restored to what it said in version %(version)s.")
+            done = gettext("%(fact)s is restored to version %(version)s.")
             return done % {"fact": called(fact), "version": earlier}
         return gettext("%(fact)s is restored.") % {"fact": called(fact)}
 
@@ -203,11 +206,11 @@ class SplitForm(FactForm):
 
     survivor_version = forms.IntegerField(widget=forms.HiddenInput)
     rest = TextField(
-        label=_("What the other fact says from now on"),
+        label=_("Text of the other fact from now on"),
         required=False,
         max_length=LONGEST_TEXT,
         rows=2,
-        help_text=_("Empty: it stays as it is. What you write is binding."),
+        help_text=_("Leave empty to keep it as it is. Your text counts as confirmed by an operator."),
     )
     reason = OptionalReasonField()
 
@@ -230,7 +233,7 @@ class SplitForm(FactForm):
         fact = split_fact(
             fact_id=self.record.pk, seen=seen, rest=data["rest"], reason=data["reason"], actor=actor, now=now
         )
-        return gettext("%(fact)s is a fact of its own again.") % {"fact": called(fact)}
+        return gettext("%(fact)s is a separate fact again.") % {"fact": called(fact)}
 
 
 class UndoMergeForm(VerbForm):
@@ -244,5 +247,5 @@ class UndoMergeForm(VerbForm):
         if not self.record.change_sets.filter(pk=merge, verb="merge").exists():
             raise NotFound
         revert(change_set=merge, actor=actor, now=now)
-        done = gettext("The merge is taken back: %(fact)s and what it had taken in are what they were.")
+        done = gettext("Merge undone. %(fact)s and the facts merged into it are restored.")
         return done % {"fact": called(self.record)}

@@ -39,8 +39,8 @@ class MergeCandidate:
 
 
 class MergeFactsForm(forms.Form):
-    survivor = forms.ChoiceField(label=_("Which one stays"), widget=UnfoldAdminRadioSelectWidget)
-    content = TextField(label=_("What it says from now on"), max_length=LONGEST_TEXT, rows=3)
+    survivor = forms.ChoiceField(label=_("Fact to keep"), widget=UnfoldAdminRadioSelectWidget)
+    content = TextField(label=_("Text from now on"), max_length=LONGEST_TEXT, rows=3)
     reason = OptionalReasonField()
 
     def __init__(self, data: Any = None, *, facts: list[Fact]) -> None:
@@ -108,7 +108,7 @@ class FactMergingViews(RecordPage):
         except MemoryHubError as error:
             form.add_error(None, said_of(error))
             return self._preview_merge(request, form, preview, status=error.status)
-        done = gettext("%(fact)s has taken in what was merged with it. Undo it below if that was wrong.")
+        done = gettext("The facts are merged into %(fact)s. You can undo this below.")
         cut = kept.content != content.strip()
         messages.success(request, f"{done % {'fact': called(kept)}}{CUT_OUT if cut else ''}")
         return HttpResponseRedirect(url_of(kept))
@@ -130,7 +130,7 @@ def _posted_ids(request: HttpRequest, name: str) -> list[uuid.UUID]:
     try:
         return list(dict.fromkeys(uuid.UUID(given) for given in request.POST.getlist(name)))
     except ValueError as error:
-        raise InvalidInput.at(name, gettext("This is no id.")) from error
+        raise InvalidInput.at(name, gettext("This is not an id.")) from error
 
 
 def merge_candidates(fact: Fact) -> list[MergeCandidate]:

@@ -50,7 +50,7 @@ class FactPage(FactAddingViews, FactBulkViews, FactMergingViews):
     search_help_text = _("Search content or key")
     ordering = ("-created_at", "-id")
     empty_title = _("No facts yet")
-    empty_hint = _("Facts are drawn from posted turns, written with POST /facts, or added here by hand.")
+    empty_hint = _("Facts are extracted from posted turns, written with POST /facts, or added here.")
 
     @column(_("Fact"))
     def statement(self, fact: Fact) -> SafeString:

@@ -43,7 +43,7 @@ def save(page: Any, request: HttpRequest, *, actor: Actor) -> HttpResponse:
     except IncorrectLookupParameters:
         return HttpResponse(status=400)
     if not form.is_valid() or not chosen:
-        messages.error(request, _("Nothing was saved: choose filters, and give them a name."))
+        messages.error(request, _("Not saved. Choose filters and enter a name."))
         return _back(page, request.GET.urlencode())
     values = {"model": page.model.__name__, "name": form.cleaned_data["name"], "choices": chosen}
     try:

@@ -46,7 +46,7 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
         Tab("fading", _("Fades this week"), lambda now: _ACTIVE & Q(forget_at__lte=now + WEEK)),
         Tab("pinned", _("Pinned"), lambda _now: _ACTIVE & Q(pinned=True)),
         Tab("locked", _("Locked"), lambda _now: _ACTIVE & Q(locked=True)),
-        Tab("binding", _("Operator's word"), lambda _now: _ACTIVE & Q(binding=True)),
+        Tab("binding", _("Confirmed by operator"), lambda _now: _ACTIVE & Q(binding=True)),
         Tab("trash", _("Trash"), lambda _now: Q(status=Status.TRASHED)),
     ),
     models.Episode: (
@@ -80,7 +80,7 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
     models.APIKey: (
         Tab("active", _("Active"), _usable),
         Tab("expiring", _("Expires this week"), lambda now: Q(revoked_at=None) & _soon("expires_at", now)),
-        Tab("bound", _("For one person or agent"), lambda _now: ~Q(user_id="") | ~Q(agent_id="")),
+        Tab("bound", _("For one end user or agent"), lambda _now: ~Q(user_id="") | ~Q(agent_id="")),
         Tab("unused", _("Never used"), lambda now: _usable(now) & Q(last_used_at=None)),
         Tab("revoked", _("Revoked"), lambda _now: Q(revoked_at__isnull=False)),
     ),

@@ -33,14 +33,14 @@ class RecordFields(forms.Form):
         required=False,
         max_length=64,
         validators=[check_zone],
-        help_text=gettext_lazy("Like Asia/Shanghai; empty: the tenant's."),
+        help_text=gettext_lazy("Such as Asia/Shanghai. Leave empty to use the tenant's."),
     )
     language = LineField(
         label=gettext_lazy("Language"),
         required=False,
         max_length=35,
         validators=[check_language],
-        help_text=gettext_lazy("Like zh-CN."),
+        help_text=gettext_lazy("Such as zh-CN."),
     )
 
 
@@ -55,7 +55,7 @@ class AddPersonForm(RecordFields):
     external_id = LineField(
         label=gettext_lazy("External id"),
         max_length=LONGEST_ID,
-        help_text=gettext_lazy("What the application calls this person: user_id in the API."),
+        help_text=gettext_lazy("The id that the application uses (user_id in the API)."),
     )
 
     def __init__(self, request: HttpRequest) -> None:
@@ -69,14 +69,14 @@ class ChangeIdForm(forms.Form):
     external_id = LineField(
         label=gettext_lazy("New id"),
         max_length=LONGEST_ID,
-        help_text=gettext_lazy("What the application calls this person from now on."),
+        help_text=gettext_lazy("The id that the application uses from now on."),
     )
     keeps_old = forms.BooleanField(
-        label=gettext_lazy("The old id leads here, too"),
+        label=gettext_lazy("Keep the old id as an alias"),
         required=False,
         initial=True,
         widget=UnfoldBooleanSwitchWidget,
-        help_text=gettext_lazy("Off: the next turn under the old id makes a new person."),
+        help_text=gettext_lazy("Off: the next turn with the old id creates a new end user."),
     )
 
 
@@ -127,11 +127,11 @@ class PersonAddingViews(RecordPage):
             except MemoryHubError as error:
                 status = add_refusal(form, error)
             else:
-                messages.success(request, _("%(person)s has another id now.") % {"person": called(person)})
+                messages.success(request, _("The id of %(person)s is changed.") % {"person": called(person)})
                 return HttpResponseRedirect(url_of(person))
             person = self.find(request, object_id, may_change=True)
             form.data = {**form.data.dict(), "was": person.external_id}  # type: ignore[attr-defined]
-        shown = {"title": _("Change an id"), "opts": self.opts, "form": form, "person": person}
+        shown = {"title": _("Change id"), "opts": self.opts, "form": form, "person": person}
         names = person.names.order_by("created_at")
         return render_page(request, "memories/person_change_id.html", status=status, **shown, names=names)
 

@@ -37,11 +37,11 @@ COUNT_LABELS: Mapping[str, Words] = {
     "sessions": _("Sessions"),
     "turns": _("Turns"),
     "active": _("Active facts"),
-    "facts": _("Facts in all"),
+    "facts": _("All facts"),
     "episodes": _("Episodes"),
     "sections": _("Profile sections"),
-    "questions": _("Waiting for review"),
-    "refusals": _("Refused for good"),
+    "questions": _("Pending review"),
+    "refusals": _("Permanently refused"),
 }
 FIELD_LABELS: Mapping[str, Words] = {
     "display_name": _("Display name"),
@@ -51,14 +51,17 @@ FIELD_LABELS: Mapping[str, Words] = {
     "capture": _("Turns are not stored"),
     "serve": _("Memory is not served"),
 }
-SAME_TEXTS = (_("Facts that both have"), _("The stronger one stays; the other is superseded by it."))
-ASKED = (_("Questions for the review queue"), _("Two facts about one key, and what was refused of the other."))
-RENAMED = (_("Sessions with the same id"), _("Those of the person who goes get another id."))
+SAME_TEXTS = (_("Duplicate facts"), _("The stronger fact stays and supersedes the other."))
+ASKED = (
+    _("Items for the review queue"),
+    _("Two facts with the same key, and facts that were refused for the other end user."),
+)
+RENAMED = (_("Sessions with the same id"), _("The merged end user's sessions get a new id."))
 SECTION_EFFECTS = {
-    SectionOutcome.MOVED: _("Moves over: only the person who goes has it."),
-    SectionOutcome.WRITTEN: _("The text of the person who goes takes its place."),
-    SectionOutcome.ASKED: _("The survivor's stays; the other text waits for review."),
-    SectionOutcome.LEFT: _("Stays as it is: both say the same, or the other nothing."),
+    SectionOutcome.MOVED: _("Moves: only the merged end user has it."),
+    SectionOutcome.WRITTEN: _("The merged end user's text replaces it."),
+    SectionOutcome.ASKED: _("The remaining end user's text stays. The other text waits for review."),
+    SectionOutcome.LEFT: _("Unchanged: both are the same, or the other one is empty."),
 }
 EFFECTS_DONE: Mapping[str, tuple[Words, Words]] = {
     "sessions": (_("Sessions"), ""),
@@ -66,9 +69,9 @@ EFFECTS_DONE: Mapping[str, tuple[Words, Words]] = {
     "twins": SAME_TEXTS,
     "asked": ASKED,
     "renamed": RENAMED,
-    "sections": (_("Profile sections"), _("Moved, written, or put to review.")),
-    "refusals": (_("Refused for good"), ""),
-    "kept": (_("Left as it was"), _("It had changed since the merge.")),
+    "sections": (_("Profile sections"), _("Moved, written, or sent to review.")),
+    "refusals": (_("Permanently refused"), ""),
+    "kept": (_("Kept as is"), _("Changed after the merge.")),
 }
 
 
@@ -76,18 +79,18 @@ class OtherForm(forms.Form):
     """Whom to merge with: by the external id, which is posted and never in an address."""
 
     other = LineField(
-        label=_("External id of the other person"),
+        label=_("External id of the other end user"),
         max_length=LONGEST_ID,
-        help_text=_("An end user of the same tenant. The next page says what a merge would do."),
+        help_text=_("An end user of the same tenant. The next page previews the merge."),
     )
 
     def find(self, person: EndUser) -> EndUser | None:
         """The other person; None, with an error, when there is none."""
         found = EndUser.objects.called(person.tenant, self.cleaned_data["other"]).select_related("tenant").first()
         if found is None:
-            self.add_error("other", gettext("This tenant has no end user of that id."))
+            self.add_error("other", gettext("This tenant has no end user with this id."))
         elif found.pk == person.pk:
-            self.add_error("other", gettext("That is this person already."))
+            self.add_error("other", gettext("This is the same end user."))
             return None
         return found
 
@@ -98,12 +101,12 @@ class MergePeopleForm(forms.Form):
     survivor = forms.UUIDField(widget=forms.HiddenInput)
     merged = forms.UUIDField(widget=forms.HiddenInput)
     generations = forms.RegexField(r"\A\d{1,9}-\d{1,9}\Z", widget=forms.HiddenInput)
-    typed = LineField(label=_("Type the id of the person who goes"), required=False, max_length=LONGEST_ID)
+    typed = LineField(label=_("Type the id of the end user to be merged"), required=False, max_length=LONGEST_ID)
     reason = LineField(
         label=_("Reason"),
         required=False,
         max_length=500,
-        help_text=_("Kept with every change of a fact."),
+        help_text=_("Recorded with every changed fact."),
     )
 
     @classmethod
@@ -147,7 +150,7 @@ class PersonMergingViews(PersonAddingViews):
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         if survivor := self._survivor_of(request, object_id):
-            messages.info(request, gettext("This id leads here: two people were merged, or an id was changed."))
+            messages.info(request, gettext("This id is an alias of this end user, because of a merge or a changed id."))
             return HttpResponseRedirect(url_of(survivor))
         return super().change_view(request, object_id, form_url, extra_context)
 
@@ -167,7 +170,7 @@ class PersonMergingViews(PersonAddingViews):
         if other:
             return self._preview(request, person, person, other, MergePeopleForm.about(person, other))
         merges = PersonMerge.objects.filter(survivor=person).select_related("merged")[:MERGES_SHOWN]
-        shown = {"title": gettext("Merge two people"), "opts": self.opts, "person": person, "merges": merges}
+        shown = {"title": gettext("Merge end users"), "opts": self.opts, "person": person, "merges": merges}
         status = 400 if form.is_bound else 200
         return render_page(request, "memories/merge_people.html", status=status, **shown, form=form)
 
@@ -184,7 +187,7 @@ class PersonMergingViews(PersonAddingViews):
         preview = preview_person_merge(survivor=survivor, merged=merged)
         counts = [(label, preview.survivor[name], preview.merged[name]) for name, label in COUNT_LABELS.items()]
         shown = {
-            "title": gettext("Merge two people"),
+            "title": gettext("Merge end users"),
             "opts": self.opts,
             "form": form,
             "person": person,
@@ -205,7 +208,7 @@ class PersonMergingViews(PersonAddingViews):
         if "swap" in request.POST:
             return self._preview(request, person, merged, survivor, MergePeopleForm.about(merged, survivor))
         if form.cleaned_data["typed"] != merged.external_id:
-            form.add_error("typed", gettext("This is not the id of the person who goes."))
+            form.add_error("typed", gettext("This is not the id of the end user to be merged."))
             return self._preview(request, person, survivor, merged, form, status=400)
         if asked := fresh.required(request):
             return asked
@@ -222,7 +225,7 @@ class PersonMergingViews(PersonAddingViews):
             status = add_refusal(form, error)
             form.see(survivor, merged)
             return self._preview(request, person, survivor, merged, form, status=status)
-        messages.success(request, gettext("The two are one now."))
+        messages.success(request, gettext("End users merged."))
         return HttpResponseRedirect(reverse("admin:memories_enduser_merged", args=[done.pk]))
 
     def _both(self, request: HttpRequest, person: EndUser, form: MergePeopleForm) -> tuple[EndUser, EndUser]:
@@ -242,7 +245,7 @@ class PersonMergingViews(PersonAddingViews):
         if request.method == "POST":
             return self._undo(request, merge)
         shown = {
-            "title": gettext("Merged people"),
+            "title": gettext("Merged end users"),
             "opts": self.opts,
             "merge": merge,
             "may_undo": may_undo_person_merge(merge),
@@ -258,7 +261,7 @@ class PersonMergingViews(PersonAddingViews):
         except MemoryHubError as error:
             messages.error(request, error.detail)
         else:
-            messages.success(request, gettext("They are two again, but for what changed since."))
+            messages.success(request, gettext("Merge undone; later changes were kept."))
         return HttpResponseRedirect(request.path)
 
     def get_urls(self) -> list[URLPattern]:

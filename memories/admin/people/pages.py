@@ -86,7 +86,7 @@ class PersonPage(PersonMergingViews, LiveContextViews, ProfileViews):
     ordering = ("-last_seen_at",)
     empty_title = gettext_lazy("No end users yet")
     empty_hint = gettext_lazy(
-        "They appear when an application posts their turns: make it an API key, then POST /api/v1/turns."
+        "End users appear when an application posts their turns. Create an API key, then POST /api/v1/turns."
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[EndUser]:

@@ -31,10 +31,10 @@ REVISIONS_SHOWN = 10
 PURPOSES: dict[str, Promise] = {
     Section.WORK_CONTEXT: _("Role, company, projects and tools."),
     Section.PERSONAL_CONTEXT: _("Languages, tone and interests."),
-    Section.TOP_OF_MIND: _("What they are busy with these days."),
-    Section.RECENT_MONTHS: _("What went on in the last months."),
-    Section.EARLIER_CONTEXT: _("What went on three to twelve months ago."),
-    Section.LONG_TERM_BACKGROUND: _("What hardly changes: origin, training, long-standing ways."),
+    Section.TOP_OF_MIND: _("Current activities and concerns."),
+    Section.RECENT_MONTHS: _("Events of the last months."),
+    Section.EARLIER_CONTEXT: _("Events of three to twelve months ago."),
+    Section.LONG_TERM_BACKGROUND: _("Stable facts: origin, education, long-standing habits."),
 }
 
 
@@ -91,11 +91,11 @@ class SectionForm(VerbForm):
 
 class WriteSectionForm(SectionForm):
     summary = TextField(
-        label=_("What is right"),
+        label=_("Corrected text"),
         required=False,
         max_length=4000,
         rows=6,
-        help_text=_("Left empty, nothing is told here, and no job fills it."),
+        help_text=_("Leave empty to serve nothing here. No job fills it."),
     )
     reason = LineField(
         label=_("Reason"),
@@ -117,8 +117,8 @@ class WriteSectionForm(SectionForm):
         data["expected_version"] = data.pop("version")
         row = write_profile_section(end_user=self.record, **data, actor=actor, now=now)
         cut = row is not None and row.summary != data["summary"]
-        written = gettext("%(section)s is written: no job and no key changes it from now on.")
-        emptied = gettext("%(section)s is empty: no job and no key changes it from now on.")
+        written = gettext("%(section)s is saved. Jobs and applications can no longer change it.")
+        emptied = gettext("%(section)s is empty. Jobs and applications can no longer change it.")
         return (written if row else emptied) % {"section": self.label()} + (CUT_OUT if cut else "")
 
 
@@ -140,7 +140,7 @@ class RestoreSectionForm(SectionForm):
         restore_profile_section(
             revision=revision, expected_version=data["version"], reason=data["reason"], actor=actor, now=now
         )
-        done = gettext("%(section)s says again what it said in version %(version)s. No job and no key changes it.")
+        done = gettext("%(section)s is restored to version %(version)s. Jobs and applications can no longer change it.")
         return done % {"section": self.label(), "version": revision.version}
 
 
@@ -148,7 +148,7 @@ class ReleaseSectionForm(SectionForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         section, version = self.cleaned_data["section"], self.cleaned_data["version"]
         release_profile_section(end_user=self.record, section=section, expected_version=version, actor=actor, now=now)
-        return gettext("%(section)s is given back: the next extraction may rewrite it.") % {"section": self.label()}
+        return gettext("%(section)s is released. The next extraction can rewrite it.") % {"section": self.label()}
 
 
 class ProfileViews(PersonViews):

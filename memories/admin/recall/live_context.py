@@ -64,18 +64,18 @@ class AskForm(forms.Form):
     """The query, the agent that asks, and perhaps one of its conversations."""
 
     query = TextField(
-        label=gettext_lazy("What the agent is about to answer"),
+        label=gettext_lazy("User's question"),
         required=False,
         max_length=LONGEST_QUERY,
         rows=2,
-        help_text=gettext_lazy("Empty: what is told before anything is asked."),
+        help_text=gettext_lazy("Leave empty to see the default context."),
     )
     agent = forms.ChoiceField(label=gettext_lazy("Agent"), required=False, widget=UnfoldAdminSelectWidget)
     session = forms.ChoiceField(
         label=gettext_lazy("Conversation"),
         required=False,
         widget=UnfoldAdminSelectWidget,
-        help_text=gettext_lazy("What its window shows is told nowhere else. It brings its own agent."),
+        help_text=gettext_lazy("Messages already in this conversation aren't repeated. Its agent is used."),
     )
     max_tokens = TokensField()
 

@@ -47,7 +47,7 @@ MOST_UNSERVED = 8
 PARTS: Mapping[str, tuple[Promise, float]] = {
     "vector": (_("Meaning"), 1.0),
     "lexical": (_("Words"), 1.0),
-    "context": (_("Its surroundings"), 1.0),
+    "context": (_("Nearby messages"), 1.0),
     "confidence": (_("Confidence"), DEFAULT.confidence),
     "decay": (_("Strength"), DEFAULT.decay),
     "recency": (_("Freshness"), DEFAULT.recency),
@@ -61,9 +61,9 @@ class RecallForm(forms.Form):
     tenant = forms.ModelChoiceField(
         Tenant.objects.none(), label=_("Tenant"), widget=UnfoldAdminSelectWidget, empty_label=None
     )
-    user_id = LineField(label=_("Person"), max_length=255, help_text=_("The caller's own id."))
+    user_id = LineField(label=_("Person"), max_length=255, help_text=_("The external id."))
     agent = LineField(label=_("Agent"), required=False, max_length=255)
-    query = TextField(label=_("What the agent is about to answer"), max_length=LONGEST_QUERY, rows=2)
+    query = TextField(label=_("User's question"), max_length=LONGEST_QUERY, rows=2)
     max_tokens = TokensField()
 
     def __init__(self, data: Any = None, *, operator: Any, person: EndUser | None = None) -> None:
@@ -80,7 +80,7 @@ class RecallForm(forms.Form):
             # Any id of the person will do: since two were merged, or an id was changed, one may have several.
             self.person = EndUser.objects.called(data["tenant"], data["user_id"]).select_related("tenant").first()
             if self.person is None:
-                self.add_error("user_id", gettext("The tenant has no such person."))
+                self.add_error("user_id", gettext("The tenant has no such end user."))
         return data
 
     def request(self) -> ContextRequest:
@@ -236,9 +236,9 @@ def _why_unserved(fact: Fact, asked: ContextRequest, rules: conf.Rules, *, now: 
         (fact.status == Status.PENDING, gettext("waits for review")),
         (fact.status != Status.ACTIVE, fact.get_status_display()),
         (fact.expires_at is not None and fact.expires_at <= now, gettext("expired")),
-        (fact.confidence < rules.served_confidence, gettext("less sure than what is served")),
+        (fact.confidence < rules.served_confidence, gettext("below the confidence for serving")),
         (private, gettext("private to the agent %(agent)s") % {"agent": fact.agent_id}),
-        (fact.allowed_users and asked.user_id not in fact.allowed_users, gettext("for other people only")),
+        (fact.allowed_users and asked.user_id not in fact.allowed_users, gettext("for other end users only")),
         (fact.allowed_roles, gettext("for other roles only")),
     )
-    return next((reason for holds, reason in checks if holds), gettext("changed meanwhile"))
+    return next((reason for holds, reason in checks if holds), gettext("changed in the meantime"))

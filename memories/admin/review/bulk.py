@@ -52,7 +52,7 @@ class SeenField(forms.CharField):
                 seen[item] = Seen(version, dict(others))
             return seen
         except ValueError as error:
-            raise forms.ValidationError(_("Choose again: this list cannot be read."), code="seen") from error
+            raise forms.ValidationError(_("The selection could not be read. Choose again."), code="seen") from error
 
     def run_validators(self, value: Any) -> None:
         """A mapping has none of the validators of text."""
@@ -64,7 +64,7 @@ class BulkItemsForm(forms.Form):
     seen = SeenField()
     reason = ReasonField()
     typed = forms.IntegerField(
-        label=gettext_lazy("How many are these?"),
+        label=gettext_lazy("How many items are these?"),
         help_text=gettext_lazy("Type the number to confirm."),
         widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "inputmode": "numeric"}),
     )
@@ -79,7 +79,7 @@ class BulkItemsForm(forms.Form):
     def clean_typed(self) -> int:
         typed: int = self.cleaned_data["typed"]
         if typed != self.count:
-            raise forms.ValidationError(_("It is another number: nothing was done."), code="typed")
+            raise forms.ValidationError(_("The number does not match. Nothing changed."), code="typed")
         return typed
 
 
@@ -103,7 +103,7 @@ class ReviewBulkViews(RecordPage):
             return self._confirm(request, verb)
         items = self._chosen(request)
         if not items:
-            messages.info(request, _("Nothing was chosen: tick the items first."))
+            messages.info(request, _("Nothing selected. Tick the items first."))
             query = QueueFilters.of(request.GET).query()
             return HttpResponseRedirect(reverse("admin:memories_reviewitem_queue") + query)
         initial = {"batch": new_id(), "verb": verb, "seen": items}
@@ -124,7 +124,7 @@ class ReviewBulkViews(RecordPage):
     ) -> TemplateResponse:
         context = {
             **self.admin_site.each_context(request),
-            "title": _("Many at once"),
+            "title": _("Bulk review"),
             "form": form,
             "verb": verb,
             "groups": _by_effect(items, verb),
@@ -168,7 +168,7 @@ class ReviewBulkViews(RecordPage):
             return HttpResponseRedirect(request.path)
         context = {
             **self.admin_site.each_context(request),
-            "title": _("Many at once"),
+            "title": _("Bulk review"),
             "batch": batch,
             "by": batch.operator,
             "left": batch.steps.filter(undone_at=None).count(),

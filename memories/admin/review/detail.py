@@ -33,7 +33,7 @@ class ExistingFact:
 def shown_of(item: ReviewItem, waiting: Rows, operator: Operator | AnonymousUser) -> dict[str, Any]:
     """What the page of an item shows, in nine queries at most; `waiting`: all items that the operator may see."""
     rows = waiting.select_related(None).only("pk", "kind", "created_at")
-    sides = ((_("Proposed"), _("Evidence"), item.fact), (_("Known"), _("Evidence of what is known"), item.known))
+    sides = ((_("Proposed"), _("Evidence"), item.fact), (_("Known"), _("Evidence of the existing memory"), item.known))
     return {
         **decision_of(item, operator),
         "sides": [(title, fact) for title, _heading, fact in sides if fact],

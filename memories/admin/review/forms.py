@@ -72,11 +72,11 @@ class ApproveItemForm(ItemForm):
 class EditItemForm(EpisodeWords, ItemForm):
     """Approves the proposal in the operator's own words: a fact, a section of the profile, or a poor episode."""
 
-    content = TextField(label=gettext_lazy("What it says"), max_length=LONGEST_TEXT, rows=3)
+    content = TextField(label=gettext_lazy("Text"), max_length=LONGEST_TEXT, rows=3)
     category = forms.ChoiceField(
         label=gettext_lazy("Category"), choices=Category.choices, widget=UnfoldAdminSelectWidget
     )
-    section = TextField(label=gettext_lazy("What the section says"), rows=6)
+    section = TextField(label=gettext_lazy("Text of the section"), rows=6)
     FACT = ("content", "category")
 
     def __init__(self, data: Any = None, *, record: ReviewItem) -> None:
@@ -103,7 +103,7 @@ class EditItemForm(EpisodeWords, ItemForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         changes = self.changes()
         item = approve_edited(**self.target(), changes=changes, actor=actor, now=now)
-        done = _("Approved: what you wrote is served, as an operator's word.")
+        done = _("Approved. Your text is served and counts as confirmed by an operator.")
         if item.episode:
             return f"{done}{self.cut_out(item.episode)}"
         cut = item.fact is not None and item.fact.content != changes["content"].strip()
@@ -125,8 +125,8 @@ class RejectItemForm(ItemForm):
 
 
 class MergeForm(ItemForm):
-    survivor = forms.ChoiceField(label=gettext_lazy("Which one stays"), widget=UnfoldAdminRadioSelectWidget)
-    content = TextField(label=gettext_lazy("What it says"), max_length=LONGEST_TEXT, rows=3)
+    survivor = forms.ChoiceField(label=gettext_lazy("Fact to keep"), widget=UnfoldAdminRadioSelectWidget)
+    content = TextField(label=gettext_lazy("Text"), max_length=LONGEST_TEXT, rows=3)
     category = forms.ChoiceField(
         label=gettext_lazy("Category"), choices=Category.choices, widget=UnfoldAdminSelectWidget
     )
@@ -136,7 +136,7 @@ class MergeForm(ItemForm):
         super().__init__(data, record=record)
         pair = (("new", record.fact), ("known", record.known))
         self.facts: dict[str, Fact] = {name: fact for name, fact in pair if fact}
-        labels = {"new": _("The proposed one"), "known": _("The known one")}
+        labels = {"new": _("The proposed fact"), "known": _("The existing fact")}
         self.fields["survivor"].choices = [(name, labels[name]) for name in self.facts]  # type: ignore[attr-defined]
         self.fields["survivor"].initial = "new"
         if record.fact:
@@ -149,7 +149,7 @@ class MergeForm(ItemForm):
         item = merge_items(**self.target(), **data, survivor=survivor, actor=actor, now=now)
         kept = item.fact if item.fact_id == survivor else item.known
         cut = kept is not None and kept.content != data["content"].strip()
-        done = _("Merged: what stays is an operator's word.")
+        done = _("Merged. The remaining fact counts as confirmed by an operator.")
         return f"{done}{CUT_OUT if cut else ''}"
 
 

@@ -61,14 +61,14 @@ class ReviewPage(QueueViews, ReviewBulkViews):
     linked_by = ("end_user",)
     list_select_related = ("fact", "known", "proposed_section", "episode__session", "end_user", "tenant", "extraction")
     ordering = ("created_at", "id")
-    empty_title = gettext_lazy("Nothing waits for a decision")
+    empty_title = gettext_lazy("Nothing is pending")
     empty_hint = gettext_lazy(
-        "What only an assistant or a tool said, what contradicts an operator, possible duplicates, and text that looks "
-        "like a secret or an instruction come here, and episodes that say too little. For what was decided, filter by "
-        "state."
+        "This list has facts that only an assistant or a tool stated, contradictions to an operator, possible "
+        "duplicates, texts that look like a secret or an instruction, and poor episodes. Filter by state to see "
+        "decided items."
     )
 
-    @column(gettext_lazy("What is proposed"))
+    @column(gettext_lazy("Proposal"))
     def statement(self, item: ReviewItem) -> SafeString:
         return cells.statement(headline(item))
 
@@ -76,7 +76,7 @@ class ReviewPage(QueueViews, ReviewBulkViews):
     def kind_shown(self, item: ReviewItem) -> tuple[str, str]:
         return item.kind, item.get_kind_display()
 
-    @column(gettext_lazy("Why it waits"))
+    @column(gettext_lazy("Reason"))
     def why(self, item: ReviewItem) -> SafeString:
         return cells.wrapped(item.get_reason_display())
 
@@ -92,7 +92,7 @@ class ReviewPage(QueueViews, ReviewBulkViews):
     def state_shown(self, item: ReviewItem) -> tuple[str, str]:
         return item.state, item.get_state_display()
 
-    @column(gettext_lazy("Waits since"), ordering="created_at")
+    @column(gettext_lazy("Pending since"), ordering="created_at")
     def waits_since(self, item: ReviewItem) -> SafeString | str:
         return cells.moment(item.created_at)
 

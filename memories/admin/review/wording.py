@@ -11,47 +11,47 @@ Kind, Reason, State = ReviewItem.Kind, ReviewItem.Reason, ReviewItem.State
 
 WHY: dict[str, str | Promise] = {
     Reason.ASSISTANT_TRUST: gettext_lazy(
-        "Only the assistant said this, so it is not served until somebody approves it."
+        "Only the assistant stated this. It is not served until an operator approves it."
     ),
-    Reason.TOOL_TRUST: gettext_lazy("Only a tool said this, so it is not served until somebody approves it."),
+    Reason.TOOL_TRUST: gettext_lazy("Only a tool stated this. It is not served until an operator approves it."),
     Reason.SUGGESTED: gettext_lazy(
-        "No model read this: simple rules picked it out of what the person wrote. It is not served yet."
+        "Simple rules found this in the user's messages; no model read it. It is not served yet."
     ),
     Reason.LESS_SURE: gettext_lazy(
-        "It says something else than what is known, and was said with less certainty. What is known is still served."
+        "It differs from an existing fact and is less certain. The existing fact is still served."
     ),
-    Reason.OUTRANKED: gettext_lazy("It contradicts what somebody of more trust said. What is known is still served."),
+    Reason.OUTRANKED: gettext_lazy("It contradicts a more trusted source. The existing fact is still served."),
     Reason.OPERATORS_WORD: gettext_lazy(
-        "It contradicts what an operator set right, pinned or locked. No job may change that."
+        "It contradicts a fact that an operator corrected, pinned or locked. Jobs cannot change such facts."
     ),
-    Reason.REFUSED_BEFORE: gettext_lazy("An operator refused this before, and the person has said it again."),
-    Reason.NEAR_REFUSED: gettext_lazy("It is close to what an operator refused."),
-    Reason.REMOVAL: gettext_lazy("A source of less trust says that this is true no longer. It is still served."),
+    Reason.REFUSED_BEFORE: gettext_lazy("An operator rejected this before, and the user has stated it again."),
+    Reason.NEAR_REFUSED: gettext_lazy("It is similar to a fact that an operator rejected."),
+    Reason.REMOVAL: gettext_lazy("A less trusted source says that this is no longer true. It is still served."),
     Reason.OTHER_PERSON: gettext_lazy(
-        "Two people were merged, and this is where they differ. What stands is still served."
+        "Two end users were merged, and they differ here. The existing fact is still served."
     ),
     Reason.IMPORTED: gettext_lazy(
-        "It was imported and says something else than what is known, which is still served: an import replaces nothing."
+        "It was imported and contradicts an existing fact, which is still served. Imports never replace facts."
     ),
     Reason.NOT_JUDGED: gettext_lazy(
-        "It is close to what is known, and no model was there to tell whether it is the same. Both are served "
-        "meanwhile."
+        "It is similar to an existing fact, and no model was available to tell whether they are the same. Both are "
+        "served until you decide."
     ),
     Reason.INSTRUCTIONS: gettext_lazy(
-        "It reads like an instruction to a model. It is not served until somebody approves it."
+        "It looks like an instruction to a model. It is not served until an operator approves it."
     ),
     Reason.POSSIBLE_SECRET: gettext_lazy(
-        "It may hold a password or a key. It is not served until somebody approves it."
+        "It may contain a password or a key. It is not served until an operator approves it."
     ),
     Reason.POOR_QUALITY: gettext_lazy(
-        "It says too little of its conversation. It is not served until somebody approves it."
+        "It says too little about the conversation. It is not served until an operator approves it."
     ),
 }
 SECTION_WHY = gettext_lazy(
-    "An operator wrote this section, and an extraction proposes another text. What stands is still served."
+    "An operator wrote this section, and an extraction proposes another text. The present text is still served."
 )
 SECTION_UNSUPPORTED = gettext_lazy(
-    "A part of this text is in words of the assistant or of a tool, not of the person. The rest of it is written."
+    "Part of this text comes from the assistant or a tool, not from the user. The rest was written."
 )
 KIND_COLOURS: dict[str, str] = {
     Kind.QUARANTINED: "warning",
@@ -110,35 +110,33 @@ def share(item: ReviewItem) -> float | None:
 
 def effects_of(item: ReviewItem) -> dict[str, str]:
     """What each decision would do, by its name, in a short line."""
-    keep_both = _("Both are served, and it is noted that they contradict each other.")
+    keep_both = _("Both are served and marked as contradicting each other.")
     if item.kind == Kind.DUPLICATE:
-        keep_both = _("They are not the same: both go on being served.")
+        keep_both = _("They are not the same. Both are still served.")
     return {
         Choice.APPROVE: _effect_of_approval(item),
-        Choice.EDIT: _("It is served from now on, in your words: no job and no key changes it afterwards."),
+        Choice.EDIT: _("It is served from now on, in your words. Jobs and applications cannot change it."),
         Choice.KEEP_BOTH: keep_both,
-        Choice.MERGE: _(
-            "One of the two stays, with a text of yours and the evidence of both. The other is superseded."
-        ),
+        Choice.MERGE: _("One of the two stays, with your text and the evidence of both. The other one is superseded."),
         Choice.REJECT: _effect_of_rejection(item),
     }
 
 
 def _effect_of_approval(item: ReviewItem) -> str:
     if item.proposed_section_id:
-        return _("The proposed text takes the place of the section.")
+        return _("The proposed text replaces the section.")
     if item.episode_id:
-        return _("It is served from now on, as it stands.")
+        return _("It is served from now on, unchanged.")
     if item.fact is None:
-        return _("It is archived, and served no longer.")
+        return _("It is archived and no longer served.")
     if item.known is None or item.known.status != Status.ACTIVE:
         return _("It is served from now on.")
     if item.kind == Kind.DUPLICATE:
-        return _("The new one stays. The known one is superseded by it.")
+        return _("The new fact stays and supersedes the existing one.")
     if item.known.protected:
-        text = _("It is served from now on. What is known is superseded by it, though it is an operator's word.")
+        text = _("It is served from now on. It supersedes the existing fact, although an operator confirmed that one.")
     else:
-        text = _("It is served from now on. What is known is superseded by it.")
+        text = _("It is served from now on and supersedes the existing fact.")
     return text
 
 
@@ -146,9 +144,12 @@ def _effect_of_rejection(item: ReviewItem) -> str:
     if item.proposed_section_id:
         return _("The section stays as it is.")
     if item.episode_id:
-        return _("It goes to the trash, and no other is made of the same turns. Until it is purged it can be restored.")
+        return _(
+            "It goes to the trash, and no other episode is made of the same turns. It can be restored "
+            "until it is purged."
+        )
     if item.fact is None:
-        return _("It is still true: nothing changes.")
+        return _("It is still true. Nothing changes.")
     if item.kind == Kind.DUPLICATE:
-        return _("The same is known already: the new one is archived, and what is known stays.")
-    return _("It is never served, and is not suggested again.")
+        return _("It is already known. The new fact is archived, and the existing one stays.")
+    return _("It is never served and not suggested again.")

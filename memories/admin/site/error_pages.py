@@ -19,16 +19,16 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     """handler403."""
     if not request.path_info.startswith(ADMIN):
         return defaults.permission_denied(request, exception)
-    text = _("Your roles do not give it to you. An administrator can.")
-    return _page(request, _("You may not do this"), text, HTTPStatus.FORBIDDEN)
+    text = _("Your roles do not allow this. Ask an administrator.")
+    return _page(request, _("Permission denied"), text, HTTPStatus.FORBIDDEN)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     """handler404."""
     if not request.path_info.startswith(ADMIN):
         return defaults.page_not_found(request, exception)
-    text = _("What it was about may have been deleted or erased, or is of a tenant that you do not see.")
-    return _page(request, _("There is no such page"), text, HTTPStatus.NOT_FOUND)
+    text = _("The object may have been deleted or erased, or it belongs to a tenant that you cannot see.")
+    return _page(request, _("Page not found"), text, HTTPStatus.NOT_FOUND)
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponseBase:
@@ -36,7 +36,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponseBase:
     if not request.path_info.startswith(ADMIN):
         return csrf.csrf_failure(request, reason)
     text = _(
-        "The form is older than your sign-in, or your browser sent no cookie. Go back, load the page again, repeat it."
+        "The form is older than your sign-in, or your browser sent no cookie. Go back, reload the page and try again."
     )
     return _page(request, _("Nothing was changed"), text, HTTPStatus.FORBIDDEN)
 

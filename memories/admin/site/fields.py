@@ -17,12 +17,12 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 
 def check_zone(name: str) -> None:
     if not is_zone(name):
-        raise ValidationError(_("This is not a time zone: write it like Asia/Shanghai, or UTC."), code="zone")
+        raise ValidationError(_("This is not a time zone. Use a name such as Asia/Shanghai or UTC."), code="zone")
 
 
 def check_language(tag: str) -> None:
     if not _LANGUAGE.fullmatch(tag):
-        raise ValidationError(_("This is not a language tag: write it like zh-CN, or en."), code="language")
+        raise ValidationError(_("This is not a language tag. Use a tag such as zh-CN or en."), code="language")
 
 
 class DayInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # Unfold has no types
@@ -51,7 +51,7 @@ class LinesField(forms.CharField):
 
     def __init__(self, *, longest: int, most: int = 20, rows: int = 3, **kwargs: Any) -> None:
         self.longest, self.most = longest, most
-        kwargs.setdefault("help_text", gettext_lazy("One a line."))
+        kwargs.setdefault("help_text", gettext_lazy("One per line."))
         super().__init__(widget=UnfoldAdminTextareaWidget(attrs={"rows": rows}), required=False, **kwargs)
 
     def prepare_value(self, value: Any) -> Any:
@@ -60,10 +60,10 @@ class LinesField(forms.CharField):
     def to_python(self, value: Any) -> Any:
         lines = [line.strip() for line in (super().to_python(value) or "").splitlines() if line.strip()]
         if len(lines) > self.most:
-            message = _("These are %(count)d lines; %(most)d are the most.")
+            message = _("There are %(count)d lines. The limit is %(most)d.")
             raise ValidationError(message % {"count": len(lines), "most": self.most}, code="most")
         if any(len(line) > self.longest for line in lines):
-            message = _("A line may have at most %(longest)d characters.")
+            message = _("A line can have at most %(longest)d characters.")
             raise ValidationError(message % {"longest": self.longest}, code="longest")
         return lines
 

@@ -32,7 +32,9 @@ from memories.audit import Actor, kept_request_id
 from memories.exceptions import MemoryHubError, PreconditionFailed
 from memories.models import Operator
 
-LOOK_AGAIN = _("Somebody changed this meanwhile: look again. What you typed is kept; sending it again applies it.")
+LOOK_AGAIN = _(
+    "Somebody else changed this in the meantime. Your input is kept. Check the page, then submit again to apply it."
+)
 
 
 def said_of(error: MemoryHubError) -> str:

@@ -65,7 +65,7 @@ MENU: tuple[tuple[str | Promise, tuple[MenuEntry, ...]], ...] = (
             _list(_("API keys"), "key", "apikey"),
             _list(_("Tenants"), "apps", "tenant"),
             _list(_("Operators"), "badge", "operator"),
-            _list(_("Groups"), "groups", "group", app="auth"),
+            _list(_("Roles"), "groups", "group", app="auth"),
         ),
     ),
     ("", (_list(_("Audit trail"), "history", "auditevent"),)),

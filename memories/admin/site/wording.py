@@ -44,9 +44,9 @@ _MODEL_ERRORS = (
 )
 # Code → message, or an error class whose instance is the message.
 FAILURES: dict[str, Any] = {error.code: error for error in (*_MODEL_ERRORS, exceptions.LeaseLost)} | {
-    "worker_lost": gettext_lazy("The worker ended during each attempt; look at its log before you try again."),
+    "worker_lost": gettext_lazy("The worker stopped during each attempt. Check its log before you try again."),
     exceptions.PersonRestricted.code: gettext_lazy(
-        "The person is under restriction: extraction goes on once it is lifted."
+        "The end user is restricted. Extraction continues when the restriction is lifted."
     ),
 }
 # States of queued work.
@@ -65,11 +65,11 @@ KEY_STATES = {
 }
 # Reasons that jobs store with a revision. Reasons that people gave are shown as written.
 REASONS = {
-    "It did not come up again.": gettext_lazy("It did not come up again."),
-    "It was over.": gettext_lazy("It was over."),
+    "It did not come up again.": gettext_lazy("It was not mentioned again."),
+    "It was over.": gettext_lazy("It expired."),
 }
 # Appended to the message of a verb whose input contained a secret.
-CUT_OUT = gettext_lazy(" A secret was cut out of what you typed.")
+CUT_OUT = gettext_lazy(" A secret was removed from your input.")
 
 
 def kind_of(state: str) -> str:
@@ -138,7 +138,7 @@ def why_it_stays(fact: Fact, rules: conf.Rules) -> str:
     if fact.pinned:
         return _("it is pinned")
     if fact.binding:
-        return _("it is an operator's word")
+        return _("an operator confirmed it")
     if rules.half_lives.get(fact.category, rules.half_life_days) is None:
         return _("%(category)s facts do not fade") % {"category": fact.get_category_display().lower()}
     return ""

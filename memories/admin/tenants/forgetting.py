@@ -34,7 +34,7 @@ class ConfirmForm(VerbForm):
     tenant = LineField(
         label=gettext_lazy("The tenant's slug"),
         max_length=63,
-        help_text=gettext_lazy("Typed out, so that it is no slip."),
+        help_text=gettext_lazy("Type it to confirm."),
     )
     record: DecayPass
 
@@ -46,7 +46,7 @@ class ConfirmForm(VerbForm):
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         self.new_pass = confirm_decay(pass_id=self.record.pk, actor=actor, now=now)
-        return _("%(pass)s is confirmed: a worker takes what it would have taken.") % {"pass": self.record}
+        return _("%(pass)s is confirmed. A worker carries it out.") % {"pass": self.record}
 
     def leads_to(self) -> str:
         return url_of(self.new_pass)
@@ -72,17 +72,17 @@ class DecayPassPage(RecordPage):
     facts = _count_column(gettext_lazy("Facts faded"), "facts")
     episodes = _count_column(gettext_lazy("Episodes faded"), "episodes")
     expired = _count_column(gettext_lazy("Expired"), "expired")
-    purged = _count_column(gettext_lazy("Deleted for good"), "purged")
-    empty_title = gettext_lazy("Nothing was forgotten yet")
+    purged = _count_column(gettext_lazy("Permanently deleted"), "purged")
+    empty_title = gettext_lazy("Nothing has been forgotten yet")
     empty_hint = gettext_lazy(
-        "A worker runs a pass for each tenant at night. The page of a tenant shows what the next one takes."
+        "A worker runs a pass for each tenant at night. The page of a tenant previews the next one."
     )
 
     @column(gettext_lazy("State"), label=KINDS, ordering="state")
     def shown_state(self, row: DecayPass) -> tuple[str, str]:
         return row.state, row.get_state_display()
 
-    @column(gettext_lazy("Begun by"), ordering="trigger")
+    @column(gettext_lazy("Started by"), ordering="trigger")
     def begun_by(self, row: DecayPass) -> str:
         return row.get_trigger_display()
 
@@ -130,7 +130,7 @@ def next_pass(request: HttpRequest, tenant_id: uuid.UUID) -> HttpResponse:
     if request.user.has_perm("memories.view_fact"):
         context["facts"] = Fact.objects.filter(pk__in=preview.facts).order_by("forget_at", "pk")
         context["episodes"] = Episode.objects.filter(pk__in=preview.episodes).order_by("forget_at", "pk")
-    return render_page(request, "memories/next_decay_pass.html", title=_("What the next pass takes"), **context)
+    return render_page(request, "memories/next_decay_pass.html", title=_("Next clean-up"), **context)
 
 
 def _run(request: HttpRequest, tenant: Tenant) -> HttpResponse:
@@ -139,5 +139,5 @@ def _run(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     except DecayRunning as error:
         messages.error(request, error.detail)
         return HttpResponseRedirect(request.path)
-    messages.success(request, _("%(pass)s has begun: a worker carries it out.") % {"pass": row})
+    messages.success(request, _("%(pass)s has started. A worker carries it out.") % {"pass": row})
     return HttpResponseRedirect(url_of(row))

@@ -66,12 +66,12 @@ class NumberField(forms.CharField):
 def _instruction(number: Number) -> str:
     """What to write: a whole sentence for each case, since translations are not composed of parts."""
     if number.kind == NumberKind.HALF_LIVES:
-        return gettext_noop("Write a number from %(lowest)s to %(highest)s, or never, or leave it empty.")
+        return gettext_noop("Enter a number from %(lowest)s to %(highest)s or “never”, or leave empty.")
     if number.kind == NumberKind.WHOLE:
         if number.zero:
-            return gettext_noop("Write a whole number from %(lowest)s to %(highest)s, or 0, or leave it empty.")
-        return gettext_noop("Write a whole number from %(lowest)s to %(highest)s, or leave it empty.")
-    return gettext_noop("Write a number from %(lowest)s to %(highest)s, or leave it empty.")
+            return gettext_noop("Enter a whole number from %(lowest)s to %(highest)s or 0, or leave empty.")
+        return gettext_noop("Enter a whole number from %(lowest)s to %(highest)s, or leave empty.")
+    return gettext_noop("Enter a number from %(lowest)s to %(highest)s, or leave empty.")
 
 
 def _typed(value: object) -> str:
@@ -85,7 +85,7 @@ class OptionalSwitchField(forms.TypedChoiceField):
     def __init__(self, number: Number, *, hubs: object, label: str, help_text: str) -> None:
         super().__init__(
             choices=[
-                ("", _("As the hub: %(value)s") % {"value": _(shown(hubs))}),
+                ("", _("Hub default: %(value)s") % {"value": _(shown(hubs))}),
                 *((value, _(shown(value).capitalize())) for value in (True, False)),
             ],
             coerce=lambda value: str(value) == "True",

@@ -29,7 +29,7 @@ class OffBoardForm(VerbForm):
     slug = LineField(
         label=gettext_lazy("The tenant's slug"),
         max_length=63,
-        help_text=gettext_lazy("Typed out, so that it is no slip."),
+        help_text=gettext_lazy("Type it to confirm."),
     )
     # The number of revoked keys that the operator saw.
     keys = forms.IntegerField(widget=forms.HiddenInput)
@@ -43,13 +43,13 @@ class OffBoardForm(VerbForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         expected = self.cleaned_data["keys"]
         off_board_tenant(tenant_id=self.record.pk, expected_keys=expected, actor=actor, now=now)
-        return _("The tenant is off-boarded: its keys are refused, and nothing is stored or told any more.")
+        return _("The tenant is off-boarded. Its keys no longer work, and nothing is stored or served.")
 
 
 class TakeBackForm(VerbForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         take_back_tenant(tenant_id=self.record.pk, actor=actor, now=now)
-        return _("The tenant is back: its keys work again, and its switches are as they were.")
+        return _("The tenant is restored. Its keys work again, and its switches are as before.")
 
 
 class OffBoardingPage(HubModelAdmin):

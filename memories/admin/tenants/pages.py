@@ -32,7 +32,7 @@ SEEN = (
 
 class TenantForm(forms.ModelForm[Tenant]):
     signal_phrases = PhrasesField(
-        label=_("Signs"),
+        label=_("Trigger phrases"),
         help_text=format_lazy(
             _(
                 "One a line, like “correction: back to square one” or “goal: our target is … this year”. "
@@ -84,9 +84,9 @@ class TenantPage(OffBoardingPage):
     search_fields = ("slug", "name")
     search_help_text = _("Search by slug or name")
     ordering = ("slug",)
-    created = moment_column(_("Made"), "created_at")
+    created = moment_column(_("Created"), "created_at")
     empty_title = _("No tenants yet")
-    empty_hint = _("A tenant is an application that uses the hub; its API keys and end users belong to it.")
+    empty_hint = _("A tenant is an application that uses the hub. API keys and end users belong to a tenant.")
     fieldsets = (
         (None, {"fields": ("slug", "name", "time_zone", ("capture", "serve"))}),
         (_("What to remember"), {"fields": ("extraction_guidance", "trust_assistant", "signal_phrases")}),

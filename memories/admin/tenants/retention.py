@@ -23,12 +23,12 @@ VIEW, RUN = "memories.view_decaypass", "memories.change_decaypass"
 PASSES_SHOWN = 10
 WORDS = {
     "turns": gettext_lazy("Turns"),
-    "sessions": gettext_lazy("Sessions that are empty"),
+    "sessions": gettext_lazy("Empty sessions"),
     "episodes": gettext_lazy("Episodes"),
     "runs": gettext_lazy("Extraction runs"),
     "audit": gettext_lazy("Audit events"),
     "exports": gettext_lazy("Exports"),
-    "waiting": gettext_lazy("Old turns that stay: not extracted yet, or in an open window"),
+    "waiting": gettext_lazy("Old turns kept: not extracted yet, or in an open window"),
 }
 
 
@@ -58,7 +58,7 @@ def next_pass(request: HttpRequest, tenant_id: uuid.UUID) -> HttpResponse:
     numbers = [number for number in conf.NUMBERS.values() if number.group == conf.Group.RETENTION]
     passes = RetentionPass.objects.filter(tenant=tenant)[:PASSES_SHOWN]
     context: dict[str, Any] = {
-        "title": _("What retention deletes next"),
+        "title": _("Next retention pass"),
         "tenant": tenant,
         "counts": [(WORDS[name], count) for name, count in counts.items()],
         "days": [(number.label, getattr(rules, number.name)) for number in numbers],
@@ -74,5 +74,5 @@ def _run(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     except RetentionRunning as error:
         messages.error(request, error.detail)
     else:
-        messages.success(request, _("%(pass)s has begun: a worker carries it out.") % {"pass": row})
+        messages.success(request, _("%(pass)s has started. A worker carries it out.") % {"pass": row})
     return HttpResponseRedirect(request.path)

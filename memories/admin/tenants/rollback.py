@@ -46,7 +46,7 @@ class RollbackForm(forms.Form):
         required=False,
         label=_("Person"),
         widget=UnfoldAdminTextInputWidget,
-        help_text=_("The hub's id of a person; empty: of all people."),
+        help_text=_("The hub's id of an end user. Leave empty for all end users."),
     )
     session = forms.UUIDField(
         required=False,
@@ -55,7 +55,7 @@ class RollbackForm(forms.Form):
         help_text=_("The hub's id of a session."),
     )
     agent = LineField(
-        required=False, max_length=255, label=_("Agent"), help_text=_("What came of all sessions with this agent.")
+        required=False, max_length=255, label=_("Agent"), help_text=_("Everything from sessions with this agent.")
     )
     key = forms.ModelChoiceField(
         APIKey.objects.none(),
@@ -63,13 +63,16 @@ class RollbackForm(forms.Form):
         label=_("API key"),
         widget=UnfoldAdminSelectWidget,
         empty_label="–",
-        help_text=_("What came of the turns that it posted, and what it stated."),
+        help_text=_("Everything from turns that the key posted, and what it stated."),
     )
     since = forms.DateTimeField(
-        required=False, label=_("Since"), widget=MomentInput, help_text=_("Extracted at or after, in your time zone.")
+        required=False,
+        label=_("Since"),
+        widget=MomentInput,
+        help_text=_("Extracted at this time or later, in your time zone."),
     )
     until = forms.DateTimeField(required=False, label=_("Until"), widget=MomentInput, help_text=_("Extracted before."))
-    reason = LineField(required=False, max_length=500, label=_("Reason"), help_text=_("Kept with every change."))
+    reason = LineField(required=False, max_length=500, label=_("Reason"), help_text=_("Recorded with every change."))
 
     def __init__(self, *args: Any, operator: Operator | AnonymousUser, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -79,12 +82,12 @@ class RollbackForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
         if not any(data.get(name) for name in ("session", "agent", "key", "since", "until")):
-            raise forms.ValidationError(gettext("Name a session, an agent, a key or a time."), code="origin")
+            raise forms.ValidationError(gettext("Choose a session, an agent, a key or a period."), code="origin")
         tenant = data.get("tenant")
         for name, model in (("person", EndUser), ("session", Session), ("key", APIKey)):
             pk = getattr(data.get(name), "pk", data.get(name))
             if tenant and pk and not model._default_manager.filter(tenant=tenant, pk=pk).exists():
-                self.add_error(name, gettext("This tenant has none such."))
+                self.add_error(name, gettext("This tenant has no such object."))
         return data
 
     def named(self) -> list[tuple[str, Any]]:
@@ -149,7 +152,7 @@ def rolled_back(request: HttpRequest, change_set: uuid.UUID) -> HttpResponse:
         except NotFound:
             messages.info(request, gettext("There is nothing to undo."))
         else:
-            messages.success(request, gettext("The roll back is undone, but for what changed since."))
+            messages.success(request, gettext("Roll back undone; later changes were kept."))
         return HttpResponseRedirect(request.path)
     title = gettext("Rolled back")
     return render_page(request, "memories/rolled_back.html", title=title, event=event, undone=undone.first())

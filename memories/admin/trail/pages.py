@@ -69,8 +69,8 @@ class TrailPage(HubModelAdmin):
     search_fields = ("verb", "object_type", "object_id", "request_id", "case_uuid")
     search_help_text = _("Search by verb, object or request")
     ordering = ("-id",)
-    empty_title = _("Nothing has happened yet")
-    empty_hint = _("Every change by a person or a key leaves a line here.")
+    empty_title = _("No events yet")
+    empty_hint = _("Every change by a person or a key is listed here.")
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[HubChangeList]:
         return TrailList

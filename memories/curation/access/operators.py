@@ -145,7 +145,7 @@ def save_group(
             raise PreconditionFailed
         check_covers(mine, powers_of_group(held), powers_of_group(permissions))
         if Group.objects.filter(name=name).exclude(pk=group.pk).exists():
-            raise Conflict(_("There is a group of this name already."))
+            raise Conflict(_("A role with this name already exists."))
         before = _has_administrator()
         group.name = name
         group.save()
@@ -183,7 +183,7 @@ def _wanted(operator: Operator | None, draft: OperatorDraft) -> Powers:
 def _check_name(draft: OperatorDraft, operator: Operator | None) -> None:
     others = Operator.objects.exclude(pk=operator.pk) if operator else Operator.objects.all()
     if others.filter(username=draft.username).exists():
-        raise Conflict(_("There is an operator of this name already."))
+        raise Conflict(_("An operator with this name already exists."))
 
 
 def _write(operator: Operator, draft: OperatorDraft) -> None:
@@ -206,7 +206,9 @@ def _has_administrator() -> bool:
 def _check_administrator_is_left(*, before: bool) -> None:
     """Errors: Conflict when there was an administrator `before` and there is none now."""
     if before and not _has_administrator():
-        raise Conflict(_("Then nobody would be left who may change operators: give that to somebody else first."))
+        raise Conflict(
+            _("At least one operator must keep the permission to change operators. Give it to another operator first.")
+        )
 
 
 def _permissions(names: Collection[str]) -> list[Permission]:

@@ -75,4 +75,4 @@ def powers_of_actor(actor: Actor, *, needs: str) -> Powers:
 def check_covers(mine: Powers, *those: Powers) -> None:
     """Errors: Conflict when one of `those` goes beyond `mine`."""
     if not all(mine.cover(powers) for powers in those):
-        raise Conflict(_("This takes more than you may yourself: ask somebody who may."))
+        raise Conflict(_("This needs permissions that you do not have. Ask an operator who has them."))
