@@ -28,7 +28,7 @@ from memories.models import ModelUse, SessionQueue, Turn
 from memories.queue import circuit_breaker, queue_rows, session_queue, spending, window_queue
 from memories.queue.attempts import Attempt
 from memories.queue.eviction import Eviction, evict
-from memories.queue.retry_policy import Retry, retry_for
+from memories.queue.retry_policy import INTERNAL_ERROR, Retry, retry_for
 from memories.queue.spending import Spent
 from memories.queue.window_queue import Compacted, WindowClaim
 from memories.reconcile.batches import bounded
@@ -238,7 +238,7 @@ def _note_spent(attempt: CompactionAttempt) -> None:
 def _given_back_on_error(attempt: CompactionAttempt) -> Iterator[None]:
     """A lost lease ends the attempt. A restricted person postpones it until the restriction ends. Any other error, also
     the task's timeout, postpones it and is raised."""
-    failure = "internal_error"
+    failure = INTERNAL_ERROR
     try:
         yield
         failure = ""

@@ -22,7 +22,8 @@ from memories.llm.prompts.memory_update import MemoryUpdate
 from memories.models import ExtractionRun, SessionQueue
 from memories.queue import circuit_breaker, queue_rows, session_queue
 from memories.queue.attempts import Attempt
-from memories.queue.retry_policy import Retry, retry_for
+from memories.queue.leases import WORKER_LOST
+from memories.queue.retry_policy import INTERNAL_ERROR, Retry, retry_for
 from memories.queue.session_queue import Claim
 from memories.reconcile import gate, judgement, neighbours, profile, reconcile
 from memories.reconcile.batches import TurnBatch
@@ -109,14 +110,14 @@ def _end_lost_runs(session_id: uuid.UUID, *, is_ours: bool, now: datetime) -> No
         queues = queues.free()
     parked = queues.filter(parked_at__isnull=False).exists()
     status = RunStatus.PARKED if parked else RunStatus.FAILED
-    runs.filter(session__queue__in=queues).update(status=status, failure="worker_lost", finished_at=now)
+    runs.filter(session__queue__in=queues).update(status=status, failure=WORKER_LOST, finished_at=now)
 
 
 @contextmanager
 def _given_back_on_error(attempt: ExtractionAttempt) -> Iterator[None]:
     """A lost lease ends the attempt. A restriction of the person postpones the batch until it is lifted. Any other
     error, even the task's timeout, postpones the batch and is raised."""
-    failure = "internal_error"
+    failure = INTERNAL_ERROR
     try:
         yield
         failure = ""

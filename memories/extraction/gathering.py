@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from django.db.models import Max
-from django.db.models.functions import Least, Substr
+from django.db.models.functions import Substr
 
 from memories.extraction.turn_reader import fed_turns
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.framing import Message
 from memories.llm.prompts.memory_update import KnownFact, TurnInput
-from memories.models import Fact, ProfileSection, Role, Trust, Turn
+from memories.models import SAID_AT, Fact, ProfileSection, Role, Trust, Turn
 from memories.queue.session_queue import Claim
 from memories.reconcile import neighbours
 from memories.reconcile.batches import ShownFact, TurnBatch, bounded
@@ -46,7 +46,7 @@ def gather(*, claim: Claim, now: datetime) -> TurnBatch:
     stated_texts = [fact.content for fact in facts if fact.trust in stated]
     stated_texts += [row.summary for row in profile if row.trust in stated]
     tool_turns = new.filter(number__range=(first, last), role=Role.TOOL).order_by("number")
-    heard = {"heard": Substr("content", 1, HEARD), "said": Least("timestamp", "created_at")}
+    heard = {"heard": Substr("content", 1, HEARD), "said": SAID_AT}
     tools = list(tool_turns.values_list("number", "pk", heard["heard"], heard["said"]))
     return TurnBatch(
         first_number=first,

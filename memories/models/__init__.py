@@ -4,7 +4,7 @@ from memories.models.access.api_keys import APIKey, Scope, ThrottleCounter, Writ
 from memories.models.access.idempotency import IdempotencyRecord
 from memories.models.access.operators import FailedSignIns, Language, Operator, SavedFilter
 from memories.models.actors import ActorKind
-from memories.models.conversations.conversations import SAID_AT, Role, Session, SessionQueue, Turn
+from memories.models.conversations.conversations import SAID_AT, Role, Session, SessionQueue, Turn, said_at
 from memories.models.conversations.runs import ExtractionRun, ModelUse
 from memories.models.conversations.working_memory import WorkingMemory
 from memories.models.forgetting import DecayPass
@@ -122,4 +122,5 @@ __all__ = [
     "WorkingMemory",
     "WritesAs",
     "categories_of",
+    "said_at",
 ]

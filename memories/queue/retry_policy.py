@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from memories.exceptions import ModelAnswerTruncated, ModelError
 
+# Failure code of an attempt that an error of the hub itself ended.
+INTERNAL_ERROR = "internal_error"
 BACKOFF_BASE_SECONDS = 4.0
 BACKOFF_FACTOR = 3.0
 BACKOFF_LIMIT_SECONDS = 120.0

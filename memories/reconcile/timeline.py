@@ -9,12 +9,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models.functions import Least
-
-from memories.models import Fact, FactEvidence
+from memories.models import Fact, FactEvidence, said_at
 
 # When the turn of a row of evidence was said.
-SAID = Least("turn__timestamp", "turn__created_at")
+SAID = said_at("turn__")
 
 
 @dataclass(frozen=True)

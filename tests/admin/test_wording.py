@@ -11,8 +11,10 @@ from django.utils import timezone
 import memories
 from memories.admin.site import wording
 from memories.admin.trail.verb_words import VERBS
-from memories.exceptions import ModelError
+from memories.exceptions import ModelError, PersonRestricted
 from memories.privacy.casework.workflow import CaseVerb
+from memories.queue.leases import WORKER_LOST
+from memories.queue.retry_policy import INTERNAL_ERROR
 
 NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 
@@ -46,6 +48,11 @@ def test_every_failure_of_the_model_has_a_sentence() -> None:
     assert ModelError.__subclasses__()
     for error in ModelError.__subclasses__():
         assert wording.explain_failure(error.code) == str(error())
+
+
+@pytest.mark.parametrize("code", [INTERNAL_ERROR, WORKER_LOST, PersonRestricted.code])
+def test_every_other_failure_of_an_attempt_has_a_sentence(code: str) -> None:
+    assert wording.explain_failure(code) != code
 
 
 def test_an_unknown_failure_is_shown_as_it_is() -> None:

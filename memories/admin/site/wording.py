@@ -11,6 +11,8 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext
 from memories import conf, exceptions
 from memories.conf.kinds import Number, NumberKind, shown
 from memories.models import Fact
+from memories.queue.leases import WORKER_LOST
+from memories.queue.retry_policy import INTERNAL_ERROR
 
 # State → the name of its colour in Unfold's labels.
 KINDS = {
@@ -44,7 +46,8 @@ _MODEL_ERRORS = (
 )
 # Code → message, or an error class whose instance is the message.
 FAILURES: dict[str, Any] = {error.code: error for error in (*_MODEL_ERRORS, exceptions.LeaseLost)} | {
-    "worker_lost": gettext_lazy("The worker stopped during each attempt. Check its log before you try again."),
+    INTERNAL_ERROR: gettext_lazy("The hub itself failed. The worker's log names the place."),
+    WORKER_LOST: gettext_lazy("The worker stopped during each attempt. Check its log before you try again."),
     exceptions.PersonRestricted.code: gettext_lazy(
         "The end user is restricted. Extraction continues when the restriction is lifted."
     ),

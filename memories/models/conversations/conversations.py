@@ -171,8 +171,12 @@ def trimmed(field: str) -> Func:
     return Func(F(field), Value(BLANKS), function="btrim", output_field=models.TextField())
 
 
-# When a turn was said, as `Turn.said_at`: LEAST leaves out a null.
-SAID_AT = Least("timestamp", "created_at")
+def said_at(turn: str = "") -> Least:
+    """When a turn was said, as `Turn.said_at`; `turn` is the look-up of it, like `turn__`. LEAST leaves out a null."""
+    return Least(f"{turn}timestamp", f"{turn}created_at")
+
+
+SAID_AT = said_at()
 
 
 class TurnQuerySet(models.QuerySet["Turn"]):
