@@ -43,7 +43,9 @@ def somebody(owner: Tenant | None = None, **over: Any) -> EndUser:
     inferred = factories.fact(person, "Likes canals", source="implicit_inference", confidence=0.6)
     FactRelation.objects.create(fact=inferred, target=stated, type="related_to", created_at=NOW)
     FactRefusal.objects.create(end_user=person, kind="text", digest=b"d" * 32, created_at=NOW)
-    merged = ChangeSet.objects.create(tenant=person.tenant, fact=stated, verb="merge", reason="One", created_at=NOW)
+    merged = ChangeSet.objects.create(
+        tenant=person.tenant, fact=stated, verb="merge", actor_kind="operator", reason="One", created_at=NOW
+    )
     merged.changes.create(table="fact", action="left", uuid=inferred.pk, version=1)
     factories.episode(talk)
     factories.profile_section(person)

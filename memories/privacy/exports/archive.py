@@ -40,7 +40,7 @@ _TITLES: dict[str, str | Promise] = {
     "review_items": _("Questions that people decide"),
     "runs": _("Runs of the model"),
     "refusals": _("What was refused for good"),
-    "fact_merges": _("Statements that were made one"),
+    "changes": _("How facts and episodes were changed"),
     "merges": _("Records that were made one"),
     "turn_vectors": _("Vectors of turns"),
     "fact_vectors": _("Vectors of statements"),
