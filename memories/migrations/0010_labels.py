@@ -116,7 +116,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='episode',
             name='status',
-            field=models.CharField(choices=[('active', 'Active'), ('pending', 'Pending'), ('trashed', 'In trash')], default='active', max_length=7, verbose_name='status'),
+            field=models.CharField(choices=[('active', 'Active'), ('pending', 'Pending'), ('trashed', 'In the trash')], default='active', max_length=7, verbose_name='status'),
         ),
         migrations.AlterField(
             model_name='extractionrun',
@@ -206,7 +206,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='fact',
             name='status',
-            field=models.CharField(choices=[('active', 'Active'), ('pending', 'Pending'), ('superseded', 'Superseded'), ('rejected', 'Rejected'), ('archived', 'Archived'), ('trashed', 'In trash')], default='active', max_length=10, verbose_name='status'),
+            field=models.CharField(choices=[('active', 'Active'), ('pending', 'Pending'), ('superseded', 'Superseded'), ('rejected', 'Rejected'), ('archived', 'Archived'), ('trashed', 'In the trash')], default='active', max_length=10, verbose_name='status'),
         ),
         migrations.AlterField(
             model_name='fact',

@@ -59,7 +59,7 @@ def test_forget_moves_it_to_the_trash_and_refuses_it(admin: Client, fact: Fact) 
     assert FactRefusal.objects.filter(fact=fact).count() == 2
     assert AuditEvent.objects.get(object_id=fact.pk).verb == "forget"
     page = text_of(admin.get(page_of(fact)))
-    assert "In trash" in page
+    assert "In the trash" in page
     assert page_of(fact, "correct") not in page
 
 

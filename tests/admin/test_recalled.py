@@ -104,7 +104,7 @@ def test_an_agent_is_shown_what_it_may_see(admin: Client, person: EndUser) -> No
 
 UNSERVED: list[tuple[dict[str, Any], str]] = [
     ({"status": "pending"}, "waits for review"),
-    ({"status": "trashed"}, "In trash"),
+    ({"status": "trashed"}, "In the trash"),
     ({"expires_at": factories.NOW}, "expired"),
     ({"confidence": 0.2}, "below the confidence for serving"),
     ({"agent_id": "tutor"}, "private to the agent tutor"),

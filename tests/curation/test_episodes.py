@@ -118,7 +118,7 @@ class TestEditing:
 
     def test_of_what_is_in_the_trash_is_refused(self, episode: Episode) -> None:
         call(forget_episode, episode)
-        with pytest.raises(Conflict, match="trashed"):
+        with pytest.raises(Conflict, match="in the trash"):
             edit(episode, summary="x")
 
 
@@ -163,7 +163,7 @@ class TestForgettingAndRestoring:
         assert item.episode
         call(forget_episode, item.episode)
         item.refresh_from_db()
-        assert (item.state, item.decided_at, item.change_set) == ("settled", LATER, None)
+        assert (item.state, item.decided_at) == ("settled", LATER)
 
 
 class TestDeleting:

@@ -26,7 +26,7 @@ class EpisodeStatus(models.TextChoices):
     ACTIVE = "active", _("Active")
     # Too poor to be served before somebody has looked at it.
     PENDING = "pending", _("Pending")
-    TRASHED = "trashed", _("In trash")
+    TRASHED = "trashed", _("In the trash")
 
 
 # Episodes that search may find and that have no vector of their present text.

@@ -68,7 +68,7 @@ class Status(models.TextChoices):
     SUPERSEDED = "superseded", _("Superseded")
     REJECTED = "rejected", _("Rejected")
     ARCHIVED = "archived", _("Archived")
-    TRASHED = "trashed", _("In trash")
+    TRASHED = "trashed", _("In the trash")
 
 
 class Trust(models.TextChoices):
