@@ -21,14 +21,14 @@ from tests.admin.conftest import signed_in
 from tests.admin.pages import list_of, page_of, text_of
 
 KINDS = {
-    "enduser": "最终用户",
+    "enduser": "终端用户",
     "fact": "事实",
     "episode": "片段",
     "session": "会话",
     "extractionrun": "提取运行",
     "decaypass": "遗忘处理",
     "reviewitem": "审核项",
-    "privacycase": "隐私案件",
+    "privacycase": "隐私请求",
 }
 
 
@@ -134,7 +134,7 @@ def test_a_job_s_reason_is_read_in_chinese_and_a_person_s_as_it_was_written() ->
 def test_kinds_have_words_in_chinese() -> None:
     with translation.override("zh-hans"):
         assert [kind_named(name) for name in ("PrivacyCase", "ProfileSection", "APIKey")] == [
-            "隐私案件",
+            "隐私请求",
             "画像部分",
             "API 密钥",
         ]

@@ -101,7 +101,7 @@ def test_nobody_else_comes_in_and_nobody_is_made(
     before = Operator.objects.count()
     back = come(client, acme, **claims)
     assert back["Location"] == reverse("admin:login")
-    assert "ask an administrator" in text_of(client.get(reverse("admin:login")))
+    assert "Ask an administrator" in text_of(client.get(reverse("admin:login")))
     assert client.get(reverse(INDEX)).status_code == 302
     assert Operator.objects.count() == before
     assert not SocialAccount.objects.exists()

@@ -156,7 +156,7 @@ def test_turns_keep_their_places_when_retention_deleted_those_before(admin: Clie
     assert numbers[""] == list(range(61, 101))
     assert (numbers["1"], numbers["3"]) == ([], list(range(101, 121)))
     assert "Says 110" in before
-    assert "Turns up to number 60 were deleted" in text_of(pages[""])
+    assert "Retention deleted the turns up to number 60" in text_of(pages[""])
 
 
 def test_a_turn_that_speaks_to_a_model_is_marked(admin: Client, session: Session) -> None:

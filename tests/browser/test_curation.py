@@ -79,7 +79,7 @@ def forget(page: Page) -> None:
     verb(page, "Forget")
     page.locator(".hub-danger").get_by_label("Reason").fill("她要求忘记")
     page.get_by_role("button", name="Forget this fact").click()
-    expect(page.get_by_text("is in the trash")).to_be_visible()
+    expect(page.get_by_text("is forgotten")).to_be_visible()
     expect(page.locator("summary", has_text="Correct")).to_have_count(0)
 
 
@@ -89,7 +89,7 @@ def restore(page: Page) -> None:
     expect(page.get_by_text("is restored")).to_be_visible()
     page.locator("summary", has_text="Restore version 2").click()
     page.get_by_role("button", name="Restore version 2").click()
-    expect(page.get_by_text("to what it said in version 2")).to_be_visible()
+    expect(page.get_by_text("is restored to version 2")).to_be_visible()
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["wide", "phone"])

@@ -57,5 +57,5 @@ def test_an_id_is_changed(open_page: Open, operator: Operator) -> None:
     page.get_by_role("link", name="Change id…").press("Enter")
     assert fits(page)
     type_and_enter(page, "New id", "new-1")
-    expect(page.get_by_text("has another id now")).to_be_visible()
+    expect(page.get_by_text("is changed")).to_be_visible()
     assert set(EndUser.objects.values_list("external_id", flat=True)) == {"new-1", "old-1"}

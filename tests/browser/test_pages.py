@@ -91,14 +91,14 @@ def test_a_new_key_is_shown_once_and_copied(open_page: Open, operator: Operator)
     page.goto(f"{list_of(APIKey)}add/")
     page.get_by_label("Tenant").select_option(label="acme-prod")
     page.get_by_label("Name").fill("support-bot")
-    page.get_by_role("button", name="Make the key").click()
+    page.get_by_role("button", name="Create key").click()
     plaintext = page.locator("#plaintext").input_value()
     assert plaintext.startswith("mh_")
     page.get_by_role("button", name="Copy").click()
     expect(page.get_by_text("Copied", exact=True)).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == plaintext
     page.get_by_role("link", name="I have copied it").click()
-    expect(page.get_by_text("A key is never edited")).to_be_visible()
+    expect(page.get_by_text("Keys cannot be edited")).to_be_visible()
     assert plaintext not in page.content()
 
 

@@ -73,7 +73,7 @@ def test_an_erasure_takes_two_people_and_leaves_a_receipt(
     first.get_by_role("button", name="Open the case").click()
     first.get_by_label("Called or wrote back to a known address").check()
     first.get_by_role("button", name="Record the check").click()
-    first.get_by_label("Refuse: whoever comes").check()
+    first.get_by_label("Refuse: requests for this id").check()
     first.get_by_role("button", name="Count the data").click()
     expect(first.get_by_text("You opened this case.")).to_be_visible()
     expect(first.get_by_role("button", name="Approve and erase for good")).to_have_count(0)

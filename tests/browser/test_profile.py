@@ -38,6 +38,6 @@ def test_a_section_is_edited_restored_and_given_back(open_page: Open, operator: 
 
     page.locator("summary", has_text="Give back to the jobs").click()
     page.get_by_role("button", name="Give this section back").click()
-    expect(page.get_by_text("Work is given back")).to_be_visible()
+    expect(page.get_by_text("Work is released")).to_be_visible()
     row = ProfileSection.objects.get()
     assert (row.version, row.binding, row.extraction) == (4, False, run)
