@@ -43,7 +43,7 @@ Table, Action = Change.Table, Change.Action
 
 
 @dataclass(frozen=True)
-class Rule:
+class RevertRule:
     """What the revert of a verb heeds, and what it is called in the audit trail."""
 
     # No other fact may have taken the key of one that becomes active again.
@@ -56,13 +56,13 @@ _FACT = ("correct", "edit", "expire", "forget", "lock", "pin", "publish", "resto
 _EPISODE = ("edit", "forget", "pin", "restore", "unpin")
 _SECTION = ("delete", "release", "restore", "write")
 # By what a change set is about, and its verb. What is not here cannot be reverted.
-RULES: Mapping[tuple[type[Any], str], Rule] = {
-    **{(ReviewItem, verb): Rule() for verb in _REVIEW},
-    **{(Fact, verb): Rule() for verb in ("approve", "reconsider", "reject")},
-    **{(Fact, verb): Rule(no_rival=True) for verb in _FACT},
-    (Fact, "merge"): Rule(no_rival=True, event="undo_merge"),
-    **{(Episode, verb): Rule() for verb in _EPISODE},
-    **{(EndUser, verb): Rule() for verb in _SECTION},
+RULES: Mapping[tuple[type[Any], str], RevertRule] = {
+    **{(ReviewItem, verb): RevertRule() for verb in _REVIEW},
+    **{(Fact, verb): RevertRule() for verb in ("approve", "reconsider", "reject")},
+    **{(Fact, verb): RevertRule(no_rival=True) for verb in _FACT},
+    (Fact, "merge"): RevertRule(no_rival=True, event="undo_merge"),
+    **{(Episode, verb): RevertRule() for verb in _EPISODE},
+    **{(EndUser, verb): RevertRule() for verb in _SECTION},
 }
 
 

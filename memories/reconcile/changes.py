@@ -10,7 +10,7 @@ from memories.reconcile.existing_facts import ExistingFacts
 from memories.reconcile.fact_rows import Writer
 from memories.reconcile.gate import Accepted, rank
 from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST, ReviewQuestion
-from memories.reconcile.timeline import Place
+from memories.reconcile.timeline import Gap
 
 Reason = ReviewItem.Reason
 # For each near fact that nobody judged a person is asked about the pair: the nearest ones are enough.
@@ -77,7 +77,7 @@ class FactChanges:
         self.placed[candidate.index] = fact
         return fact
 
-    def insert(self, candidate: Accepted, place: Place) -> None:
+    def insert(self, candidate: Accepted, place: Gap) -> None:
         """Store it closed: it held until what is known since was said."""
         made = self.writer.insert(candidate, place)
         self.existing.facts.extend(made)
@@ -89,7 +89,7 @@ class FactChanges:
             self.over.add(place.before.pk)
         self.count("older")
 
-    def join_older(self, fact: Fact, candidate: Accepted, place: Place) -> None:
+    def join_older(self, fact: Fact, candidate: Accepted, place: Gap) -> None:
         """The fact, which may be closed, was stated before as well; what was said before it ends there."""
         self.repeat(fact, candidate)
         before, is_joined = place.before, is_trusted_enough(candidate, fact)

@@ -11,7 +11,7 @@ from memories.reconcile.existing_facts import Comparison, states_value
 from memories.reconcile.fact_rows import TextTaken
 from memories.reconcile.gate import Accepted
 from memories.reconcile.review_items import SUGGESTED
-from memories.reconcile.timeline import Place
+from memories.reconcile.timeline import Gap
 
 # A person who states something as plainly as this always wins (rules.md, 5.2).
 CERTAIN = 0.95
@@ -98,7 +98,7 @@ def _establish(changes: FactChanges, candidate: Accepted, compared: Comparison) 
         changes.ask(Reason.NOT_JUDGED, fact=fact, known=near)
 
 
-def _insert(changes: FactChanges, candidate: Accepted, compared: Comparison, place: Place) -> None:
+def _insert(changes: FactChanges, candidate: Accepted, compared: Comparison, place: Gap) -> None:
     """Something else was said later, and arrived before: the candidate is kept as what held until then. It joins the
     fact beside it that states the same; otherwise it comes between the two, and supersedes only what is older."""
     same = next((fact for fact in place.neighbours if states_value(fact, candidate)), None)

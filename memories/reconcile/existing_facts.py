@@ -14,7 +14,7 @@ from memories.models.memories.refusals import Mark, mark_of_text, marks_of
 from memories.reconcile import timeline
 from memories.reconcile.gate import Accepted
 from memories.reconcile.judgement import NearbyFact, Verdict, Verdicts
-from memories.reconcile.timeline import Place
+from memories.reconcile.timeline import Gap
 
 LIVE = (Status.ACTIVE, Status.PENDING)
 GONE = (Status.REJECTED, Status.TRASHED)
@@ -90,7 +90,7 @@ class ExistingFacts:
                 facts_by_verdict[verdict].append(fact)
         return compared
 
-    def place(self, candidate: Accepted, opposes: Iterable[Fact], *, moment: datetime) -> Place | None:
+    def place(self, candidate: Accepted, opposes: Iterable[Fact], *, moment: datetime) -> Gap | None:
         """Where the candidate, said at that moment, belongs if another value, or its contrary, was said later."""
         stated = [fact for fact in self.facts if _has_key(fact, candidate) and fact.value and candidate.value]
         told = [fact for fact in stated if fact.status == Status.SUPERSEDED or self._is_in_force(fact)]

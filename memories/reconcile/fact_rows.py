@@ -13,7 +13,7 @@ from memories.audit import Actor
 from memories.models import ExtractionRun, Fact, FactEvidence, FactRelation, RelationType, Status
 from memories.models.ids import new_id
 from memories.reconcile.gate import Accepted, rank
-from memories.reconcile.timeline import SAID, Place
+from memories.reconcile.timeline import SAID, Gap
 
 
 class TextTaken(Exception):
@@ -46,7 +46,7 @@ class Writer:
         self._revise(fact, "extract", before={})
         return fact
 
-    def insert(self, candidate: Accepted, place: Place) -> list[Fact]:
+    def insert(self, candidate: Accepted, place: Gap) -> list[Fact]:
         """Insert a fact that is closed already: what followed it is known. Returns it, and what was split off.
 
         What was said before it ends where it begins; a fact that was stated before and after it becomes two.

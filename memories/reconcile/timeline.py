@@ -16,7 +16,7 @@ SAID = said_at("turn__")
 
 
 @dataclass(frozen=True)
-class Place:
+class Gap:
     """Between the fact that was stated last before a moment, if there is one, and the one that was stated first after
     it, with these moments. They can be one fact."""
 
@@ -30,7 +30,7 @@ class Place:
         return [fact for fact in (self.before, self.after) if fact]
 
 
-def place(facts: Sequence[Fact], *, moment: datetime) -> Place | None:
+def place(facts: Sequence[Fact], *, moment: datetime) -> Gap | None:
     """Where a statement of this moment belongs among the facts; None: nothing was said later."""
     if not any(fact.last_confirmed_at > moment for fact in facts):
         return None
@@ -38,7 +38,7 @@ def place(facts: Sequence[Fact], *, moment: datetime) -> Place | None:
     stated = sorted((said, pk) for pk, said in _statements(facts))
     before_at, before = next(((said, pk) for said, pk in reversed(stated) if said <= moment), (None, None))
     after_at, after = next((said, pk) for said, pk in stated if said > moment)
-    return Place(by_id[before] if before else None, before_at, by_id[after], after_at)
+    return Gap(by_id[before] if before else None, before_at, by_id[after], after_at)
 
 
 def _statements(facts: Collection[Fact]) -> Iterable[tuple[uuid.UUID, datetime]]:

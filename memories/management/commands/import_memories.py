@@ -64,7 +64,7 @@ class Command(BaseCommand):
                 done.update(_looked_up(tenant, conversation) if dry_run else _stored(tenant, conversation))
         except (Erased, PersonRestricted) as error:
             raise CommandError(f"Conversation {place}: {error.detail}") from None
-        except _Refused as error:
+        except _UnreadableError as error:
             done["refused"] += 1
             self.stderr.write(f"Conversation {place}: {error}")
         except MemoryHubError as error:
@@ -72,7 +72,7 @@ class Command(BaseCommand):
             self.stderr.write(f"Conversation {place}: {error.code}")
 
 
-class _Refused(Exception):
+class _UnreadableError(Exception):
     """Codes of the faults with their places, without a word of what was said."""
 
 
@@ -91,10 +91,10 @@ def _parts(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _checked(given: dict[str, Any]) -> Conversation:
-    """Errors: _Refused, MessageTooLarge."""
+    """Errors: _UnreadableError, MessageTooLarge."""
     serializer = TurnsSerializer(data=given)
     if not serializer.is_valid():
-        raise _Refused(", ".join(_codes(serializer.errors)))
+        raise _UnreadableError(", ".join(_codes(serializer.errors)))
     valid = serializer.validated_data
     return Conversation(
         user_id=valid["user_id"],
