@@ -45,8 +45,11 @@ def person_of_link(request: HttpRequest) -> EndUser | None:
 
     None without an id, and for a person whom the operator may not see.
     """
+    key = parse_uuid(request.GET.get("person", ""))
+    if key is None:
+        return None
     people = EndUser.objects.select_related("tenant", "merged_into__tenant")
-    found: EndUser | None = within(request.user, people).filter(pk=parse_uuid(request.GET.get("person", ""))).first()
+    found: EndUser | None = within(request.user, people).filter(pk=key).first()
     return (found.merged_into or found) if found else None
 
 

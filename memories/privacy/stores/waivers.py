@@ -26,7 +26,7 @@ WAIVERS = (
     ),
     Waiver("memories.WorkingMemory", _CODES, ("extractor", "prompt_version", "failure")),
     Waiver("memories.Episode", _CODES, ("flaws", "extractor", "prompt_version", "status")),
-    Waiver("memories.DecayPass", "codes and counts by code", ("trigger", "actor_id", "state", "counts")),
+    Waiver("memories.DecayPass", "codes and counts by code", ("trigger", "actor_id", "state", "failure", "counts")),
     Waiver("memories.FactRevision", _CODES, ("verb", "actor_kind", "actor_id")),
     Waiver("memories.FactRelation", _CODES, ("type",)),
     Waiver("memories.ReviewItem", _CODES, ("kind", "reason", "state", "decided_by")),
