@@ -102,7 +102,9 @@ def test_each_fact_is_there_once_in_its_own_words_with_its_turn(posted: Client) 
     for fact in facts:
         [evidence] = fact["evidence"]
         assert CONVERSATION[evidence["turn_number"] - 1] == ("user", evidence["quote"])
-        assert (fact["trust"], fact["version"]) == ("user", 1)
+        # What speaks to a model may have been pasted.
+        trust = "tool" if fact["content"] == INJECTION else "user"
+        assert (fact["trust"], fact["version"]) == (trust, 1)
 
 
 def test_what_speaks_to_a_model_is_held_and_not_served(posted: Client) -> None:
