@@ -8,6 +8,8 @@
   let timer = 0;
   let asking = null;
   let answered = null;
+  // The address that the arrows chose: an answer that comes later keeps it. Typing on gives it up.
+  let picked = "";
 
   const links = () => [...hits.querySelectorAll("[data-palette-hit]")];
 
@@ -21,7 +23,9 @@
   function move(step) {
     const all = links();
     const at = all.findIndex((link) => link.hasAttribute("data-chosen"));
-    choose(all[(at + step + all.length) % all.length]);
+    const link = all[(at + step + all.length) % all.length];
+    picked = link?.href ?? "";
+    choose(link);
   }
 
   async function ask() {
@@ -34,7 +38,7 @@
       const answer = await fetch(form.action, sent);
       // Signed out meanwhile, the answer is another page: the form itself leads there.
       hits.innerHTML = answer.ok && !answer.redirected ? await answer.text() : "";
-      choose(links()[0]);
+      choose(links().find((link) => link.href === picked) ?? links()[0]);
       answered = words;
     } catch (error) {
       if (error.name !== "AbortError") {
@@ -72,6 +76,7 @@
   });
 
   field.addEventListener("input", () => {
+    picked = "";
     clearTimeout(timer);
     timer = setTimeout(ask, PAUSE);
   });
@@ -102,5 +107,6 @@
     form.reset();
     hits.textContent = "";
     answered = null;
+    picked = "";
   });
 })();

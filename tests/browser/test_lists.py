@@ -32,6 +32,27 @@ def test_the_palette_finds_a_person_by_keyboard_alone(open_page: Open, operator:
     assert "customer-" not in page.evaluate("JSON.stringify([localStorage, sessionStorage])")
 
 
+def test_an_answer_that_comes_late_keeps_what_the_arrows_chose(open_page: Open, operator: Operator) -> None:
+    tenant = factories.tenant(slug="acme")
+    for number in range(3):
+        factories.end_user(tenant, external_id=f"customer-{number}")
+    page = open_page(who=operator)
+    page.clock.install()
+    page.goto(list_of(Fact))
+    page.keyboard.press("Control+k")
+    page.keyboard.type("customer")
+    page.clock.run_for(1_000)
+    expect(page.locator("[data-palette-hit]")).to_have_count(3)
+    page.keyboard.type("-")
+    page.keyboard.press("ArrowDown")
+    chosen = page.locator("[data-palette-hit][data-chosen]")
+    expect(chosen).to_contain_text("customer-1")
+    with page.expect_response(lambda response: response.request.method == "POST"):
+        page.clock.run_for(1_000)
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{page_of(EndUser.objects.get(external_id='customer-1'))}")
+
+
 def test_closed_the_palette_forgets(open_page: Open, operator: Operator) -> None:
     page = open_page(size=PHONE, who=operator)
     page.goto(list_of(Fact))
