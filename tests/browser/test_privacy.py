@@ -18,7 +18,6 @@ from tests.browser.conftest import DESK, PHONE, Open
 from tests.browser.test_pages import fits
 
 pytestmark = pytest.mark.browser
-LEVELS = ("ok", "soon", "urgent", "overdue")
 
 
 @pytest.fixture

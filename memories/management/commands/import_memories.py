@@ -9,7 +9,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from memories.api.v1.turns.serializers import MAX_MESSAGES, TurnsSerializer
+from memories.api.errors import faults_of
+from memories.api.v1.turns.serializers import MAX_MESSAGES, TurnsSerializer, conversation_of
 from memories.capture import ingest
 from memories.capture.ingest import Conversation
 from memories.exceptions import Erased, MemoryHubError, PersonRestricted
@@ -94,26 +95,9 @@ def _checked(given: dict[str, Any]) -> Conversation:
     """Errors: _UnreadableError, MessageTooLarge."""
     serializer = TurnsSerializer(data=given)
     if not serializer.is_valid():
-        raise _UnreadableError(", ".join(_codes(serializer.errors)))
-    valid = serializer.validated_data
-    return Conversation(
-        user_id=valid["user_id"],
-        session_id=valid["session_id"],
-        agent_id=valid.get("agent_id") or "",
-        messages=valid["messages"],
-        flush=valid["flush"],
-    )
-
-
-def _codes(errors: Any, at: str = "") -> Iterator[str]:
-    if isinstance(errors, dict):
-        for name, nested in errors.items():
-            yield from _codes(nested, f"{at}/{name}")
-    elif isinstance(errors, list) and any(isinstance(one, dict | list) for one in errors):
-        for place, nested in enumerate(errors):
-            yield from _codes(nested, f"{at}/{place}")
-    else:
-        yield from (f"{at} {getattr(one, 'code', 'invalid')}" for one in errors)
+        faults = faults_of(serializer.errors)
+        raise _UnreadableError(", ".join(f"{fault.pointer} {fault.code}" for fault in faults))
+    return conversation_of(serializer.validated_data)
 
 
 def _stored(tenant: Tenant, conversation: Conversation) -> dict[str, int]:

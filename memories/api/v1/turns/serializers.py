@@ -123,7 +123,7 @@ class BulkSerializer(Strict):
             _refuse_large(given["messages"], f"/conversations/{index}/messages")
         if sum(len(given["messages"]) for given in conversations) > MAX_BULK_MESSAGES:
             raise ValidationError(f"Give at most {MAX_BULK_MESSAGES:,} messages in all.", code="max_length")
-        return [_conversation(given) for given in conversations]
+        return [conversation_of(given) for given in conversations]
 
 
 class ExtractionStatusSerializer(serializers.Serializer[Any]):
@@ -197,7 +197,8 @@ def extraction_answer(status: ExtractionStatus) -> dict[str, Any]:
     return {"status": status.status, "due_at": status.due_at, "max_due_at": status.max_due_at}
 
 
-def _conversation(given: dict[str, Any]) -> Conversation:
+def conversation_of(given: dict[str, Any]) -> Conversation:
+    """What a checked body says."""
     return Conversation(
         user_id=given["user_id"],
         session_id=given["session_id"],
