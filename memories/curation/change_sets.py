@@ -145,11 +145,13 @@ class Changes:
             fact.status, fact.valid_to, fact.superseded_by = Status.SUPERSEDED, self.now, by
 
     def refuse(self, fact: Fact, marks: Sequence[Mark]) -> None:
-        """Refuse these marks for good, on behalf of the fact."""
+        """Refuse these marks for good, on behalf of the fact. What a key refused before, an operator binds."""
         # First, because this rewrites rows that were made under an older secret key: else they would be made twice.
-        FactRefusal.objects.refused(fact.end_user, marks)
+        found = FactRefusal.objects.found(fact.end_user, marks)
+        if self.actor.kind != ActorKind.KEY:
+            self.lift(fact.end_user, [mark for row, mark in found.items() if row.by_key])
         for mark in marks:
-            made_now = {"fact": fact, "created_at": self.now}
+            made_now = {"fact": fact, "actor_kind": self.actor.kind, "actor_id": self.actor.id, "created_at": self.now}
             row, made = FactRefusal.objects.get_or_create(
                 end_user=fact.end_user, kind=mark.kind, digest=mark.digest, defaults=made_now
             )
@@ -162,12 +164,14 @@ class Changes:
 
     def lift(self, end_user: EndUser, marks: Sequence[Mark]) -> None:
         """Delete what refuses these marks."""
-        rows = FactRefusal.objects.against(end_user, marks)
+        rows = FactRefusal.objects.against(end_user, marks) if marks else FactRefusal.objects.none()
         for row in rows:
             before = {
                 "kind": row.kind,
                 "digest": bytes(row.digest).hex(),
                 "created_at": row.created_at.isoformat(),
+                "actor_kind": row.actor_kind,
+                "actor_id": row.actor_id,
                 "fact": str(row.fact_id) if row.fact_id else None,
             }
             self.note(Table.REFUSAL, Action.DELETED, row.pk, before=before)

@@ -23,6 +23,7 @@ from memories.curation.profile.sections import put_back_section
 from memories.curation.review import item_states
 from memories.exceptions import Conflict, NotFound
 from memories.models import (
+    ActorKind,
     Change,
     ChangeSet,
     EndUser,
@@ -177,6 +178,9 @@ def _put_rows_back(done: ChangeSet, person: uuid.UUID) -> None:
             digest=bytes.fromhex(row["digest"]),
             # None when the fact was deleted since.
             fact=facts.get(uuid.UUID(row["fact"])) if row["fact"] else None,
+            # Change sets from before this was kept do not say who: as of the rows from then, an operator.
+            actor_kind=row.get("actor_kind", ActorKind.OPERATOR),
+            actor_id=row.get("actor_id", ""),
             created_at=datetime.fromisoformat(row["created_at"]),
         )
         for number, row in lifted

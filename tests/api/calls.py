@@ -115,8 +115,8 @@ def populated(tenant: Tenant) -> Ids:
     SessionQueue.objects.filter(session=session).update(parked_at=factories.NOW, due_at=None, failure="model_timeout")
     draft = FactDraft(content=SECRET, category="other")
     given: dict[str, Any] = {"actor": factories.COMMAND, "now": factories.NOW}
-    fact = add_fact(end_user=person, draft=draft, **given)
-    trashed = add_fact(end_user=person, draft=FactDraft(content=f"{SECRET} 2", category="other"), **given)
+    fact = add_fact(end_user=person, draft=draft, **given).fact
+    trashed = add_fact(end_user=person, draft=FactDraft(content=f"{SECRET} 2", category="other"), **given).fact
     forget_fact(fact_id=trashed.pk, tenant=tenant, **given)
     episode = factories.episode(session, SECRET)
     factories.profile_section(person, summary=SECRET)

@@ -94,7 +94,7 @@ def test_other_parameters_are_still_given_once(plain: Hub) -> None:
 @pytest.mark.parametrize("operation", ["get", "history", "patch", "restore", "feedback", "delete", "hard delete"])
 def test_one_fact(plain: Hub, seer: Hub, anna: EndUser, operation: str, guarded: str, key: str) -> None:
     draft = FactDraft(content="Takes warfarin", category="other", **GUARDED[guarded])
-    fact = add_fact(end_user=anna, draft=draft, actor=factories.COMMAND, now=factories.NOW)
+    fact = add_fact(end_user=anna, draft=draft, actor=factories.COMMAND, now=factories.NOW).fact
     path = f"/facts/{fact.pk}"
     method, path, body, query = {
         "get": ("GET", path, None, {}),

@@ -44,7 +44,7 @@ def person() -> EndUser:
 def fact(person: EndUser) -> Fact:
     """Stated by a key, so that its history begins with version 1."""
     draft = FactDraft(content="Lives in Leiden", category="knowledge", key="home_city", value="Leiden", confidence=0.8)
-    return add_fact(end_user=person, draft=draft, actor=KEY, now=NOW)
+    return add_fact(end_user=person, draft=draft, actor=KEY, now=NOW).fact
 
 
 def call(verb: Verb, fact: Fact, *, actor: Actor = KEY, **over: Any) -> Any:

@@ -37,7 +37,7 @@ def fields(text: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("given", [given for text in SAID for given in fields(text)])
 def test_a_stated_secret_is_nowhere(person: EndUser, given: dict[str, Any]) -> None:
     draft = FactDraft(**{"content": "Likes tea", "category": "knowledge", **given})
-    fact = add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=NOW)
+    fact = add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=NOW).fact
     assert places_of(SECRET) == []
     assert "memories_fact." in "".join(places_of("redacted:password"))
     other = {name: value for name, value in vars(draft).items() if name not in given}
@@ -77,6 +77,6 @@ def test_what_is_no_secret_stays(person: EndUser) -> None:
         "structured": {"since": [2019, None, {"深": True}]},
     }
     draft = FactDraft(category="constraint", **stated)
-    added = add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=NOW)
+    added = add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=NOW).fact
     fact = Fact.objects.get(pk=added.pk)
     assert {name: getattr(fact, name) for name in stated} == stated

@@ -93,7 +93,7 @@ def test_nothing_is_asked_for_nothing(person: EndUser, django_assert_num_queries
 def test_what_was_forgotten_under_a_key_of_before_does_not_come_back(person: EndUser) -> None:
     refuse(person, old_digest(BEFORE, "text", "lives in leiden"))
     again, other = (
-        add_fact(end_user=person, draft=FactDraft(text, "identity"), actor=KEY, now=NOW)
+        add_fact(end_user=person, draft=FactDraft(text, "identity"), actor=KEY, now=NOW).fact
         for text in (LEIDEN, "Lives in Delft")
     )
     assert (again.status, other.status) == ("pending", "active")

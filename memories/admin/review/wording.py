@@ -24,7 +24,7 @@ WHY: dict[str, str | Promise] = {
     Reason.OPERATORS_WORD: gettext_lazy(
         "It contradicts a fact that an operator corrected, pinned or locked. Jobs cannot change such facts."
     ),
-    Reason.REFUSED_BEFORE: gettext_lazy("An operator rejected this before, and the user has stated it again."),
+    Reason.REFUSED_BEFORE: gettext_lazy("It was rejected or forgotten before, and has been stated again."),
     Reason.NEAR_REFUSED: gettext_lazy("It is similar to a fact that an operator rejected."),
     Reason.REMOVAL: gettext_lazy("A less trusted source says that this is no longer true. It is still served."),
     Reason.OTHER_PERSON: gettext_lazy(

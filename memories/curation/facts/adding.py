@@ -16,7 +16,7 @@ from memories.curation.facts.contradictions import Met, meet
 from memories.curation.people.errors import PersonMerged
 from memories.curation.review import item_states
 from memories.curation.statements import guarding, provenance
-from memories.curation.statements.provenance import NO_GROUNDS, Grounds
+from memories.curation.statements.provenance import NO_GROUNDS, Grounds, Rests
 from memories.curation.statements.scrubbing import without_secrets
 from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import DuplicateFact, PersonRestricted
@@ -24,8 +24,12 @@ from memories.models import EndUser, Fact, FactQuerySet, MemoryScope, ReviewItem
 from memories.models.folding import fold, text_digest
 from memories.reconcile import neighbours, review_items
 from memories.reconcile.changes import MOST_DUPLICATES
+from memories.reconcile.gate import rank
 from memories.reconcile.review_items import REASON_OF_FLAG, ReviewQuestion
 from memories.text.secrets.redaction import redact_text
+
+# Who is served a fact. Two facts with other readers are two, also where they say the same.
+READERS = ("agent_id", "scope", "allowed_users", "allowed_roles")
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,14 @@ class FactDraft:
     structured: dict[str, Any] | None = None
 
 
+@dataclass(frozen=True)
+class Stated:
+    """What became of a statement: the fact, and whether it is a new one or one that was known in other words."""
+
+    fact: Fact
+    is_new: bool = True
+
+
 def add_fact(
     *,
     end_user: EndUser,
@@ -57,13 +69,14 @@ def add_fact(
     voice: WriteTrust = AS_USER,
     grounds: Grounds = NO_GROUNDS,
     visible: FactQuerySet | None = None,
-) -> Fact:
+) -> Stated:
     """Store a stated fact, without secrets.
 
     The fact becomes active and supersedes what gave its key another value. A key's statement becomes a suggestion with
-    a review item instead when it was refused before, contradicts an operator or is less certain than an existing fact,
-    when it speaks to a model, or when its `voice` is not believed; turns that it cites only lower the voice. Facts that
-    it is related to are among the `visible` ones; None: all of the person's.
+    a review item instead when an operator refused it before, when it contradicts an operator or is less certain than an
+    existing fact, when it speaks to a model, or when its `voice` is not believed; turns that it cites only lower the
+    voice. When it gives a key the value that it has, in other words, it confirms that fact (rules.md, 5.2). Facts that
+    it is related to, or confirms, are among the `visible` ones; None: all of the person's.
 
     Errors: InvalidInput (what it rests on), DuplicateFact with the id of the existing fact, RefusedBefore,
     PersonMerged, PersonRestricted.
@@ -83,9 +96,12 @@ def add_fact(
             fact.begin(now=now, rules=conf.rules(end_user.tenant), said=said, valid_from=grounds.valid_from)
             if twin := _same_text(end_user, draft):
                 raise DuplicateFact(fact_id=twin)
-            met = meet(end_user, fact, now=now, waits=guarding.why_waits(fact, voice))
+            met = meet(end_user, fact, actor=actor, now=now, waits=guarding.why_waits(fact, voice))
+            if known := _said_before(fact, met, visible):
+                _confirm(known, fact, met, rests, changes)
+                return Stated(known, is_new=False)
             _store(fact, met, changes)
-            rests.store(fact, now=now)
+            rests.store(fact, now=now, quote=fact.raw)
             if not met.reason:
                 similar = [*met.agreeing, *_active(end_user, near, but=met.beaten)]
                 # Whether it repeats one of these; the nearest are enough to ask about.
@@ -95,7 +111,7 @@ def add_fact(
     except IntegrityError as error:
         # Somebody stored the same text between the look above and our insert.
         raise DuplicateFact(fact_id=_same_text(end_user, draft)) from error
-    return fact
+    return Stated(fact)
 
 
 def _unsaved(end_user: EndUser, draft: FactDraft, grounds: Grounds, *, actor: Actor) -> Fact:
@@ -132,6 +148,45 @@ def _attribute(fact: Fact, voice: WriteTrust, grounds: Grounds, *, actor: Actor)
         fact.flags = list(guarding.flags_of_fact(fact, voice))
 
 
+def _said_before(fact: Fact, met: Met, visible: FactQuerySet | None) -> Fact | None:
+    """The active fact of the same readers that gives its key the same value in other words.
+
+    An operator's statement is a fact of its own: it binds its words.
+    """
+    if met.reason or fact.binding:
+        return None
+    same = [known for known in met.agreeing if all(getattr(known, name) == getattr(fact, name) for name in READERS)]
+    if visible is not None and same:
+        seen = set(visible.filter(pk__in=[known.pk for known in same]).values_list("pk", flat=True))
+        same = [known for known in same if known.pk in seen]
+    return next(iter(sorted(same, key=lambda known: not known.protected)), None)
+
+
+def _confirm(known: Fact, fact: Fact, met: Met, rests: Rests, changes: Changes) -> None:
+    """The known fact was stated again: it keeps its text, and rests on what this statement rests on, too.
+
+    An operator's fact, a locked one and one of more trust stay as they are (rules.md, 4.3 and 5.5).
+    """
+    if known.protected or rank(fact.trust) < rank(known.trust):
+        return
+    rules = conf.rules(known.tenant)
+    with changes.changing(known, "reinforce"):
+        known.confidence = min(1.0, known.confidence + rules.confirmed_by)
+        known.stated_confidence = max(known.stated_confidence, fact.stated_confidence)
+        known.mentions += 1
+        known.mention([fact.first_observed_at, fact.last_confirmed_at])
+        known.valid_from = min(known.valid_from, fact.valid_from)
+        if known.expires_at:
+            known.expires_at = max(known.expires_at, fact.expires_at) if fact.expires_at else None
+        known.trust = max(known.trust, fact.trust, key=rank)
+    rests.store(known, now=changes.now, quote=fact.raw)
+    for loser in met.beaten:
+        changes.supersede(loser, by=known)
+    changes.lift(known.end_user, met.forgiven)
+    item_states.settle(changes)
+    changes.record("reinforce", known)
+
+
 def _store(fact: Fact, met: Met, changes: Changes) -> None:
     """Write the fact and supersede what it beats, as one change set; ask why it waits, if so; write the audit event."""
     fact.status = Status.PENDING if met.reason else Status.ACTIVE
@@ -147,6 +202,7 @@ def _store(fact: Fact, met: Met, changes: Changes) -> None:
     )
     for loser in met.beaten:
         changes.supersede(loser, by=fact)
+    changes.lift(fact.end_user, met.forgiven)
     item_states.settle(changes)
     if met.reason:
         questions = [ReviewQuestion(met.reason, fact=fact, known=met.known)]

@@ -6,11 +6,12 @@ from datetime import datetime
 
 from django.db.models import Q
 
+from memories.audit import Actor
 from memories.curation.statements.voices import IMPORTED
 from memories.exceptions import RefusedBefore
 from memories.models import EndUser, Fact, FactRefusal, ReviewItem, Trust
 from memories.models.folding import fold
-from memories.models.memories.refusals import marks_of
+from memories.models.memories.refusals import Mark, marks_of
 from memories.reconcile.decision import CERTAIN
 from memories.reconcile.gate import rank
 
@@ -21,28 +22,35 @@ Reason = ReviewItem.Reason
 class Met:
     """What the statement met: facts that it supersedes, facts that agree with it, and why it has to wait, if so.
 
-    `known` is the fact for whose sake it waits; a refusal has none.
+    `known` is the fact for whose sake it waits; a refusal has none. `forgiven` is what a key refused, and what this
+    statement undoes when it is served.
     """
 
     beaten: Sequence[Fact] = ()
     agreeing: Sequence[Fact] = ()
     reason: ReviewItem.Reason | None = None
     known: Fact | None = None
+    forgiven: Sequence[Mark] = ()
 
 
-def meet(end_user: EndUser, stated: Fact, *, now: datetime, waits: ReviewItem.Reason | None = None) -> Met:
+def meet(
+    end_user: EndUser, stated: Fact, *, actor: Actor, now: datetime, waits: ReviewItem.Reason | None = None
+) -> Met:
     """Compare the statement with the person's facts, and lock those of its key; the caller holds the person's row.
 
     `waits` is why it has to wait whatever it meets, if so. An operator's statement never waits.
-    Errors: RefusedBefore for what was refused and is stated again by an agent or a tool.
+    Errors: RefusedBefore for what an operator refused and an agent or a tool states again.
     """
     others = _of_the_key(end_user, stated, now=now)
     agreeing = [fact for fact in others if fold(fact.value) == fold(stated.value)]
     rivals = [fact for fact in others if fact not in agreeing]
     lost = [] if stated.binding else [(reason, fact) for fact in rivals if (reason := _lost_to(fact, stated))]
-    marks = marks_of(stated.content, category=stated.category, key=stated.key)
-    if not stated.binding and FactRefusal.objects.refused(end_user, marks):
-        if rank(stated.trust) < rank(Trust.USER):
+    refusals = {} if stated.binding else FactRefusal.objects.found(end_user, _marks(stated))
+    # An import is a record of the past: it undoes nothing.
+    imports = stated.extractor == IMPORTED
+    standing = [row for row in refusals if imports or not row.yields_to(trust=stated.trust, key_id=actor.id)]
+    if standing:
+        if rank(stated.trust) < rank(Trust.USER) and not all(row.by_key for row in standing):
             raise RefusedBefore
         return Met(reason=Reason.REFUSED_BEFORE)
     if lost:
@@ -50,7 +58,11 @@ def meet(end_user: EndUser, stated: Fact, *, now: datetime, waits: ReviewItem.Re
     if waits:
         return Met(agreeing=agreeing, reason=waits, known=next(iter(rivals), None))
     beaten = [fact for fact in rivals if not fact.protected and fact.agent_id == stated.agent_id]
-    return Met(beaten=beaten, agreeing=agreeing)
+    return Met(beaten=beaten, agreeing=agreeing, forgiven=list(refusals.values()))
+
+
+def _marks(stated: Fact) -> list[Mark]:
+    return marks_of(stated.content, category=stated.category, key=stated.key)
 
 
 def _of_the_key(end_user: EndUser, stated: Fact, *, now: datetime) -> list[Fact]:

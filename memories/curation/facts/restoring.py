@@ -6,13 +6,13 @@ from datetime import datetime
 from django.utils.translation import gettext as _
 
 from memories.audit import Actor
-from memories.curation.change_sets import Changes, still_ahead
+from memories.curation.change_sets import Changes, refusals_of, still_ahead
 from memories.curation.facts.changing import deciding_fact, make_way, rivals_of
 from memories.curation.review.suggestions import UNAPPROVED
 from memories.curation.statements import guarding
 from memories.curation.statements.voices import AS_USER, WriteTrust
-from memories.exceptions import Conflict, NotFound
-from memories.models import Fact, FactRevision, Source, Status, Tenant, Trust
+from memories.exceptions import Conflict, NotFound, OperatorWord
+from memories.models import ActorKind, Fact, FactRefusal, FactRevision, Source, Status, Tenant, Trust
 
 RESTORED_FIELDS = (
     "content",
@@ -41,7 +41,8 @@ def restore_fact(
     """Bring a fact back from the trash as it was, or to the text of an earlier version; its refusal is lifted.
 
     It fades anew from now on, and an expiry date that has passed is dropped. A key cannot approve: a fact that waits
-    for review, or was rejected, stays so, and a key cannot restore a fact whose key another fact gives another value.
+    for review, or was rejected, stays so. It cannot restore what an operator refused, nor a fact whose key another fact
+    gives another value.
 
     Errors: NotFound, Conflict, PreconditionFailed, OperatorWord, DuplicateFact, ReviewNeeded as edit_fact().
     """
@@ -65,11 +66,11 @@ def _bring_back(fact: Fact, changes: Changes, *, version: int | None, voice: Wri
         message = _("The fact is %(status)s, not in the trash: name the version to go back to.")
         raise Conflict(message % {"status": fact.get_status_display().lower()})
     texts_before = guarding.texts_of(fact)
-    changes.lift_refusals(fact)
+    _lift_refusals(fact, changes)
     status = _status_before_trash(fact)
     if version is not None:
         _take_texts_of(fact, version, actor=changes.actor)
-        changes.lift_refusals(fact)
+        _lift_refusals(fact, changes)
         status = status if status in UNAPPROVED and not changes.actor.is_operator else Status.ACTIVE
     fact.status, fact.trashed_at, fact.last_confirmed_at = status, None, changes.now
     fact.expires_at = still_ahead(fact.expires_at, now=changes.now)
@@ -77,6 +78,14 @@ def _bring_back(fact: Fact, changes: Changes, *, version: int | None, voice: Wri
         fact.valid_to, fact.superseded_by = None, None
     if not changes.actor.is_operator:
         guarding.check_fact(fact, texts_before, voice)
+
+
+def _lift_refusals(fact: Fact, changes: Changes) -> None:
+    """Errors: OperatorWord where an operator refused it, and a key would lift that."""
+    refusals = FactRefusal.objects.against(fact.end_user, refusals_of(fact))
+    if not changes.actor.is_operator and refusals.exclude(actor_kind=ActorKind.KEY).exists():
+        raise OperatorWord
+    changes.lift_refusals(fact)
 
 
 def _status_before_trash(fact: Fact) -> str:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from memories import audit, conf
 from memories.audit import Actor
+from memories.curation.change_sets import Changes
 from memories.curation.facts.changing import lock_person
 from memories.curation.facts.editing import edit_fact
 from memories.curation.people.errors import PersonMerged
@@ -153,15 +154,22 @@ def _add(
         del by_text[bytes(digest)]
     new = [one for one in stated if by_text.get(bytes(one.fact.content_hash)) is one]
     marks = {mark_of_text(one.fact.content): one.fact.pk for one in new}
-    refused = {marks[mark] for mark in FactRefusal.objects.refused(end_user, marks)}
-    if voice.trust != Trust.USER:
-        # Only the user can state again what an operator refused (rules.md, 5.5).
-        new, refused = [one for one in new if one.fact.pk not in refused], set()
+    refused: set[uuid.UUID] = set()
+    dropped: set[uuid.UUID] = set()
+    forgiven = FactRefusal.objects.found(end_user, marks)
+    for row, mark in list(forgiven.items()):
+        if voice.imports or not row.yields_to(trust=voice.trust, key_id=actor.id):
+            del forgiven[row]
+            # Only the user can state again what an operator refused (rules.md, 5.5).
+            (refused if voice.trust == Trust.USER or row.by_key else dropped).add(marks[mark])
+    new = [one for one in new if one.fact.pk not in dropped]
     questions = [question for one in new for question in _questions(one, voice, is_refused=one.fact.pk in refused)]
     waiting = {question.fact.pk for question in questions if question.fact}
     for one in new:
         one.fact.status = Status.PENDING if one.fact.pk in waiting else Status.ACTIVE
     _check_capacity(end_user, len(new) - len(waiting), now=now)
+    lifted = [mark for mark in forgiven.values() if marks[mark] not in waiting | dropped]
+    Changes(actor=actor, now=now).lift(end_user, lifted)
     Fact.objects.bulk_create([one.fact for one in new])
     audit.revise_new([one.fact for one in new], verb="import", actor=actor)
     review_items.ask_all(questions, run=None, now=now)

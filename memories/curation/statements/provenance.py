@@ -64,22 +64,23 @@ class Rests:
         """Of each cited turn; what the application hid from its user does not count as the user's."""
         return [Trust.ASSISTANT if is_hidden(turn) else _TRUST.get(turn.role, Trust.ASSISTANT) for turn in self.turns]
 
-    def store(self, fact: Fact, *, now: datetime) -> None:
-        """Write them as the fact's evidence and relations."""
-        FactEvidence.objects.bulk_create(
+    def store(self, fact: Fact, *, now: datetime, quote: str) -> None:
+        """Write them as the fact's evidence and relations, but for those that it has; `quote` is at its turn."""
+        evidence = [
             FactEvidence(
                 fact=fact,
                 turn=turn,
                 session_id=turn.session_id,
                 turn_number=turn.number,
-                quote=fact.raw if turn == self.quoted else "",
+                quote=quote if turn == self.quoted else "",
                 created_at=now,
             )
             for turn in self.turns
-        )
-        FactRelation.objects.bulk_create(
-            FactRelation(fact=fact, target=target, type=kind, created_at=now) for kind, target in self.related
-        )
+        ]
+        related = [(kind, target) for kind, target in self.related if target != fact]
+        relations = [FactRelation(fact=fact, target=target, type=kind, created_at=now) for kind, target in related]
+        FactEvidence.objects.bulk_create(evidence, ignore_conflicts=True)
+        FactRelation.objects.bulk_create(relations, ignore_conflicts=True)
 
 
 def lock_sessions(end_user: EndUser, evidence: Sequence[uuid.UUID]) -> None:

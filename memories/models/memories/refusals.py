@@ -7,8 +7,9 @@ from typing import Self
 from django.db import IntegrityError, models, transaction
 from django.utils.translation import gettext_lazy as _
 
+from memories.models.actors import ActorKind
 from memories.models.folding import older_refusals, refusal_of_key, refusal_of_text
-from memories.models.memories.facts import Fact
+from memories.models.memories.facts import Fact, Trust
 from memories.models.people.people import EndUser
 
 
@@ -49,18 +50,22 @@ class FactRefusalQuerySet(models.QuerySet["FactRefusal"]):
         return self.filter(end_user=end_user, digest__in=list(_by_digest(marks)))
 
     def refused(self, end_user: EndUser, marks: Iterable[Mark]) -> frozenset[Mark]:
-        """Those of the marks that are refused. A row that was made under a secret key is rewritten when it is found."""
+        """Those of the marks that are refused, by whomever."""
+        return frozenset(self.found(end_user, marks).values())
+
+    def found(self, end_user: EndUser, marks: Iterable[Mark]) -> "dict[FactRefusal, Mark]":
+        """The rows that refuse any of these, and which. One that was made under a secret key is rewritten now."""
         by_digest = _by_digest(marks)
         rows = self.against(end_user, by_digest.values()) if by_digest else []
         found = {row: by_digest[bytes(row.digest)] for row in rows}
         for row, mark in found.items():
             if bytes(row.digest) != mark.digest:
                 row.rewrite(mark.digest)
-        return frozenset(found.values())
+        return found
 
 
 class FactRefusal(models.Model):
-    """What an operator rejected or forgot: keyed hashes only, so that it outlives the fact itself."""
+    """What was rejected or forgotten, and by whom: keyed hashes only, so that it outlives the fact itself."""
 
     class RefusalKind(models.TextChoices):
         TEXT = "text", _("Text")
@@ -71,6 +76,9 @@ class FactRefusal(models.Model):
     kind = models.CharField(max_length=4, choices=RefusalKind.choices)
     digest = models.BinaryField(max_length=32)
     fact = models.ForeignKey(Fact, null=True, on_delete=models.SET_NULL, related_name="refusals")
+    # Of a row of which nobody knows any more who made it, an operator did: it binds.
+    actor_kind = models.CharField(max_length=8, choices=ActorKind.choices, default=ActorKind.OPERATOR)
+    actor_id = models.CharField(max_length=36, blank=True)
     created_at = models.DateTimeField()
 
     objects = FactRefusalQuerySet.as_manager()
@@ -85,6 +93,16 @@ class FactRefusal(models.Model):
 
     def __str__(self) -> str:
         return f"Refusal {self.pk}"
+
+    @property
+    def by_key(self) -> bool:
+        """Whether an application refused it; an operator's refusal is binding."""
+        return self.actor_kind == ActorKind.KEY
+
+    def yields_to(self, *, trust: str, key_id: str) -> bool:
+        """Whether a statement of this trust by this key undoes it: what a key refused, the user's word does, and that
+        of the key itself."""
+        return self.by_key and (trust == Trust.USER or self.actor_id == key_id)
 
     def rewrite(self, digest: bytes) -> None:
         """Keep this hash in the place of an older one. The row keeps its id, by which an undo finds it."""

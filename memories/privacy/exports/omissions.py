@@ -85,6 +85,7 @@ OMISSIONS = (
     Omission("memories.ExtractionRun", "a version of the application's settings", ("guidance_version",)),
     Omission("memories.FactRefusal", "a keyed hash of what was refused: it means nothing to a reader",
             ("id", "digest")),
+    Omission("memories.FactRefusal", _STAFF, ("actor_id",)),
     Omission("memories.ChangeSet", _STAFF, ("actor_id",)),
     # After an undone merge the other id may be another person's again.
     Omission("memories.PersonMerge", "ids of two rows; all ids of the person are in `people`", ("survivor", "merged")),

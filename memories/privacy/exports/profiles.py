@@ -160,7 +160,7 @@ SECTIONS = (
          "started_at", "finished_at"),
         order=("started_at", "pk"),
     ),
-    ExportSection("refusals", "memories.FactRefusal", ("kind", "fact", "created_at")),
+    ExportSection("refusals", "memories.FactRefusal", ("kind", "fact", "actor_kind", "created_at")),
     ExportSection(
         "changes",
         "memories.ChangeSet",

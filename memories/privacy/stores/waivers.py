@@ -31,7 +31,7 @@ WAIVERS = (
     Waiver("memories.FactRelation", _CODES, ("type",)),
     Waiver("memories.ReviewItem", _CODES, ("kind", "reason", "state", "decided_by")),
     Waiver("memories.ProfileRevision", _CODES, ("section", "verb", "actor_kind", "actor_id", "trust")),
-    Waiver("memories.FactRefusal", _CODES, ("kind",)),
+    Waiver("memories.FactRefusal", _CODES, ("kind", "actor_kind", "actor_id")),
     Waiver("memories.ProfileSection", _CODES, ("section", "actor_kind", "prompt_version", "trust")),
     Waiver(
         "memories.ExtractionRun",

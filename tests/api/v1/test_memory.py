@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from memories.audit import Actor
 from memories.curation.access.keys import Binding
 from memories.curation.facts.editing import correct_fact
+from memories.curation.facts.forgetting import forget_fact
 from memories.curation.profile.sections import write_profile_section
 from memories.curation.review.suggestions import reject_fact
 from memories.curation.statements.documents import DocumentFact, import_document
@@ -145,7 +146,8 @@ class TestImport:
 
     def test_what_was_refused_waits_for_review(self, hub: Hub) -> None:
         document = put(hub, DOCUMENT).json()
-        hub.client.call("DELETE", f"/facts/{document['facts'][0]['id']}")
+        staff = Actor.operator(factories.operator())
+        forget_fact(fact_id=document["facts"][0]["id"], tenant=None, actor=staff, now=factories.NOW)
         answer = put(hub, DOCUMENT).json()
         assert [fact["content"] for fact in answer["facts"]] == ["用 Rust 写后端"]
         assert ReviewItem.objects.get().reason == "refused_before"

@@ -133,13 +133,14 @@ class FactsView(FactEndpoint):
         description=(
             "By a key that writes as the user it is active at once. It is `pending`, and served nowhere, until an "
             "operator approves it when an agent or a tool states it, when it speaks to a model, or when it contradicts "
-            "what it may not replace. The same text again is a 409 that names the known fact."
+            "what it may not replace. The same text again is a 409 that names the known fact. The same value for a key "
+            "in other words confirms the known fact: 200."
         ),
         scope=Scope.WRITE,
         bound=Bound.NAMED,
         request=NewFactSerializer,
-        parameters=[etag(201)],
-        answers={201: FactSerializer},
+        parameters=[etag(200, 201)],
+        answers={200: FactSerializer, 201: FactSerializer},
         problems=(409, 410, 423),
         idempotent=True,
     )
@@ -151,7 +152,7 @@ class FactsView(FactEndpoint):
             check_stranger(grounds)
         person = person_for_writing(tenant=self.tenant, user_id=user_id, now=self.now)
         self.visibility = FactVisibility.of(self.caller, given)
-        fact = add_fact(
+        stated = add_fact(
             end_user=person,
             draft=FactDraft(**given),
             actor=self.actor,
@@ -160,7 +161,7 @@ class FactsView(FactEndpoint):
             grounds=grounds,
             visible=self.visibility.filter(Fact.objects.all(), person),
         )
-        return self.changed(fact.pk, status=201)
+        return self.changed(stated.fact.pk, status=201 if stated.is_new else 200)
 
 
 class FactView(FactEndpoint):
