@@ -113,7 +113,7 @@ class TestMany:
 class TestBadInput:
     @pytest.mark.parametrize("over", [{"seen": ["nonsense"]}, {"seen": []}], ids=str)
     def test_nothing_is_done(self, admin: Client, facts: list[Fact], over: dict[str, Any]) -> None:
-        assert confirm(admin, "forget", facts, **over).status_code == 302
+        assert confirm(admin, "forget", facts, **over).status_code == 400
         assert done("forget") == 0
 
     @pytest.mark.parametrize("day", ["", "2020-01-01", "tomorrow"])

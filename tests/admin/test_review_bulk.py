@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from django.db.models import F
 from django.test import Client
 from django.urls import reverse
 
 from memories.admin.review import bulk as review_bulk
+from memories.admin.site import bulk
 from memories.audit import Actor
 from memories.curation.facts.forgetting import forget_fact
 from memories.curation.review.decisions import reject_item
@@ -88,17 +90,31 @@ def test_a_rejection_needs_its_reason(admin: Client, items: list[ReviewItem]) ->
     assert confirm(admin, answer, reason="No").status_code == 302
 
 
+def test_after_a_mistake_the_preview_shows_and_sends_the_versions_of_now(
+    admin: Client, items: list[ReviewItem]
+) -> None:
+    preview = choose(admin, items, "reject")
+    assert ReviewItem.objects.filter(pk=items[0].pk).update(version=F("version") + 1)
+    again = confirm(admin, preview)
+    assert again.status_code == 400
+    confirm(admin, preview, reason="No")
+    assert states(items) == ["open", "rejected", "rejected"]
+    # The batch is the same one: it goes on with what the first confirmation left.
+    confirm(admin, again, reason="No")
+    assert states(items) == ["rejected"] * 3
+
+
 @pytest.mark.parametrize(("typed", "status"), [("", 400), ("2", 400), ("x", 400), ("3", 302)])
 def test_more_than_some_are_confirmed_by_typing_how_many(
     admin: Client, items: list[ReviewItem], monkeypatch: pytest.MonkeyPatch, typed: str, status: int
 ) -> None:
-    monkeypatch.setattr(review_bulk, "TYPED_ABOVE", 2)
+    monkeypatch.setattr(bulk, "TYPED_ABOVE", 2)
     assert confirm(admin, choose(admin, items), typed=typed).status_code == status
     assert states(items) == ["approved" if status == 302 else "open"] * 3
 
 
 def test_up_to_some_nothing_is_typed(admin: Client, items: list[ReviewItem], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(review_bulk, "TYPED_ABOVE", 3)
+    monkeypatch.setattr(bulk, "TYPED_ABOVE", 3)
     assert "typed" not in choose(admin, items).context["form"].fields
 
 
@@ -153,7 +169,7 @@ def test_nothing_chosen_leads_back(admin: Client, items: list[ReviewItem]) -> No
     assert choose(admin, [settled])["Location"].startswith(QUEUE)
 
 
-@pytest.mark.parametrize("seen", ["", "x", "\n", "{pk}", "{pk}=1 x=2", "{pk}=x"])
+@pytest.mark.parametrize("seen", ["", "x", "\n", "{pk}", "{pk}:1 x:2", "{pk}:x"])
 def test_nonsense_is_refused(admin: Client, items: list[ReviewItem], seen: str) -> None:
     given = {"batch": uuid.uuid4(), "verb": "approve", "seen": seen.format(pk=items[0].pk)}
     assert admin.post(BULK, given).status_code == 400

@@ -173,13 +173,8 @@ class PutOffForm(VerbForm):
     # The end that the operator saw.
     expected = forms.CharField(widget=forms.HiddenInput, required=False)
 
-    def __init__(self, data: Any = None, *, record: APIKey) -> None:
-        super().__init__(data, record=record)
-        self.fields["expected"].initial = _end_of(record)
-
-    def see(self, record: APIKey) -> None:
-        super().see(record)
-        self.data = {**self.data.dict(), "expected": _end_of(record)}  # type: ignore[attr-defined]
+    def values_of(self, record: APIKey) -> dict[str, Any]:
+        return {"expected": _end_of(record)}
 
     def clean_expected(self) -> datetime | None:
         try:

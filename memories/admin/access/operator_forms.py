@@ -111,17 +111,9 @@ class OperatorForm(VerbForm, AccessForm):
     seen = forms.CharField(widget=forms.HiddenInput)
     record: Operator
 
-    def __init__(self, data: Any = None, *, record: Operator) -> None:
-        super().__init__(data, record=record)
+    def values_of(self, record: Operator) -> dict[str, Any]:
         draft = draft_of(record)
-        for name, value in vars(draft).items():
-            self.fields[name].initial = value
-        self.fields["seen"].initial = seen_of(draft)
-
-    def see(self, record: Operator) -> None:
-        super().see(record)
-        self.data = self.data.copy()  # type: ignore[attr-defined]  # a QueryDict
-        self.data["seen"] = seen_of(draft_of(record))  # type: ignore[index]
+        return {**vars(draft), "seen": seen_of(draft)}
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         seen = self.cleaned_data["seen"]
@@ -201,16 +193,12 @@ class GroupForm(VerbForm):
 
     def __init__(self, data: Any = None, *, record: Group) -> None:
         super().__init__(data, record=record)
-        held = held_by(record)
-        for name, value in {"name": record.name, "permissions": held, "seen": " ".join(held)}.items():
-            self.fields[name].initial = value
         # Migrations find the hub's own roles by name.
         self.fields["name"].disabled = record.name in ROLES
 
-    def see(self, record: Group) -> None:
-        super().see(record)
-        self.data = self.data.copy()  # type: ignore[attr-defined]  # a QueryDict
-        self.data["seen"] = " ".join(held_by(record))  # type: ignore[index]
+    def values_of(self, record: Group) -> dict[str, Any]:
+        held = held_by(record)
+        return {"name": record.name, "permissions": held, "seen": " ".join(held)}
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         data, offered = self.cleaned_data, set(PermissionsField.offered())

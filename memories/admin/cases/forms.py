@@ -12,7 +12,7 @@ from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget
 
 from memories.admin.cases.wording import POLICIES_SAY
 from memories.admin.site.fields import DayInput, LineField, TextField
-from memories.admin.site.page import VerbForm, url_of
+from memories.admin.site.page import VerbForm, VersionForm, url_of
 from memories.audit import Actor
 from memories.exceptions import MemoryHubError
 from memories.models import CaseType, IdentityCheck, PrivacyCase, RefusalGround, ReturnPolicy
@@ -22,21 +22,12 @@ LONGEST_TEXT = 2000
 LONGEST_ID = 255
 
 
-class CaseForm(VerbForm):
+class CaseForm(VersionForm):
     """A verb of `cases` that takes the case, its version and the fields of the form."""
 
-    version = forms.IntegerField(widget=forms.HiddenInput)
     # The name of the verb, and the message once it is done.
     calls: ClassVar[str]
     done: ClassVar[Promise]
-
-    def __init__(self, data: Any = None, *, record: PrivacyCase) -> None:
-        super().__init__(data if data is None else data.copy(), record=record)
-        self.fields["version"].initial = record.version
-
-    def see(self, record: PrivacyCase) -> None:
-        super().see(record)
-        self.data["version"] = record.version  # type: ignore[index]  # a copy of ours
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         given = {"case_id": self.record.pk, "expected_version": self.cleaned_data.pop("version")}
@@ -77,11 +68,13 @@ class ScopeForm(CaseForm):
 
     def __init__(self, data: Any = None, *, record: PrivacyCase) -> None:
         super().__init__(data, record=record)
-        self.fields["policy"].initial = record.policy
         if record.type != CaseType.ERASURE:
             # Only an erased person can come back.
             self.fields["policy"].widget = forms.HiddenInput()
             self.fields["policy"].required = False
+
+    def values_of(self, record: PrivacyCase) -> dict[str, Any]:
+        return {**super().values_of(record), "policy": record.policy}
 
     def clean_policy(self) -> str:
         chosen: str = self.cleaned_data["policy"]
@@ -178,9 +171,8 @@ class TellForm(CaseForm):
         help_text=gettext_lazy("The organisations that received the data. Do not name people."),
     )
 
-    def __init__(self, data: Any = None, *, record: PrivacyCase) -> None:
-        super().__init__(data, record=record)
-        self.fields["told"].initial = record.told
+    def values_of(self, record: PrivacyCase) -> dict[str, Any]:
+        return {**super().values_of(record), "told": record.told}
 
 
 FORMS: dict[str, type[VerbForm]] = {

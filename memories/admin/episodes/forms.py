@@ -12,7 +12,7 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
 from memories.admin.site.fields import LinesField, TextField
 from memories.admin.site.naming import called
-from memories.admin.site.page import VerbForm
+from memories.admin.site.page import VerbForm, VersionForm
 from memories.admin.site.wording import CUT_OUT
 from memories.audit import Actor
 from memories.curation.episodes import edit_episode, forget_episode, pin_episode, restore_episode, unpin_episode
@@ -35,10 +35,9 @@ class EpisodeWords(VerbForm):
     )
     WORDS = ("summary", "key_topics", "actions_taken", "outcomes", "importance")
 
-    def begin_with(self, episode: Episode) -> None:
-        """Show the episode as it is."""
-        for name in self.WORDS:
-            self.fields[name].initial = getattr(episode, name)
+    def words_of(self, episode: Episode) -> dict[str, Any]:
+        """The episode as it is."""
+        return {name: getattr(episode, name) for name in self.WORDS}
 
     def words(self) -> dict[str, Any]:
         return {name: self.cleaned_data[name] for name in self.WORDS}
@@ -48,23 +47,13 @@ class EpisodeWords(VerbForm):
         return str(CUT_OUT) if any(getattr(episode, name) != value for name, value in self.words().items()) else ""
 
 
-class EpisodeForm(VerbForm):
+class EpisodeForm(VersionForm):
     """A verb of `curation` that takes the episode and its version."""
 
-    version = forms.IntegerField(widget=forms.HiddenInput)
     record: Episode
     # The name of the verb, and the message once it is done.
     calls: ClassVar[Callable[..., Episode]]
     done: ClassVar[Promise]
-
-    def __init__(self, data: Any = None, *, record: Episode) -> None:
-        super().__init__(data, record=record)
-        self.fields["version"].initial = record.version
-
-    def see(self, record: Episode) -> None:
-        super().see(record)
-        # Without this the next attempt would send the old version again and be refused for ever.
-        self.data = {**self.data.dict(), "version": record.version}  # type: ignore[attr-defined]
 
     def target(self) -> dict[str, Any]:
         return {"episode_id": self.record.pk, "expected_version": self.cleaned_data["version"]}
@@ -95,9 +84,8 @@ class ForgetEpisodeForm(EpisodeForm):
 
 
 class EditForm(EpisodeWords, EpisodeForm):
-    def __init__(self, data: Any = None, *, record: Episode) -> None:
-        super().__init__(data, record=record)
-        self.begin_with(record)
+    def values_of(self, record: Episode) -> dict[str, Any]:
+        return {**super().values_of(record), **self.words_of(record)}
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         episode = edit_episode(**self.target(), tenant=None, changes=self.words(), actor=actor, now=now)

@@ -6,7 +6,6 @@ from datetime import date, datetime, time, timedelta
 from typing import Any, ClassVar
 
 from django import forms
-from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext
@@ -15,7 +14,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from memories.admin.site.fields import DayInput, LineField, TextField
 from memories.admin.site.naming import called
-from memories.admin.site.page import VerbForm
+from memories.admin.site.page import VerbForm, VersionForm
 from memories.admin.site.wording import CUT_OUT
 from memories.audit import Actor
 from memories.curation.facts.editing import correct_fact
@@ -26,7 +25,7 @@ from memories.curation.facts.restoring import restore_fact
 from memories.curation.facts.splitting import before_merge, is_merged, split_fact
 from memories.curation.reverting import revert
 from memories.curation.review.suggestions import approve_fact, reconsider_fact, reject_fact
-from memories.exceptions import InvalidInput, NotFound
+from memories.exceptions import NotFound
 from memories.models import Category, Fact
 
 LONGEST_TEXT = 2000
@@ -39,15 +38,6 @@ def end_of(day: date) -> datetime:
     return timezone.make_aware(datetime.combine(day + timedelta(days=1), time.min))
 
 
-def seen_versions(request: HttpRequest) -> dict[uuid.UUID, int]:
-    """The versions that the page showed, from fields `seen` that hold `id:version`. Errors: InvalidInput."""
-    try:
-        pairs = [given.partition(":") for given in request.POST.getlist("seen")]
-        return {uuid.UUID(pk): int(version) for pk, _colon, version in pairs}
-    except ValueError as error:
-        raise InvalidInput.at("seen", gettext("This is no id with a version.")) from error
-
-
 class OptionalReasonField(LineField):
     def __init__(self) -> None:
         super().__init__(label=_("Reason"), required=False, max_length=LONGEST_TEXT, help_text=OPTIONAL)
@@ -58,23 +48,13 @@ class RequiredReasonField(LineField):
         super().__init__(label=_("Reason"), max_length=LONGEST_TEXT, help_text=FOR_COLLEAGUES)
 
 
-class FactForm(VerbForm):
+class FactForm(VersionForm):
     """A verb of `curation` that takes the fact, its version and a reason."""
 
-    version = forms.IntegerField(widget=forms.HiddenInput)
     record: Fact
     # The name of the verb, and the message once it is done.
     calls: ClassVar[Callable[..., Fact]]
     done: ClassVar[Promise]
-
-    def __init__(self, data: Any = None, *, record: Fact) -> None:
-        super().__init__(data, record=record)
-        self.fields["version"].initial = record.version
-
-    def see(self, record: Fact) -> None:
-        super().see(record)
-        # Without this the next attempt would send the old version again and be refused for ever.
-        self.data = {**self.data.dict(), "version": record.version}  # type: ignore[attr-defined]
 
     def target(self) -> dict[str, Any]:
         given = {"fact_id": self.record.pk, "expected_version": self.cleaned_data["version"]}
@@ -142,10 +122,8 @@ class CorrectForm(FactForm):
     category = forms.ChoiceField(label=_("Category"), choices=Category.choices, widget=UnfoldAdminSelectWidget)
     reason = RequiredReasonField()
 
-    def __init__(self, data: Any = None, *, record: Fact) -> None:
-        super().__init__(data, record=record)
-        self.fields["content"].initial = record.content
-        self.fields["category"].initial = record.category
+    def values_of(self, record: Fact) -> dict[str, Any]:
+        return {**super().values_of(record), "content": record.content, "category": record.category}
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         changes = {name: self.cleaned_data[name] for name in ("content", "category")}
@@ -163,10 +141,10 @@ class ExpireForm(FactForm):
     )
     reason = OptionalReasonField()
 
-    def __init__(self, data: Any = None, *, record: Fact) -> None:
-        super().__init__(data, record=record)
-        if record.expires_at:
-            self.fields["last_day"].initial = timezone.localdate(record.expires_at - timedelta(seconds=1)).isoformat()
+    def values_of(self, record: Fact) -> dict[str, Any]:
+        end = record.expires_at
+        last_day = timezone.localdate(end - timedelta(seconds=1)).isoformat() if end else None
+        return {**super().values_of(record), "last_day": last_day}
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         day = self.cleaned_data["last_day"]
@@ -214,16 +192,11 @@ class SplitForm(FactForm):
     )
     reason = OptionalReasonField()
 
-    def __init__(self, data: Any = None, *, record: Fact) -> None:
-        super().__init__(data, record=record)
+    def values_of(self, record: Fact) -> dict[str, Any]:
+        values = super().values_of(record)
         if record.superseded_by and is_merged(record):
-            self.fields["survivor_version"].initial = record.superseded_by.version
-            self.fields["rest"].initial = before_merge(record)
-
-    def see(self, record: Fact) -> None:
-        super().see(record)
-        if record.superseded_by:
-            self.data = {**self.data, "survivor_version": record.superseded_by.version}
+            values |= {"survivor_version": record.superseded_by.version, "rest": before_merge(record)}
+        return values
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         data = self.cleaned_data

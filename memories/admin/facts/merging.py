@@ -14,10 +14,10 @@ from django.utils.translation import gettext_lazy as _
 from pgvector.django import CosineDistance
 from unfold.widgets import UnfoldAdminRadioSelectWidget
 
-from memories.admin.facts.forms import LONGEST_TEXT, OptionalReasonField, seen_versions
-from memories.admin.site.fields import TextField
+from memories.admin.facts.forms import LONGEST_TEXT, OptionalReasonField
+from memories.admin.site.fields import SeenField, TextField
 from memories.admin.site.naming import called
-from memories.admin.site.page import RecordPage, actor_of, render_page, said_of, url_of
+from memories.admin.site.page import RecordPage, actor_of, render_page, said_of, show_again, url_of
 from memories.admin.site.segments import Segment, diff
 from memories.admin.site.wording import CUT_OUT
 from memories.curation.facts.merging import READERS, FactMergePreview, merge_facts, preview_fact_merge
@@ -39,16 +39,15 @@ class MergeCandidate:
 
 
 class MergeFactsForm(forms.Form):
+    seen = SeenField()
     survivor = forms.ChoiceField(label=_("Fact to keep"), widget=UnfoldAdminRadioSelectWidget)
     content = TextField(label=_("Text from now on"), max_length=LONGEST_TEXT, rows=3)
     reason = OptionalReasonField()
 
     def __init__(self, data: Any = None, *, facts: list[Fact]) -> None:
-        super().__init__(data, auto_id="merge_%s")
-        choices = [(str(fact.pk), fact.content) for fact in facts]
-        self.fields["survivor"].choices = choices  # type: ignore[attr-defined]
-        self.fields["survivor"].initial = choices[0][0]
-        self.fields["content"].initial = facts[0].content
+        initial = {"seen": [[fact] for fact in facts], "survivor": str(facts[0].pk), "content": facts[0].content}
+        super().__init__(data, initial=initial, auto_id="merge_%s")
+        self.fields["survivor"].choices = [(str(fact.pk), fact.content) for fact in facts]  # type: ignore[attr-defined]
 
 
 class FactMergingViews(RecordPage):
@@ -88,6 +87,8 @@ class FactMergingViews(RecordPage):
         self, request: HttpRequest, form: MergeFactsForm, preview: FactMergePreview, *, status: int = 200
     ) -> HttpResponse:
         record = preview.survivor
+        if form.is_bound:
+            show_again(form)
         sides = []
         for fact in (record, *preview.others):
             segments = diff(record.content, fact.content)
@@ -102,7 +103,7 @@ class FactMergingViews(RecordPage):
         survivor, content = uuid.UUID(form.cleaned_data["survivor"]), form.cleaned_data["content"]
         given: dict[str, Any] = {"survivor": survivor, "content": content, "reason": form.cleaned_data["reason"]}
         try:
-            seen = seen_versions(request)
+            seen = {pk: version for row in form.cleaned_data["seen"] for pk, version in row.items()}
             self._check_visible(request, list(seen))
             kept = merge_facts(seen=seen, **given, actor=actor_of(request), now=timezone.now())
         except MemoryHubError as error:

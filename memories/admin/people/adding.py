@@ -15,7 +15,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanSwitchWidget
 from memories.admin.access.reach import tenants_of
 from memories.admin.site.fields import LineField, check_language, check_zone
 from memories.admin.site.naming import called
-from memories.admin.site.page import RecordPage, actor_of, render_page, said_of, url_of
+from memories.admin.site.page import RecordPage, actor_of, render_page, said_of, show_again, url_of
 from memories.curation.people.external_ids import change_external_id
 from memories.curation.people.records import add_person
 from memories.exceptions import InvalidInput, MemoryHubError
@@ -130,7 +130,8 @@ class PersonAddingViews(RecordPage):
                 messages.success(request, _("The id of %(person)s is changed.") % {"person": called(person)})
                 return HttpResponseRedirect(url_of(person))
             person = self.find(request, object_id, may_change=True)
-            form.data = {**form.data.dict(), "was": person.external_id}  # type: ignore[attr-defined]
+            form.initial = {"was": person.external_id}
+            show_again(form)
         shown = {"title": _("Change id"), "opts": self.opts, "form": form, "person": person}
         names = person.names.order_by("created_at")
         return render_page(request, "memories/person_change_id.html", status=status, **shown, names=names)

@@ -19,7 +19,7 @@ from memories.admin.access import fresh
 from memories.admin.access.reach import within
 from memories.admin.people.adding import LONGEST_ID, PersonAddingViews, add_refusal
 from memories.admin.site.fields import LineField
-from memories.admin.site.page import actor_of, render_page, require, url_of
+from memories.admin.site.page import actor_of, render_page, require, show_again, url_of
 from memories.curation.people.merging.merge import PersonMergePreview, merge_people, preview_person_merge
 from memories.curation.people.merging.profile import SectionOutcome
 from memories.curation.people.merging.undo import may_undo_person_merge, undo_person_merge
@@ -116,7 +116,8 @@ class MergePeopleForm(forms.Form):
 
     def see(self, survivor: EndUser, merged: EndUser) -> None:
         """Take both as they are now for the next attempt."""
-        self.data = {**self.data.dict(), **self._hidden(survivor, merged)}  # type: ignore[attr-defined]
+        self.initial = self._hidden(survivor, merged)
+        show_again(self)
 
     def seen(self) -> tuple[int, int]:
         ours, theirs = self.cleaned_data["generations"].split("-")

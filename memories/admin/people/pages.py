@@ -55,14 +55,9 @@ class PersonForm(RecordFields, VerbForm):
     )
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
 
-    def __init__(self, data: Any = None, *, record: EndUser) -> None:
-        super().__init__(data if data is None else data.copy(), record=record)
-        for name, field in self.fields.items():
-            field.initial = seen_of_person(record) if name == "seen" else getattr(record, name)
-
-    def see(self, record: EndUser) -> None:
-        super().see(record)
-        self.data["seen"] = seen_of_person(record)  # type: ignore[index]  # a copy of ours
+    def values_of(self, record: EndUser) -> dict[str, Any]:
+        columns = self.base_fields.keys() - {"seen"}
+        return {**{name: getattr(record, name) for name in columns}, "seen": seen_of_person(record)}
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         seen = self.cleaned_data.pop("seen") or None

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memories.admin.people.views import PersonViews
 from memories.admin.site.fields import LineField, TextField
-from memories.admin.site.page import VerbForm
+from memories.admin.site.page import VerbForm, show_again
 from memories.admin.site.segments import Segment, diff
 from memories.admin.site.wording import CUT_OUT
 from memories.admin.trail.authors import names_of
@@ -73,14 +73,9 @@ class SectionForm(VerbForm):
 
     def look_at(self, section: str, row: ProfileSection | None) -> None:
         """Start from the section as it is; `row` is None when nobody has written it."""
-        self.fields["section"].initial = section
-        self.fields["version"].initial = row.version if row else 0
-
-    def see(self, record: EndUser) -> None:
-        super().see(record)
-        row = ProfileSection.objects.filter(end_user=record, section=self.data.get("section", "")).first()
-        # Without this the next attempt would send the old version again and be refused for ever.
-        self.data = {**self.data.dict(), "version": row.version if row else 0}  # type: ignore[attr-defined]
+        self.initial = {"section": section, "version": row.version if row else 0}
+        if self.is_bound:
+            show_again(self)
 
     def leads_to(self) -> str:
         return reverse("admin:memories_enduser_profile", args=[self.record.pk, self.cleaned_data["section"]])
@@ -106,7 +101,7 @@ class WriteSectionForm(SectionForm):
 
     def look_at(self, section: str, row: ProfileSection | None) -> None:
         super().look_at(section, row)
-        self.fields["summary"].initial = row.summary if row else ""
+        self.initial["summary"] = row.summary if row else ""
 
     def clean_summary(self) -> str:
         # A browser sends each end of a line as two characters: the text would differ from itself.

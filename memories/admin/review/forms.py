@@ -10,7 +10,7 @@ from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget
 
 from memories.admin.episodes.forms import EpisodeWords
 from memories.admin.site.fields import LineField, TextField
-from memories.admin.site.page import VerbForm
+from memories.admin.site.page import VersionForm
 from memories.admin.site.wording import CUT_OUT
 from memories.audit import Actor
 from memories.curation.review.deciding import Seen
@@ -30,23 +30,17 @@ class ReasonField(LineField):
         super().__init__(widget=widget, max_length=LONGEST_TEXT, **given, **kwargs)
 
 
-class ItemForm(VerbForm):
+class ItemForm(VersionForm):
     """A decision, with the versions of the item and of the memories that it is about."""
 
-    version = forms.IntegerField(widget=forms.HiddenInput)
     fact_version = forms.IntegerField(required=False, widget=forms.HiddenInput)
     known_version = forms.IntegerField(required=False, widget=forms.HiddenInput)
     episode_version = forms.IntegerField(required=False, widget=forms.HiddenInput)
     record: ReviewItem
 
-    def __init__(self, data: Any = None, *, record: ReviewItem) -> None:
-        super().__init__(data, record=record)
-        for name, version in _versions(record).items():
-            self.fields[name].initial = version
-
-    def see(self, record: ReviewItem) -> None:
-        super().see(record)
-        self.data = {**self.data.dict(), **_versions(record)}  # type: ignore[attr-defined]
+    def values_of(self, record: ReviewItem) -> dict[str, Any]:
+        versions = {f"{name}_version": memory.version for name, memory in _memories(record).items()}
+        return {**super().values_of(record), **versions}
 
     def target(self) -> dict[str, Any]:
         memories = _memories(self.record).items()
@@ -59,8 +53,8 @@ def _memories(item: ReviewItem) -> dict[str, Fact | Episode]:
     return {name: memory for name, memory in memories.items() if memory}
 
 
-def _versions(item: ReviewItem) -> dict[str, int]:
-    return {"version": item.version, **{f"{name}_version": one.version for name, one in _memories(item).items()}}
+def _words_of(fact: Fact | None) -> dict[str, Any]:
+    return {"content": fact.content, "category": fact.category} if fact else {}
 
 
 class ApproveItemForm(ItemForm):
@@ -81,18 +75,17 @@ class EditItemForm(EpisodeWords, ItemForm):
 
     def __init__(self, data: Any = None, *, record: ReviewItem) -> None:
         super().__init__(data, record=record)
-        fitting: tuple[str, ...] = self.FACT
-        if record.episode:
-            fitting = self.WORDS
-            self.begin_with(record.episode)
-        elif record.proposed_section:
-            fitting = ("section",)
-            self.fields["section"].initial = record.proposed_section.after
-        elif record.fact:
-            self.fields["content"].initial = record.fact.content
-            self.fields["category"].initial = record.fact.category
+        fitting = self.WORDS if record.episode else ("section",) if record.proposed_section else self.FACT
         for name in {*self.WORDS, *self.FACT, "section"} - {*fitting}:
             del self.fields[name]
+
+    def values_of(self, record: ReviewItem) -> dict[str, Any]:
+        values = super().values_of(record)
+        if record.episode:
+            return {**values, **self.words_of(record.episode)}
+        if record.proposed_section:
+            return {**values, "section": record.proposed_section.after}
+        return {**values, **_words_of(record.fact)}
 
     def changes(self) -> dict[str, Any]:
         """What the operator wrote, by the names of the memory's fields."""
@@ -139,9 +132,9 @@ class MergeForm(ItemForm):
         labels = {"new": _("The proposed fact"), "known": _("The existing fact")}
         self.fields["survivor"].choices = [(name, labels[name]) for name in self.facts]  # type: ignore[attr-defined]
         self.fields["survivor"].initial = "new"
-        if record.fact:
-            self.fields["content"].initial = record.fact.content
-            self.fields["category"].initial = record.fact.category
+
+    def values_of(self, record: ReviewItem) -> dict[str, Any]:
+        return {**super().values_of(record), **_words_of(record.fact)}
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         data = {name: self.cleaned_data[name] for name in ("content", "category", "reason")}
@@ -153,13 +146,8 @@ class MergeForm(ItemForm):
         return f"{done}{CUT_OUT if cut else ''}"
 
 
-class UndoForm(VerbForm):
-    version = forms.IntegerField(widget=forms.HiddenInput)
+class UndoForm(VersionForm):
     record: ReviewItem
-
-    def __init__(self, data: Any = None, *, record: ReviewItem) -> None:
-        super().__init__(data, record=record)
-        self.fields["version"].initial = record.version
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         version = self.cleaned_data["version"]

@@ -50,13 +50,8 @@ class DeleteForm(VerbForm):
     # The number of turns that the operator saw. If a turn has come since, the page is shown again.
     turns = forms.IntegerField(widget=forms.HiddenInput)
 
-    def __init__(self, data: Any = None, *, record: Session) -> None:
-        super().__init__(data, record=record)
-        self.fields["turns"].initial = record.turn_count
-
-    def see(self, record: Session) -> None:
-        super().see(record)
-        self.data = {**self.data.dict(), "turns": record.turn_count}  # type: ignore[attr-defined]
+    def values_of(self, record: Session) -> dict[str, Any]:
+        return {"turns": record.turn_count}
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         turns = self.cleaned_data["turns"]

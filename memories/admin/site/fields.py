@@ -1,6 +1,7 @@
 """Form fields of the admin with Unfold's widgets, and validators of time zones and languages."""
 
 import re
+import uuid
 from typing import Any
 
 from django import forms
@@ -66,6 +67,32 @@ class LinesField(forms.CharField):
             message = _("A line can have at most %(longest)d characters.")
             raise ValidationError(message % {"longest": self.longest}, code="longest")
         return lines
+
+
+class SeenField(forms.Field):
+    """The rows of a preview with the versions that it showed, a hidden input for each.
+
+    Its value is `id:version` of the row and, after spaces, of the other records that it is about. The field takes a
+    list of rows, each as a list of records, and returns the version by id for each row, its own first.
+    """
+
+    widget = forms.MultipleHiddenInput
+
+    def prepare_value(self, value: Any) -> list[str]:
+        rows = value or []
+        return [
+            row if isinstance(row, str) else " ".join(f"{record.pk}:{record.version}" for record in row) for row in rows
+        ]
+
+    def to_python(self, value: Any) -> list[dict[uuid.UUID, int]]:
+        try:
+            pairs = [[word.partition(":") for word in row.split()] for row in value or []]
+            rows = [{uuid.UUID(pk): int(version) for pk, _colon, version in row} for row in pairs]
+        except ValueError:
+            rows = [{}]
+        if not all(rows):
+            raise ValidationError(_("The selection could not be read. Choose again."), code="seen")
+        return rows
 
 
 class PhrasesField(forms.CharField):

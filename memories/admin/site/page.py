@@ -13,7 +13,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -138,6 +138,19 @@ class HubModelAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
         return False
 
 
+def show_again(form: forms.BaseForm) -> None:
+    """Prepare a rejected form for the next attempt: visible fields keep the input, hidden ones take `form.initial`.
+
+    Hidden fields say which state of a record the operator saw. With the old one the form would be rejected for ever.
+    """
+    data: QueryDict = form.data.copy()  # type: ignore[attr-defined]  # of a request
+    for name, value in form.initial.items():
+        if name in form.fields and form.fields[name].widget.is_hidden:
+            shown = form.fields[name].prepare_value(value)
+            data.setlist(name, shown if isinstance(shown, list) else [shown])
+    form.data = data
+
+
 class VerbForm(forms.Form):
     """The input of one verb, and its call."""
 
@@ -147,7 +160,11 @@ class VerbForm(forms.Form):
     def __init__(self, data: Any = None, *, record: Any) -> None:
         self.record = record
         # A page has several forms: the ids of their fields must differ.
-        super().__init__(data, auto_id=f"{type(self).__name__.lower()}_%s")
+        super().__init__(data, initial=self.values_of(record), auto_id=f"{type(self).__name__.lower()}_%s")
+
+    def values_of(self, record: Any) -> dict[str, Any]:
+        """What the fields show of the record. Hidden ones say which state of it the operator saw."""
+        return {}
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         """Call the verb. Return a message that quotes no memory. Errors: MemoryHubError."""
@@ -163,7 +180,17 @@ class VerbForm(forms.Form):
 
     def see(self, record: Any) -> None:
         """Use the current state of the record for the next attempt."""
-        self.record = record
+        self.record, self.initial = record, self.values_of(record)
+        show_again(self)
+
+
+class VersionForm(VerbForm):
+    """The input of a verb that is refused if the record has another version than the operator saw."""
+
+    version = forms.IntegerField(widget=forms.HiddenInput)
+
+    def values_of(self, record: Any) -> dict[str, Any]:
+        return {"version": record.version}
 
 
 class RecordPage(HubModelAdmin):

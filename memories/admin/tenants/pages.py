@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from memories import conf
 from memories.admin.lists.columns import moment_column
 from memories.admin.site.fields import PhrasesField, check_zone
-from memories.admin.site.page import LOOK_AGAIN, actor_of
+from memories.admin.site.page import LOOK_AGAIN, actor_of, show_again
 from memories.admin.site.wording import CUT_OUT
 from memories.admin.tenants.numbers import number_fields, number_groups, numbers_of, values_of
 from memories.admin.tenants.off_boarding import OffBoardingPage
@@ -69,7 +69,8 @@ class TenantForm(forms.ModelForm[Tenant]):
         current = Tenant.objects.select_for_update().filter(pk=self.instance.pk).first()
         if data.get("seen") and current and mark_of(current, SEEN) != data["seen"]:
             self.add_error(None, LOOK_AGAIN)
-            self.data = {**self.data.dict(), "seen": mark_of(current, SEEN)}  # type: ignore[attr-defined]  # a QueryDict
+            self.initial["seen"] = mark_of(current, SEEN)
+            show_again(self)
         self.instance.numbers = numbers_of(data)
         for name, why in conf.contradictions(conf.rules(self.instance)):
             self.add_error(name, why)
