@@ -11,7 +11,7 @@ from evals.corpora import Corpus
 from evals.embedding import Embedding
 from memories.scoring import language, terms
 from memories.scoring.constants import DEFAULT, Constants
-from memories.scoring.ranking import Query, Units, best_first, best_turns, query_texts, score
+from memories.scoring.ranking import Query, Units, best_first, query_texts, score, sessions
 
 LIMIT = 50
 
@@ -52,8 +52,8 @@ def ranked(corpus: Corpus, units: Units, queries: list[Query]) -> list[str]:
     total = score(units, queries).total
     if corpus.kind == "turn":
         return [corpus.units[place].id for place in best_first(total, LIMIT)]
-    best = best_turns(total, units)
-    return [corpus.units[best[place]].session for place in best_first(total[best], LIMIT)]
+    each = sessions(total, units)
+    return [corpus.units[each.best[place]].session for place in best_first(total[each.best] + each.others, LIMIT)]
 
 
 def measure(corpora: Iterable[Corpus], embedding: Embedding, constants: Constants = DEFAULT) -> Measured:

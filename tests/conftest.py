@@ -8,6 +8,7 @@ import pytest
 from django.conf import LazySettings
 from django.db import connection, connections
 from django.db.backends.postgresql.operations import DatabaseOperations
+from hypothesis import HealthCheck, settings
 
 from memories.models import EndUser
 from tests import factories
@@ -21,6 +22,9 @@ THREADS = 16
 ALONE = ("benchmarks", "browser", "e2e", "faults")
 # What starts a hub of its own elsewhere.
 OWN_HUB = "own_hub"
+# A busy machine is no fault of what is tested.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

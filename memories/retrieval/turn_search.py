@@ -38,12 +38,14 @@ class TurnRanking:
         total = self._allowed_scores()
         return [int(place) for place in ranking.best_first(total, limit) if np.isfinite(total[place])]
 
-    def best_of_sessions(self, limit: int) -> list[int]:
-        """Places of the best turn of each of the best sessions, best first."""
+    def best_sessions(self, limit: int) -> dict[int, float]:
+        """Places of the best turn of each of the best sessions, best first, and what their other turns add."""
         total = self._allowed_scores()
-        each = ranking.best_turns(total, self.index.units)
-        each = each[np.isfinite(total[each])]
-        return [int(each[place]) for place in ranking.best_first(total[each], limit)]
+        each = ranking.sessions(total, self.index.units)
+        # Of a session without an allowed turn the sum stays infinitely low.
+        scores = total[each.best] + each.others
+        best = [place for place in ranking.best_first(scores, limit) if np.isfinite(scores[place])]
+        return {int(each.best[place]): float(each.others[place]) for place in best}
 
     def _allowed_scores(self) -> NDArray[np.float32]:
         return np.where(self.allowed, self.scores.total, np.float32(-np.inf))
@@ -83,14 +85,10 @@ def turns(ranked: TurnRanking, *, limit: int) -> list[Finding]:
 
 
 def sessions(ranked: TurnRanking, *, limit: int) -> list[Finding]:
-    """The best sessions, best first. A session scores as its best turn, whose text it shows."""
-    places = ranked.best_of_sessions(limit)
-    stored = read(ranked, places)
-    return [
-        replace(_hit(ranked, place, stored[place]), kind=SESSION, id=ranked.session(place).id, external_id=None)
-        for place in places
-        if place in stored
-    ]
+    """The best sessions, best first, each with the text and the parts of its best turn, and what its others add."""
+    best = ranked.best_sessions(limit)
+    stored = read(ranked, list(best))
+    return [_session_hit(ranked, place, stored[place], others) for place, others in best.items() if place in stored]
 
 
 def read(ranked: TurnRanking, places: Sequence[int]) -> dict[int, Turn]:
@@ -117,4 +115,16 @@ def _hit(ranked: TurnRanking, place: int, turn: Turn) -> Finding:
         turn_numbers=[turn.number],
         role=turn.role,
         flagged=is_flagged(turn),
+    )
+
+
+def _session_hit(ranked: TurnRanking, place: int, turn: Turn, others: float) -> Finding:
+    hit = _hit(ranked, place, turn)
+    return replace(
+        hit,
+        kind=SESSION,
+        id=ranked.session(place).id,
+        external_id=None,
+        score=round(float(ranked.scores.total[place]) + others, 6),
+        score_parts=hit.score_parts | {"others": round(others, 6)},
     )

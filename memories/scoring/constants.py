@@ -35,6 +35,9 @@ class Constants:
     # With few sessions it tells little to be in the right one: the weight grows with their logarithm up to here.
     sessions_full: int = 20
     neighbour: float = 0.25
+    # Sessions: what the turns after the best one add, as a share of the mean score of so many.
+    others: float = 0.3
+    others_counted: int = 3
     # Facts and episodes: the most that being sure, fresh or recent adds. A fact that answers scores 0.5 to 2.
     confidence: float = 0.08
     decay: float = 0.05

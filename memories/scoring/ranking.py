@@ -86,6 +86,13 @@ class Scores(NamedTuple):
     context: Floats
 
 
+class SessionScores(NamedTuple):
+    """For each session the place of its best turn, and what its other turns add to the score of that one."""
+
+    best: NDArray[np.int64]
+    others: Floats
+
+
 def query_texts(text: str) -> list[str]:
     """What to embed and score for a query: the whole; of a long rambling one also its last three questions."""
     whole = text.strip()
@@ -141,7 +148,16 @@ def best_first(total: Floats, limit: int) -> NDArray[np.int64]:
     return some[np.argsort(-total[some], kind="stable")][:limit]
 
 
-def best_turns(total: Floats, units: Units) -> NDArray[np.int64]:
-    """For each session, in the order of the units, the place of its best turn (the first of equals)."""
+def sessions(total: Floats, units: Units) -> SessionScores:
+    """The sessions in the order of the units; of turns that are equal the first is the best.
+
+    Turns that are not there, or score below zero, add nothing: a short session is not held to a mean of few.
+    """
+    c, starts = units.constants, units.layout.starts
     order = np.lexsort((np.arange(len(total)), -total, units.layout.session))
-    return order[units.layout.starts]
+    ends = np.append(starts[1:], len(total))
+    added = np.zeros(len(starts), np.float32)
+    for rank in range(1, 1 + c.others_counted):
+        longer = np.flatnonzero(starts + rank < ends)
+        added[longer] += np.maximum(total[order[starts[longer] + rank]], 0)
+    return SessionScores(order[starts], np.float32(c.others / c.others_counted) * added)

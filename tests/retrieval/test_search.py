@@ -128,11 +128,15 @@ class TestTurns:
 
 
 class TestSessions:
-    def test_a_session_is_as_good_as_its_best_turn(self, person: EndUser) -> None:
+    def test_a_session_is_its_best_turn_and_a_share_of_the_others(self, person: EndUser) -> None:
         found = search(person, "bakery", kinds=("session",)).results
         assert [one.session_id for one in found] == ["s1", "s2"]
         assert (found[0].kind, found[0].turn_numbers, found[0].text) == ("session", [3], TALK[2][1])
-        assert found[0].score == first(person, "bakery").score
+        best, *others = search(person, "bakery", kinds=("turn",), filters=SearchFilters(session_id="s1")).results
+        expected = 0.1 * sum(max(0.0, one.score) for one in others[:3])
+        assert expected > 0
+        assert found[0].score_parts == best.score_parts | {"others": pytest.approx(expected, abs=1e-5)}
+        assert found[0].score == pytest.approx(best.score + expected, abs=1e-5)
         assert found[0].id == Session.objects.get(external_id="s1").pk
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memories.scoring.constants import Constants
-from memories.scoring.ranking import Query, Scores, best_first, best_turns, query_texts, score
+from memories.scoring.ranking import Query, Scores, best_first, query_texts, score, sessions
 from tests.scoring.stores import PLAIN, floats, units
 
 UNCENTRED = Constants(prior_unknown=1e12)
@@ -74,7 +74,7 @@ def test_nothing_is_asked_for() -> None:
 def test_an_empty_store() -> None:
     empty = units([])
     assert score(empty, asked("tea", [1, 0])).total.shape == (0,)
-    assert best_turns(np.zeros(0, np.float32), empty).shape == (0,)
+    assert [len(one) for one in sessions(np.zeros(0, np.float32), empty)] == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,13 @@ def test_equals_stand_in_their_own_order(total: list[float], limit: int, expecte
     assert best_first(floats(total), limit).tolist() == expected
 
 
-def test_a_session_is_its_best_turn() -> None:
-    store = units(["a"] * 5, [0, 0, 1, 1, 1])
-    assert best_turns(floats([1, 2, 3, 5, 5]), store).tolist() == [1, 3]
+def test_a_session_is_its_best_turn_and_a_tenth_of_each_of_the_next_three() -> None:
+    store = units(["a"] * 11, [0, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3])
+    lowest = -np.inf
+    found = sessions(floats([4, 1, 2, 3, 5, 5, 1, 2, lowest, -1, 1]), store)
+    assert found.best.tolist() == [0, 2, 4, 10]
+    # The fifth adds nothing, and neither does one below zero or left out by a filter.
+    assert found.others == pytest.approx([0, 0.1, 0.1 * (5 + 3 + 2), 0], rel=1e-5)
 
 
 def test_a_short_query_is_one_text() -> None:
