@@ -1,7 +1,7 @@
 """A change in progress, and how it is kept: the revisions that it writes share the id of its ChangeSet."""
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,7 +11,8 @@ from django.db import IntegrityError, transaction
 
 from memories import audit, conf
 from memories.audit import Actor
-from memories.exceptions import DuplicateFact
+from memories.curation.statements import guarding
+from memories.exceptions import ConfirmationNeeded, DuplicateFact
 from memories.models import (
     ActorKind,
     Change,
@@ -22,6 +23,7 @@ from memories.models import (
     FactEvidence,
     FactRefusal,
     FactRelation,
+    MemoryScope,
     ProfileSection,
     ReviewItem,
     Status,
@@ -31,6 +33,8 @@ from memories.models.ids import new_id
 from memories.models.memories.refusals import Mark, marks_of
 from memories.text.secrets.redaction import redact_text
 
+# Verbs that bring back only what was public before, and was looked at then.
+PUT_BACK = ("undo", "roll_back", "undo_roll_back")
 Table, Action = Change.Table, Change.Action
 LIVE = (Status.ACTIVE, Status.PENDING)
 # What a change set is about, and the name of its reference to that.
@@ -48,7 +52,8 @@ class Changes:
     """One change in progress: who makes it, when and why, and what it has written so far.
 
     `save()` keeps it as a ChangeSet, by which reverting.revert() takes it back. `facts` are the ids of those that it
-    changed or was about; `rows` is what it did to rows without revisions.
+    changed or was about; `rows` is what it did to rows without revisions. `confirmed` are the flags of a text for
+    everybody that the operator has seen, and overrules for a reason; `overruled` is how many of them it had.
     """
 
     actor: Actor
@@ -57,6 +62,8 @@ class Changes:
     id: uuid.UUID = field(default_factory=new_id)
     facts: set[uuid.UUID] = field(default_factory=set)
     rows: list[Change] = field(default_factory=list)
+    confirmed: Collection[str] = ()
+    overruled: int = 0
 
     def __post_init__(self) -> None:
         self.reason = redact_text(self.reason)[0]
@@ -64,6 +71,8 @@ class Changes:
     def record(self, verb: str, about: About, *, counts: dict[str, int] | None = None) -> None:
         """Keep the change set, and write the audit event."""
         self.save(verb, about)
+        if self.overruled:
+            counts = {**(counts or {}), "overruled_flags": self.overruled}
         audit.record(
             actor=self.actor,
             verb=verb,
@@ -107,9 +116,14 @@ class Changes:
 
     @contextmanager
     def changing(self, fact: Fact, verb: str) -> Iterator[None]:
-        """Save what the block makes of a locked fact as its next version, with a revision. Errors: DuplicateFact."""
+        """Save what the block makes of a locked fact as its next version, with a revision.
+
+        Errors: DuplicateFact; ConfirmationNeeded when everybody of the tenant would be served a new text with flags.
+        """
         before = audit.snapshot(fact)
         yield
+        if fact.scope == MemoryScope.PUBLIC and verb not in PUT_BACK:
+            self._check_public(fact, before)
         fact.version += 1
         fact.updated_at = self.now
         fact.refresh_decay(now=self.now, rules=conf.rules(fact.tenant))
@@ -124,6 +138,15 @@ class Changes:
             change_set=self.id,
         )
         self.facts.add(fact.pk)
+
+    def _check_public(self, fact: Fact, before: dict[str, Any]) -> None:
+        texts = guarding.texts_of(fact)
+        if before["scope"] == MemoryScope.PUBLIC and all(before[name] == text for name, text in texts.items()):
+            return
+        flags = guarding.flags_for_everybody(fact)
+        if not set(flags) <= set(self.confirmed if self.reason.strip() else ()):
+            raise ConfirmationNeeded(flags=flags)
+        self.overruled += len(flags)
 
     def revise_section(self, row: ProfileSection, verb: str, before: ProfileSection) -> None:
         """Save a locked section as its next version, with a revision; `before` is a copy of the row as it was."""

@@ -11,6 +11,7 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 │   ├── DuplicateFact       409
 │   ├── CapacityReached     409
 │   ├── ReviewNeeded        409    a key's text, or an agent's key, would change what is served
+│   ├── ConfirmationNeeded  409    a text with flags would be public; an operator can overrule that when publishing
 │   ├── RefusedBefore       409    an operator turned it down, and no user says it again
 │   ├── IdempotencyKeyBusy  409    with Retry-After
 │   ├── ExportNotReady      409    with Retry-After
@@ -66,6 +67,7 @@ from memories.exceptions.endpoints import (
 )
 from memories.exceptions.requests import (
     CapacityReached,
+    ConfirmationNeeded,
     Conflict,
     DuplicateFact,
     Erased,
@@ -92,6 +94,7 @@ from memories.exceptions.requests import (
 
 __all__ = [
     "CapacityReached",
+    "ConfirmationNeeded",
     "Conflict",
     "DecayRunning",
     "DuplicateFact",

@@ -105,6 +105,14 @@ class ReviewNeeded(Conflict):
     code = "review_needed"
 
 
+class ConfirmationNeeded(Conflict):
+    """Everybody would be served this text, and it has flags: make the fact private before you give it such a text."""
+
+    def __init__(self, detail: str = "", *, flags: Sequence[str] = ()) -> None:
+        super().__init__(detail)
+        self.flags = tuple(flags)
+
+
 class RefusedBefore(Conflict):
     """An operator turned this down before: what an agent or a tool states again is not asked about again."""
 

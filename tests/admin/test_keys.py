@@ -202,3 +202,22 @@ def test_a_key_that_went_with_its_tenant_can_be_revoked_for_good(admin: Client, 
     assert page_of(key, "revoke") not in text_of(admin.get(page_of(key)))
     take_back_tenant(**given)
     assert authenticate_key(plaintext=plaintext, now=timezone.now()) is None
+
+
+@pytest.mark.parametrize(
+    ("binding", "is_warned"),
+    [
+        ({"agent_id": "support", "writes_as": "user"}, True),
+        ({"agent_id": "support"}, False),
+        ({"user_id": "anna-4711", "writes_as": "user"}, False),
+    ],
+)
+def test_a_key_for_an_agent_that_writes_as_the_user_is_warned_of(
+    admin: Client, tenant: Tenant, binding: dict[str, str], is_warned: bool
+) -> None:
+    made = add(admin, tenant, **binding)
+    key = APIKey.objects.get()
+    for answer in (made, admin.get(page_of(key))):
+        assert answer.status_code == 200
+        assert ("is for an agent and writes as the user" in text_of(answer)) == is_warned
+    assert ("Its agent speaks for the user" in text_of(admin.get(list_of(APIKey)))) == is_warned

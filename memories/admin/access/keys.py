@@ -93,7 +93,8 @@ class KeyForm(forms.Form):
         choices=[("", _("The agent's if the key is limited to one agent, otherwise the user's")), *WritesAs.choices],
         widget=UnfoldAdminSelectWidget,
         help_text=_(
-            "What an agent states about an end user waits for review. A request can lower this trust, never raise it."
+            "What an agent states about an end user waits for review. A request can lower this trust, never raise it. "
+            "If a key for one agent writes as the user, that agent is believed like the user."
         ),
     )
     expires_on = forms.DateField(
@@ -191,7 +192,7 @@ class PutOffForm(VerbForm):
 class KeyPage(RecordPage):
     page_template = "memories/key.html"
     verbs: ClassVar[dict[str, type[VerbForm]]] = {"revoke": RevokeForm, "rotate": RotateForm, "put_off": PutOffForm}
-    list_display = ("key", "tenant", "scopes_shown", "only_for", "state", "expires", "used", "created")
+    list_display = ("key", "tenant", "scopes_shown", "only_for", "voice", "state", "expires", "used", "created")
     list_filter = ("tenant", "writes_as")
     list_select_related = ("tenant", "successor")
     search_fields = ("name", "prefix")
@@ -217,6 +218,11 @@ class KeyPage(RecordPage):
         person = gettext("an erased end user") if key.user_id == NOBODY else gettext("one end user")
         return ", ".join(name for name in (person if key.user_id else "", key.agent_id) if name)
 
+    @column(_("Statements count as"))
+    def voice(self, key: APIKey) -> Any:
+        label = key.get_writes_as_display()
+        return cells.two_lines(label, gettext("Its agent speaks for the user")) if _is_trusting(key) else label
+
     @column(_("State"), label=KINDS)
     def state(self, key: APIKey) -> tuple[str, str]:
         state = _shown_state(key, now=timezone.now())
@@ -233,6 +239,7 @@ class KeyPage(RecordPage):
             "state_shown": KEY_STATES[state],
             "may_rotate": may_give(request.user, record.scopes),
             "erased": record.user_id == NOBODY,
+            "trusting": _is_trusting(record),
             "predecessor": APIKey.objects.filter(successor=record).first(),
         }
 
@@ -281,7 +288,8 @@ class KeyPage(RecordPage):
     def _show_plaintext(self, request: HttpRequest, key: APIKey, plaintext: str) -> TemplateResponse:
         """The plaintext in the response itself, since a redirect would have to store it."""
         context: dict[str, Any] = {"title": gettext("The new API key"), "opts": self.opts}
-        page = render_page(request, "memories/key_shown.html", **context, key=key, plaintext=plaintext)
+        shown: dict[str, Any] = {"key": key, "plaintext": plaintext, "trusting": _is_trusting(key)}
+        page = render_page(request, "memories/key_shown.html", **context, **shown)
         page["Cache-Control"] = "no-store"
         return page
 
@@ -289,6 +297,11 @@ class KeyPage(RecordPage):
 def may_give(operator: Operator | AnonymousUser, scopes: list[str]) -> bool:
     """Whether the operator may do what a key with these scopes opens."""
     return Scope.PRIVACY not in scopes or operator.has_perm("memories.add_privacycase")
+
+
+def _is_trusting(key: APIKey) -> bool:
+    """Whether what one agent states with it counts as the user's words."""
+    return bool(key.agent_id) and key.writes_as == WritesAs.USER
 
 
 def _shown_state(key: APIKey, *, now: datetime) -> str:

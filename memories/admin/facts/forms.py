@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from copy import deepcopy
 from datetime import date, datetime, time, timedelta
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.widgets import UnfoldAdminSelectWidget
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
 
 from memories.admin.site.fields import DayInput, LineField, TextField
 from memories.admin.site.naming import called
@@ -25,11 +26,15 @@ from memories.curation.facts.restoring import restore_fact
 from memories.curation.facts.splitting import before_merge, is_merged, split_fact
 from memories.curation.reverting import revert
 from memories.curation.review.suggestions import approve_fact, reconsider_fact, reject_fact
-from memories.exceptions import NotFound
+from memories.exceptions import ConfirmationNeeded, MemoryHubError, NotFound
 from memories.models import Category, Fact
 
 LONGEST_TEXT = 2000
 FOR_COLLEAGUES = _("Kept with the revision, for your colleagues.")
+FLAGS_OVERRULED = (
+    ("instructions", _("It looks like an instruction to a model.")),
+    ("possible_secret", _("It may contain a password or a key.")),
+)
 OPTIONAL = _("Optional; kept with the revision.")
 
 
@@ -102,12 +107,40 @@ class UnlockForm(OptionalReasonForm):
 
 
 class PublishForm(RequiredReasonForm):
+    """If the text has flags, the form comes back with one box to tick for each."""
+
     # The agents of all people of the tenant read it from the next moment on.
     needs_fresh_password = True
     calls, done = (
         staticmethod(publish_fact),
         _("%(fact)s is public. It is served to the agents of all end users of the tenant."),
     )
+    confirmed = forms.MultipleChoiceField(
+        label=_("Make it public nevertheless"),
+        required=False,
+        choices=FLAGS_OVERRULED,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        help_text=_("Tick each box to confirm, and give the reason why."),
+    )
+
+    def __init__(self, data: Any = None, *, record: Fact) -> None:
+        super().__init__(data, record=record)
+        if not data or "confirmed" not in data:
+            del self.fields["confirmed"]
+
+    def target(self) -> dict[str, Any]:
+        return {**super().target(), "confirmed": self.cleaned_data.get("confirmed", [])}
+
+    def refuse(self, error: MemoryHubError) -> None:
+        self.fields.pop("confirmed", None)
+        if not isinstance(error, ConfirmationNeeded):
+            super().refuse(error)
+            return
+        self.fields["confirmed"] = field = deepcopy(self.base_fields["confirmed"])
+        field.choices = [  # type: ignore[attr-defined]
+            (flag, label) for flag, label in FLAGS_OVERRULED if flag in error.flags
+        ]
+        self.add_error(None, gettext("Every end user's agents would be served this text. Nothing changed yet."))
 
 
 class WithdrawForm(OptionalReasonForm):

@@ -31,6 +31,7 @@ def changing_fact(
     expected_version: int | None,
     reason: str = "",
     unlocks: bool = False,
+    confirmed: Collection[str] = (),
 ) -> Iterator[Fact]:
     """The frame for a block that changes the fact alone: deciding_fact(), and save the fact as its next version."""
     with (
@@ -43,6 +44,7 @@ def changing_fact(
             expected_version=expected_version,
             reason=reason,
             unlocks=unlocks,
+            confirmed=confirmed,
         ) as (fact, changes),
         changes.changing(fact, verb),
     ):
@@ -60,13 +62,14 @@ def deciding_fact(
     expected_version: int | None,
     reason: str = "",
     unlocks: bool = False,
+    confirmed: Collection[str] = (),
 ) -> Iterator[tuple[Fact, Changes]]:
     """Lock and check the fact, let the block write, settle the questions that this answers, write the audit event.
 
-    All or nothing. `unlocks`: the change lifts the lock that a key set, so the lock does not forbid it.
-    Errors: NotFound, PersonRestricted, OperatorWord, FactLocked, PreconditionFailed.
+    All or nothing. `unlocks`: the change lifts the lock that a key set, so the lock does not forbid it. `confirmed`:
+    Changes. Errors: NotFound, PersonRestricted, OperatorWord, FactLocked, PreconditionFailed.
     """
-    changes = Changes(actor=actor, now=now, reason=reason)
+    changes = Changes(actor=actor, now=now, reason=reason, confirmed=confirmed)
     with transaction.atomic():
         fact = locked_fact(fact_id, tenant)
         check_allowed(fact, actor=actor, expected_version=expected_version, unlocks=unlocks)

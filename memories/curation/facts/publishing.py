@@ -1,6 +1,7 @@
 """Visibility: only operators make a fact public to all people of the tenant, or private again."""
 
 import uuid
+from collections.abc import Collection
 from datetime import datetime
 
 from django.utils.translation import gettext as _
@@ -12,14 +13,28 @@ from memories.models import Fact, MemoryScope, Status
 
 
 def publish_fact(
-    *, fact_id: uuid.UUID, actor: Actor, now: datetime, expected_version: int | None = None, reason: str = ""
+    *,
+    fact_id: uuid.UUID,
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None = None,
+    reason: str = "",
+    confirmed: Collection[str] = (),
 ) -> Fact:
     """An operator makes an active fact public. It becomes binding: else a key could change what everybody is served.
 
-    Errors: NotFound, PreconditionFailed, Conflict.
+    Errors: NotFound, PreconditionFailed, Conflict; ConfirmationNeeded with the flags of its text, unless they are all
+    `confirmed` and there is a reason.
     """
     with changing_fact(
-        fact_id, None, "publish", actor=actor, now=now, expected_version=expected_version, reason=reason
+        fact_id,
+        None,
+        "publish",
+        actor=actor,
+        now=now,
+        expected_version=expected_version,
+        reason=reason,
+        confirmed=confirmed,
     ) as fact:
         if fact.status != Status.ACTIVE or fact.scope == MemoryScope.PUBLIC:
             raise Conflict(_("Only an active fact that is not public yet can be made public."))

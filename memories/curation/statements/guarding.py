@@ -13,6 +13,7 @@ from memories.exceptions import ReviewNeeded
 from memories.models import Episode, Fact, ReviewItem, Trust
 from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST
 from memories.text.injection import suspicion
+from memories.text.secrets.redaction import looks_secret, redact_text
 
 # The texts of a fact that a context or a prompt can show.
 FACT_TEXTS = ("content", "key", "value", "source_error", "raw")
@@ -24,6 +25,14 @@ def flags_of_fact(fact: Fact, voice: WriteTrust) -> tuple[str, ...]:
     found = {*suspicion.flags(fact.content, fact.value, fact.raw)}
     found |= {*suspicion.flags(fact.source_error, fact.key, " ".join(fact.tags))}
     return _relevant_flags(found, voice)
+
+
+def flags_for_everybody(fact: Fact) -> tuple[str, ...]:
+    """Why not everybody should be served the fact, whoever states it: it speaks to a model, or may hold a secret."""
+    texts = [value if isinstance(value, str) else " ".join(value) for value in texts_of(fact).values()]
+    secret = any(looks_secret(text) or redact_text(text)[1] for text in texts)
+    found = ((suspicion.POSSIBLE_SECRET, secret), (suspicion.INSTRUCTIONS, suspicion.are_meant_for_model(*texts)))
+    return tuple(flag for flag, is_found in found if is_found)
 
 
 def why_waits(fact: Fact, voice: WriteTrust) -> ReviewItem.Reason | None:

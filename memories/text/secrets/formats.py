@@ -1,4 +1,4 @@
-"""Secrets that their form identifies: keys of providers, private keys, tokens, passwords inside addresses; pure."""
+"""Secrets that their form identifies: keys of providers, private keys, tokens, passwords in addresses, cards; pure."""
 
 import re
 import tomllib
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memories.text.secrets import effort
+from memories.text.secrets import cards, effort
 
 _MOST_ALIKE = 4
 _LONGEST = 400
@@ -65,6 +65,7 @@ def find(text: str) -> Iterator[Span]:
     for place in sorted({place for marker, place in _BY_MARKER if marker in text}):
         yield from _matches(_FORMATS[place], text)
     yield from _in_addresses(text)
+    yield from (Span(start, end, "card") for start, end in cards.find(text))
 
 
 def places(text: str, words: Iterable[str]) -> list[int]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from memories.text.secrets import effort, formats, phrases
+from memories.text.secrets import cards, effort, formats, phrases
 from memories.text.secrets.formats import Span
 from memories.text.secrets.values import Announced, is_secret
 
@@ -27,6 +27,8 @@ _WIDTHS |= {ord("‘"): "'", ord("’"): "'", 0x3000: " ", 0xA0: " "}
 _RUN = re.compile(r"[A-Za-z0-9+/=_.~-]{20,}")
 _UUID = re.compile(r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![0-9A-Za-z])")
 _CHANGES = re.compile(r"[A-Za-z][0-9]|[0-9][A-Za-z]|[a-z][A-Z]")
+# orderId, order_id
+_WORDS_IN_KEY = re.compile(r"[_.-]|(?<=[a-z])(?=[A-Z])")
 _LEAST_BITS = 3.0
 _LEAST_CHANGES = 4
 
@@ -115,7 +117,17 @@ class _Redactor:
         if word and is_secret(word.rule, Announced(str(value), "sign", quoted=isinstance(value, str))):
             self.count += 1
             return f"[redacted:{word.kind}]"
+        if cards.is_number(value):
+            # Its key says whether it is a card's or an order's.
+            return self._number(value, announced_by)
         return self.text(value) if isinstance(value, str) else value
+
+    def _number(self, value: str | int, announced_by: str) -> str | int:
+        key = _WORDS_IN_KEY.sub(" ", announced_by)
+        if not any(cards.find(f"{key}: {value}")):
+            return value
+        self.count += 1
+        return "[redacted:card]"
 
     def _object(self, value: dict[str, Any]) -> dict[str, Any]:
         redacted: dict[str, Any] = {}
