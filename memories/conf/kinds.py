@@ -77,15 +77,15 @@ class Group(StrEnum):
 
     CAPTURE = "Capture and debounce", "When turns are sent to extraction."
     EXTRACTION = "Extraction", "How much one attempt reads and asks, and what happens when it fails."
-    GATE = "Acceptance rules", "What of a model's answer is kept, and how many facts a person may have."
+    GATE = "Acceptance rules", "Which parts of a model's answer are kept, and how many facts a person can have."
     WINDOW = "Working memory", "How much of a running conversation is kept word for word; the rest is summarised."
     EPISODES = "Episodes", "When a conversation becomes an episode."
-    DECAY = "Decay", "How fast memories fade that nobody mentions or recalls."
-    FORGETTING = "Forgetting and trash", "When what has faded leaves the contexts, and for how long it can be restored."
+    DECAY = "Decay", "How fast memories fade that are not mentioned or recalled."
+    FORGETTING = "Forgetting and trash", "When faded memories leave contexts, and how long they can be restored."
     SERVING = "Serving", "What contexts and searches return."
     UPKEEP = "Upkeep", "Housekeeping by the model at night; off unless it is switched on."
 
-    RETENTION = "Retention", "After how many days what was kept is deleted for good, by a pass each night."
+    RETENTION = "Retention", "After how many days a nightly pass permanently deletes data."
 
     def number(
         self, default: float, span: tuple[float, float], unit: str, label: str, says: str, *, zero: str = ""

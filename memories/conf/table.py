@@ -19,125 +19,169 @@ class Rules:
     """The numbers of the rules as they hold for a tenant: seconds, days, counts and shares of 1 as named."""
 
     debounce_seconds: int = Group.CAPTURE.number(
-        30, (1, 300), "s", "Quiet time", "A session is extracted once it was quiet for so long."
+        30, (1, 300), "s", "Quiet time", "Extraction starts when a session has had no new turns for this long."
     )
     max_wait_seconds: int = Group.CAPTURE.number(
-        300, (1, 3_600), "s", "Longest wait", "No turn waits longer, however lively the session."
+        300, (1, 3_600), "s", "Maximum wait", "A turn never waits longer than this, even in a busy session."
     )
     rounds_due_at_once: int = Group.CAPTURE.number(
-        20, (1, 200), "rounds", "Rounds due at once", "With so many waiting, nobody waits for quiet."
+        20, (1, 200), "rounds", "Rounds due at once", "With this many rounds waiting, extraction starts immediately."
     )
     tokens_due_at_once: int = Group.CAPTURE.number(
-        6_000, (100, 100_000), "tokens", "Tokens due at once", "With so much text waiting, nobody waits for quiet."
+        6_000,
+        (100, 100_000),
+        "tokens",
+        "Tokens due at once",
+        "With this much text waiting, extraction starts immediately.",
     )
     batch_tokens: int = Group.EXTRACTION.number(
-        8_000, (500, 100_000), "tokens", "Batch", "The most that one attempt reads; more goes in parts."
+        8_000, (500, 100_000), "tokens", "Batch", "Maximum text that one attempt reads; more is split."
     )
     known_facts: int = Group.EXTRACTION.number(
-        60, (0, 200), "facts", "Known facts shown", "The most facts that the model sees beside a batch."
+        60,
+        (0, 200),
+        "facts",
+        "Existing facts sent",
+        "Maximum number of existing facts that the model receives with a batch.",
     )
     near_facts: int = Group.EXTRACTION.number(
-        3, (1, 10), "facts", "Near facts judged", "The most that a new fact is held against."
+        3,
+        (1, 10),
+        "facts",
+        "Similar facts compared",
+        "Maximum number of existing facts that a new fact is compared with.",
     )
     max_model_calls: int = Group.EXTRACTION.number(
-        4, (1, MOST_CALLS), "calls", "Model calls", "The most of one attempt; with 1 nothing is judged."
+        4, (1, MOST_CALLS), "calls", "Model calls", "Maximum per attempt; with 1, no facts are compared."
     )
     lease_seconds: int = Group.EXTRACTION.number(
-        120, (2, 3_600), "s", "Lease", "A worker that is silent for so long loses its batch to another."
+        120,
+        (2, 3_600),
+        "s",
+        "Lease",
+        "Another worker takes over a batch whose worker has not renewed its lease for this long.",
     )
     max_attempts: int = Group.EXTRACTION.number(
-        5, (1, 20), "attempts", "Attempts", "After so many failures a batch is parked."
+        5, (1, 20), "attempts", "Attempts", "A batch is parked after this many failures."
     )
     min_confidence: float = Group.GATE.number(
-        0.7, (0, 1), "", "Least confidence", "Less certain statements are not kept."
+        0.7, (0, 1), "", "Minimum confidence", "Less certain statements are discarded."
     )
     inferred_confidence: float = Group.GATE.number(
-        0.8, (0, 1), "", "Confidence without a quote", "What nobody said in these words counts as no surer."
+        0.8, (0, 1), "", "Confidence without a quote", "Maximum confidence of a statement without a matching quote."
     )
     min_importance: float = Group.GATE.number(
-        0.2, (0, 1), "", "Least importance", "Less important statements are not kept."
+        0.2, (0, 1), "", "Minimum importance", "Less important statements are discarded."
     )
     confirmed_by: float = Group.GATE.number(
-        0.05, (0, 0.5), "", "Confidence gain per mention", "So much surer is a fact that is said again, up to 1."
+        0.05, (0, 0.5), "", "Confidence gain per mention", "Added each time a fact is mentioned again, up to 1."
     )
     capacity: int = Group.GATE.number(
         500,
         (10, 5_000),
         "facts",
         "Capacity",
-        "Active ones of a person; the least beyond it are archived.",
+        "Active facts per person; beyond it, the least important are archived.",
         zero="no bound",
     )
     # A column of the tenant's own beside its numbers.
     trust_assistant: bool = False
     window_tokens: int = Group.WINDOW.number(
-        8_000, (200, 200_000), "tokens", "Window in tokens", "Beyond it the oldest rounds leave."
+        8_000, (200, 200_000), "tokens", "Window in tokens", "Beyond this, the oldest rounds are evicted."
     )
     window_rounds: int = Group.WINDOW.number(
-        10, (1, 200), "rounds", "Window in rounds", "Beyond it the oldest rounds leave."
+        10, (1, 200), "rounds", "Window in rounds", "Beyond this, the oldest rounds are evicted."
     )
     window_keep: float = Group.WINDOW.number(
-        0.8, (0.1, 0.95), "", "Share that stays", "Of either limit, at most, when rounds leave."
+        0.8, (0.1, 0.95), "", "Share to keep", "Maximum share of either limit that remains after eviction."
     )
     # Reading trims the window anyway, so compaction can wait for quiet.
     compaction_quiet_seconds: int = Group.WINDOW.number(
-        5, (1, 300), "s", "Quiet before compaction", "A window over its limits waits so long."
+        5,
+        (1, 300),
+        "s",
+        "Quiet before compaction",
+        "A window over its limits is compacted after this long without new turns.",
     )
     # What leaves a lively window costs two calls each time, so it is not done too often.
     compaction_wait_seconds: int = Group.WINDOW.number(
-        120, (1, 3_600), "s", "Longest wait for compaction", "However lively the session."
+        120, (1, 3_600), "s", "Maximum wait for compaction", "Even in a busy session."
     )
     idle_seconds: int = Group.EPISODES.number(
-        1_800, (1, 86_400), "s", "Idle", "A session that is silent for so long counts as over."
+        1_800, (1, 86_400), "s", "Idle", "A session without new turns for this long counts as ended."
     )
     episode_turns: int = Group.EPISODES.number(
-        4, (1, 100), "turns", "Least turns", "Shorter conversations make no episode."
+        4, (1, 100), "turns", "Minimum turns", "Shorter conversations get no episode."
     )
     episode_quality: float = Group.EPISODES.number(
-        0.5, (0, 1), "", "Least quality", "Worse summaries are made anew once; still bad ones wait for review."
+        0.5,
+        (0, 1),
+        "",
+        "Minimum quality",
+        "Worse summaries are regenerated once; if they are still bad, they wait for review.",
     )
     half_life_days: float = Group.DECAY.number(
         90.0,
         (1, 3_650),
         "days",
         "Half-life",
-        "After it a memory counts half; each doubling of its mentions adds as much.",
+        "Time after which strength halves; each doubling of mentions adds the same time.",
     )
     half_lives: Mapping[str, float | None] = Group.DECAY.half_lives(
-        HALF_LIVES, (1, 3_650), "Half-life by category", "The others have the one above."
+        HALF_LIVES, (1, 3_650), "Half-life by category", "Other categories use the half-life above."
     )
     grace_days: float = Group.DECAY.number(
-        30.0, (0, 3_650), "days", "Grace", "Nothing fades so soon after its last mention or recall."
+        30.0,
+        (0, 3_650),
+        "days",
+        "Grace period",
+        "A memory does not fade for this long after its last mention or recall.",
     )
     forget_below: float = Group.FORGETTING.number(
-        0.2, (0, 0.9), "", "Facts forgotten below", "Of importance, faded; at 0 no fact is forgotten."
+        0.2,
+        (0, 0.9),
+        "",
+        "Facts forgotten below",
+        "Decayed importance below which a fact is forgotten; with 0, none is.",
     )
     forget_episodes_below: float = Group.FORGETTING.number(
-        0.1, (0, 0.9), "", "Episodes forgotten below", "Of importance, faded; at 0 none is."
+        0.1,
+        (0, 0.9),
+        "",
+        "Episodes forgotten below",
+        "Decayed importance below which an episode is forgotten; with 0, none is.",
     )
     trash_days: int = Group.FORGETTING.number(
-        30, (1, 365), "days", "Days in the trash", "So long a memory can be restored; then it is deleted."
+        30, (1, 365), "days", "Days in the trash", "A memory can be restored for this long and is then deleted."
     )
     brake_share: float = Group.FORGETTING.number(
-        0.2, (0, 1), "", "Brake: share", "Of all memories: a pass that would forget more stops and asks."
+        0.2,
+        (0, 1),
+        "",
+        "Safety limit: share",
+        "A pass that would forget a larger share of all memories stops and asks.",
     )
     brake_count: int = Group.FORGETTING.number(
-        100, (0, 1_000_000), "memories", "Brake: count", "A pass that forgets no more never stops."
+        100, (0, 1_000_000), "memories", "Safety limit: count", "A pass that forgets no more than this never stops."
     )
     nightly_hour: int = Group.FORGETTING.number(
         3, (0, 23), "o’clock", "Hour of the nightly pass", "In the tenant’s time zone."
     )
     served_confidence: float = Group.SERVING.number(
-        0.6, (0, 1), "", "Least confidence of facts", "Less certain facts are kept but not served."
+        0.6, (0, 1), "", "Minimum confidence of facts", "Less certain facts are kept but not served."
     )
     served_importance: float = Group.SERVING.number(
-        0.3, (0, 1), "", "Least importance of episodes", "Minimum decayed importance to be served."
+        0.3, (0, 1), "", "Minimum importance of episodes", "Minimum decayed importance to be served."
     )
     context_facts: int = Group.SERVING.number(
-        20, (0, 500), "facts", "Facts in a context", "Unless the caller says how many; standing ones on top."
+        20,
+        (0, 500),
+        "facts",
+        "Facts in a context",
+        "Unless the request sets a number; standing instructions are extra.",
     )
     context_episodes: int = Group.SERVING.number(
-        3, (0, 50), "episodes", "Episodes in a context", "Unless the caller says how many."
+        3, (0, 50), "episodes", "Episodes in a context", "Unless the request sets a number."
     )
     context_corrections: int = Group.SERVING.number(
         10, (0, 100), "facts", "Standing corrections", "Included in every context, newest first."
@@ -146,50 +190,48 @@ class Rules:
         10, (0, 100), "facts", "Standing instructions", "Preferences and constraints, included in every context."
     )
     staleness_review: bool = Group.UPKEEP.switch(
-        "Staleness review", "The model looks through facts that nobody confirmed for long."
+        "Staleness review", "The model reviews facts that were not confirmed for a long time."
     )
     stale_days: int = Group.UPKEEP.number(
-        90, (1, 3_650), "days", "Stale after", "Facts not confirmed for so long are looked at."
+        90, (1, 3_650), "days", "Stale after", "Facts that were not confirmed for this long are reviewed."
     )
     stale_least: int = Group.UPKEEP.number(
-        3, (1, 1_000), "facts", "Least to look at", "With fewer stale ones a person is left alone."
+        3, (1, 1_000), "facts", "Minimum to review", "A person with fewer stale facts is skipped."
     )
     stale_most: int = Group.UPKEEP.number(
-        10, (1, 1_000), "facts", "Most removed", "Of one person in one pass; corrections never."
+        10, (1, 1_000), "facts", "Maximum removals", "Per person and pass; corrections are never removed."
     )
-    merge_crowded: bool = Group.UPKEEP.switch(
-        "Merge crowded categories", "The model merges facts of a person that say much the same."
-    )
+    merge_crowded: bool = Group.UPKEEP.switch("Merge crowded categories", "The model merges similar facts of a person.")
     crowded_facts: int = Group.UPKEEP.number(
-        8, (2, 500), "facts", "Crowded from", "A category with so many facts of a person is looked at."
+        8, (2, 500), "facts", "Crowded from", "A category with this many facts of a person is reviewed."
     )
     merged_most: int = Group.UPKEEP.number(
-        8, (2, 20), "facts", "Most merged into one", "Of at least 2 facts and at most so many one is made."
+        8, (2, 20), "facts", "Maximum merged into one", "From 2 up to this many facts are merged into one."
     )
     upkeep_people: int = Group.UPKEEP.number(
         200,
         (1, 100_000),
         "people",
-        "Most people a night",
-        "So many are looked at in a night; each costs a call.",
+        "Maximum people per night",
+        "This many people are reviewed per night; each costs a call.",
     )
     keep_turns_days: int = Group.RETENTION.number(
         0,
         (7, 36_500),
         "days",
         "Turns",
-        "Once they are extracted and out of the window; facts stay, without the quotes.",
+        "Deleted when they are extracted and outside the window; facts stay, without the quotes.",
         zero="for ever",
     )
     keep_episodes_days: int = Group.RETENTION.number(
-        0, (7, 36_500), "days", "Episodes", "After they ended; also pinned ones.", zero="for ever"
+        0, (7, 36_500), "days", "Episodes", "Counted from their end; pinned episodes are included.", zero="for ever"
     )
     keep_runs_days: int = Group.RETENTION.number(
-        0, (7, 36_500), "days", "Extraction runs", "What each attempt read, made and cost.", zero="for ever"
+        0, (7, 36_500), "days", "Extraction runs", "What each attempt read, created and cost.", zero="for ever"
     )
     keep_audit_days: int = Group.RETENTION.number(
-        0, (90, 36_500), "days", "Audit events", "Sealed ones; the seals stay.", zero="for ever"
+        0, (90, 36_500), "days", "Audit events", "Only sealed events; the seals stay.", zero="for ever"
     )
     keep_exports_days: int = Group.RETENTION.number(
-        7, (1, 90), "days", "Exports of a person's data", "Files that nobody has downloaded."
+        7, (1, 90), "days", "Exports of a person's data", "Files that were not downloaded."
     )

@@ -81,7 +81,7 @@ def _begin(batch_id: uuid.UUID, verb: str, *, asked: int, actor: Actor, now: dat
     given = {"operator_id": operator_id, "verb": verb, "counts": {"asked": asked}, "created_at": now}
     batch, _made = Batch.objects.get_or_create(pk=batch_id, defaults=given)
     if (batch.operator_id, batch.verb) != (operator_id, verb):
-        raise Conflict(_("This was begun as something else: choose again."))
+        raise Conflict(_("This was started as a different action. Select the items again."))
 
 
 def _take(batch_id: uuid.UUID, step: BatchStep) -> None:
@@ -90,7 +90,7 @@ def _take(batch_id: uuid.UUID, step: BatchStep) -> None:
         # Before the person and everything else: a batch that is sent twice waits here.
         batch = _locked(batch_id)
         if batch.undone_at:
-            raise Conflict(_("This is being undone meanwhile."))
+            raise Conflict(_("Somebody is undoing this at the moment."))
         if batch.steps.filter(Q(item=step.id) | Q(fact=step.id)).exists():
             return
         try:

@@ -28,7 +28,7 @@ def confirm_decay(*, pass_id: uuid.UUID, actor: Actor, now: datetime) -> DecayPa
     if held is None:
         raise NotFound
     if not is_confirmable(held):
-        raise Conflict(_("Only the newest pass of a tenant can be confirmed, and only while it is held."))
+        raise Conflict(_("You can confirm only the newest pass of a tenant, and only while it waits for confirmation."))
     return _begin(held.tenant, "confirm", actor=actor, as_of=held.as_of, now=now, confirmed=True)
 
 

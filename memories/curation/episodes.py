@@ -217,5 +217,5 @@ def _snapshot(episode: Episode) -> dict[str, Any]:
 
 def _must_be_live(episode: Episode) -> None:
     if episode.status not in LIVE:
-        message = _("The episode is %(status)s: only an operator can restore it.")
+        message = _("The episode is %(status)s. Only an operator can restore it.")
         raise Conflict(message % {"status": episode.get_status_display().lower()})

@@ -29,7 +29,9 @@ def retry_extraction(*, run: ExtractionRun, actor: Actor, now: datetime) -> None
         raise PersonRestricted
     with transaction.atomic():
         if not session_queue.revive(session_id=run.session_id, range_end=run.last_number):
-            raise Conflict(_("There is nothing to retry: the turns of this run are extracted, or being extracted now."))
+            raise Conflict(
+                _("There is nothing to retry. The turns of this run are already extracted, or are being extracted now.")
+            )
         audit.record(actor=actor, verb="retry", target=run, object_id=run.pk, tenant=run.tenant, now=now)
 
 
@@ -40,7 +42,9 @@ def retry_working_memory(*, session: Session, actor: Actor, now: datetime) -> No
     """
     with transaction.atomic():
         if not window_queue.revive(session.pk):
-            message = _("There is nothing to retry: the session's working memory has not failed, or is at work now.")
+            message = _(
+                "There is nothing to retry. The session's working memory has not failed, or it is being processed now."
+            )
             raise Conflict(message)
         audit.record(actor=actor, verb="retry", target=session, object_id=session.pk, tenant=session.tenant, now=now)
 

@@ -79,7 +79,7 @@ def revert(*, change_set: uuid.UUID, actor: Actor, now: datetime, reason: str = 
         about = done.about
         rule = RULES.get((type(about), done.verb))
         if done.undone_at or rule is None or isinstance(about, Tenant):
-            raise Conflict(_("There is nothing to undo: somebody has undone this already."))
+            raise Conflict(_("There is nothing to undo. Somebody has already undone this."))
         facts = _put_facts_back(done, changes)
         _put_sections_back(done, changes)
         _put_episodes_back(done, changes)
@@ -114,7 +114,7 @@ def _put_facts_back(done: ChangeSet, changes: Changes) -> Sequence[Fact]:
     if len(facts) != done.counts.get("facts", len(left)) or not all(
         _is_at(left[pk], fact.version, history.filter(fact=fact)) for pk, fact in facts.items()
     ):
-        raise Conflict(_("This cannot be undone any more: one of its facts has changed since."))
+        raise Conflict(_("This can no longer be undone, because one of its facts has changed since."))
     # The last change first: of two facts with one text only one is live at a time.
     for revision in revisions.order_by("-id"):
         with changes.changing(facts[revision.fact_id], "undo"):
@@ -128,7 +128,7 @@ def _put_sections_back(done: ChangeSet, changes: Changes) -> None:
         row = rows.filter(end_user=revision.end_user_id, section=revision.section).first()
         history = ProfileRevision.objects.filter(end_user=revision.end_user_id, section=revision.section)
         if row is None or not _is_at(_left_at(done, row.pk) or revision.version or 0, row.version, history):
-            raise Conflict(_("This cannot be undone any more: the section has changed since."))
+            raise Conflict(_("This can no longer be undone, because the section has changed since."))
         put_back_section(row, revision, changes)
 
 
@@ -137,7 +137,7 @@ def _put_episodes_back(done: ChangeSet, changes: Changes) -> None:
     for change in done.changes.filter(table=Table.EPISODE):
         episode = episodes.lock(change.uuid)
         if episode is None or not _is_at(change.version or 0, episode.version, history.filter(uuid=change.uuid)):
-            raise Conflict(_("This cannot be undone any more: the episode has changed since."))
+            raise Conflict(_("This can no longer be undone, because the episode has changed since."))
         with episodes.next_version(episode, "undo", changes):
             episodes.put_back(episode, change.before)
 

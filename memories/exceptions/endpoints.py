@@ -18,7 +18,7 @@ class ModelError(MemoryHubError):
 
 
 class ModelUnavailable(ModelError):
-    """The model endpoint could not be reached or answered with a server error."""
+    """The model endpoint could not be reached or returned a server error."""
 
     code = "model_unavailable"
     endpoint_wide = True
@@ -34,7 +34,7 @@ class ModelTimeout(ModelError):
 
 
 class ModelRateLimited(ModelError):
-    """The model endpoint asked us to slow down."""
+    """The model endpoint limits the rate of requests."""
 
     code = "model_rate_limited"
     endpoint_wide = True
@@ -42,34 +42,34 @@ class ModelRateLimited(ModelError):
 
 
 class ModelRefused(ModelError):
-    """The model or its content filter declined to answer."""
+    """The model or its content filter refused to answer."""
 
     code = "model_refused"
 
 
 class ModelAnswerInvalid(ModelError):
-    """The model's answer is not the JSON that was asked for."""
+    """The model's answer is not the requested JSON."""
 
     code = "model_answer_invalid"
     retryable = True
 
 
 class ModelAnswerTruncated(ModelError):
-    """The model stopped at its length limit; the batch must become smaller."""
+    """The model reached its output limit. The batch must become smaller."""
 
     code = "model_answer_truncated"
     retryable = True
 
 
 class ModelMisconfigured(ModelError):
-    """The model endpoint refused the key, the model's name or the address; check the settings."""
+    """The model endpoint rejected the API key, the model name or the address. Check the settings."""
 
     code = "model_misconfigured"
     endpoint_wide = True
 
 
 class EmbeddingError(MemoryHubError):
-    """Texts could not be turned into vectors."""
+    """The texts could not be embedded."""
 
     code = "embedding_error"
 
@@ -79,7 +79,7 @@ class EmbeddingError(MemoryHubError):
 
 
 class EmbeddingUnavailable(EmbeddingError):
-    """The embedding endpoint could not be reached, answered with a server error or asked us to slow down."""
+    """The embedding endpoint could not be reached, returned a server error, or limits the rate of requests."""
 
     code = "embedding_unavailable"
     retryable = True
@@ -93,20 +93,20 @@ class EmbeddingTimeout(EmbeddingError):
 
 
 class EmbeddingAnswerInvalid(EmbeddingError):
-    """The embedding endpoint's answer is not one usable vector per text."""
+    """The embedding endpoint did not return one usable vector per text."""
 
     code = "embedding_answer_invalid"
     retryable = True
 
 
 class EmbeddingRefused(EmbeddingError):
-    """The embedding endpoint will not take these texts."""
+    """The embedding endpoint rejected these texts."""
 
     code = "embedding_refused"
 
 
 class EmbeddingMisconfigured(EmbeddingError):
-    """The embedding endpoint refused the key, the model's name or the address; check the settings."""
+    """The embedding endpoint rejected the API key, the model name or the address. Check the settings."""
 
     code = "embedding_misconfigured"
 
@@ -119,25 +119,26 @@ class RerankFailed(MemoryHubError):
 
 
 class ReembedRunning(Conflict):
-    """Another process is changing the embedding model; wait for it, or end it: the next one goes on where it was."""
+    """Another process is changing the embedding model. Wait for it, or stop it; the next one continues where it
+    stopped."""
 
     code = "reembed_running"
 
 
 class DecayRunning(Conflict):
-    """A pass of forgetting is under way for this tenant: wait until it is done."""
+    """A forgetting pass is running for this tenant. Wait until it is done."""
 
     code = "decay_running"
 
 
 class RetentionRunning(Conflict):
-    """A pass of retention is under way for this tenant: wait until it is done."""
+    """A retention pass is running for this tenant. Wait until it is done."""
 
     code = "retention_running"
 
 
 class ReembedUnfinished(MemoryHubError):
-    """Not every text could be embedded; what is done is kept, run the command again."""
+    """Some texts could not be embedded. The finished ones are kept. Run the command again."""
 
     code = "reembed_unfinished"
     retryable = True

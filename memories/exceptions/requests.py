@@ -18,7 +18,7 @@ class Fault:
 
 
 class MemoryHubError(Exception):
-    """The hub could not do this."""
+    """The request failed."""
 
     code: ClassVar[str] = "error"
     status: ClassVar[int] = 500
@@ -44,41 +44,42 @@ class InvalidInput(MemoryHubError):
 
 
 class TooManySecrets(MemoryHubError):
-    """The texts speak of passwords, keys and tokens too often to be looked through at once; send fewer in a request."""
+    """The texts mention passwords, keys and tokens too often to be checked in one request. Send fewer texts per
+    request."""
 
     code = "too_many_secrets"
     status = 413
 
 
 class NotFound(MemoryHubError):
-    """There is no such object."""
+    """The object does not exist."""
 
     code = "not_found"
     status = 404
 
 
 class KeyBound(MemoryHubError):
-    """This key is for one person or one agent alone: name that one, or leave the id out."""
+    """This key is limited to one person or one agent. Use that id, or leave the id out."""
 
     code = "key_bound"
     status = 403
 
 
 class Conflict(MemoryHubError):
-    """The object's present state does not allow this."""
+    """The current state of the object does not allow this."""
 
     code = "conflict"
     status = 409
 
 
 class OperatorWord(Conflict):
-    """An operator corrected, pinned or locked this: only an operator can change it."""
+    """An operator corrected, pinned or locked this. Only an operator can change it."""
 
     code = "operator_word"
 
 
 class FactLocked(Conflict):
-    """The fact is locked: no key changes it until the lock is lifted."""
+    """The fact is locked. No key can change it until an operator unlocks it."""
 
     code = "locked"
 
@@ -120,66 +121,67 @@ class RefusedBefore(Conflict):
 
 
 class CapacityReached(Conflict):
-    """The person has as many active facts as the tenant allows; forget some, or raise the capacity."""
+    """The person has reached the tenant's limit of active facts. Forget some, or raise the limit."""
 
     code = "capacity"
 
 
 class IdempotencyKeyBusy(Conflict):
-    """The first request with this Idempotency-Key is still being worked on; send it again a little later."""
+    """The first request with this Idempotency-Key is still being processed. Try again later."""
 
     code = "idempotency_key_busy"
 
 
 class ExportNotReady(Conflict):
-    """The export is not ready: its case has to be checked, started and carried out. Ask again a little later."""
+    """The export is not ready. Its case must be verified, started and completed first. Try again later."""
 
     code = "not_ready"
 
 
 class ExportGone(MemoryHubError):
-    """The export was downloaded, which can be done once, or has expired. Open another case to have it made again."""
+    """The export has expired or was already downloaded; it can be downloaded once. Open another case to create it
+    again."""
 
     code = "export_gone"
     status = 410
 
 
 class PreconditionFailed(MemoryHubError):
-    """The object has changed since the version named in If-Match; read it again."""
+    """The object has changed since the version in If-Match. Read it again."""
 
     code = "version_mismatch"
     status = 412
 
 
 class MessageTooLarge(MemoryHubError):
-    """A message may be at most 1 MB."""
+    """A message can have at most 1 MB."""
 
     code = "too_large"
     status = 413
 
 
 class IdempotencyKeyReused(MemoryHubError):
-    """This Idempotency-Key came with another request before; use a new one for each request."""
+    """This Idempotency-Key was already used with a different request. Use a new one for each request."""
 
     code = "idempotency_key_reused"
     status = 422
 
 
 class PersonRestricted(MemoryHubError):
-    """This person is restricted while a privacy case is open: nothing is stored or told."""
+    """This person is restricted while a privacy case is open. Nothing is stored or served."""
 
     code = "restricted"
     status = 423
 
 
 class Erased(MemoryHubError):
-    """What this is about was erased on request and is not taken again."""
+    """This person was erased; data for this id is refused."""
 
     code = "erased"
     status = 410
 
 
 class LeaseLost(MemoryHubError):
-    """The claim on this batch has passed to somebody else; the result is thrown away."""
+    """Another worker has taken over this batch. The result is discarded."""
 
     code = "lease_lost"

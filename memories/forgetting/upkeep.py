@@ -38,8 +38,8 @@ _PAGE = 50
 def hindrance(rules: conf.Rules) -> str:
     """Why there is no upkeep; empty when there is."""
     if not (rules.staleness_review or rules.merge_crowded):
-        return _("Upkeep is off: neither staleness_review nor merge_crowded is switched on.")
-    return "" if client.is_configured() else _("Without a language model there is no upkeep.")
+        return _("Upkeep is off. Neither staleness_review nor merge_crowded is enabled.")
+    return "" if client.is_configured() else _("Upkeep needs a language model.")
 
 
 def follow(work: Work, state: DecayPass.PassState) -> None:

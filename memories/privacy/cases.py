@@ -69,9 +69,9 @@ def open_case(
     """
     received_at = received_at or now
     if received_at > now:
-        raise InvalidInput.at("received_at", _("It cannot have been received in the future."))
+        raise InvalidInput.at("received_at", _("The day of receipt cannot be in the future."))
     if received_at < now - workflow.OLDEST_RECEIPT:
-        raise InvalidInput.at("received_at", _("It cannot have been received more than a year ago."))
+        raise InvalidInput.at("received_at", _("The day of receipt cannot be more than a year ago."))
     with transaction.atomic():
         # Locked: an erasure that is ending at this moment is waited for, and then the person is not found.
         person = EndUser.objects.called(tenant, user_id).select_for_update(of=("self",), no_key=True).first()
@@ -179,7 +179,7 @@ def _check_typed_id(case: PrivacyCase, typed_id: str) -> None:
     else:
         is_same = bytes(case.subject) == conf.digest_of_person(case.tenant_id, typed_id)
     if not is_same:
-        raise InvalidInput.at("typed_id", _("This is not the id of the person: type it as it is shown."))
+        raise InvalidInput.at("typed_id", _("The id does not match. Type it as it is shown."))
 
 
 def run_case(*, case_id: uuid.UUID, expected_version: int | None, actor: Actor, now: datetime) -> PrivacyCase:
@@ -240,7 +240,7 @@ def extend_case(
             raise InvalidInput.at("months", _("A case can be extended by one or two months."))
         first, last = workflow.notice_days(case)
         if not first <= notice_on <= min(last, now.date()):
-            said = _("Who asked must have been told by now, within a month of the receipt.")
+            said = _("The requester must have been informed by today, and within one month of receipt.")
             raise InvalidInput.at("notice_on", said)
         case.extension_reason = required_text("reason", reason)
         case.extension_notice_on = notice_on
@@ -283,7 +283,7 @@ def hold_case(
     """
     with changing(CaseVerb.HOLD, case_id, expected_version, actor, now) as case:
         if review_on < now.date():
-            raise InvalidInput.at("review_on", _("The day of the review has passed."))
+            raise InvalidInput.at("review_on", _("The review day is in the past."))
         restriction.check_not_erased(case)
         case.hold_reason = required_text("reason", reason)
         case.hold_review_on = review_on

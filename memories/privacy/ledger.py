@@ -28,7 +28,7 @@ VERSION = 1
 
 
 class LedgerUnwritable(MemoryHubError):
-    """The erasure ledger cannot be written, so no erasure begins: see MEMORYHUB_ERASURE_LEDGER."""
+    """The erasure ledger cannot be written, so no erasure can start. Check MEMORYHUB_ERASURE_LEDGER."""
 
     code = "ledger_unwritable"
 

@@ -102,6 +102,6 @@ def test_a_person_tells_of_open_cases_and_of_an_erasure_before(admin: Client, st
     page = text_of(admin.get(page_of(case.end_user)))
     assert page_of(case) in page
     assert "On hold" in page
-    assert "Somebody of this id was erased before" in page
+    assert "A person with this id was erased before" in page
     # Whoever handles no cases is not told that there is one.
     assert page_of(case) not in text_of(staff_who_may("view_enduser").get(page_of(case.end_user)))

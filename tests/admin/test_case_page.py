@@ -88,7 +88,7 @@ def test_who_may_not_approve_sees_the_step_without_its_button(staff_who_may: Cal
     case = case_of(factories.end_user(external_id="user-1"), "scoped")
     handler = staff_who_may("view_privacycase", "change_privacycase", "view_enduser")
     page = text_of(handler.get(page_of(case)))
-    assert "Somebody who may approve erasures has to approve this one" in page
+    assert "You do not have permission to approve erasures" in page
     assert page_of(case, "approve") not in page
     assert handler.post(page_of(case, "approve"), {"typed_id": "user-1", "version": 1}).status_code == 403
 
@@ -230,9 +230,9 @@ def test_other_people_who_are_named_are_flagged(officer: Client) -> None:
     case = case_of(
         factories.end_user(), "scoped", preview={"memories.Turn": 3, "mentions": {"memories.Fact.content": 2}}
     )
-    assert "Memories of other people name this person" in text_of(officer.get(page_of(case)))
+    assert "Memories of other people mention this person" in text_of(officer.get(page_of(case)))
     PrivacyCase.objects.update(preview={"memories.Turn": 3})
-    assert "Memories of other people name this person" not in text_of(officer.get(page_of(case)))
+    assert "Memories of other people mention this person" not in text_of(officer.get(page_of(case)))
 
 
 def test_the_trail_is_that_of_the_case(officer: Client) -> None:
@@ -276,4 +276,4 @@ def test_the_count_is_of_all_stores_and_of_others_who_name_the_person(officer: C
     page = officer.get(page_of(case))
     rows = {row.name: (row.count, row.mentions) for row in page.context["rows"]}
     assert rows["Turns"] == (1, 1)
-    assert "Memories of other people name this person" in text_of(page)
+    assert "Memories of other people mention this person" in text_of(page)

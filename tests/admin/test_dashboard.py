@@ -62,7 +62,7 @@ def test_it_counts_this_weeks_failures_by_reason_and_what_the_model_took(admin: 
     ]
     assert page.context["spent"] == {"calls": 13, "cost": None}
     assert page.context["tokens"].totals == (1210, 50)
-    assert "not known" in text_of(page)
+    assert "cost unknown" in text_of(page)
 
 
 def test_it_says_what_to_do_when_nothing_is_remembered(admin: Client) -> None:
@@ -166,7 +166,7 @@ def test_the_figures_alone_are_for_who_is_signed_in(admin: Client, client: Clien
 
 @pytest.mark.parametrize(
     ("mode", "model"),
-    [("openai", "gpt-4o-mini"), ("rules", "none: simple rules"), ("off", "none: nothing is extracted")],
+    [("openai", "gpt-4o-mini"), ("rules", "none: simple rules are used"), ("off", "none: no extraction")],
 )
 def test_it_says_which_model_is_in_use(mode: str, model: str, admin: Client, settings: Settings) -> None:
     settings.MEMORYHUB_LLM = mode
@@ -174,7 +174,7 @@ def test_it_says_which_model_is_in_use(mode: str, model: str, admin: Client, set
 
 
 def test_it_says_that_the_local_embedding_is_in_use(admin: Client, settings: Settings) -> None:
-    told = "The embedding that comes with the hub is in use"
+    told = "The built-in embedding is in use"
     assert told in text_of(admin.get(reverse(INDEX)))
     settings.MEMORYHUB_EMBEDDINGS = "openai"
     assert told not in text_of(admin.get(reverse(INDEX)))
@@ -185,7 +185,7 @@ def test_a_change_of_the_embedding_model_shows_how_far_it_is(admin: Client) -> N
     talk = factories.session(person, [("user", "Hello"), ("assistant", "Hi")])
     given = {"dimensions": 2, "created_at": timezone.now()}
     serving = EmbeddingSpace.objects.create(model="old-1", state="serving", **given)
-    assert "embedded anew" not in text_of(admin.get(reverse(INDEX)))
+    assert "Re-embedding" not in text_of(admin.get(reverse(INDEX)))
     building = EmbeddingSpace.objects.create(model="new-1", state="building", **given)
     for turn in talk.turns.all():
         for space in [serving, building] if turn.number == 1 else [serving]:
@@ -194,5 +194,5 @@ def test_a_change_of_the_embedding_model_shows_how_far_it_is(admin: Client) -> N
                 turn=turn, session=talk, number=turn.number,
             )  # fmt: skip
     page = text_of(admin.get(reverse(INDEX)))
-    assert "Being embedded anew with new-1" in page
+    assert "Re-embedding with new-1" in page
     assert "1 of 2" in page

@@ -158,7 +158,7 @@ class TestOfAFact:
         Fact.objects.update(last_recalled_at=timezone.now() - timedelta(days=2))
         page = text_of(admin.get(page_of(fact)))
         assert 'class="decay-past" d="M' in page
-        table = page[page.index("How it fades") : page.index("</table>")]
+        table = page[page.index("Decay") : page.index("</table>")]
         assert all(word in table for word in ("Learned", "Recalled", "80 %"))
 
 
@@ -166,7 +166,7 @@ def test_an_episode_has_one_too(admin: Client) -> None:
     session = factories.session(factories.end_user())
     episode = factories.episode(session, now=timezone.now() - timedelta(days=60))
     page = text_of(admin.get(page_of(episode)))
-    assert "How it fades" in page
+    assert "Decay" in page
     assert "decay-forgotten" in page
     Episode.objects.update(pinned=True, forget_at=None)
     assert "decay-forgotten" not in text_of(admin.get(page_of(episode)))

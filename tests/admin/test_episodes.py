@@ -264,7 +264,7 @@ class TestElsewhere:
         assert f"{list_of(Episode)}?session__id__exact={session.pk}" in page
         page = text_of(admin.get(page_of(other)))
         assert page_of(episode) not in page
-        assert "has not been summed up yet" in page
+        assert "has no episode yet" in page
 
     def test_those_who_may_not_see_them_are_not_shown_any(
         self, staff_who_may: Callable[..., Client], session: Session, episode: Episode

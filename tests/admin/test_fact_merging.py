@@ -95,7 +95,7 @@ class TestMerging:
         assert (response.status_code, response["Location"]) == (302, page_of(facts[1]))
         assert now_of(facts[1]).content == "Allergic to peanuts, badly"
         page = text_of(admin.get(page_of(facts[1])))
-        assert page.count("Took in") == 2
+        assert page.count("Merged from") == 2
         made = ChangeSet.objects.get(verb="merge")
         assert admin.post(page_of(facts[1], "undo_merge"), {"merge": str(made.pk)}).status_code == 302
         assert [now_of(fact).status for fact in facts] == ["active"] * 3
@@ -117,7 +117,7 @@ class TestMerging:
         Fact.objects.filter(pk=facts[1].pk).update(status="trashed")
         response = confirm(admin, facts)
         assert response.status_code == 409
-        assert "You had typed: Allergic to peanuts, badly" in text_of(response)
+        assert "You typed: Allergic to peanuts, badly" in text_of(response)
 
     @pytest.mark.parametrize("over", [{"content": ""}, {"survivor": "nobody"}, {"seen": ["nonsense"]}], ids=str)
     def test_bad_input_changes_nothing(self, admin: Client, facts: list[Fact], over: dict[str, Any]) -> None:

@@ -50,13 +50,13 @@ def test_the_next_pass_is_shown_with_what_goes_first(admin: Client, person: EndU
     assert page.context["preview"].counts == {"facts": 30, "episodes": 1, "expired": 0}
     assert len(page.context["facts"]) == 25
     assert "Stays for a while" not in text_of(page)
-    assert "The brake" not in text_of(page)
+    assert "The safety limit" not in text_of(page)
     assert queries_of(admin, next_of(person.tenant)) <= PAGE_BUDGET
     assert Fact.objects.filter(status="active").count() == 31
 
 
 def test_it_warns_of_the_brake(admin: Client, held: DecayPass) -> None:
-    assert "The brake will hold this" in text_of(admin.get(next_of(held.tenant)))
+    assert "The safety limit will hold this" in text_of(admin.get(next_of(held.tenant)))
 
 
 def test_run_now_begins_a_pass_once(admin: Client, tenant: Tenant) -> None:
@@ -65,7 +65,7 @@ def test_run_now_begins_a_pass_once(admin: Client, tenant: Tenant) -> None:
     assert (answer.status_code, answer.headers["Location"]) == (302, page_of(row))
     assert (row.state, row.trigger) == ("running", "operator")
     refused = admin.post(next_of(tenant), follow=True)
-    assert "under way" in text_of(refused)
+    assert "pass is running" in text_of(refused)
     assert DecayPass.objects.count() == 1
 
 
@@ -98,7 +98,7 @@ def test_a_pass_that_failed_says_why(admin: Client, held: DecayPass) -> None:
 
 def test_a_held_pass_is_confirmed_by_typing_the_tenant(admin: Client, held: DecayPass) -> None:
     shown = admin.get(page_of(held))
-    assert "The brake holds 3 of 3" in text_of(shown)
+    assert "The safety limit holds back 3 of 3" in text_of(shown)
     assert queries_of(admin, page_of(held)) <= PAGE_BUDGET
     for typed in ("", "acm", "other"):
         assert admin.post(page_of(held, "confirm"), {"tenant": typed}).status_code == 400

@@ -41,7 +41,7 @@ def test_sent_again_it_makes_no_second_successor(admin: Client, key: APIKey) -> 
     admin.post(page_of(key, "rotate"), {"ends": "60"})
     again = admin.post(page_of(key, "rotate"), {"ends": "60"})
     assert again.status_code == 409
-    assert "rotated already" in text_of(again)
+    assert "already rotated" in text_of(again)
     assert not PLAINTEXT.search(text_of(again))
     assert APIKey.objects.count() == 2
 

@@ -87,7 +87,7 @@ def test_confirmed_it_is_done_and_can_be_undone(admin: Client, ours: EndUser, th
     assert Fact.objects.get().end_user_id == theirs.pk
     assert 'id="undone"' in text_of(admin.get(done.url))
     again = admin.post(done.url, follow=True)
-    assert "undone already" in text_of(again)
+    assert "already undone" in text_of(again)
 
 
 def test_without_the_id_typed_nothing_happens(admin: Client, ours: EndUser, theirs: EndUser) -> None:

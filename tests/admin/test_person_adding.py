@@ -68,7 +68,7 @@ class TestAdding:
         page = admin.post(address, given(tenant))
         assert page.status_code == status
         assert list(EndUser.objects.values_list("erased_before", flat=True)) == ([True] if policy == "flag" else [])
-        assert ("was erased on request" in text_of(page)) == (policy == "refuse")
+        assert ("data for this id is refused" in text_of(page)) == (policy == "refuse")
 
     def test_an_operator_adds_within_reach(self, tenant: Tenant, address: str) -> None:
         limited = factories.operator(all_tenants=False)
@@ -91,7 +91,7 @@ class TestChangingAnId:
     def test_the_page_says_what_it_means_and_the_id_changes(self, admin: Client, person: EndUser) -> None:
         address = page_of(person, "change_id")
         assert address in text_of(admin.get(page_of(person)))
-        assert "makes a new person" in text_of(admin.get(address))
+        assert "creates a new person" in text_of(admin.get(address))
         done: Any = admin.post(address, self.wish())
         assert (done.status_code, done.url) == (302, page_of(person))
         assert {one.external_id: one.merged_into_id for one in EndUser.objects.all()} == {

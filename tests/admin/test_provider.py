@@ -157,7 +157,7 @@ HARD = "admin:memories_operator_add"
 
 @pytest.mark.parametrize(
     ("auth_time", "words"),
-    [(None, "does not say when"), (lambda: int(time.time()) - 700, "did not ask who you are"),
+    [(None, "does not say when"), (lambda: int(time.time()) - 700, "did not check who you are"),
      (lambda: int(time.time()) + 120, "does not say when"), (lambda: str(int(time.time())), "does not say when"),
      (lambda: True, "does not say when"), (lambda: -5, "does not say when")],
 )  # fmt: skip
@@ -218,7 +218,7 @@ def test_a_second_account_with_the_same_address_is_refused(client: Client, acme:
     come(client, acme)
     other = Client()
     assert come(other, acme, sub="person-9")["Location"] == reverse("admin:login")
-    assert "ask an administrator to unlink it" in text_of(other.get(reverse("admin:login")))
+    assert "Ask an administrator to unlink it" in text_of(other.get(reverse("admin:login")))
     assert other.get(reverse(INDEX)).status_code == 302
     assert SocialAccount.objects.get().uid == "person-7"
     assert AuditEvent.objects.filter(verb="link_provider", object_id=ana.pk).count() == 1

@@ -194,7 +194,7 @@ def test_the_restricted_are_not_ranked(admin: Client, person: EndUser) -> None:
     EndUser.objects.update(restricted_at=timezone.now())
     response = ask(admin, person)
     assert hits(response) == []
-    assert "under restriction" in text_of(response)
+    assert "is restricted" in text_of(response)
 
 
 def test_hostile_text_is_escaped(admin: Client) -> None:

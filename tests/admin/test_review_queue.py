@@ -208,7 +208,7 @@ class TestDeciding:
         keep_both(item_id=items[1].pk, actor=ben, now=NOW)
         page = decide(admin, items[1], "reject", reason="By phone")
         assert (page.status_code, page.context["item"]) == (409, items[1])
-        assert "decided this meanwhile: kept both" in text_of(page)
+        assert "decided this in the meantime: kept both" in text_of(page)
         assert "<strong>Kept both</strong> by ben" in text_of(page)
 
     def test_what_was_typed_is_kept_when_a_fact_has_changed(self, admin: Client, items: list[ReviewItem]) -> None:

@@ -22,7 +22,7 @@ LIST = ReviewItem
 FORMS = {
     "approve": "Approve",
     "keep_both": "Keep both",
-    "merge": "Merge them",
+    "merge": "Merge",
     "reject": "Reject it",
 }
 
@@ -223,7 +223,7 @@ class TestDeciding:
         assert admin.post(page_of(item, "undo"), {"version": item.version}).status_code == 302
         item.refresh_from_db()
         assert item.state == "open"
-        assert "waits again" in text_of(admin.get(page_of(item)))
+        assert "back in the queue" in text_of(admin.get(page_of(item)))
         assert set(Fact.objects.values_list("content", flat=True)) == {"对花生过敏", "对青霉素过敏"}
 
     @pytest.mark.parametrize("verb", ["reject", "merge"])
@@ -236,7 +236,7 @@ class TestDeciding:
         keep_both(item_id=item.pk, actor=Actor.operator(factories.operator(username="ben")), now=NOW)
         answer = send(admin, item, "reject", reason="By phone")
         assert answer.status_code == 409
-        assert "decided this meanwhile: kept both" in text_of(answer)
+        assert "decided this in the meantime: kept both" in text_of(answer)
         assert "Kept both</strong> by ben" in text_of(answer)
 
     def test_what_was_typed_is_kept_when_a_fact_has_changed(self, admin: Client, item: ReviewItem) -> None:

@@ -95,7 +95,7 @@ def test_recovery_codes_are_shown_once(ana: Operator) -> None:
     assert "cannot be shown again" in again
     client.post(reverse("mfa_generate_recovery_codes"))
     fresh = text_of(client.get(reverse("mfa_view_recovery_codes")))
-    assert "They are shown this one time." in fresh
+    assert "They are shown only now." in fresh
     assert codes[0] not in fresh
 
 
@@ -143,7 +143,7 @@ def test_where_it_is_required_nothing_opens_without_one(client: Client, ana: Ope
     set_up(client)
     assert is_in(client)
     page = text_of(client.get(reverse("mfa_deactivate_totp")))
-    assert "asks everybody" in page
+    assert "requires a second factor for everybody" in page
     client.post(reverse("mfa_deactivate_totp"))
     assert Authenticator.objects.filter(user=ana, type="totp").exists()
 
@@ -151,10 +151,10 @@ def test_where_it_is_required_nothing_opens_without_one(client: Client, ana: Ope
 def test_an_app_is_removed(ana: Operator) -> None:
     client = signed_in(ana)
     set_up(client)
-    assert "Remove it" in text_of(client.get(reverse("mfa_deactivate_totp")))
+    assert "Remove" in text_of(client.get(reverse("mfa_deactivate_totp")))
     client.post(reverse("mfa_deactivate_totp"))
     assert not Authenticator.objects.exists()
-    assert "None yet" in text_of(client.get(reverse("mfa_index")))
+    assert "Not set up" in text_of(client.get(reverse("mfa_index")))
 
 
 def test_an_administrator_removes_a_lost_one(client: Client, admin: Client, ana: Operator) -> None:

@@ -119,9 +119,9 @@ def test_what_has_no_room_is_told_with_its_reason(admin: Client, person: EndUser
 @pytest.mark.parametrize(
     ("over", "said"),
     [
-        ({"restricted_at": factories.NOW}, "under restriction"),
+        ({"restricted_at": factories.NOW}, "is restricted"),
         ({"serve": False}, "switched off"),
-        ({}, "nothing that may be served"),
+        ({}, "no memories of this person that can be served"),
     ],
 )
 def test_an_empty_context_says_why(admin: Client, over: dict[str, Any], said: str) -> None:
@@ -130,7 +130,7 @@ def test_an_empty_context_says_why(admin: Client, over: dict[str, Any], said: st
 
 
 def test_too_small_a_budget_says_so(admin: Client, person: EndUser) -> None:
-    assert "not even the first line fits" in text_of(ask(admin, person, max_tokens="1"))
+    assert "too small for the first line" in text_of(ask(admin, person, max_tokens="1"))
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_half_lives_are_days_or_never(admin: Client) -> None:
     assert tenant.numbers == {"half_lives": {"identity": 365, "goal": None, "skill": 30.5}}
     page = text_of(admin.get(page_of(tenant)))
     assert 'value="never"' in page
-    assert "3 of its own" in page
+    assert "3 changed" in page
     assert page.count('list="hub-never"') == len(CATEGORIES)
 
 
@@ -141,7 +141,7 @@ def test_the_form_names_ranges_and_the_hubs_own_numbers(admin: Client) -> None:
     assert hint_of("half_life_of_identity", page) == "never"
     assert hint_of("half_life_of_goal", page) == "90"
     assert "Hub default: off" in page
-    assert "of its own" not in page
+    assert "hub-own" not in page
 
 
 def test_a_category_shows_the_half_life_that_it_has(admin: Client) -> None:
@@ -160,7 +160,7 @@ def test_what_was_typed_wrong_is_kept_in_an_open_section(admin: Client) -> None:
 def test_numbers_that_cannot_be_used_are_told_and_dropped_by_saving(admin: Client) -> None:
     tenant = factories.tenant(numbers={"capacity": 3, HOSTILE: 1, "trash_days": 7})
     response = admin.get(page_of(tenant))
-    assert "saving drops it: <code>capacity</code>, " in text_of(response)
+    assert "Saving removes them: <code>capacity</code>, " in text_of(response)
     assert "<script>alert" not in text_of(response)
     assert admin.post(page_of(tenant), form(trash_days="7")).status_code == 302
     tenant.refresh_from_db()

@@ -178,7 +178,7 @@ def test_what_lies_further_back_is_a_link_and_a_fragment(admin: Client, person: 
     turns(person, [f"Said {number};" for number in range(60)])
     page: Any = admin.get(page_of(person))
     older = page.context_data["older"]
-    assert "Show what came before" in text_of(page)
+    assert "Show earlier events" in text_of(page)
     address = f"{page_of(person)}?{urlencode({'kind': 'turn', 'before': older})}"
     fragment = text_of(admin.get(address, headers={"X-Fragment": "timeline"}))
     assert "<html" not in fragment

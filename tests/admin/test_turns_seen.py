@@ -1,4 +1,4 @@
-"""What people said is shown to whoever may see sessions: on the page of a fact, and where a fact is decided."""
+"""Only operators who can view sessions see the messages: on the page of a fact, and where a fact is decided."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from tests.admin.pages import page_of, text_of
 
 pytestmark = pytest.mark.django_db
 SAID, BESIDE, QUOTE = "Well, my leg has hurt since Tuesday", "What hurts, if I may ask?", "my leg has hurt"
-HIDDEN = "shown to whoever may see sessions"
+HIDDEN = "Only operators who can view sessions see the messages"
 
 
 @pytest.fixture

@@ -22,18 +22,18 @@ def test_a_pass_shows_what_its_upkeep_did(
     gone, *_ = old(person)
     install(settings, monkeypatch).answers.append(stale(1, 99))
     page = text_of(admin.get(page_of(night(person))))
-    for told in ("People the model was asked about", "Facts it found to be over", "Proposals not followed"):
+    for told in ("People reviewed by the model", "Outdated facts", "Discarded proposals"):
         assert f"{told}</dt><dd>1</dd>" in page
     assert gone.content in page
-    assert "Proposals not followed" not in text_of(admin.get(page_of(before)))
+    assert "Discarded proposals" not in text_of(admin.get(page_of(before)))
 
 
 @pytest.mark.parametrize(
     ("is_on", "mode", "told"),
     [
         (False, "scripted", "Upkeep is off"),
-        (True, "rules", "Without a language model there is no upkeep"),
-        (True, "scripted", "After a nightly pass the model looks through"),
+        (True, "rules", "Upkeep needs a language model"),
+        (True, "scripted", "After a nightly pass the model reviews"),
     ],
 )
 def test_the_next_pass_says_whether_there_is_any(

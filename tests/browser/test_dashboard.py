@@ -35,7 +35,7 @@ def test_it_shows_the_figures_anew(open_page: Open, operator: Operator) -> None:
     page.evaluate("document.activeElement.blur()")
     page.context.clear_cookies()
     page.evaluate(REFRESH)
-    expect(page.get_by_text("no longer refreshed")).to_be_visible()
+    expect(page.get_by_text("no longer updated")).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

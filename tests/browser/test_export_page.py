@@ -42,7 +42,7 @@ def test_a_link_is_used_once(open_page: Open, link: str, complaints: list[str], 
     readable = tmp_path / "readable.html"
     readable.write_text(exports.unpacked(path.read_bytes())["readable.html"], encoding="utf-8")
     page.goto(link)
-    expect(page.get_by_role("heading", level=1)).to_have_text("This link was used or has expired")
+    expect(page.get_by_role("heading", level=1)).to_have_text("This link was already used or has expired")
     # The browser says of the page that it was answered 410.
     assert ["410" in one for one in complaints] == [True]
     complaints.clear()

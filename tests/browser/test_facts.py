@@ -25,10 +25,10 @@ def statuses(facts: list[Fact]) -> list[str]:
 def choose_by_what_is_typed(page: Page, word: str) -> None:
     offered = page.locator(".fact-offered > li")
     expect(offered).to_have_count(6)
-    page.get_by_label("Show those that contain").fill(word)
+    page.get_by_label("Show facts that contain").fill(word)
     expect(offered.filter(visible=True)).to_have_count(1)
     offered.filter(visible=True).get_by_role("checkbox").check()
-    page.get_by_label("Show those that contain").press("Enter")
+    page.get_by_label("Show facts that contain").press("Enter")
     page.get_by_role("button", name="Preview").click()
 
 
@@ -38,9 +38,9 @@ def test_two_facts_are_merged_and_the_merge_is_undone(open_page: Open, facts: li
     expect(page.locator(".decay-plot")).to_be_visible()
     page.get_by_role("link", name="Merge").click()
     choose_by_what_is_typed(page, "疹子")
-    page.get_by_role("button", name="Take this text").last.click()
+    page.get_by_role("button", name="Use this text").last.click()
     expect(page.get_by_label("Text from now on")).to_have_value("吃花生会起疹子")
-    page.get_by_role("button", name="Merge these facts").click()
+    page.get_by_role("button", name="Merge facts").click()
     expect(page.locator("#content-now")).to_have_text("吃花生会起疹子")
     assert statuses(facts[:2]) == ["active", "superseded"]
     page.get_by_role("button", name="Undo the merge").click()

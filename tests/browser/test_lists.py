@@ -96,8 +96,8 @@ def test_a_key_is_rotated(open_page: Open, operator: Operator) -> None:
     page = open_page(who=operator)
     page.goto(page_of(key))
     page.locator("summary", has_text="Rotate").click()
-    page.get_by_role("button", name="Create successor").click()
+    page.get_by_role("button", name="Rotate this key").click()
     assert page.locator("#plaintext").input_value().startswith("mh_")
     page.get_by_role("link", name="I have copied it").click()
-    expect(page.get_by_text("Successor of")).to_be_visible()
+    expect(page.get_by_text("Replaces")).to_be_visible()
     assert APIKey.objects.count() == 2

@@ -42,7 +42,7 @@ def test_the_timeline_goes_on_where_one_is(open_page: Open, operator: Operator, 
     expect(page.locator(".hub-item-turn")).to_have_count(50)
     address = page.url
     for shown in (100, 120):
-        page.get_by_role("link", name="Show what came before").press("Enter")
+        page.get_by_role("link", name="Show earlier events").press("Enter")
         expect(page.locator(".hub-item-turn")).to_have_count(shown)
     # One day, and said once.
     expect(page.locator(".hub-day h2")).to_have_count(1)

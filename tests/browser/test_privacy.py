@@ -83,7 +83,7 @@ def test_an_erasure_takes_two_people_and_leaves_a_receipt(
     page.get_by_role("link", name="Erasure", exact=True).last.click()
     assert wrong(page) == []
     _approve(page, "user-8813")
-    expect(page.get_by_text("This is not the id of the person")).to_be_visible()
+    expect(page.get_by_text("The id does not match")).to_be_visible()
     complaints.clear()
     expect(page.get_by_label("Type the external id")).to_be_focused()
     _approve(page, "user-8812")

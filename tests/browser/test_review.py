@@ -77,7 +77,7 @@ def test_an_operator_rejects_approves_and_undoes(
     expect(page.locator(".hub-decided")).to_contain_text("Approved by ana")
     assert states(quarantined) == ("approved", "active")
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("The decision is taken back")).to_be_visible()
+    expect(page.get_by_text("Undone; back in the queue")).to_be_visible()
     assert (states(quarantined), states(conflict)) == (("open", "pending"), ("rejected", "rejected"))
     acts = AuditEvent.objects.filter(object_type="ReviewItem").order_by("id").values_list("verb", flat=True)
     assert list(acts) == ["reject", "approve", "undo"]

@@ -243,7 +243,7 @@ def test_the_second_of_two_people_sees_what_the_first_decided(
     keep_both(item_id=three[0].pk, actor=ben, now=NOW)
     page.keyboard.type("In my words")
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_role("alert")).to_contain_text("decided this meanwhile: kept both")
+    expect(page.get_by_role("alert")).to_contain_text("decided this in the meantime: kept both")
     expect(page.locator(".hub-decided")).to_contain_text("Kept both by ben")
     assert found(three[0])[:2] == ("kept_both", "active")
     # A fact that changed in the meantime: what was typed is still there, and is taken when it is sent again.

@@ -35,7 +35,7 @@ def test_an_app_is_set_up_and_asked_for(open_page: Open, operator: Operator, set
     sign_in(page)
     secret = page.locator("#totp-key").inner_text()
     page.get_by_label("Code").fill(code_of(secret))
-    page.get_by_role("button", name="Turn it on").click()
+    page.get_by_role("button", name="Turn on").click()
     expect(page.locator(".hub-codes li")).to_have_count(10)
     elsewhere = open_page()
     sign_in(elsewhere)

@@ -73,7 +73,7 @@ def test_the_brake_has_an_exit_code_of_its_own(tenant: Tenant) -> None:
 def test_beside_another_pass_it_says_so(tenant: Tenant) -> None:
     row = decay_passes.begin(tenant=tenant, trigger=DecayPass.Trigger.SCHEDULE, as_of=NOW, now=NOW)
     assert decay_passes.claim(row)
-    with pytest.raises(CommandError, match="under way") as refused:
+    with pytest.raises(CommandError, match="pass is running") as refused:
         say()
     assert refused.value.returncode == 1
 

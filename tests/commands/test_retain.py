@@ -58,5 +58,5 @@ def test_it_can_be_another_moment() -> None:
 def test_beside_another_pass_it_says_so(tenant: Tenant) -> None:
     row = retention.run(tenant=tenant, actor=COMMAND, now=timezone.now())
     assert passes.claim(row)
-    with pytest.raises(CommandError, match="under way"):
+    with pytest.raises(CommandError, match="pass is running"):
         say("--confirm")

@@ -59,7 +59,7 @@ def test_switched_off_nothing_is_done(person: EndUser, model: Model, monkeypatch
 
 def test_without_a_model_it_says_so(person: EndUser, model: Model, settings: LazySettings) -> None:
     settings.MEMORYHUB_LLM = "rules"
-    with pytest.raises(CommandError, match="Without a language model"):
+    with pytest.raises(CommandError, match="needs a language model"):
         say("--upkeep")
 
 

@@ -157,7 +157,7 @@ def test_an_undo_that_was_cut_short_goes_on_from_the_last(
     monkeypatch.undo()
     assert states(items) == ["approved", "approved", "open"]
     # Nothing more is done of a batch that is being undone.
-    with pytest.raises(Conflict, match="undone"):
+    with pytest.raises(Conflict, match="is undoing this"):
         approve_all(items, actor, batch.pk)
     assert undo_all(batch, actor).counts["undone"] == 3
     assert (states(items), order) == (["open"] * 3, [items[2], items[1]])
@@ -190,7 +190,7 @@ def test_there_is_a_cap(actor: Actor, count: int) -> None:
 def test_a_batch_stays_what_and_whose_it_was_begun_as(items: list[ReviewItem], actor: Actor) -> None:
     batch, ben = approve_all(items, actor), Actor.operator(factories.operator())
     for verb, who in (("reject", actor), ("approve", ben)):
-        with pytest.raises(Conflict, match="something else"):
+        with pytest.raises(Conflict, match="a different action"):
             carry_out(batch_id=batch.pk, verb=verb, steps=steps(items, who), actor=who, now=LATER)
 
 
@@ -226,7 +226,7 @@ def test_an_undo_waits_for_the_step_under_way_and_no_other_follows(items: list[R
     batch = approve_all(items[:1], actor)
     with held(lambda: undo_all(batch, actor)):
         waiting = blocked(lambda: approve_all(items, actor, batch.pk))
-    with pytest.raises(Conflict, match="undone"):
+    with pytest.raises(Conflict, match="is undoing this"):
         waiting.result(PATIENCE)
     assert states(items) == ["open"] * 3
 

@@ -196,7 +196,7 @@ def test_not_when_one_of_its_facts_was_deleted(person: EndUser, fact: Fact) -> N
 def test_not_when_another_fact_has_its_key_or_its_text(person: EndUser, fact: Fact) -> None:
     CHANGES["forget"](fact)
     rival = factories.fact(person, "Lives in Gouda", key="home_city", value="Gouda")
-    with pytest.raises(Conflict, match="keys another value"):
+    with pytest.raises(Conflict, match="keys a different value"):
         take_back()
     Fact.objects.filter(pk=rival.pk).update(key="", value="")
     rival.refresh_from_db()

@@ -373,7 +373,7 @@ class TestEdit:
         assert world() == before
 
     def test_a_duplicate_is_merged_instead(self, person: EndUser) -> None:
-        with pytest.raises(Conflict, match="does not fit"):
+        with pytest.raises(Conflict, match="not possible here"):
             decide(duplicate(person), Choice.EDIT)
 
     def test_nonsense_and_another_facts_text_are_refused(self, person: EndUser) -> None:

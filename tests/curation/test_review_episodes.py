@@ -105,7 +105,7 @@ class TestEachDecision:
     def test_the_second_of_two_is_told_of_the_first(self, item: ReviewItem, choice: Choice) -> None:
         with held(lambda: decide(item, choice)):
             second = blocked(lambda: decide(item, Choice.REJECT, actor=BEN))
-        with pytest.raises(Conflict, match=f"decided this meanwhile: {ENDS[choice][0]}"):
+        with pytest.raises(Conflict, match=f"decided this in the meantime: {ENDS[choice][0]}"):
             second.result(PATIENCE)
         assert (fresh(item).decided_by, episode_of(item).status) == ("7", ENDS[choice][1])
 
@@ -131,7 +131,7 @@ class TestEachDecision:
 @pytest.mark.parametrize("verb", [keep_both, partial(merge_items, content="x")])
 def test_there_are_no_two_to_keep_or_to_merge(item: ReviewItem, verb: Any) -> None:
     survivor = {"survivor": item.episode_id} if isinstance(verb, partial) else {}
-    with pytest.raises(Conflict, match="does not fit"):
+    with pytest.raises(Conflict, match="not possible here"):
         verb(item_id=item.pk, actor=STAFF, now=LATER, reason="x", **survivor)
     assert choices_of(fresh(item)) == (Choice.APPROVE, Choice.EDIT, Choice.REJECT)
 

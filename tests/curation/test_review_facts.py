@@ -159,7 +159,7 @@ class TestRestoring:
         assert invariants.check() == []
 
     def test_by_a_key_it_is_refused_with_the_reason(self, old: Fact) -> None:
-        with pytest.raises(Conflict, match="another value"):
+        with pytest.raises(Conflict, match="different value"):
             act("restore", old.pk, version=1, actor=KEY)
         assert list(Fact.objects.filter(status="active").values_list("content", flat=True)) == ["Lives in Delft"]
 

@@ -62,7 +62,7 @@ def extraction_changes(item: ReviewItem, which: str, **fields: Any) -> Fact:
 def test_the_second_of_two_operators_is_told_of_the_first(item: ReviewItem) -> None:
     with held(lambda: approve(item, seen=seen(item))):
         second = blocked(lambda: reject(item, seen=seen(item)))
-    with pytest.raises(Conflict, match="decided this meanwhile: approved"):
+    with pytest.raises(Conflict, match="decided this in the meantime: approved"):
         second.result(PATIENCE)
     assert (fresh(item).decided_by, statuses(item)) == ("7", ("active", "superseded"))
     assert AuditEvent.objects.count() == 1

@@ -86,7 +86,7 @@ def test_a_day_later_the_case_and_its_receipt_tell(lone: Operator, person: EndUs
     case = approve(scoped(person, lone), account, person)
     assert second_person.ties_of(case) == ["made_by_other", "recent_account"]
     page = text_of(signed_in(lone).get(page_of(case)))
-    assert "One of the two accounts was made by the other." in page
+    assert "One of the two accounts created the other." in page
 
 
 @pytest.mark.parametrize(

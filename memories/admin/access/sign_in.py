@@ -118,10 +118,11 @@ def _check_proof(request: HttpRequest, sociallogin: Any) -> None:
     if proved_at and now - proved_at <= fresh.FRESH:
         return
     if proved_at:
-        message = _("The provider did not ask who you are: sign out there, then try again.")
+        message = _("The identity provider did not check who you are. Sign out there, then try again.")
     else:
         message = _(
-            "The provider does not say when you signed in there (auth_time), so this cannot stand for a password."
+            "The identity provider does not say when you signed in (auth_time), so this sign-in cannot "
+            "replace a password."
         )
     messages.error(request, message)
     to = sociallogin.state.get("next") or reverse("admin:index")

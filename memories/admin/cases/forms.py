@@ -146,7 +146,7 @@ class ExtendForm(CaseForm):
     notice_on = forms.DateField(
         label=gettext_lazy("Requester informed on"),
         widget=DayInput,
-        help_text=gettext_lazy("Within the first month after the request came."),
+        help_text=gettext_lazy("Within one month of receiving the request."),
     )
 
 

@@ -152,4 +152,4 @@ class UndoForm(VersionForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         version = self.cleaned_data["version"]
         undo_decision(item_id=self.record.pk, expected_version=version, actor=actor, now=now)
-        return _("The decision is taken back: it waits again.")
+        return _("Undone; back in the queue.")

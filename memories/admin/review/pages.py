@@ -63,7 +63,7 @@ class ReviewPage(QueueViews, ReviewBulkViews):
     ordering = ("created_at", "id")
     empty_title = gettext_lazy("Nothing is pending")
     empty_hint = gettext_lazy(
-        "This list has facts that only an assistant or a tool stated, contradictions to an operator, possible "
+        "This list contains facts that only an assistant or a tool stated, contradictions to an operator, possible "
         "duplicates, texts that look like a secret or an instruction, and poor episodes. Filter by state to see "
         "decided items."
     )

@@ -33,9 +33,9 @@ FRAGMENT = "X-Fragment"
 # Choice → its key, its label, and for those that open a form the label of the button in it.
 BUTTONS: Mapping[str, tuple[str, Promise, Promise | str]] = {
     Choice.APPROVE: ("a", _("Approve"), ""),
-    Choice.EDIT: ("e", _("Edit"), _("Approve with these words")),
+    Choice.EDIT: ("e", _("Edit"), _("Approve with this text")),
     Choice.KEEP_BOTH: ("b", _("Keep both"), ""),
-    Choice.MERGE: ("m", _("Merge"), _("Merge them")),
+    Choice.MERGE: ("m", _("Merge"), _("Merge")),
     Choice.REJECT: ("r", _("Reject"), _("Reject it")),
 }
 

@@ -63,7 +63,7 @@ class RollbackForm(forms.Form):
         label=_("API key"),
         widget=UnfoldAdminSelectWidget,
         empty_label="–",
-        help_text=_("Everything from turns that the key posted, and what it stated."),
+        help_text=_("Everything from turns that the key posted, and everything that it stated."),
     )
     since = forms.DateTimeField(
         required=False,

@@ -52,7 +52,9 @@ class Binding:
                 check_id(given, at=name)
         agent_id = self.agent_id.lower()
         if len(agent_id) > LONGEST_ID:
-            raise InvalidInput.at("agent_id", _("Some letters become two when they are lower-cased: name it shorter."))
+            raise InvalidInput.at(
+                "agent_id", _("The name becomes too long when it is lower-cased. Choose a shorter name.")
+            )
         by_default = WritesAs.AGENT if agent_id else WritesAs.USER
         return {"user_id": self.user_id, "agent_id": agent_id, "writes_as": self.writes_as or by_default}
 
@@ -81,7 +83,7 @@ def create_api_key(
     with transaction.atomic():
         # Locked, a tenant cannot be off-boarded past a key that is being made.
         if Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk).offboarded_at:
-            raise Conflict(_("The tenant is off-boarded: take it back before you make a key for it."))
+            raise Conflict(_("The tenant is off-boarded. Restore it before you create a key for it."))
         if binding.user_id:
             # An erasure restricts its person first, and then deletes their keys under the tenant's lock: a key that is
             # made after that would keep the id.
@@ -126,7 +128,7 @@ def rotate_api_key(*, key: APIKey, ends_at: datetime, actor: Actor, now: datetim
     with transaction.atomic():
         old = _locked(key)
         if old.successor_id:
-            raise Conflict(_("This key was rotated already; its successor is on its page."))
+            raise Conflict(_("This key was already rotated. Its page names the new key."))
         _check_usable(old, now=now)
         span = old.expires_at - old.created_at if old.expires_at else None
         successor, plaintext = create_api_key(
@@ -153,7 +155,7 @@ def put_off_end(*, key: APIKey, ends_at: datetime, expected: datetime | None, ac
     with transaction.atomic():
         old = _locked(key)
         if not old.successor_id:
-            raise Conflict(_("This key was not rotated: nothing ends it."))
+            raise Conflict(_("This key was not rotated, so it has no end to extend."))
         _check_usable(old, now=now)
         if old.expires_at != expected:
             raise PreconditionFailed
@@ -181,7 +183,7 @@ def _locked(key: APIKey) -> APIKey:
 
 def _check_usable(key: APIKey, *, now: datetime) -> None:
     if key.revoked_at or (key.expires_at and key.expires_at <= now):
-        raise Conflict(_("This key is refused already: make a new one instead."))
+        raise Conflict(_("This key no longer works. Create a new key."))
 
 
 def _digest(plaintext: str) -> bytes:

@@ -32,7 +32,10 @@ def link_provider(*, operator_id: uuid.UUID, account: SocialAccount, now: dateti
             _record(operator, "link_provider", actor=Actor.operator(operator), now=now)
         elif (linked.provider, linked.uid) != (account.provider, account.uid):
             raise Conflict(
-                _("Another account of the provider signs in as this operator: ask an administrator to unlink it.")
+                _(
+                    "Another account of the identity provider is linked to this operator. "
+                    "Ask an administrator to unlink it."
+                )
             )
     return operator
 
@@ -46,7 +49,7 @@ def unlink_provider(*, operator_id: uuid.UUID, actor: Actor, now: datetime) -> O
         operator = _locked(operator_id)
         check_covers(powers_of_actor(actor, needs=CHANGE_OPERATOR), powers_of(operator))
         if not SocialAccount.objects.filter(user=operator).delete()[0]:
-            raise Conflict(_("No account of the provider is linked."))
+            raise Conflict(_("No account of the identity provider is linked."))
         # Whoever signed in with the account is signed out at once; staff have few sessions.
         theirs = [
             session.pk

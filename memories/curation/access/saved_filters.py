@@ -24,7 +24,7 @@ def save_filter(
         Operator.objects.select_for_update(no_key=True).get(pk=operator.pk)
         mine = SavedFilter.objects.filter(operator=operator, model=model)
         if mine.exclude(name=name).count() >= MOST:
-            raise Conflict(_("These are enough: forget one of this list's saved filters first."))
+            raise Conflict(_("You have reached the limit of saved filters for this list. Delete one first."))
         given = {"choices": choices, "created_at": now}
         row, _made = mine.update_or_create(operator=operator, model=model, name=name, defaults=given)
         audit.record(actor=actor, verb="save_filter", target=row, object_id=row.pk, tenant=None, now=now)

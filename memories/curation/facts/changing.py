@@ -126,7 +126,7 @@ def check_allowed(memory: Fact | Episode, *, actor: Actor, expected_version: int
 
 def must_be_live(fact: Fact) -> None:
     if fact.status not in LIVE:
-        raise Conflict(_("The fact is %(status)s: restore it first.") % {"status": fact.get_status_display().lower()})
+        raise Conflict(_("The fact is %(status)s. Restore it first.") % {"status": fact.get_status_display().lower()})
 
 
 def rivals_of(fact: Fact, *, now: datetime) -> list[uuid.UUID]:
@@ -142,7 +142,9 @@ def check_no_rival(facts: Sequence[Fact], *, now: datetime) -> None:
     """Errors: Conflict when a fact beyond these gives one of their keys another value by now."""
     own = {fact.pk for fact in facts}
     if any(set(rivals_of(fact, now=now)) - own for fact in facts if fact.status == Status.ACTIVE):
-        raise Conflict(_("Another fact gives one of the keys another value by now: correct or forget that first."))
+        raise Conflict(
+            _("Another fact now gives one of the keys a different value. Correct or forget that fact first.")
+        )
 
 
 def make_way(fact: Fact, changes: Changes, *, instead_of: Collection[uuid.UUID] = ()) -> None:

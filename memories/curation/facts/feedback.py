@@ -22,7 +22,7 @@ def give_feedback(*, fact_id: uuid.UUID, tenant: Tenant, useful: bool, actor: Ac
     with transaction.atomic():
         fact = locked_fact(fact_id, tenant)
         if fact.status != Status.ACTIVE:
-            message = _("The fact is %(status)s: it is served nowhere.")
+            message = _("The fact is %(status)s, so no context contains it.")
             raise Conflict(message % {"status": fact.get_status_display().lower()})
         if fact.protected:
             if fact.end_user.restricted_at:

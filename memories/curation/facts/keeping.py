@@ -87,9 +87,9 @@ def expire_fact(
     ) as fact:
         must_be_live(fact)
         if fact.locked and expires_at:
-            raise Conflict(_("The fact is locked: nothing lets it expire."))
+            raise Conflict(_("The fact is locked, so it cannot expire."))
         if expires_at and expires_at <= now:
-            raise Conflict(_("This moment is over: forget the fact instead."))
+            raise Conflict(_("This time has passed. Forget the fact instead."))
         fact.expires_at = expires_at
     return fact
 

@@ -56,7 +56,7 @@ def merge_facts(
     """
     content = redact_text(content)[0].strip()
     if not content:
-        raise InvalidInput.at("content", _("The fact that stays has to say something."))
+        raise InvalidInput.at("content", _("The fact that stays needs a text."))
     changes = Changes(actor=actor, now=now, reason=reason)
     with transaction.atomic():
         lock_person(Fact.objects.filter(pk=survivor).values_list("end_user", flat=True).first())
@@ -90,13 +90,15 @@ def _split_off(found: Sequence[Fact], survivor: uuid.UUID, ids: Sequence[uuid.UU
 
 def _check_mergeable(kept: Fact, absorbed: Sequence[Fact]) -> None:
     if not 1 <= len(absorbed) <= MOST_MERGED:
-        raise Conflict(_("Choose between one and %(most)d facts that it takes in.") % {"most": MOST_MERGED})
+        raise Conflict(_("Choose between one and %(most)d facts to merge into it.") % {"most": MOST_MERGED})
     if any(fact.status != Status.ACTIVE for fact in (kept, *absorbed)):
-        raise Conflict(_("Only active facts can be merged; somebody may have changed one of these meanwhile."))
+        raise Conflict(
+            _("Only active facts can be merged. Somebody may have changed one of them since you opened this page.")
+        )
     if any(fact.end_user_id != kept.end_user_id for fact in absorbed):
-        raise Conflict(_("These facts are not of one person."))
+        raise Conflict(_("These facts belong to different people."))
     if any(getattr(fact, name) != getattr(kept, name) for fact in absorbed for name in READERS):
-        raise Conflict(_("These facts are told to different agents or people."))
+        raise Conflict(_("These facts are visible to different agents or people."))
 
 
 def _combine(kept: Fact, absorbed: Sequence[Fact]) -> None:

@@ -37,7 +37,7 @@ def publish_fact(
         confirmed=confirmed,
     ) as fact:
         if fact.status != Status.ACTIVE or fact.scope == MemoryScope.PUBLIC:
-            raise Conflict(_("Only an active fact that is not public yet can be made public."))
+            raise Conflict(_("Only an active fact that is not yet public can be published."))
         fact.scope, fact.binding = MemoryScope.PUBLIC, True
     return fact
 

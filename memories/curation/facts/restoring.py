@@ -55,7 +55,7 @@ def restore_fact(
             # One key has one value at a time. A rival makes way for an operator's choice, not for a key's.
             if not actor.is_operator and rivals_of(fact, now=now):
                 raise Conflict(
-                    _("Another active fact gives its key another value: only an operator can restore this one.")
+                    _("Another active fact gives this key a different value. Only an operator can restore this fact.")
                 )
             make_way(fact, changes)
     return fact
@@ -63,7 +63,7 @@ def restore_fact(
 
 def _bring_back(fact: Fact, changes: Changes, *, version: int | None, voice: WriteTrust) -> None:
     if version is None and fact.status != Status.TRASHED:
-        message = _("The fact is %(status)s, not in the trash: name the version to go back to.")
+        message = _("The fact is %(status)s, not in the trash. Give the version to go back to.")
         raise Conflict(message % {"status": fact.get_status_display().lower()})
     texts_before = guarding.texts_of(fact)
     _lift_refusals(fact, changes)

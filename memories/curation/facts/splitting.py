@@ -82,7 +82,7 @@ def _locked(fact_id: uuid.UUID) -> tuple[Fact, Fact]:
     if fact_id not in facts:
         raise NotFound
     if successor not in facts or not is_merged(facts[fact_id]):
-        raise Conflict(_("This fact is not part of another one any more."))
+        raise Conflict(_("This fact is no longer part of another fact."))
     return facts[fact_id], facts[successor]
 
 

@@ -4,20 +4,20 @@ from memories.exceptions import Conflict
 
 
 class PersonMerged(Conflict):
-    """The person was merged into another one at this moment; send it again, and it reaches that one."""
+    """The person has just been merged into another one. Send the request again; it will reach that person."""
 
     code = "merged"
     retryable = True
 
 
 class PersonExists(Conflict):
-    """Another end user of the tenant has this id, or it leads to one."""
+    """Another end user of the tenant has this id, or has it as an alias."""
 
     code = "person_exists"
 
 
 class PeopleBusy(Conflict):
-    """Somebody is writing to one of the two people at this moment. Nothing was changed: try again."""
+    """One of the two people is being changed at the moment. Nothing was changed. Try again."""
 
     code = "people_busy"
     retryable = True

@@ -110,4 +110,4 @@ def _readdress(tenant: Tenant, old: str, new: str, changes: Changes) -> int:
 def check_id(external_id: str, *, at: str = "external_id") -> None:
     """Errors: InvalidInput for what the API does not take as an id."""
     if not 1 <= len(external_id) <= LONGEST_ID or not external_id.strip() or _CONTROL.search(external_id):
-        raise InvalidInput.at(at, _("An id has 1 to 255 characters, and none of them a control character."))
+        raise InvalidInput.at(at, _("An id has 1 to 255 characters and no control characters."))

@@ -96,6 +96,6 @@ def _switched(person: EndUser, changes: dict[str, Any], actor: Actor) -> dict[st
         by = who_switched(name)
         # A switch that was off before the hub recorded who did it counts as an operator's.
         if changes[name] and actor.kind == ActorKind.KEY and getattr(person, by) != ActorKind.KEY:
-            raise OperatorWord(_("An operator switched this off: only an operator can switch it on."))
+            raise OperatorWord(_("An operator switched this off. Only an operator can switch it on."))
         who[by] = "" if changes[name] else actor.kind
     return who

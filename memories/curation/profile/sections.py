@@ -75,7 +75,7 @@ def restore_profile_section(
     Errors: as write_profile_section(); Conflict for a text that was only proposed.
     """
     if revision.version is None:
-        raise Conflict(_("This text was only proposed: it is taken or dropped, not restored."))
+        raise Conflict(_("This text was only proposed. You can accept or reject it, not restore it."))
     with transaction.atomic():
         row = locked_section(revision.end_user_id, revision.section, actor=actor, expected_version=expected_version)
         changes = Changes(actor=actor, now=now, reason=reason)
@@ -100,7 +100,7 @@ def release_profile_section(
     with transaction.atomic():
         row = locked_section(end_user.pk, section, actor=actor, expected_version=expected_version)
         if not row.binding:
-            raise Conflict(_("No operator wrote this section: jobs and keys change it already."))
+            raise Conflict(_("No operator wrote this section, so jobs and keys can already change it."))
         basis = _Basis(row.trust, row.extraction, row.evidence)
         changes = Changes(actor=actor, now=now, reason=reason)
         _write(row, row.summary, "release", changes, binding=False, basis=basis)
@@ -120,7 +120,7 @@ def take_proposed_section(
     was not proposed.
     """
     if revision.version is not None:
-        raise Conflict(_("This text is no proposal: it stood in the profile."))
+        raise Conflict(_("This text is not a proposal; it was part of the profile."))
     with transaction.atomic():
         actor = changes.actor
         row = locked_section(revision.end_user_id, revision.section, actor=actor, expected_version=expected_version)
@@ -153,7 +153,7 @@ def locked_section(person_id: uuid.UUID, section: str, *, actor: Actor, expected
     row = row or ProfileSection(tenant=person.tenant, end_user=person, section=section, version=0)
     row.end_user = person
     if row.binding and not actor.is_operator:
-        raise OperatorWord(_("An operator wrote this section: only an operator can change it."))
+        raise OperatorWord(_("An operator wrote this section. Only an operator can change it."))
     if expected_version is not None and expected_version != row.version:
         raise PreconditionFailed
     return row

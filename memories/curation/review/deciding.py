@@ -108,12 +108,12 @@ def _is_current(item: ReviewItem) -> bool:
 
 def _check(item: ReviewItem, choice: Choice, seen: Seen | None) -> None:
     if item.state != ReviewItem.State.OPEN:
-        message = _("Somebody has decided this meanwhile: %(state)s.")
+        message = _("Somebody has decided this in the meantime: %(state)s.")
         raise Conflict(message % {"state": item.get_state_display().lower()})
     current = {memory.pk: memory.version for memory in (item.fact, item.known, item.episode) if memory}
     if seen and (seen.item != item.version or dict(seen.facts) != current):
         raise PreconditionFailed
     if not _is_current(item):
-        raise Conflict(_("What this asks about has changed meanwhile: there is nothing left to decide."))
+        raise Conflict(_("The memory in question has changed in the meantime. There is nothing left to decide."))
     if choice not in choices_of(item):
-        raise Conflict(_("This decision does not fit what is asked: approve or reject what is proposed."))
+        raise Conflict(_("This decision is not possible here. Approve or reject the proposal."))

@@ -125,7 +125,7 @@ def merge_items(
     with deciding(item_id, Choice.MERGE, actor=actor, now=now, reason=reason, seen=seen) as (item, changes):
         fact, known = _pair(item)
         if not content or survivor not in (fact.pk, known.pk):
-            fault = _("One of the two has to stay, with a text.")
+            fault = _("One of the two must stay, with a text.")
             raise InvalidInput.at("content" if not content else "survivor", fault)
         kept, other = (fact, known) if survivor == fact.pk else (known, fact)
         # First, so that the survivor may take its very text.
@@ -156,7 +156,7 @@ def _reword(item: ReviewItem, fact: Fact, stated: dict[str, Any], changes: Chang
     """Make the fact active in other words; no job stores the old ones again."""
     content = stated.get("content", "").strip()
     if not content:
-        raise InvalidInput.at("content", _("Write what it should say, or reject it."))
+        raise InvalidInput.at("content", _("Enter the corrected text, or reject it."))
     changes.lift_refusals(fact)
     if fold(content) != fold(fact.content):
         changes.refuse(fact, [mark_of_text(fact.content)])

@@ -75,5 +75,5 @@ def turn_down(fact: Fact, changes: Changes) -> None:
 def _must_be(fact: Fact, *statuses: str) -> None:
     if fact.status not in statuses:
         # The page offers only the verbs that fit: this is for whoever was too late.
-        message = _("The fact is %(status)s: this cannot be decided of it.")
+        message = _("The fact is %(status)s, so this decision is not possible.")
         raise Conflict(message % {"status": fact.get_status_display().lower()})

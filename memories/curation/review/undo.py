@@ -25,7 +25,7 @@ def undo_decision(
     if item is None:
         raise NotFound
     if item.change_set is None or not may_undo(item):
-        raise Conflict(_("There is nothing to undo: this waits for a decision, or was settled by something else."))
+        raise Conflict(_("There is nothing to undo. This item is still open, or it was closed automatically."))
     if expected_version is not None and expected_version != item.version:
         raise PreconditionFailed
     # Whoever undoes this decision meanwhile, or decides anew, has reverted this change set.

@@ -197,8 +197,8 @@ def _check_capacity(end_user: EndUser, wanted: int, *, now: datetime) -> None:
     active = Fact.objects.of(end_user.tenant, end_user).active(now=now)
     if capacity and wanted and active.count() + wanted > capacity:
         message = _(
-            "A person may have %(capacity)d active facts: with these %(wanted)d new ones there would be more, and the "
-            "least of them would be archived at once."
+            "A person can have %(capacity)d active facts. "
+            "These %(wanted)d new ones would exceed that, and the least important would be archived at once."
         )
         raise CapacityReached(message % {"capacity": capacity, "wanted": wanted})
 

@@ -154,7 +154,7 @@ def _quoted(turns: Sequence[Turn], raw: str) -> Turn | None:
     if not quoted:
         raise InvalidInput.at(
             "/raw",
-            _("None of the cited turns says this: quote one of them word for word, or leave the quote out."),
+            _("None of the cited turns contains this quote. Quote one of them word for word, or leave the quote out."),
             code="not_quoted",
         )
     return quoted[0]

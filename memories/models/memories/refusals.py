@@ -1,4 +1,4 @@
-"""What was refused for good."""
+"""Permanent refusals."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

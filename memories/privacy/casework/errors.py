@@ -4,44 +4,44 @@ from memories.exceptions import Conflict
 
 
 class CaseClosed(Conflict):
-    """The case is completed or refused: nothing more happens in it. Open another one."""
+    """The case is closed. Open another case."""
 
     code = "case_closed"
 
 
 class CaseUnverified(Conflict):
-    """Nobody has made sure who asks: check the identity first."""
+    """The requester's identity is not verified. Verify it first."""
 
     code = "case_unverified"
 
 
 class CaseHeld(Conflict):
-    """The case is on hold: release it first."""
+    """The case is on hold. Release it first."""
 
     code = "case_held"
 
 
 class CaseElsewhereHeld(Conflict):
-    """Another case of this person is on hold: what it keeps must not be erased. Release that one first."""
+    """Another case of this person is on hold, and its data must not be erased. Release that hold first."""
 
     code = "case_elsewhere_held"
 
 
 class CaseElsewhereErased(Conflict):
-    """Another case is erasing this person, and a hold of this one would keep nothing: hold that one, if its run has not
-    begun."""
+    """Another case is erasing this person, so a hold on this case would protect nothing. Put the other case on hold
+    if its run has not started."""
 
     code = "case_elsewhere_erased"
 
 
 class CaseBegun(Conflict):
-    """The run has begun and cannot be called off: let it come to its end."""
+    """The run has started and cannot be stopped. Wait until it ends."""
 
     code = "case_begun"
 
 
 class CaseStepOutOfOrder(Conflict):
-    """This is not the case's next step: look at what can be done now."""
+    """This step is not possible now. See the case for its next step."""
 
     code = "case_state"
 
@@ -53,26 +53,26 @@ class CaseStepUnknown(Conflict):
 
 
 class CaseExtended(Conflict):
-    """The case was extended before, and can be only once."""
+    """The case was already extended. A case can be extended only once."""
 
     code = "case_extended"
 
 
 class CaseSamePerson(Conflict):
-    """An erasure takes two people: somebody else has to approve it than who opened it or, of a key's case, checked the
-    identity."""
+    """An erasure needs two people. Whoever opened the case cannot approve it; if a key opened it, whoever verified
+    the identity cannot approve it."""
 
     code = "case_same_person"
 
 
 class CaseOwnAccount(Conflict):
-    """An erasure takes two people: an account that the first of them made, or gave a password, within the last 24 hours
-    is not another person's. Let somebody else approve it."""
+    """An erasure needs two people. An account that the first person created, or set the password of, within the last
+    24 hours does not count as a second person. Ask somebody else to approve it."""
 
     code = "case_own_account"
 
 
 class CaseNeedsOperator(Conflict):
-    """A key can open a case and read it: all other steps take an operator."""
+    """An API key can open and read a case. All other steps need an operator."""
 
     code = "case_needs_operator"

@@ -68,13 +68,13 @@ def required_text(pointer: str, text: str) -> str:
     """A text that must be there, without secrets. Errors: InvalidInput when it is empty or too long."""
     text = text.strip()
     if not text:
-        raise InvalidInput.at(pointer, _("Say it in a few words."), code="required")
+        raise InvalidInput.at(pointer, _("Enter a few words."), code="required")
     return optional_text(pointer, text)
 
 
 def optional_text(pointer: str, text: str, *, longest: int = LONGEST_TEXT) -> str:
     """A text that may be empty, without secrets. Errors: InvalidInput when it is too long, or holds a NUL."""
     if len(text) > longest or "\0" in text:
-        raise InvalidInput.at(pointer, _("This may have at most %(count)s characters.") % {"count": longest})
+        raise InvalidInput.at(pointer, _("Enter at most %(count)s characters.") % {"count": longest})
     # The mark of a redaction can be longer than the secret that it replaces.
     return redact_text(text)[0][:longest]

@@ -36,9 +36,12 @@ def _portability_chapters() -> list[Chapter]:
         _chapter(
             "contents",
             _("What is in this file"),
-            _("What you provided: what you said, word for word, what you stated to be remembered, and your record."),
+            _("What you provided: your messages word for word, what you asked to be remembered, and your record."),
             _("It is in a documented, open format (schema.json), so that another service can read it."),
-            _("Not in it: replies, conclusions, summaries and scores. Ask for access (Art. 15 GDPR) to get those."),
+            _(
+                "Replies, conclusions, summaries and scores are not included. "
+                "Request access (Art. 15 GDPR) to get them."
+            ),
         )
     ]
 
@@ -48,45 +51,51 @@ def _access_chapters(subject: Subject) -> list[Chapter]:
         _chapter(
             "contents",
             _("What is in this file"),
-            _("Everything that is kept about you here, also what waits, was refused, or is in the trash."),
-            _("Conclusions that a program drew are marked as inferred. Scores are told as the numbers that they are."),
-            _(
-                "Left out are hashes and vectors, which are numbers computed from these texts, "
-                "and what is other people's."
-            ),
-            _("People who work here are named by their role."),
+            _("Everything stored about you, including what awaits review, was refused, or is in the trash."),
+            _("Conclusions drawn by a program are marked as inferred. Scores are given as numbers."),
+            _("Hashes and vectors, which are numbers computed from these texts, and other people's data are left out."),
+            _("Members of staff are named by their role."),
         ),
         _chapter(
             "purposes",
-            _("What it is kept for"),
-            _("So that assistants of this application remember what you told them, and can answer in view of it."),
-            _("So that people who look after the application can correct what was remembered wrongly."),
+            _("Purposes"),
+            _(
+                "So that the assistants of this application remember "
+                "what you told them and can use it in their answers."
+            ),
+            _("So that the staff of the application can correct what was remembered wrongly."),
         ),
         _chapter(
             "sources",
-            _("Where it comes from"),
-            _("The conversations that you had with the assistants, as the application passed them on."),
-            _("What the application or the people who look after it entered about you."),
+            _("Sources"),
+            _("Your conversations with the assistants, as the application sent them."),
+            _("What the application or its staff entered about you."),
             _("Each statement names the turns that it rests on, and who said them."),
         ),
         _chapter("retention", _("How long it is kept"), *_retention(conf.rules(subject.person.tenant))),
         _chapter(
             "logic",
-            _("What is decided by programs"),
+            _("Automated decisions"),
             _(
                 "A language model, or simple rules where there is none, reads new turns "
                 "and proposes statements about you."
             ),
-            _("Code keeps those that are sure and important enough, and holds the others back or asks a person."),
-            _("Importance, and the time since a statement was last confirmed or used, decide when it fades."),
-            _("The assistant is shown the statements that fit what you ask. Nothing else is decided by it."),
+            _(
+                "The program keeps those that are certain and important enough. "
+                "It discards the others or asks a member of staff."
+            ),
+            _("A statement fades depending on its importance and on the time since it was last confirmed or used."),
+            _("The assistant receives the statements that match your question. Nothing else is decided this way."),
         ),
         _chapter(
             "rights",
             _("Your rights"),
-            _("You can ask the application to correct what is wrong, to erase it, to restrict its use or to stop it."),
-            _("You can have what you provided in a format for another service (portability)."),
-            _("You can complain to the data protection authority where you live or work, or where it happened."),
+            _("You can ask the application to correct or erase your data, to restrict its use or to stop using it."),
+            _("You can get the data that you provided in a format for another service (portability)."),
+            _(
+                "You can complain to the data protection authority "
+                "where you live or work, or where the problem occurred."
+            ),
         ),
     ]
 
@@ -103,17 +112,17 @@ def _retention(rules: conf.Rules) -> list[str]:
     )
     if days := rules.keep_audit_days:
         audit = _(
-            "The audit trail, which holds ids and verbs and nothing that you said, is deleted after %(days)s days."
+            "The audit trail, which contains ids and actions but nothing that you said, is deleted after %(days)s days."
         )
         audit %= {"days": days}
     else:
-        audit = _("The audit trail, which holds ids and verbs and nothing that you said, is kept on.")
+        audit = _("The audit trail, which contains ids and actions but nothing that you said, is kept.")
     return [
         *(says % {"days": days} for days, says in kept if days),
-        _("Statements and episodes fade when nothing renews them: `forget_at` says when each is due, if it is."),
-        _("What was forgotten stays in the trash for %(days)s days, and is deleted then.") % {"days": rules.trash_days},
-        _("All else is kept until the application deletes it or you ask for it."),
-        _("Copies of answers to the application are kept for a day; this export is deleted once it was downloaded."),
+        _("Statements and episodes fade when nothing renews them. `forget_at` gives the date, if there is one."),
+        _("Forgotten memories stay in the trash for %(days)s days and are then deleted.") % {"days": rules.trash_days},
+        _("Everything else is kept until the application deletes it or you ask for its deletion."),
+        _("Copies of API responses are kept for a day. This export is deleted after it is downloaded."),
         audit,
     ]
 
@@ -121,22 +130,22 @@ def _retention(rules: conf.Rules) -> list[str]:
 def _recipients(subject: Subject) -> list[dict[str, str]]:
     """The application, staff, agents, models that received texts, and the endpoints that are configured now."""
     slug = subject.person.tenant.slug
-    agent_says = _("An assistant that talked with you and is told what is remembered.")
-    model_says = _("A language model that was told what you said.")
+    agent_says = _("An assistant that talked with you and receives what is remembered.")
+    model_says = _("A language model that received what you said.")
     found = [
-        ("application", slug, _("Posts the turns and asks for contexts.")),
-        ("staff", "", _("Operators of the hub who are allowed to see this application.")),
+        ("application", slug, _("Sends the conversations and requests contexts.")),
+        ("staff", "", _("Operators of the hub who have access to this application.")),
         *(("agent", agent, agent_says) for agent in _agents(subject)),
         *(("model_asked", name, model_says) for name in models_used(subject.person)),
     ]
     llm, embeddings, reranker = conf.llm(), conf.embeddings(), conf.reranking()
     if llm.mode == "openai":
-        found.append(("model", _host(llm.base_url), _("Reads the turns, and proposes what to remember.")))
+        found.append(("model", _host(llm.base_url), _("Reads the conversations and proposes what to remember.")))
     if embeddings.mode == conf.EMBEDDINGS_OPENAI:
-        says = _("Turns texts into numbers by which they are found.")
+        says = _("Converts texts into numbers for searching.")
         found.append(("embeddings", _host(embeddings.base_url), says))
     if reranker.url:
-        found.append(("reranker", _host(reranker.url), _("Orders what a search found.")))
+        found.append(("reranker", _host(reranker.url), _("Ranks search results.")))
     return [{"kind": kind, "name": name, "says": says} for kind, name, says in found]
 
 

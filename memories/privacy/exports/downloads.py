@@ -81,7 +81,7 @@ def take_of_case(*, tenant: Tenant, case_id: uuid.UUID, actor: Actor, now: datet
     if case is None:
         raise NotFound
     if case.type not in EXPORTING:
-        raise Conflict(_("A case of this type makes no export. Open one of the type access or portability."))
+        raise Conflict(_("A case of this type has no export. Open an access or portability case."))
     newest = case.exports.order_by("-created_at", "-pk").values("pk")[:1]
     if not newest:
         if case.state in _ENDED:

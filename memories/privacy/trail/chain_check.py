@@ -24,11 +24,11 @@ class ChainFlaw(StrEnum):
 
 SAID: dict[ChainFlaw, str | Promise] = {
     ChainFlaw.CHANGED: _("An event was changed after it was sealed."),
-    ChainFlaw.MISSING: _("An event that was sealed is gone."),
-    ChainFlaw.INSERTED: _("An event stands where none was sealed: it was inserted later, or its seal was taken away."),
-    ChainFlaw.SEAL_CHANGED: _("A seal was changed, or made without the hub's pepper."),
-    ChainFlaw.SEAL_MISSING: _("A seal was taken out of the chain."),
-    ChainFlaw.TAIL_MISSING: _("The chain ends before the seal that was noted apart from the database."),
+    ChainFlaw.MISSING: _("A sealed event is missing."),
+    ChainFlaw.INSERTED: _("An event has no seal: it was inserted later, or its seal was removed."),
+    ChainFlaw.SEAL_CHANGED: _("A seal was changed, or was made without the hub's pepper."),
+    ChainFlaw.SEAL_MISSING: _("A seal was removed from the chain."),
+    ChainFlaw.TAIL_MISSING: _("The chain ends before the seal that is recorded outside the database."),
 }
 
 

@@ -20,9 +20,9 @@ _MADE, _PASSWORD = Q(verb="add"), Q(verb="set_password")
 
 
 class Tie(TextChoices):
-    MADE = "made_by_other", _("One of the two accounts was made by the other.")
-    PASSWORD = "password_by_other", _("One of the two set the other's password within the 30 days before.")
-    RECENT = "recent_account", _("One of the two accounts was made within the 30 days before.")
+    MADE = "made_by_other", _("One of the two accounts created the other.")
+    PASSWORD = "password_by_other", _("One of the two accounts set the other's password within the previous 30 days.")
+    RECENT = "recent_account", _("One of the two accounts was created within the previous 30 days.")
 
 
 def first_of(case: PrivacyCase) -> str:

@@ -244,7 +244,7 @@ def _is_part(part: Any) -> bool:
 def _refuse_large(messages: list[PostedMessage], pointer: str) -> None:
     for index, message in enumerate(messages):
         if _size(message) > MAX_MESSAGE_BYTES:
-            detail = "A message may be at most 1 MB: its text, parts and tool calls together."
+            detail = "A message can have at most 1 MB: its text, parts and tool calls together."
             raise MessageTooLarge(faults=[Fault(f"{pointer}/{index}", MessageTooLarge.code, detail)])
 
 

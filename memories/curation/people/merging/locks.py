@@ -63,7 +63,9 @@ def lock(survivor: uuid.UUID, merged: uuid.UUID) -> Pair:
     if survivor == merged or pair.survivor.tenant_id != pair.merged.tenant_id:
         raise Conflict(_("Only two different end users of one tenant can be merged."))
     if any(person.restricted_at for person in pair.people):
-        raise PersonRestricted(_("One of the two is restricted while a privacy case is open: merge them after it."))
+        raise PersonRestricted(
+            _("One of the two is restricted while a privacy case is open. Merge them when the case is closed.")
+        )
     return pair
 
 

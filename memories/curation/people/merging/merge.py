@@ -105,7 +105,7 @@ def _merge(survivor: uuid.UUID, merged: uuid.UUID, decided: Changes, seen: tuple
     changes = Changes(actor=decided.actor, now=decided.now, reason=decided.reason, id=decided.id)
     pair = lock(survivor, merged)
     if any(person.merged_into_id for person in pair.people):
-        raise PersonMerged(_("One of the two has been merged already: open the person that they became."))
+        raise PersonMerged(_("One of the two has already been merged. Open the person they were merged into."))
     if seen is not None and seen != tuple(person.generation for person in pair.people):
         raise PreconditionFailed
     merge = PersonMerge.objects.create(

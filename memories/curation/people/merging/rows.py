@@ -156,7 +156,7 @@ def rename_sessions(pair: Pair, merge: PersonMerge) -> int:
     for session in renamed:
         session.external_id += _suffix(session)
         if len(session.external_id) > _LONGEST_ID:
-            raise Conflict(_("Both have a session of one id, and that is too long to be told apart from another."))
+            raise Conflict(_("Both have a session with the same id, and the id is too long to be changed."))
     Session.objects.bulk_update(renamed, ["external_id"], batch_size=500)
     return note(merge, Kind.RENAMED, [session.pk for session in renamed])
 

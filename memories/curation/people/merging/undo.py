@@ -72,7 +72,7 @@ def _undo(merge_id: uuid.UUID, decided: Changes) -> PersonMerge:
     merge.survivor, merge.merged = pair.people
     if not may_undo_person_merge(merge):
         raise Conflict(
-            _("This merge is undone already, or one of the two was merged again since: undo that one first.")
+            _("This merge is already undone, or one of the two was merged again since. Undo that merge first.")
         )
     counts = _separate(pair, merge, changes)
     records.separate(pair, merge, now=changes.now)
