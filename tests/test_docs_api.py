@@ -77,8 +77,8 @@ def test_the_curl_lines_work(settings: Any) -> None:
     for line in lines:
         answer = _run(HubClient(plaintext), line, known)
         assert 200 <= answer.status_code < 300, line
-        if "/turns" in line and "session" in answer.json():
-            known["SESSION"] = answer.json()["session"]["id"]
+        if answer.status_code == 202 and "session" in answer.json() and "turns" in answer.json():
+            known |= {"SESSION": answer.json()["session"]["id"], "TURN": answer.json()["turns"][0]["id"]}
         if answer.status_code == 202 and "/privacy/requests" in line:
             known["CASE"] = answer.json()["id"]
         if answer.status_code == 201:

@@ -15,7 +15,7 @@ from rest_framework.serializers import Serializer
 
 from memories.api.authentication import Caller
 from memories.exceptions import Fault, KeyBound, NotFound
-from memories.models import EndUser, Episode, ExtractionRun, Fact, PrivacyCase, Session
+from memories.models import EndUser, Episode, ExtractionRun, Fact, PrivacyCase, Session, Turn
 
 
 class Bound(StrEnum):
@@ -32,6 +32,7 @@ class Bound(StrEnum):
     # It changes that fact. A key for an agent changes that agent's facts alone.
     OWN_FACT = "own_fact"
     SESSION = "session"
+    TURN = "turn"
     EPISODE = "episode"
     EXTRACTION = "extraction"
     CASE = "case"
@@ -52,6 +53,7 @@ _OBJECTS: Mapping[Bound, _Object] = {
     Bound.FACT: _Object("fact_id", Fact),
     Bound.OWN_FACT: _Object("fact_id", Fact),
     Bound.SESSION: _Object("session_id", Session, "agent_id"),
+    Bound.TURN: _Object("turn_id", Turn, "session__agent_id"),
     Bound.EPISODE: _Object("episode_id", Episode, "session__agent_id"),
     Bound.EXTRACTION: _Object("run_id", ExtractionRun, "session__agent_id"),
     Bound.CASE: _Object("case_id", PrivacyCase),

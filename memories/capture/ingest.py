@@ -16,6 +16,7 @@ from memories.capture.session_rows import locked_queue, save_locked
 from memories.exceptions import Erased, ExternalIdReused, Fault, PersonRestricted
 from memories.llm import tokens
 from memories.models import EndUser, Role, Session, SessionQueue, Tenant, Turn, WorkingMemory
+from memories.models.conversations.conversations import REPEATED
 from memories.queue import session_queue, window_queue
 from memories.queue.session_queue import ExtractionStatus
 from memories.scoring import terms
@@ -23,8 +24,6 @@ from memories.text.secrets import redaction
 
 LAST_SEEN_STEP = timedelta(minutes=1)
 LONGEST_NAME = 255
-# A message with an external_id that the session has must repeat these fields.
-REPEATED = ("role", "content", "parts", "tool_call_id")
 
 
 @dataclass(frozen=True)
@@ -247,22 +246,27 @@ def _may_capture(person: EndUser) -> bool:
 def _number(
     session: Session, turns: Sequence[Turn], timed: dict[str, list[Turn]], *, now: datetime
 ) -> tuple[list[StoredTurn], list[Turn]]:
-    """Number the new turns and recognise those that the session already has, by their external_id or as one of those
-    that are `timed`: (all of them, the new ones)."""
+    """Number the new turns and recognise those that the session already has: (all of them, the new ones).
+
+    They are recognised by their external_id, as one of those that are `timed`, or as one that was redacted.
+    """
     existing = _existing(session, [turn.external_id for turn in turns if turn.external_id])
+    redacted = _redacted_turns(session) if session.redactions else {}
     stored: list[StoredTurn] = []
     new: list[Turn] = []
     for given in turns:
+        given.tenant_id, given.end_user_id, given.session_id = session.tenant_id, session.end_user_id, session.pk
         same = timed.get(_as_said(given)) if timed and not given.external_id else None
         turn = existing.get(given.external_id) if given.external_id else same.pop(0) if same else None
+        if turn is None and redacted and not given.external_id:
+            turn = redacted.get((given.content_digest, given.timestamp))
         duplicate = turn is not None
         if turn is None:
             turn = given
-            turn.tenant_id, turn.end_user_id, turn.session_id = session.tenant_id, session.end_user_id, session.pk
             turn.number, turn.created_at = session.turn_count + len(new) + 1, now
             new.append(turn)
             existing.update({turn.external_id: turn} if turn.external_id else {})
-        elif any(getattr(turn, name) != getattr(given, name) for name in REPEATED):
+        elif not _repeats(given, turn):
             raise ExternalIdReused
         stored.append(StoredTurn(turn.pk, turn.number, turn.external_id, turn.token_count, duplicate))
     return stored, new
@@ -272,6 +276,19 @@ def _existing(session: Session, external_ids: list[str]) -> dict[str | None, Tur
     if not external_ids:
         return {}
     return {turn.external_id: turn for turn in Turn.objects.filter(session=session, external_id__in=external_ids)}
+
+
+def _redacted_turns(session: Session) -> dict[tuple[bytes, datetime | None], Turn]:
+    """Redacted turns without an external_id, by what they said and when."""
+    turns = Turn.objects.filter(session=session, redacted_at__isnull=False, external_id=None)
+    return {(bytes(turn.digest), turn.timestamp): turn for turn in turns if turn.digest}
+
+
+def _repeats(given: Turn, turn: Turn) -> bool:
+    """Whether it says what the session's turn says, or said before it was redacted."""
+    if turn.digest and given.content_digest == bytes(turn.digest):
+        return True
+    return all(getattr(turn, name) == getattr(given, name) for name in REPEATED)
 
 
 def _timed(session: Session, turns: Iterable[Turn]) -> dict[str, list[Turn]]:

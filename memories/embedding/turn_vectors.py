@@ -69,7 +69,7 @@ def _gather(passing_over: Collection[uuid.UUID]) -> list[TurnRange]:
 def with_text(turns: Any) -> Any:
     """Turns with the part of their text that is embedded."""
     found = turns.searchable().annotate(text=Left(trimmed("content"), LONGEST_TEXT)).order_by("session", "number")
-    return found.only("tenant", "end_user", "session", "number")
+    return found.only("tenant", "end_user", "session", "number", "redacted_at")
 
 
 def text_of(turn: Any) -> EmbeddableText:
@@ -142,10 +142,12 @@ def _write_vectors(space: EmbeddingSpace, ranges: Sequence[TurnRange], vectors: 
 
 
 def lock_existing(turns: Sequence[Any]) -> set[uuid.UUID]:
-    """Lock the turns that still exist and belong to the same person. One that somebody else has locked is left out."""
+    """Lock the turns that still exist, say the same and belong to the same person. One that somebody else has locked is
+    left out."""
     rows = Turn.objects.filter(pk__in=[turn.pk for turn in turns]).order_by()
-    locked = dict(rows.select_for_update(skip_locked=True, no_key=True).values_list("pk", "end_user"))
-    return {turn.pk for turn in turns if locked.get(turn.pk) == turn.end_user_id}
+    held = rows.select_for_update(skip_locked=True, no_key=True).values_list("pk", "end_user", "redacted_at")
+    locked = {pk: (person, redacted_at) for pk, person, redacted_at in held}
+    return {turn.pk for turn in turns if locked.get(turn.pk) == (turn.end_user_id, turn.redacted_at)}
 
 
 def rows_of(space: EmbeddingSpace, turns: Sequence[Any], vectors: Vectors) -> list[TurnVector]:

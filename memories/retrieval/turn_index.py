@@ -27,14 +27,15 @@ IDLE_SECONDS = 600.0
 ROLES = tuple(Role.values)
 # By hand, because an agent waits for it before every reply.
 _SESSIONS = """
-    SELECT id, external_id, agent_id, turn_count, embedded_number, deleted_number FROM memories_session
+    SELECT id, external_id, agent_id, turn_count, embedded_number, deleted_number, redactions FROM memories_session
     WHERE tenant_id = %s AND end_user_id = %s AND turn_count > deleted_number ORDER BY created_at, id
 """
 
 
 @dataclass(frozen=True)
 class IndexedSession:
-    """How far a session is indexed: so many turns, vectors up to number `embedded`, turns up to `deleted` left out."""
+    """How far a session is indexed: so many turns, vectors up to number `embedded`, turns up to `deleted` left out,
+    as they are after so many `redactions`."""
 
     id: uuid.UUID
     external_id: str
@@ -42,6 +43,7 @@ class IndexedSession:
     turn_count: int = 0
     embedded: int = 0
     deleted: int = 0
+    redactions: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +149,10 @@ def _update(
     parts = {part.session.id: part for part in kept.sessions} if kept else {}
     behind = [session for session in sessions if session.id not in parts or parts[session.id].session != session]
     bases = [
-        _without_deleted(parts[session.id], session) if session.id in parts else _empty(session, space)
+        _without_deleted(part, session)
+        # What was redacted may be anywhere in it: such a session is read anew.
+        if (part := parts.get(session.id)) and part.session.redactions == session.redactions
+        else _empty(session, space)
         for session in behind
     ]
     turns = _new_turns(person, bases, behind)

@@ -26,6 +26,7 @@ class Ids:
     episode: str = field(default_factory=lambda: str(uuid.uuid4()))
     run: str = field(default_factory=lambda: str(uuid.uuid4()))
     case: str = field(default_factory=lambda: str(uuid.uuid4()))
+    turn: str = field(default_factory=lambda: str(uuid.uuid4()))
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "postTurnsBulk": lambda ids: Call(
         body={"conversations": [{"user_id": ids.user_id, "session_id": ids.session_id, "messages": [_message(ids)]}]}
     ),
+    "deleteTurn": lambda ids: Call(path={"turn_id": ids.turn}),
+    "redactTurn": lambda ids: Call(path={"turn_id": ids.turn}, body={"texts": [SECRET]}),
     "flushSession": lambda ids: Call(body={"user_id": ids.user_id, "session_id": ids.session_id}),
     "endSession": lambda ids: Call(body={"user_id": ids.user_id, "session_id": ids.session_id}),
     "deleteSession": lambda ids: Call(path={"session_id": ids.session}),
@@ -122,5 +125,6 @@ def populated(tenant: Tenant) -> Ids:
     factories.profile_section(person, summary=SECRET)
     run = factories.run(session, status="parked")
     case = factories.export_to_take(person).case
-    ours = [str(row.pk) for row in (session, fact, trashed, episode, run, case)]
+    turn = session.turns.get(number=1)
+    ours = [str(row.pk) for row in (session, fact, trashed, episode, run, case, turn)]
     return Ids(person.external_id, "s-1", *ours)

@@ -28,7 +28,7 @@ NAMED = {
 OBJECTS = {
     *("deleteSession", "getSession", "listTurns", "getFact", "changeFact", "deleteFact", "listFactHistory"),
     *("restoreFact", "giveFactFeedback", "getEpisode", "changeEpisode", "deleteEpisode", "getPrivacyRequest"),
-    *("getExtraction", "retryExtraction", "takePrivacyExport"),
+    *("getExtraction", "retryExtraction", "takePrivacyExport", "deleteTurn", "redactTurn"),
 }
 LISTS = {"listUsers"}
 

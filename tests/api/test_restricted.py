@@ -18,7 +18,7 @@ from tests.factories import COMMAND, NOW
 STORING = {
     *("postTurns", "postTurnsBulk", "flushSession", "endSession", "deleteSession", "addFact", "changeFact"),
     *("deleteFact", "restoreFact", "giveFactFeedback", "putMemory", "changeEpisode", "deleteEpisode"),
-    *("writeProfileSection", "changeUser", "retryExtraction"),
+    *("writeProfileSection", "changeUser", "retryExtraction", "deleteTurn", "redactTurn"),
 }
 # Nothing of one object is told.
 LOCKED = {"getSession", "listTurns", "getFact", "listFactHistory", "getEpisode"}

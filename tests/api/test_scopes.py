@@ -14,6 +14,8 @@ NEEDED = {
     "flushSession": INGEST,
     "endSession": INGEST,
     "deleteSession": WRITE,
+    "deleteTurn": WRITE,
+    "redactTurn": WRITE,
     "getContext": READ,
     "search": READ,
     "listSessions": READ,

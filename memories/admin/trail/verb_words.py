@@ -8,7 +8,7 @@ VERBS = (
     _("Erase"), _("Expire"), _("Export"), _("Extend"), _("Extract"), _("Fade"), _("Fail"), _("Feedback"), _("Forget"),
     _("Forget filter"), _("Hold"), _("Import"), _("Keep both"), _("Link"), _("Link provider"), _("Lock"), _("Merge"),
     _("Off board"), _("Offboard"), _("Open"), _("Pin"), _("Publish"), _("Purge"), _("Put off end"), _("Reconsider"),
-    _("Refine"), _("Refuse"), _("Reinforce"), _("Reject"), _("Reject items"), _("Release"), _("Remove"),
+    _("Redact"), _("Refine"), _("Refuse"), _("Reinforce"), _("Reject"), _("Reject items"), _("Release"), _("Remove"),
     _("Remove second factor"), _("Restore"), _("Retain"), _("Retry"), _("Retry parked"), _("Revoke"), _("Roll back"),
     _("Rotate"), _("Run"), _("Save filter"), _("Scope"), _("Seed"), _("Set password"), _("Set preferences"),
     _("Settle"), _("Split"), _("Supersede"), _("Take"), _("Take back"), _("Tell"), _("Undo"), _("Undo items"),

@@ -12,11 +12,13 @@ from memories.api.v1.privacy.views import PrivacyExportView, PrivacyRequestsView
 from memories.api.v1.profile.views import ProfileSectionView, ProfileView
 from memories.api.v1.search.views import SearchView
 from memories.api.v1.sessions.views import EndView, FlushView, SessionsView, SessionTurnsView, SessionView
-from memories.api.v1.turns.views import BulkTurnsView, TurnsView
+from memories.api.v1.turns.views import BulkTurnsView, TurnRedactionView, TurnsView, TurnView
 
 urlpatterns = [
     path("turns", TurnsView.as_view()),
     path("turns/bulk", BulkTurnsView.as_view()),
+    path("turns/<uuid:turn_id>", TurnView.as_view()),
+    path("turns/<uuid:turn_id>/redact", TurnRedactionView.as_view()),
     path("sessions", SessionsView.as_view()),
     path("sessions/flush", FlushView.as_view()),
     path("sessions/end", EndView.as_view()),

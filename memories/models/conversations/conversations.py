@@ -1,5 +1,6 @@
 """Sessions, their turns, and the queue row that says when a session's new turns are due for extraction."""
 
+import json
 from datetime import datetime
 from typing import Self, TypeVar
 
@@ -9,6 +10,7 @@ from django.db.models import Exists, F, Func, OuterRef, Q, Value
 from django.db.models.functions import Least, Now
 from django.utils.translation import gettext_lazy as _
 
+from memories.conf import pepper
 from memories.models.ids import new_id
 from memories.models.leases import Leased, LeasedQuerySet
 from memories.models.people.people import EndUser
@@ -55,6 +57,10 @@ class Session(models.Model):
     )
     deleted_tokens = models.PositiveBigIntegerField(default=0, editable=False, help_text="Tokens of these turns.")
     deleted_rounds = models.PositiveIntegerField(default=0, editable=False, help_text="User turns among these.")
+    # What an index in a process notices: a redacted turn keeps its place.
+    redactions = models.PositiveIntegerField(
+        default=0, editable=False, help_text="How often what a turn says was deleted."
+    )
     deleted_runs_number = models.PositiveIntegerField(
         default=0, editable=False, help_text="Runs that read turns up to here were deleted, as their time was over."
     )
@@ -162,6 +168,8 @@ class SessionQueue(QueueRow):
         return f"Queue of session {self.session_id}"
 
 
+# What a message repeats that is one of the session's turns again.
+REPEATED = ("role", "content", "parts", "tool_call_id")
 # What is trimmed from a text before it is embedded; a text of these alone has nothing to be found by.
 BLANKS = " \t\n\r\f\v\u00a0\u3000\u200b\ufeff"
 
@@ -220,6 +228,15 @@ class Turn(models.Model):
     # No foreign key: its check would cost every post, and keys are revoked, not deleted.
     key_id = models.UUIDField(null=True, editable=False, help_text="Of the API key that posted it.")
     created_at = models.DateTimeField()
+    redacted_at = models.DateTimeField(
+        null=True, editable=False, help_text="When what it said, or a part of it, was deleted."
+    )
+    digest = models.BinaryField(
+        max_length=32,
+        null=True,
+        editable=False,
+        help_text="Keyed hash of what a redacted one said: the same message is not stored again.",
+    )
 
     objects = TurnQuerySet.as_manager()
 
@@ -249,6 +266,12 @@ class Turn(models.Model):
     def said_at(self) -> datetime:
         """When it was said: the client's time, but never after it arrived; in SQL LEAST(timestamp, created_at)."""
         return self.timestamp if self.timestamp and self.timestamp < self.created_at else self.created_at
+
+    @property
+    def content_digest(self) -> bytes:
+        """What stands for what it says once that is deleted (32 bytes); tells nothing without the pepper."""
+        said = json.dumps([getattr(self, name) for name in REPEATED], sort_keys=True)
+        return pepper.digest("turn", self.session_id.bytes, said.encode())
 
     @property
     def is_searchable(self) -> bool:

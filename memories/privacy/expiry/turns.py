@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Case, Count, Exists, F, Min, OuterRef, Q, QuerySet, Sum, When
 from django.db.models.functions import Least
 
+from memories.db import quotes
 from memories.models import (
     Episode,
     ExtractionRun,
@@ -31,22 +32,6 @@ from memories.queue import leases
 SESSIONS = 100
 # Turns of one transaction.
 STEP = 1_000
-# Empties the raw text of facts and of their revisions where it is what was quoted.
-_UNQUOTE = """
-    WITH gone AS (
-        SELECT DISTINCT fact_id, quote FROM memories_factevidence WHERE turn_id = ANY(%(turns)s) AND quote <> ''
-    ),
-    facts AS (
-        UPDATE memories_fact f SET raw = '' FROM gone WHERE f.id = gone.fact_id AND f.raw = gone.quote
-    ),
-    revisions AS (
-        UPDATE memories_factrevision r SET
-            after = CASE WHEN r.after ->> 'raw' = gone.quote THEN r.after || '{"raw": ""}' ELSE r.after END,
-            before = CASE WHEN r.before ->> 'raw' = gone.quote THEN r.before || '{"raw": ""}' ELSE r.before END
-        FROM gone WHERE r.fact_id = gone.fact_id AND gone.quote IN (r.after ->> 'raw', r.before ->> 'raw')
-    )
-    UPDATE memories_factevidence SET turn_id = NULL, quote = '' WHERE turn_id = ANY(%(turns)s)
-"""
 
 
 def is_over(cutoff: datetime, session: str = "") -> Q:
@@ -146,8 +131,7 @@ def _delete_up_to(session: Session, last: int) -> None:
     """Delete the turns with their vectors and quotes; the counts of the session stay true."""
     gone = Turn.objects.filter(session=session, number__lte=last)
     sums = gone.aggregate(tokens=Sum("token_count"), rounds=Count("pk", filter=Q(role=Role.USER)))
-    with connection.cursor() as cursor:
-        cursor.execute(_UNQUOTE, {"turns": list(gone.values_list("pk", flat=True))})
+    quotes.forget(list(gone.values_list("pk", flat=True)))
     gone.delete()
     session.deleted_number = last
     session.deleted_tokens += sums["tokens"] or 0

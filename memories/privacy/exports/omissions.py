@@ -60,7 +60,8 @@ OMISSIONS = (
     Omission(
         "memories.Session",
         _MACHINE,
-        ("embedded_number", "deleted_number", "deleted_tokens", "deleted_rounds", "deleted_runs_number"),
+        ("embedded_number", "deleted_number", "deleted_tokens", "deleted_rounds", "deleted_runs_number",
+         "redactions"),
     ),
     Omission(
         "memories.SessionQueue",
@@ -74,7 +75,7 @@ OMISSIONS = (
         ("left_tokens", "left_rounds", "episode_number", "episodes_made", "due_at", "over_since", "unarmed",
          "lease_token", "lease_until", "woken_at", "attempts"),
     ),
-    Omission("memories.Turn", _NUMBERS, ("terms",)),
+    Omission("memories.Turn", _NUMBERS, ("terms", "digest")),
     Omission("memories.Turn", "a judgement of exported text, made by the hub for itself", ("flagged",)),
     Omission("memories.Turn", "a number of the application's key, not of a person", ("key_id",)),
     Omission("memories.Fact", _NUMBERS, ("terms", "content_hash", "embedded_hash")),

@@ -124,7 +124,8 @@ STORES: tuple[Store, ...] = (
     Store(
         "memories.Turn",
         "end_user",
-        ("content", "parts", "name", "tool_calls", "tool_call_id", "metadata", "external_id", "terms"),
+        ("content", "parts", "name", "tool_calls", "tool_call_id", "metadata", "external_id", "terms",
+         "digest"),
     ),
     Store("memories.WorkingMemory", "session__end_user", ("summary",)),
     Store("memories.SessionQueue", "session__end_user", ("signals",)),

@@ -17,6 +17,7 @@ MAX_MESSAGES = 500
 MAX_CONVERSATIONS = 100
 MAX_BULK_MESSAGES = 5000
 MAX_PARTS = 1000
+MAX_PASSAGES = 100
 MAX_MESSAGE_BYTES = 1024 * 1024
 WORK_STATUSES = ["idle", "pending", "running", "parked", "off"]
 # What OpenAI's newer models call the system's role.
@@ -251,3 +252,14 @@ def _refuse_large(messages: list[PostedMessage], pointer: str) -> None:
 def _size(message: PostedMessage) -> int:
     size = len(message.content.encode()) if message.parts is None else json_size(message.parts)
     return size + (json_size(message.tool_calls) if message.tool_calls else 0)
+
+
+class RedactionSerializer(Strict):
+    texts = serializers.ListField(
+        child=ExactText(max_length=MAX_MESSAGE_BYTES),
+        required=False,
+        allow_null=True,
+        min_length=1,
+        max_length=MAX_PASSAGES,
+        help_text="The passages, as the turn says them, letter by letter; each becomes `[redacted]`. Absent: all.",
+    )

@@ -1,4 +1,6 @@
-"""POST /turns and /turns/bulk."""
+"""POST /turns and /turns/bulk; deleting what a turn says."""
+
+import uuid
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -10,10 +12,12 @@ from memories.api.v1.turns.serializers import (
     BulkSerializer,
     ReceiptSerializer,
     ReceiptsSerializer,
+    RedactionSerializer,
     TurnsSerializer,
     receipt_answer,
 )
 from memories.capture import ingest
+from memories.curation.turns import redact_turn
 from memories.models import Scope
 
 
@@ -67,3 +71,38 @@ class BulkTurnsView(Endpoint):
             for receipt, conversation in zip(receipts, given, strict=True)
         ]
         return Response({"results": results}, status=202)
+
+
+class TurnView(Endpoint):
+    @operation(
+        "deleteTurn",
+        "Delete what a turn says, and what was made of it alone",
+        description="The turn keeps its number and a keyed hash, so that the same message is not stored again. Facts, "
+        "episodes and sections of the profile that rest on it alone go; other facts lose this evidence. What an "
+        "operator made binding, or was stated outright, stays.",
+        scope=Scope.WRITE,
+        bound=Bound.TURN,
+        answers={204: None},
+        problems=(404, 423),
+    )
+    def delete(self, request: Request, turn_id: uuid.UUID) -> Response:
+        redact_turn(turn_id=turn_id, tenant=self.tenant, actor=self.actor, now=self.now)
+        return Response(status=204)
+
+
+class TurnRedactionView(Endpoint):
+    @operation(
+        "redactTurn",
+        "Delete passages of a turn, and what was made of it alone",
+        description="Without `texts` all that it says, as DELETE does.",
+        scope=Scope.WRITE,
+        bound=Bound.TURN,
+        request=RedactionSerializer,
+        answers={204: None},
+        problems=(404, 423),
+        idempotent=True,
+    )
+    def post(self, request: Request, turn_id: uuid.UUID) -> Response:
+        passages = self.body(RedactionSerializer).get("texts") or ()
+        redact_turn(turn_id=turn_id, tenant=self.tenant, actor=self.actor, now=self.now, passages=passages)
+        return Response(status=204)

@@ -1,0 +1,252 @@
+"""Deletes what a turn says, or passages of it, with what was made of it.
+
+The row keeps its number and a keyed hash, so that the same message is not stored again. What rests on the turn alone
+goes; what rests on more loses this evidence. An operator's word and what was stated outright stay.
+"""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Exists, F, Func, OuterRef, Q, QuerySet, Value
+from django.utils.translation import gettext as _
+
+from memories import audit, conf
+from memories.audit import Actor
+from memories.curation.sessions import STATED
+from memories.db import quotes
+from memories.exceptions import InvalidInput, NotFound, PersonRestricted
+from memories.models import (
+    ActorKind,
+    EndUser,
+    Episode,
+    Fact,
+    FactEvidence,
+    ProfileRevision,
+    ProfileSection,
+    Role,
+    Session,
+    SessionQueue,
+    Tenant,
+    Turn,
+    TurnVector,
+    WorkingMemory,
+)
+from memories.queue import queue_rows, window_queue
+from memories.queue.eviction import WindowContents
+from memories.reconcile import review_items
+from memories.scoring import terms
+
+MARK = "[redacted]"
+# What holds the words of a message.
+_TEXTS = ("content", "parts", "name", "tool_calls", "metadata")
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A turn with the rows of its session, all locked."""
+
+    turn: Turn
+    session: Session
+    queue: SessionQueue
+    window: WorkingMemory
+
+    @property
+    def is_spoken(self) -> bool:
+        """Whether summaries and episodes are made of such turns."""
+        return self.turn.role in (Role.USER, Role.ASSISTANT)
+
+
+def redact_turn(
+    *, turn_id: uuid.UUID, tenant: Tenant | None, actor: Actor, now: datetime, passages: Sequence[str] = ()
+) -> None:
+    """Delete the passages from a turn, or without any all that it says. What is gone already changes nothing.
+
+    An extraction or a summary in flight that may have read it is thrown away, and made anew without it. Errors:
+    NotFound, PersonRestricted for a key, InvalidInput for a passage that a turn as it was posted does not have.
+    """
+    with transaction.atomic():
+        place = _locked(turn_id, tenant)
+        turn, session = place.turn, place.session
+        if session.end_user.restricted_at and not actor.is_operator:
+            raise PersonRestricted
+        digest = turn.digest or turn.content_digest
+        if not (_cut(turn, passages) if passages else _empty(turn)):
+            return
+        turn.digest, turn.redacted_at = digest, now
+        turn.terms = terms.pack(terms.count(turn.content)) if turn.is_searchable else None
+        turn.save()
+        TurnVector.objects.filter(turn=turn).delete()
+        session.redactions += 1
+        if turn.is_searchable:
+            # The embedder goes back to it; vectors that are there stay.
+            session.embedded_number = min(session.embedded_number, turn.number - 1)
+        session.save(update_fields=["redactions", "embedded_number"])
+        counts = {
+            "facts": _delete_facts(turn, actor=actor, now=now),
+            "sections": _empty_sections(turn, actor=actor, now=now),
+            "episodes": _delete_episodes(place, actor=actor, now=now),
+        }
+        _stop_work(place)
+        audit.record(
+            actor=actor, verb="redact", target=turn, object_id=turn.pk, tenant=session.tenant, now=now, counts=counts
+        )
+
+
+def _locked(turn_id: uuid.UUID, tenant: Tenant | None) -> _Place:
+    """Lock the rows in the order of everybody else: queue, working memory, session, person, turn. Errors: NotFound."""
+    turns = Turn.objects.filter(pk=turn_id)
+    if tenant is not None:
+        turns = turns.filter(tenant=tenant)
+    session_id = turns.values_list("session", flat=True).first()
+    if session_id is None:
+        raise NotFound
+    queue = SessionQueue.objects.with_clock().select_for_update(of=("self",)).filter(pk=session_id).first()
+    window = WorkingMemory.objects.select_for_update(of=("self",)).filter(pk=session_id).first()
+    sessions = Session.objects.select_for_update(of=("self",)).select_related("tenant")
+    session = sessions.filter(pk=session_id).first()
+    if queue is None or window is None or session is None:
+        raise NotFound
+    # No other session's extraction can add evidence to a fact between our look and its deletion.
+    session.end_user = EndUser.objects.select_for_update(no_key=True).get(pk=session.end_user_id)
+    turn = turns.select_for_update(of=("self",)).first()
+    if turn is None:
+        raise NotFound
+    return _Place(turn, session, queue, window)
+
+
+def _empty(turn: Turn) -> bool:
+    """Delete all of it; False when that was done before. Whose call a tool answered stays: it is an id."""
+    before = [getattr(turn, name) for name in _TEXTS], turn.redacted_at is None
+    turn.content, turn.parts, turn.name, turn.tool_calls, turn.metadata = "", None, "", None, {}
+    # Nobody has to judge it any more.
+    turn.flagged = False
+    return before != ([getattr(turn, name) for name in _TEXTS], False)
+
+
+def _cut(turn: Turn, passages: Sequence[str]) -> bool:
+    """Mark the passages in all of its texts; False when they are gone already. Errors: InvalidInput."""
+    found = False
+    # The longest first: a shorter one may be a part of it.
+    for at, passage in sorted(enumerate(passages), key=lambda one: -len(one[1])):
+        cut = {name: _without(getattr(turn, name), passage) for name in _TEXTS}
+        changes = any(cut[name] != getattr(turn, name) for name in _TEXTS)
+        is_within = any(passage in other for other in passages if other != passage)
+        if not (changes or is_within or turn.redacted_at):
+            raise InvalidInput.at(f"/texts/{at}", _("The turn does not say this."), code="not_in_turn")
+        for name, value in cut.items():
+            setattr(turn, name, value)
+        found = found or changes
+    return found
+
+
+def _without(value: Any, passage: str) -> Any:
+    match value:
+        case str():
+            return value.replace(passage, MARK)
+        case list():
+            return [_without(one, passage) for one in value]
+        case dict():
+            return {name: _without(one, passage) for name, one in value.items()}
+    return value
+
+
+def _delete_facts(turn: Turn, *, actor: Actor, now: datetime) -> int:
+    """Delete the facts that rest on this turn alone, and its quotes in all others; returns how many facts."""
+    cited = FactEvidence.objects.filter(fact=OuterRef("pk"))
+    here = Fact.objects.filter(Exists(cited.filter(turn=turn)), end_user=turn.end_user_id)
+    # The lock shows us a fact that an operator has made binding meanwhile.
+    list(here.select_for_update(of=("self",)).order_by("pk").values_list("pk"))
+    elsewhere = Exists(cited.exclude(turn=turn))
+    alone = here.filter(~elsewhere, binding=False).exclude(extractor__in=STATED).select_related("tenant")
+    gone = list(alone.order_by("pk"))
+    evidence = list(FactEvidence.objects.filter(turn=turn).values_list("pk", flat=True))
+    quotes.forget([turn.pk])
+    FactEvidence.objects.filter(pk__in=evidence).delete()
+    review_items.part([fact.pk for fact in gone])
+    for fact in gone:
+        audit.record(actor=actor, verb="delete", target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
+    Fact.objects.filter(pk__in=[fact.pk for fact in gone]).delete()
+    return len(gone)
+
+
+def _empty_sections(turn: Turn, *, actor: Actor, now: datetime) -> int:
+    """Empty sections of the profile that rest on this turn alone, now or in an earlier version; returns how many now.
+
+    Other sections lose this evidence. An extraction may write them anew from other turns.
+    """
+    resting = Q(extraction__session=turn.session_id, evidence__contains=[turn.number])
+    sections = ProfileSection.objects.select_for_update(of=("self",)).filter(resting, end_user=turn.end_user_id)
+    rows = [row for row in sections.order_by("pk") if not row.binding and row.actor_kind == ActorKind.RUN]
+    alone = [row for row in rows if set(row.evidence) == {turn.number}]
+    revisions = ProfileRevision.objects.filter(end_user=turn.end_user_id)
+    made = revisions.filter(resting, evidence__len=1)
+    # A proposal goes with its question.
+    made.filter(version=None).delete()
+    gone = {(row.section, row.summary) for row in alone} | set(made.values_list("section", "after"))
+    for section, text in gone:
+        _forget_text(revisions.filter(section=section), text)
+    for row in alone:
+        before = ProfileSection(summary="", binding=row.binding)
+        row.summary, row.version, row.updated_at = "", row.version + 1, now
+        row.extraction, row.evidence, row.actor_kind = None, [], actor.kind
+        row.save()
+        audit.revise_section(row=row, verb="redact", actor=actor, before=before, now=now)
+    less = Func(F("evidence"), Value(turn.number), function="array_remove")
+    for model in (ProfileSection, ProfileRevision):
+        model._default_manager.filter(resting, end_user=turn.end_user_id).update(evidence=less)
+    return len(alone)
+
+
+def _forget_text(revisions: QuerySet[ProfileRevision], text: str) -> None:
+    revisions.filter(after=text).update(after="")
+    revisions.filter(before=text).update(before="")
+
+
+def _delete_episodes(place: _Place, *, actor: Actor, now: datetime) -> int:
+    """Delete the episodes that were made of it; returns how many. The session's last one is made anew."""
+    turn, window = place.turn, place.window
+    if not place.is_spoken:
+        return 0
+    told = Episode.objects.filter(session=place.session, first_number__lte=turn.number, last_number__gte=turn.number)
+    told = told.filter(binding=False).exclude(extractor__in=STATED).select_for_update(of=("self",))
+    gone = list(told.select_related("tenant").order_by("pk"))
+    for episode in gone:
+        audit.record(actor=actor, verb="delete", target=episode, object_id=episode.pk, tenant=episode.tenant, now=now)
+        if episode.last_number == window.episode_number:
+            window.episode_number, window.episodes_made = episode.first_number - 1, window.episodes_made - 1
+    Episode.objects.filter(pk__in=[episode.pk for episode in gone]).delete()
+    return len(gone)
+
+
+def _stop_work(place: _Place) -> None:
+    """Throw away what workers may have read of it, and let them begin again; forget a summary that may tell it."""
+    turn, session, queue, window = place.turn, place.session, place.queue, place.window
+    if queue.lease_token and turn.number > queue.extracted_number:
+        _give_back(queue)
+        queue.save()
+    if window.lease_token:
+        _give_back(window)
+    if place.is_spoken and turn.number <= window.left_number:
+        # Compaction folds the turns that are left into a new one.
+        window.summary, window.left_number = "", session.deleted_number
+        window.left_tokens, window.left_rounds = session.deleted_tokens, session.deleted_rounds
+        window.episode_number = max(window.episode_number, session.deleted_number)
+    if place.is_spoken and not window.parked_at:
+        rules = conf.rules(session.tenant)
+        is_over = WindowContents.of(session, window).is_over(rules)
+        window.over_since = queue.clock if is_over else None
+        window.unarmed = conf.llm().mode == conf.LLM_OFF
+        due = window_queue.due_time(session, window.over_since, rules=rules, now=queue.clock)
+        window.due_at = None if window.unarmed else due
+        window.woken_at = None
+    window.save()
+
+
+def _give_back(row: SessionQueue | WorkingMemory) -> None:
+    """End the lease: its holder finds that at its commit. The attempt is not counted."""
+    queue_rows.end_lease(row)
+    row.attempts = max(0, row.attempts - 1)

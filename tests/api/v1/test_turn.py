@@ -1,0 +1,76 @@
+"""DELETE /turns/{id} and POST /turns/{id}/redact."""
+
+import uuid
+from typing import Any
+
+import pytest
+
+from memories.curation.access.keys import Binding
+from memories.models import Session
+from tests import factories
+from tests.api.conftest import Hub, hub_of
+
+SECRET = "My neighbour is called Wilhelmina"
+MESSAGES = [{"role": "user", "content": SECRET, "external_id": "m1"}, {"role": "user", "content": "I drink tea"}]
+
+
+@pytest.fixture
+def turns(hub: Hub) -> list[str]:
+    body = {"user_id": "u1", "session_id": "s1", "messages": MESSAGES}
+    return [turn["id"] for turn in hub.client.post("/turns", body).json()["turns"]]
+
+
+def everything(hub: Hub) -> str:
+    """What any answer tells of the person."""
+    session = Session.objects.get().pk
+    asked = {"user_id": "u1", "query": "Who is Wilhelmina?"}
+    include = {"include": ["profile", "facts", "episodes", "turns", "unextracted", "working_memory"]}
+    answers = [
+        hub.client.post("/context", {**asked, "session_id": "s1", **include}),
+        hub.client.post("/search", {**asked, "kinds": ["fact", "turn", "episode", "session"]}),
+        hub.client.get(f"/sessions/{session}/turns"),
+        hub.client.get(f"/sessions/{session}"),
+    ]
+    assert [answer.status_code for answer in answers] == [200] * 4
+    return "".join(str(answer.json()) for answer in answers)
+
+
+@pytest.mark.parametrize("body", [None, {}, {"texts": None}, {"texts": ["Wilhelmina"]}], ids=str)
+def test_it_is_gone_from_every_answer(hub: Hub, turns: list[str], body: Any) -> None:
+    assert "called Wilhelmina" in everything(hub)
+    answers = [
+        hub.client.call("DELETE", f"/turns/{turns[0]}")
+        if body is None
+        else hub.client.post(f"/turns/{turns[0]}/redact", body)
+        for _ in range(2)
+    ]
+    assert [(answer.status_code, answer.content) for answer in answers] == [(204, b"")] * 2
+    assert "called Wilhelmina" not in everything(hub)
+    assert "tea" in everything(hub)
+    shown = hub.client.get(f"/sessions/{Session.objects.get().pk}/turns").json()["results"]
+    assert [turn["number"] for turn in shown] == [1, 2]
+    assert [bool(turn["redacted_at"]) for turn in shown] == [True, False]
+    again = hub.client.post("/turns", {"user_id": "u1", "session_id": "s1", "messages": MESSAGES[:1]}).json()
+    assert (again["accepted"], again["turns"][0]["duplicate"]) == (0, True)
+    assert "called Wilhelmina" not in everything(hub)
+
+
+@pytest.mark.parametrize(
+    "texts", [[], [""], [1], "Wilhelmina", ["Not said"], ["a"] * 101], ids=lambda one: str(one)[:9]
+)
+def test_bad_texts_change_nothing(hub: Hub, turns: list[str], texts: Any) -> None:
+    answer = hub.client.post(f"/turns/{turns[0]}/redact", {"texts": texts})
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
+    assert "called Wilhelmina" in everything(hub)
+
+
+def test_an_unknown_turn_is_not_found(hub: Hub) -> None:
+    assert hub.client.call("DELETE", f"/turns/{uuid.uuid4()}").status_code == 404
+    assert hub.client.post(f"/turns/{uuid.uuid4()}/redact", {}).status_code == 404
+
+
+def test_a_key_for_another_agent_does_not_find_it(hub: Hub, turns: list[str]) -> None:
+    others = hub_of(hub.tenant, binding=Binding(agent_id="b"))
+    assert others.client.call("DELETE", f"/turns/{turns[0]}").status_code == 404
+    own = factories.session(factories.end_user(hub.tenant), agent_id="b")
+    assert others.client.call("DELETE", f"/turns/{own.turns.get().pk}").status_code == 204
