@@ -2,7 +2,7 @@
 
 import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -133,18 +133,35 @@ def revise(
 
     The revisions of one decision share a `change_set`.
     """
-    after = snapshot(fact)
-    return FactRevision.objects.create(
-        fact=fact,
-        version=fact.version,
-        verb=verb,
-        actor_kind=actor.kind,
-        actor_id=actor.id,
-        before={name: value for name, value in before.items() if after[name] != value},
-        after=after,
-        reason=reason,
-        change_set=change_set,
-        created_at=now,
+    return revise_all([fact], verb=verb, actor=actor, before=[before], reason=reason, now=now, change_set=change_set)[0]
+
+
+def revise_all(
+    facts: Sequence[Fact],
+    *,
+    verb: str,
+    actor: Actor,
+    before: Sequence[dict[str, Any]],
+    reason: str,
+    now: datetime,
+    change_set: uuid.UUID | None = None,
+) -> list[FactRevision]:
+    """revise() for each of these facts, `before` in their order, in one statement."""
+    states = [(fact, was, snapshot(fact)) for fact, was in zip(facts, before, strict=True)]
+    return FactRevision.objects.bulk_create(
+        FactRevision(
+            fact=fact,
+            version=fact.version,
+            verb=verb,
+            actor_kind=actor.kind,
+            actor_id=actor.id,
+            before={name: value for name, value in was.items() if after[name] != value},
+            after=after,
+            reason=reason,
+            change_set=change_set,
+            created_at=now,
+        )
+        for fact, was, after in states
     )
 
 

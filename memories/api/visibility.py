@@ -36,5 +36,11 @@ class FactVisibility:
             return facts.for_agent(self.agent_id) if self.agent_only else facts
         return facts.visible_to(user_id=person.external_id, agent_id=self.agent_id, roles=self.roles, person=person)
 
+    def of_agents(self, facts: FactQuerySet, person: EndUser) -> FactQuerySet:
+        """What the caller could see of the person's facts if it asked for each agent that its key is for."""
+        if self.agent_only or self.sees_all:
+            return self.filter(facts, person)
+        return facts.open_to(user_id=person.external_id, roles=self.roles, person=person)
+
     def includes(self, fact: Fact) -> bool:
         return self.filter(Fact.objects.filter(pk=fact.pk), fact.end_user).exists()

@@ -5,22 +5,23 @@ from dataclasses import replace
 
 from memories.context.rendering import Line, render
 from memories.llm import tokens
-from memories.text.memory_block import FRAME, HEADINGS
+from memories.text.memory_block import ENGLISH, Frame
 
 
 class Block:
     """A block that is being filled: the longest prefix of the lines offered whose rendered text fits.
 
-    In both encodings no token continues after a line break that `-`, `<` or a letter follows. So frame, headings and
-    lines add up to the count of the rendered text. Lines beyond the budget are not counted.
+    In both encodings no token continues after a line break that `-`, `<` or a letter follows. So frame, headings (in
+    any language) and lines add up to the count of the rendered text. Lines beyond the budget are not counted.
     """
 
-    def __init__(self, max_tokens: int, tokenizer: str) -> None:
+    def __init__(self, max_tokens: int, tokenizer: str, frame: Frame = ENGLISH) -> None:
         self.lines: list[Line] = []
         # Tokens of each line, with its line break.
         self.costs: list[int] = []
         self.left_out: list[Line] = []
-        self.room = max_tokens - tokens.count_once(FRAME, tokenizer)
+        self.room = max_tokens - tokens.count_once(frame.empty, tokenizer)
+        self._frame = frame
         self._max_tokens = max_tokens
         self._tokenizer = tokenizer
         self._headings: set[int] = set()
@@ -38,7 +39,7 @@ class Block:
     @property
     def memory(self) -> str:
         """The rendered text."""
-        return render(self.lines)
+        return render(self.lines, self._frame)
 
     def offer(self, lines: Iterable[Line]) -> None:
         """Take the lines, up to the first that does not fit."""
@@ -60,7 +61,7 @@ class Block:
     def _takes(self, line: Line) -> bool:
         cost = added = tokens.count_once(line.text + "\n", self._tokenizer)
         if line.heading not in self._headings:
-            added += tokens.count_once(HEADINGS[line.heading] + "\n", self._tokenizer)
+            added += tokens.count_once(self._frame.headings[line.heading] + "\n", self._tokenizer)
         if added > self.room:
             return False
         self.room -= added

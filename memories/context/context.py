@@ -23,6 +23,7 @@ from memories.retrieval.prepared_query import PreparedQuery, prepare
 from memories.retrieval.serving import Audience, audience
 from memories.retrieval.visible_facts import Viewer
 from memories.text.injection.flagged_turns import is_flagged
+from memories.text.memory_block import ENGLISH, FRAMES, Frame
 
 INCLUDABLE = ("profile", "facts", "episodes", "working_memory", "turns", "unextracted")
 DEFAULT_INCLUDE = frozenset({"profile", "facts", "episodes", "turns"})
@@ -86,6 +87,7 @@ class _Task(NamedTuple):
     window: OpenWindow
     rules: conf.Rules
     now: datetime
+    frame: Frame
 
 
 class _Sequence(NamedTuple):
@@ -116,9 +118,10 @@ def build(*, tenant: Tenant, request: ContextRequest, now: datetime, noted: bool
     if with_messages and request.session_id:
         window = open_window(found.person, agent_id=request.agent_id, session_id=request.session_id, rules=rules)
     query = prepare(request.query) if request.query else None
-    task = _Task(found, found.person, request, query, window, rules, now)
+    frame = FRAMES.get(tenant.language, ENGLISH)
+    task = _Task(found, found.person, request, query, window, rules, now, frame)
     sequence = _sequence(task)
-    block = Block(request.max_tokens, request.tokenizer)
+    block = Block(request.max_tokens, request.tokenizer, frame)
     block.offer(sequence.lines)
     if "turns" in request.include and not block.is_full:
         _recall_turns(block, task, sequence.texts)
@@ -127,13 +130,13 @@ def build(*, tenant: Tenant, request: ContextRequest, now: datetime, noted: bool
     for line in block.lines if query and noted and not request.as_of else ():
         if line.id in sequence.ranked:
             recalls.note(line.kind, [line.id], now=now)
-    return replace(built, messages=window.messages(built.memory)) if with_messages else built
+    return replace(built, messages=window.messages(built.memory, frame)) if with_messages else built
 
 
 def _sequence(task: _Task) -> _Sequence:
     """Every line but those of recalled turns, without the turns and episodes that the window shows."""
     profile = {
-        section: profile_line(row_id=pk, section=section, summary=summary)
+        section: profile_line(row_id=pk, section=section, summary=summary, frame=task.frame)
         for section, pk, summary in task.audience.profile
     }
     facts = _facts(task)
@@ -165,7 +168,7 @@ _Episodes = list[tuple[VisibleEpisode, RankedEpisode | None]]
 
 def _episodes(task: _Task) -> tuple[_Episodes, _Episodes]:
     """The newest episodes, or those that answer the query best: within the limit, and beyond it."""
-    _, person, request, query, window, rules, now = task
+    _, person, request, query, window, rules, now, _ = task
     if not task.audience.has_episodes or "episodes" not in request.include:
         return [], []
     served = episode_search.served(person, query.space if query else None, rules=rules, now=now)

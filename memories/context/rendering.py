@@ -13,27 +13,26 @@ from memories.retrieval.visible_facts import FactText
 from memories.text import uploads
 from memories.text.memory_block import (
     CLOSING,
+    ENGLISH,
     EPISODES,
     FACTS,
-    HEADINGS,
     HISTORY,
-    NOTICE,
     OPENING,
     SUMMARY_CLOSING,
-    SUMMARY_NOTICE,
     SUMMARY_OPENING,
     TURNS,
     USER_CONTEXT,
+    Frame,
 )
 
-# Section of the profile → (heading, place under it, label).
-PROFILE_LINES: dict[str, tuple[int, int, str]] = {
-    Section.WORK_CONTEXT: (USER_CONTEXT, 0, "Work"),
-    Section.PERSONAL_CONTEXT: (USER_CONTEXT, 1, "Personal"),
-    Section.TOP_OF_MIND: (USER_CONTEXT, 2, "Current Focus"),
-    Section.RECENT_MONTHS: (HISTORY, 0, "Recent"),
-    Section.EARLIER_CONTEXT: (HISTORY, 1, "Earlier"),
-    Section.LONG_TERM_BACKGROUND: (HISTORY, 2, "Background"),
+# Section of the profile → its heading; in the order of their labels, and under one heading of their lines.
+PROFILE_LINES: dict[str, int] = {
+    Section.WORK_CONTEXT: USER_CONTEXT,
+    Section.PERSONAL_CONTEXT: USER_CONTEXT,
+    Section.TOP_OF_MIND: USER_CONTEXT,
+    Section.RECENT_MONTHS: HISTORY,
+    Section.EARLIER_CONTEXT: HISTORY,
+    Section.LONG_TERM_BACKGROUND: HISTORY,
 }
 
 
@@ -52,10 +51,10 @@ class Line:
     whole: str | None = None
 
 
-def profile_line(*, row_id: uuid.UUID, section: str, summary: str) -> Line:
+def profile_line(*, row_id: uuid.UUID, section: str, summary: str, frame: Frame = ENGLISH) -> Line:
     """`- Work: …` and its like (rules.md, 9.1)."""
-    heading, place, label = PROFILE_LINES[section]
-    return Line("profile", row_id, f"- {label}: {one_line(summary)}", heading, (place,))
+    place = list(PROFILE_LINES).index(section)
+    return Line("profile", row_id, f"- {frame.labels[place]}{one_line(summary)}", PROFILE_LINES[section], (place,))
 
 
 def fact_line(fact: FactText, *, place: int, score: float, score_parts: dict[str, float]) -> Line:
@@ -106,19 +105,19 @@ def one_line(text: str) -> str:
     return " ".join(escape(text).split())
 
 
-def render_summary(summary: str) -> str:
+def render_summary(summary: str, frame: Frame = ENGLISH) -> str:
     """The block of a conversation's running summary; an empty string for none."""
     if not summary:
         return ""
-    return "\n".join([SUMMARY_OPENING, SUMMARY_NOTICE, one_line(summary), SUMMARY_CLOSING])
+    return "\n".join([SUMMARY_OPENING, frame.summary_notice, one_line(summary), SUMMARY_CLOSING])
 
 
-def render(lines: Sequence[Line]) -> str:
+def render(lines: Sequence[Line], frame: Frame = ENGLISH) -> str:
     """The block of these lines under their headings; an empty string for none."""
     if not lines:
         return ""
-    parts = [OPENING, NOTICE]
-    for heading, title in enumerate(HEADINGS):
+    parts = [OPENING, frame.notice]
+    for heading, title in enumerate(frame.headings):
         below = sorted((line for line in lines if line.heading == heading), key=lambda line: line.place)
         parts += [title, *(line.text for line in below)] if below else []
     return "\n".join([*parts, CLOSING])

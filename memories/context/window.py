@@ -19,6 +19,7 @@ from memories.models import EndUser, Role, Turn, hand_written
 from memories.text import attribution
 from memories.text.echo import cut_echo
 from memories.text.injection import suspicion
+from memories.text.memory_block import ENGLISH, Frame
 from memories.unseen import without_unseen
 
 # The newest turns that are read: an agent may have called hundreds of tools in a few rounds.
@@ -72,9 +73,9 @@ class OpenWindow:
         """Whether all of these turns are in the window."""
         return session == self.session and all(number in self.numbers for number in range(first, last + 1))
 
-    def messages(self, memory: str) -> list[Message]:
+    def messages(self, memory: str, frame: Frame = ENGLISH) -> list[Message]:
         """The agent's own system turns, the memory block, the summary of what left the window, then the window."""
-        added = [text for text in (memory, render_summary(self.summary)) if text]
+        added = [text for text in (memory, render_summary(self.summary, frame)) if text]
         between = [{"role": str(Role.SYSTEM), "content": text} for text in added]
         return [*messages_of(self.system), *between, *messages_of(self.turns)]
 

@@ -64,6 +64,7 @@ RULES: Mapping[tuple[type[Any], str], RevertRule] = {
     (Fact, "merge"): RevertRule(no_rival=True, event="undo_merge"),
     **{(Episode, verb): RevertRule() for verb in _EPISODE},
     **{(EndUser, verb): RevertRule() for verb in _SECTION},
+    (EndUser, "clear"): RevertRule(no_rival=True),
 }
 
 

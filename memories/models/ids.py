@@ -4,6 +4,8 @@ import secrets
 import time
 import uuid
 
+# Of the UUIDs that new_id() makes.
+OUR_VERSION = 7
 _NANOSECONDS = 1_000_000  # in a millisecond
 _RANDOM_BITS = 62
 

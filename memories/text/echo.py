@@ -3,10 +3,14 @@
 import re
 
 from memories.models import Category, Role
-from memories.text.memory_block import EPISODES, HEADINGS, NOTICE, SUMMARY_NOTICE
+from memories.text.memory_block import EPISODES, FRAMES
 
 # Applications can escape what they show, even repeatedly. The closing tag is escaped like the opening one.
-_NOTICES = "|".join(r"\s+".join(map(re.escape, notice.split())) for notice in (NOTICE, SUMMARY_NOTICE))
+_NOTICES = "|".join(
+    r"\s+".join(map(re.escape, notice.split()))
+    for frame in FRAMES.values()
+    for notice in (frame.notice, frame.summary_notice)
+)
 _OPENING = re.compile(
     r"(?P<lt><|&(?:amp;){0,4}lt;)(?P<tag>memory|conversation_summary)(?P<gt>>|&(?:amp;){0,4}gt;)\s*"
     rf"(?:{_NOTICES})",
@@ -19,13 +23,15 @@ _LINE = re.compile(
     re.IGNORECASE,
 )
 # Users write lists with dates, too: only its heading identifies a list of episodes.
+_OF_EPISODES = "|".join(re.escape(frame.headings[EPISODES]) for frame in FRAMES.values())
 _EPISODES = re.compile(
-    rf"^{_MARKS}{re.escape(HEADINGS[EPISODES])}[ \t\r]*\n(?:{_MARKS}- \[\d{{4}}-\d\d-\d\d\] .*(?:\n|\Z))+",
+    rf"^{_MARKS}(?:{_OF_EPISODES})[ \t\r]*\n(?:{_MARKS}- \[\d{{4}}-\d\d-\d\d\] .*(?:\n|\Z))+",
     re.MULTILINE | re.IGNORECASE,
 )
 # Replaces a list of episodes, so that the headings above it are cut as well.
 _OURS = "- [other | 0.00] episodes\n"
-_FRAME = re.compile(rf"{_MARKS}(?:{'|'.join(map(re.escape, (NOTICE, *HEADINGS)))})\s*", re.IGNORECASE)
+_ABOVE = "|".join(re.escape(text) for frame in FRAMES.values() for text in (frame.notice, *frame.headings))
+_FRAME = re.compile(rf"{_MARKS}(?:{_ABOVE})\s*", re.IGNORECASE)
 
 
 def cut_echo(text: str) -> str:

@@ -82,6 +82,7 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
         query={"user_id": ids.user_id},
         body={"user": {"topOfMind": {"summary": "taken over"}}, "facts": [{"id": ids.fact, "content": "taken over"}]},
     ),
+    "clearMemory": lambda ids: Call(query={"user_id": ids.user_id}),
     "listEpisodes": lambda ids: Call(query={"user_id": ids.user_id, "status": "all"}),
     "getEpisode": lambda ids: Call(path={"episode_id": ids.episode}),
     "changeEpisode": lambda ids: Call(path={"episode_id": ids.episode}, body={"summary": "taken over"}),

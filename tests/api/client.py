@@ -114,8 +114,8 @@ def _validator(wanted: str) -> Draft202012Validator:
     components = json.loads(json.dumps(schema()["components"]))
     for component in components["schemas"].values():
         if "properties" in component:
-            # Nothing is answered that is not documented.
-            component["additionalProperties"] = False
+            # Nothing is answered that is not documented, unless the document says so.
+            component.setdefault("additionalProperties", False)
     return Draft202012Validator({**json.loads(wanted), "components": components})
 
 

@@ -22,7 +22,16 @@ from tests.database import undone
 # What names its person by user_id; all else names an object in its address, or lists.
 NAMED = {
     *("postTurns", "postTurnsBulk", "flushSession", "endSession", "getContext", "search", "listSessions", "listFacts"),
-    *("addFact", "getMemory", "putMemory", "listEpisodes", "getProfile", "writeProfileSection", "getUser"),
+    *(
+        "addFact",
+        "getMemory",
+        "putMemory",
+        "clearMemory",
+        "listEpisodes",
+        "getProfile",
+        "writeProfileSection",
+        "getUser",
+    ),
     *("changeUser", "createPrivacyRequest", "listExtractions"),
 }
 OBJECTS = {

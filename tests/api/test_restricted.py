@@ -17,7 +17,7 @@ from tests.factories import COMMAND, NOW
 # Nothing is stored, and 423 says so.
 STORING = {
     *("postTurns", "postTurnsBulk", "flushSession", "endSession", "deleteSession", "addFact", "changeFact"),
-    *("deleteFact", "restoreFact", "giveFactFeedback", "putMemory", "changeEpisode", "deleteEpisode"),
+    *("deleteFact", "restoreFact", "giveFactFeedback", "putMemory", "changeEpisode", "deleteEpisode", "clearMemory"),
     *("writeProfileSection", "changeUser", "retryExtraction", "deleteTurn", "redactTurn"),
 }
 # Nothing of one object is told.

@@ -31,6 +31,7 @@ NEEDED = {
     "giveFactFeedback": WRITE,
     "getMemory": READ,
     "putMemory": WRITE,
+    "clearMemory": WRITE,
     "listEpisodes": READ,
     "getEpisode": READ,
     "changeEpisode": WRITE,

@@ -21,7 +21,7 @@ from memories.context.rendering import Line, render
 from memories.llm import tokens
 from memories.models import EndUser, Episode, Fact, Session, SessionQueue, Tenant, Turn
 from memories.retrieval import recalls, visible_facts
-from memories.text.memory_block import HEADINGS, NOTICE
+from memories.text.memory_block import FRAMES, HEADINGS, NOTICE, Frame
 from tests import factories
 from tests.database import reading_only, statements
 from tests.factories import NOW
@@ -563,14 +563,18 @@ def written_lines(draw: st.DrawFn) -> list[Line]:
     sequence=written_lines(),
     budget=st.integers(0, 3_000) | st.integers(0, 120),
     tokenizer=st.sampled_from(["o200k_base", "cl100k_base"]),
+    frame=st.sampled_from(list(FRAMES.values())),
 )
-def test_the_longest_prefix_that_fits_whatever_the_lines_say(sequence: list[Line], budget: int, tokenizer: str) -> None:
+def test_the_longest_prefix_that_fits_whatever_the_lines_say(
+    sequence: list[Line], budget: int, tokenizer: str, frame: Frame
+) -> None:
     request = ContextRequest(user_id="u1", max_tokens=budget, tokenizer=tokenizer)
-    block = Block(budget, tokenizer)
+    block = Block(budget, tokenizer, frame)
     block.offer(sequence)
     given = context._context(block, [], request)
-    fitting = [count for count in range(len(sequence) + 1) if tokens_of(render(sequence[:count]), tokenizer) <= budget]
-    assert given.memory == render(sequence[: max(fitting)])
+    places = range(len(sequence) + 1)
+    fitting = [count for count in places if tokens_of(render(sequence[:count], frame), tokenizer) <= budget]
+    assert given.memory == render(sequence[: max(fitting)], frame)
     assert given.token_count == tokens_of(given.memory, tokenizer) <= budget
     assert len(given.items) + len(given.dropped) == len(sequence)
     assert given.memory.count("</memory>") == bool(given.memory)

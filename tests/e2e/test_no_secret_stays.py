@@ -153,6 +153,6 @@ KEPT = {
     "writeProfileSection": {"memories_profilesection.summary", "memories_profilerevision.after"},
     "changeUser": {"memories_enduser.display_name", "memories_enduser.metadata"},
     "changeEpisode": {f"memories_episode.{name}" for name in ("summary", "key_topics", "actions_taken", "outcomes")},
-    "putMemory": {f"memories_fact.{name}" for name in ("content", "structured", "source_error")} | REVISIONS,
+    "putMemory": {f"memories_fact.{name}" for name in ("content", "document", "source_error")} | REVISIONS,
     "createPrivacyRequest": {"memories_privacycase.reference"},
 }

@@ -161,6 +161,12 @@ class Canary:
         publish_fact(fact_id=pk, actor=self.staff, now=timezone.now(), reason=reason)
         older = factories.fact(self.person, self.mark("a superseded fact"), status="superseded", raw=self.mark("raw"))
         Fact.objects.filter(pk=older.pk).update(superseded_by=fact_id, structured={"a": self.mark("structured")})
+        document = {
+            "user": {"workContext": {"summary": "Rows", "updatedAt": self.mark("updatedAt of a document")}},
+            "facts": [{"id": self.mark("id in a document"), "content": "Rows", "topic": self.mark("topic")}],
+        }
+        taken = self.client.call("PUT", "/memory", document, query={"user_id": self.user_id})
+        assert taken.status_code == 200, taken.content
 
     def fact(self, kind: str) -> dict[str, Any]:
         return {

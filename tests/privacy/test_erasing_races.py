@@ -20,7 +20,7 @@ from memories.curation.facts.feedback import give_feedback
 from memories.curation.people.merging.merge import merge_people
 from memories.curation.people.records import update_person
 from memories.curation.profile.sections import write_profile_section
-from memories.curation.statements.documents import import_document
+from memories.curation.statements.documents import DocumentSection, import_document
 from memories.embedding import batching, memory_vectors, reembedding, turn_vectors, vectors
 from memories.episodes import compaction
 from memories.exceptions import MemoryHubError, NotFound, PersonRestricted
@@ -379,5 +379,5 @@ def _verbs(person: EndUser, fact: Fact, actor: Actor) -> list[Callable[[], objec
         lambda: add_fact(end_user=person, draft=FactDraft("Sails", "other"), **given),
         lambda: write_profile_section(end_user=person, section="work_context", summary="Sails", **given),
         lambda: update_person(end_user=person, changes={"language": "zh"}, **given),
-        lambda: import_document(end_user=person, sections={"top_of_mind": "Boats"}, facts=[], **given),
+        lambda: import_document(end_user=person, sections={"top_of_mind": DocumentSection("Boats")}, facts=[], **given),
     ]

@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleStrategy, run_state_machine_as_test
 
 from memories.capture import ingest
 from memories.context import budget
+from memories.context.rendering import Line
 from memories.forgetting import trash as forgetting
 from memories.models import Fact
 from memories.models.memories.facts import FactQuerySet
@@ -51,7 +52,16 @@ def expired_facts_are_served(patch: pytest.MonkeyPatch) -> None:
 
 
 def budgets_forget_the_headings(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(budget, "HEADINGS", ("",) * 5)
+    takes = budget.Block._takes
+
+    def _takes(block: budget.Block, line: Line) -> bool:
+        frame, block._frame = block._frame, replace(block._frame, headings=("",) * 5)
+        try:
+            return takes(block, line)
+        finally:
+            block._frame = frame
+
+    patch.setattr(budget.Block, "_takes", _takes)
 
 
 def decay_takes_what_is_pinned(patch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,8 @@ from memories.text.signals import KINDS
 REDACTED = ("name", "extraction_guidance", "signal_phrases")
 # Fields of the form that somebody else may have changed meanwhile.
 SEEN = (
-    "name", "time_zone", "capture", "serve", "extraction_guidance", "trust_assistant", "signal_phrases", "numbers",
+    "name", "time_zone", "language", "capture", "serve", "extraction_guidance", "trust_assistant", "signal_phrases",
+    "numbers",
 )  # fmt: skip
 
 
@@ -89,7 +90,7 @@ class TenantPage(OffBoardingPage):
     empty_title = _("No tenants yet")
     empty_hint = _("A tenant is an application that uses the hub. API keys and end users belong to a tenant.")
     fieldsets = (
-        (None, {"fields": ("slug", "name", "time_zone", ("capture", "serve"))}),
+        (None, {"fields": ("slug", "name", "time_zone", "language", ("capture", "serve"))}),
         (_("What to remember"), {"fields": ("extraction_guidance", "trust_assistant", "signal_phrases")}),
     )
 

@@ -129,6 +129,16 @@ def take_proposed_section(
     return row
 
 
+def empty_sections(end_user: EndUser, changes: Changes) -> int:
+    """Empty the sections of a locked person, for a key without those that an operator wrote; returns how many.
+
+    Nobody is bound by that: what is said from now on is written again.
+    """
+    rows = ProfileSection.objects.written().filter(end_user=end_user).select_related("end_user__tenant", "extraction")
+    emptied = [row for row in rows.order_by("section") if changes.actor.is_operator or not row.binding]
+    return sum(_set_text(row, "", "delete", changes, binding=False, basis=_Basis()) for row in emptied)
+
+
 def put_back_section(row: ProfileSection, revision: ProfileRevision, changes: Changes) -> None:
     """Make a locked section what it was before this revision, binding or not."""
     basis = _basis_before(revision)

@@ -1,11 +1,19 @@
-"""Imports a person's memory as one document: what it states is added to what exists; nothing is lost by it."""
+"""Imports a person's memory as one document: what it states is added to what exists; nothing is lost by it.
+
+What a document says that the hub has no field for is kept beside the fact, or the section, and told again with it
+(`document`): `given` are its own words, `updated` is when it says that it was last updated, and `version` is that of
+the fact or section since which they hold.
+"""
 
 import uuid
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from memories import audit, conf
@@ -19,28 +27,42 @@ from memories.curation.statements import guarding
 from memories.curation.statements.scrubbing import without_secrets
 from memories.curation.statements.voices import AS_USER, IMPORTED, WriteTrust
 from memories.exceptions import CapacityReached, OperatorWord, PersonRestricted, RefusedBefore, ReviewNeeded
-from memories.models import EndUser, Fact, FactQuerySet, FactRefusal, ReviewItem, Status, Trust
+from memories.models import EndUser, Fact, FactQuerySet, FactRefusal, ProfileSection, ReviewItem, Status, Trust
+from memories.models.folding import text_digest
 from memories.models.memories.refusals import mark_of_text
 from memories.reconcile import review_items
 from memories.reconcile.gate import rank
 from memories.reconcile.review_items import ReviewQuestion
+from memories.text.secrets.redaction import redact_message, redact_text
 
 Reason = ReviewItem.Reason
-# Key under which an imported fact keeps the name of the conversation that it came from.
-IMPORTED_SOURCE = "imported_source"
+LONGEST_EXTERNAL_ID = 255
 
 
 @dataclass(frozen=True)
 class DocumentFact:
-    """A fact of a document; `id` is ours when the hub wrote it, `said_at` is when it was first said, if stated."""
+    """A fact of a document; `said_at` is when it was first said, if stated.
+
+    `id` is ours when the hub wrote it, `external_id` the document's own. `given` is what the document says of it in its
+    own words, beside the fields here.
+    """
 
     content: str
     category: str
     confidence: float
     id: uuid.UUID | None = None
+    external_id: str = ""
     said_at: datetime | None = None
-    source: str = ""
     source_error: str = ""
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DocumentSection:
+    """The text of a section of a document, and when the document says that it was written, in its own words."""
+
+    summary: str
+    updated: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,35 +84,48 @@ class _New:
 def import_document(
     *,
     end_user: EndUser,
-    sections: Mapping[str, str],
+    sections: Mapping[str, DocumentSection],
     facts: Sequence[DocumentFact],
     actor: Actor,
     now: datetime,
-    changeable: FactQuerySet | None = None,
+    visible: FactQuerySet | None = None,
     agent_id: str = "",
+    updated: str = "",
     voice: WriteTrust = AS_USER,
 ) -> HeldParts:
-    """Write the named sections, change the facts that the document names by our ids, add those that are new.
+    """Write the named sections, change the facts that the document names by our ids or its own, add those that are new.
 
-    `changeable`: the facts that it can change; ids of others are ignored. New ones are `agent_id`'s, or the person's
-    own. All or nothing. What it does not name stays; what an operator wrote stays as it is. A text that was refused
-    before, one that speaks to a model, and what a `voice` states that is not believed, wait for review; an import that
-    would change a fact waits beside it.
+    `visible`: the facts that the caller sees. A document changes these, and that of an agent (`agent_id`) its own ones
+    alone; ids of others are ignored. New facts are the agent's, or the person's own. `updated`: when the document says
+    that it was last updated. All or nothing. What it does not name stays; what an operator wrote stays as it is. A text
+    that was refused before, one that speaks to a model, and what a `voice` states that is not believed, wait for
+    review; an import that would change a fact waits beside it.
 
     Errors: PersonMerged, PersonRestricted, DuplicateFact, CapacityReached when a fact would be archived at once.
     """
+    updated = redact_text(updated)[0]
     with transaction.atomic():
         if lock_person(end_user.pk) != end_user.pk:
             raise PersonMerged
         end_user.refresh_from_db(fields=["restricted_at"])
         if end_user.restricted_at:
             raise PersonRestricted
-        held = [_write_section(end_user, *section, actor=actor, now=now, voice=voice) for section in sections.items()]
-        facts_of = Fact.objects.all() if changeable is None else changeable
-        live = facts_of.of(end_user.tenant, end_user).filter(status__in=[Status.ACTIVE, Status.PENDING])
-        named = live.select_related("tenant", "end_user").in_bulk([fact.id for fact in facts if fact.id])
-        rest = _change_named(named, facts, actor=actor, now=now, voice=voice)
-        new = [_New(_unsaved(end_user, one, agent_id=agent_id, now=now, voice=voice), old) for one, old in rest]
+        held = [
+            _write_section(end_user, name, section, updated=updated, actor=actor, now=now, voice=voice)
+            for name, section in sections.items()
+        ]
+        seen = (Fact.objects.all() if visible is None else visible).of(end_user.tenant, end_user)
+        seen = seen.filter(status__in=[Status.ACTIVE, Status.PENDING])
+        named = _named(seen.filter(agent_id=agent_id) if agent_id else seen, [_clean(fact) for fact in facts])
+        rest = _change_named(named, updated=updated, actor=actor, now=now, voice=voice)
+        # An agent is told the person's own facts, too: what one of them says is not new.
+        own = seen.filter(agent_id="").values_list("content_hash", flat=True) if agent_id else ()
+        told = {bytes(digest) for digest in own}
+        unsaved = [
+            _New(_unsaved(end_user, one, agent_id=agent_id, updated=updated, now=now, voice=voice), old)
+            for one, old in rest
+        ]
+        new = [one for one in unsaved if one.existing or bytes(one.fact.content_hash) not in told]
         added, waiting = _add(end_user, new, agent_id=agent_id, actor=actor, now=now, voice=voice)
         audit.record(
             actor=actor,
@@ -105,41 +140,120 @@ def import_document(
 
 
 def _write_section(
-    end_user: EndUser, section: str, summary: str, *, actor: Actor, now: datetime, voice: WriteTrust
+    end_user: EndUser,
+    name: str,
+    section: DocumentSection,
+    *,
+    updated: str,
+    actor: Actor,
+    now: datetime,
+    voice: WriteTrust,
 ) -> bool:
     """Whether the text waits for an operator."""
     try:
         item = state_profile_section(
-            end_user=end_user, section=section, summary=summary, actor=actor, now=now, voice=voice
+            end_user=end_user, section=name, summary=section.summary, actor=actor, now=now, voice=voice
         )
-        return item is not None
     except (OperatorWord, RefusedBefore):
         return False
+    if item is None and section.updated:
+        # Not a change of the section: a version for it would end what an operator is about to write.
+        row = ProfileSection.objects.written().filter(end_user=end_user, section=name).first()
+        given = {"updatedAt": redact_text(section.updated)[0]}
+        document = {"given": given, "updated": updated, "version": row.version} if row else None
+        if row and document != row.document:
+            row.document = document
+            row.save(update_fields=["document"])
+    return item is not None
+
+
+def _clean(stated: DocumentFact) -> DocumentFact:
+    """The same without secrets."""
+    texts = without_secrets({"content": stated.content, "source_error": stated.source_error})
+    external_id = redact_text(stated.external_id)[0][:LONGEST_EXTERNAL_ID]
+    given = redact_message(content="", metadata=stated.given).metadata
+    return replace(stated, **texts, external_id=external_id, given=given)
+
+
+def _named(live: FactQuerySet, facts: Iterable[DocumentFact]) -> list[tuple[DocumentFact, Fact | None]]:
+    """Each fact of the document with the live one that it names, by our id or its own; each of these once.
+
+    Of several with one id of the document's own, the one with the same text is meant, then the active one.
+    """
+    stated = list(facts)
+    ids = [fact.id for fact in stated if fact.id]
+    external_ids = [fact.external_id for fact in stated if fact.external_id]
+    rows = live.select_related("tenant", "end_user").filter(Q(pk__in=ids) | Q(external_id__in=external_ids))
+    by_id: dict[uuid.UUID, Fact] = {}
+    by_external_id: dict[str, list[Fact]] = defaultdict(list)
+    for row in rows.order_by("status", "pk"):
+        by_id[row.pk] = row
+        if row.external_id:
+            by_external_id[row.external_id].append(row)
+    taken: set[uuid.UUID] = set()
+    found: list[tuple[DocumentFact, Fact | None]] = []
+    for one in stated:
+        same_id = by_external_id.get(one.external_id, [])
+        same_text = [row for row in same_id if bytes(row.content_hash) == text_digest(one.content)]
+        meant = [by_id[one.id]] if one.id in by_id else [*same_text, *same_id]
+        free = next((row for row in meant if row.pk not in taken), None)
+        found.append((one, free))
+        taken |= {free.pk} if free else set()
+    return found
 
 
 def _change_named(
-    existing: Mapping[uuid.UUID, Fact], facts: Iterable[DocumentFact], *, actor: Actor, now: datetime, voice: WriteTrust
+    named: Iterable[tuple[DocumentFact, Fact | None]], *, updated: str, actor: Actor, now: datetime, voice: WriteTrust
 ) -> list[tuple[DocumentFact, Fact | None]]:
     """Change the facts that the document names. Returns the others, which are new, and those that may not be changed
     by this voice or without an operator: each of these with the existing fact."""
     rest: list[tuple[DocumentFact, Fact | None]] = []
-    for stated in facts:
-        fact = existing.get(stated.id) if stated.id else None
+    changed: list[Fact] = []
+    for stated, fact in named:
         if fact is None:
             rest.append((stated, None))
-            continue
-        names = ("content", "category", "confidence", "source_error")
-        changes = {name: getattr(stated, name) for name in names if getattr(stated, name) != getattr(fact, name)}
-        if fact.protected or not changes:
-            continue
-        try:
-            if voice.imports:
-                raise ReviewNeeded
-            edit_fact(fact_id=fact.pk, tenant=fact.tenant, changes=changes, actor=actor, now=now, voice=voice)
-        except ReviewNeeded:
-            if "content" in changes or "source_error" in changes:
-                rest.append((stated, fact))
+        elif not fact.protected:
+            changes = _changes(fact, stated)
+            try:
+                changed.append(_changed(fact, changes, stated, updated=updated, actor=actor, now=now, voice=voice))
+            except ReviewNeeded:
+                if "content" in changes or "source_error" in changes:
+                    rest.append((stated, fact))
+    # Not a change of the fact, for which there would be a revision.
+    Fact.objects.bulk_update(changed, ["document"])
     return rest
+
+
+def _changes(fact: Fact, stated: DocumentFact) -> dict[str, Any]:
+    names = ("content", "category", "confidence", "source_error")
+    return {name: getattr(stated, name) for name in names if getattr(stated, name) != getattr(fact, name)}
+
+
+def _changed(
+    fact: Fact,
+    changes: dict[str, Any],
+    stated: DocumentFact,
+    *,
+    updated: str,
+    actor: Actor,
+    now: datetime,
+    voice: WriteTrust,
+) -> Fact:
+    """The fact as the document states it; its `document` is still to be saved. Errors: as edit_fact()."""
+    if changes and voice.imports:
+        raise ReviewNeeded
+    after = fact
+    if changes:
+        after = edit_fact(fact_id=fact.pk, tenant=fact.tenant, changes=changes, actor=actor, now=now, voice=voice)
+    # A fact that is the hub's own has no other words.
+    if fact.document or fact.external_id:
+        after.document = _document(after, stated, updated=updated)
+    return after
+
+
+def _document(fact: Fact, stated: DocumentFact, *, updated: str) -> dict[str, Any] | None:
+    """What the fact keeps of the document."""
+    return {"given": stated.given, "updated": updated, "version": fact.version} if stated.given else None
 
 
 def _add(
@@ -203,28 +317,24 @@ def _check_capacity(end_user: EndUser, wanted: int, *, now: datetime) -> None:
         raise CapacityReached(message % {"capacity": capacity, "wanted": wanted})
 
 
-def _unsaved(end_user: EndUser, stated: DocumentFact, *, agent_id: str, now: datetime, voice: WriteTrust) -> Fact:
-    clean = without_secrets(
-        {
-            "content": stated.content,
-            "source_error": stated.source_error,
-            "structured": {IMPORTED_SOURCE: stated.source} if stated.source else None,
-        }
-    )
+def _unsaved(
+    end_user: EndUser, stated: DocumentFact, *, agent_id: str, updated: str, now: datetime, voice: WriteTrust
+) -> Fact:
     fact = Fact(
         tenant=end_user.tenant,
         end_user=end_user,
         agent_id=agent_id,
+        external_id=stated.external_id,
         category=stated.category,
         confidence=stated.confidence,
         stated_confidence=stated.confidence,
-        structured=clean["structured"],
-        source_error=clean["source_error"],
+        source_error=stated.source_error,
         source=voice.source(""),
         trust=voice.trust,
         extractor=IMPORTED,
     )
-    fact.say(clean["content"])
+    fact.document = _document(fact, stated, updated=updated)
+    fact.say(stated.content)
     fact.flags = list(guarding.flags_of_fact(fact, voice))
     fact.begin(now=now, rules=conf.rules(end_user.tenant), said=[stated.said_at or now, now])
     return fact

@@ -137,12 +137,16 @@ class FactQuerySet(models.QuerySet["Fact"]):
 
     def visible_to(self, *, user_id: str, agent_id: str, roles: Sequence[str], person: EndUser | None = None) -> Self:
         """Facts that this agent, for these roles, may see (rules.md, 5.8); a `person` by all of their names."""
+        return self.for_agent(agent_id).open_to(user_id=user_id, roles=roles, person=person)
+
+    def open_to(self, *, user_id: str, roles: Sequence[str], person: EndUser | None = None) -> Self:
+        """The same for all agents."""
         people = Q(allowed_users=[]) | Q(allowed_users__contains=[user_id])
         if person:
             names = EndUser.objects.behind(person).values("external_id")
             people |= Q(allowed_users__overlap=ArraySubquery(names))
         access = Q(allowed_roles=[]) | Q(allowed_roles__overlap=list(roles))
-        return self.for_agent(agent_id).filter(people, access)
+        return self.filter(people, access)
 
     def for_agent(self, agent_id: str) -> Self:
         """The person's own facts, those of the agent, and what other agents share."""
@@ -162,6 +166,12 @@ class Fact(models.Model):
     terms = models.BinaryField(null=True, editable=False, help_text="Hashes of the content's words with their counts.")
     raw = models.TextField(_("quote"), blank=True, help_text="The quote it rests on.")
     structured = models.JSONField(_("structured data"), null=True, blank=True)
+    external_id = models.CharField(
+        _("external id"), max_length=255, blank=True, help_text="Its id in the memory document that it came with."
+    )
+    document = models.JSONField(
+        null=True, editable=False, help_text="What that document says besides, as it is told to who asks for it again."
+    )
     key = models.CharField(_("key"), max_length=100, blank=True, help_text="What it is about, e.g. home_city.")
     value = models.CharField(_("value"), max_length=500, blank=True)
     confidence = models.FloatField(_("confidence"), validators=UNIT)

@@ -50,6 +50,9 @@ class ProfileSection(models.Model):
     )
     version = models.PositiveIntegerField(default=1)
     updated_at = models.DateTimeField()
+    document = models.JSONField(
+        null=True, editable=False, help_text="What the memory document that it came with says of its times."
+    )
 
     objects = ProfileSectionQuerySet.as_manager()
 

@@ -7,6 +7,12 @@ from memories.models.ids import new_id
 
 
 class Tenant(models.Model):
+    class Language(models.TextChoices):
+        """The languages in which contexts have the hub's own words (memories/text/memory_block.py)."""
+
+        ENGLISH = "en", "English"
+        CHINESE = "zh-hans", "简体中文"
+
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     slug = models.SlugField(
         _("slug"), max_length=63, unique=True, help_text=_("Short name used by commands, e.g. acme-prod.")
@@ -38,6 +44,13 @@ class Tenant(models.Model):
     guidance_version = models.PositiveIntegerField(default=1, editable=False)
     time_zone = models.CharField(
         _("time zone"), max_length=64, default="UTC", help_text=_("For end users without a time zone of their own.")
+    )
+    language = models.CharField(
+        _("language of contexts"),
+        max_length=10,
+        choices=Language.choices,
+        default=Language.ENGLISH,
+        help_text=_("Of their first line and headings. What is remembered stays in its own language."),
     )
     numbers = models.JSONField(
         default=dict, blank=True, help_text="Name of a rule → the tenant's own number; a missing one is the hub's."

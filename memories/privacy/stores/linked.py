@@ -110,10 +110,10 @@ STORES: tuple[Store, ...] = (
         "memories.Fact",
         "end_user",
         ("content", "content_hash", "terms", "raw", "structured", "key", "value", "tags", "source_error", "agent_id",
-         "allowed_users", "allowed_roles", "embedded_hash"),
+         "external_id", "document", "allowed_users", "allowed_roles", "embedded_hash"),
         loosens=(("memories.Fact", "superseded_by"), ("memories.FactRefusal", "fact")),
     ),
-    Store("memories.ProfileSection", "end_user", ("summary",)),
+    Store("memories.ProfileSection", "end_user", ("summary", "document")),
     Store("memories.ProfileRevision", "end_user", ("before", "after", "reason")),
     Store(
         "memories.Episode",

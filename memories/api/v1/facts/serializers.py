@@ -229,6 +229,7 @@ class FactSerializer(serializers.Serializer[Fact]):
     content = serializers.CharField()
     raw = OrNull(help_text="The quote that it rests on.")
     structured = JSONObject(allow_null=True)
+    external_id = OrNull(help_text="Its id in the memory document that it came with.")
     key = OrNull()
     value = OrNull()
     confidence = serializers.FloatField()

@@ -1,23 +1,34 @@
-"""/memory: one person's memory as a document of DeerFlow's shape, out and in."""
+"""/memory: one person's memory as a document of DeerFlow's shape, out and in.
+
+What came in comes out again in the document's own words, as long as it still holds: the id of a fact, its category,
+its times, its source, and whatever else the document says of it.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from drf_spectacular.extensions import OpenApiSerializerExtension
 from rest_framework import serializers
 
 from memories.api.v1.facts.serializers import FactQuery
-from memories.api.v1.fields import CleanText, ExactText, Identifier, Moment, Share, StatedByField
-from memories.curation.statements.documents import IMPORTED_SOURCE, DocumentFact, HeldParts
+from memories.api.v1.fields import CleanText, ExactText, Identifier, Moment, Share, StatedByField, json_size
+from memories.curation.statements.documents import DocumentFact, DocumentSection, HeldParts
 from memories.exceptions import InvalidInput
 from memories.models import Category, Fact, ProfileSection, Section
-from memories.models.ids import parse_uuid
+from memories.models.ids import OUR_VERSION, parse_uuid
 
 VERSION = "1.0"
 MANUAL = "manual"
 MAX_FACTS = 5000
 DEFAULT_CONFIDENCE = 0.5
+# Bytes of JSON that a fact of a document may have in members that the hub does not know.
+MOST_UNKNOWN = 4000
+# Key under which an earlier version kept the name of the conversation that an imported fact came from.
+_OLD_SOURCE = "imported_source"
+# Categories of DeerFlow's that have another name here.
+_CATEGORIES: Mapping[str, Category] = {"": Category.CONTEXT, "cognitive": Category.BEHAVIOR}
 _MOMENT = serializers.DateTimeField()
 # Section of the profile → the document's part and name for it.
 PLACES: Mapping[str, tuple[str, str]] = {
@@ -36,7 +47,7 @@ class Lenient(serializers.Serializer[Any]):
 
 class PartSerializer(Lenient):
     summary = CleanText(max_length=4000, allow_blank=True, required=False)
-    updatedAt = serializers.CharField(required=False, allow_blank=True, allow_null=True)  # noqa: N815
+    updatedAt = ExactText(required=False, allow_blank=True, allow_null=True, max_length=255)  # noqa: N815
 
 
 class UserPartsSerializer(Lenient):
@@ -52,10 +63,15 @@ class HistoryPartsSerializer(Lenient):
 
 
 class DocumentFactSerializer(Lenient):
+    """A fact of a document. Members that are not named here come back as they were."""
+
     id = ExactText(required=False, allow_null=True, allow_blank=True, max_length=255)
     content = CleanText(max_length=2000)
     category = ExactText(
-        default=Category.CONTEXT.value, max_length=100, help_text="One that is not known counts as other."
+        default=Category.CONTEXT.value,
+        allow_blank=True,
+        max_length=100,
+        help_text="One that is not known counts as other in the hub, and comes back as it was.",
     )
     confidence = Share(default=DEFAULT_CONFIDENCE)
     createdAt = ExactText(required=False, allow_null=True, allow_blank=True, max_length=255)  # noqa: N815
@@ -66,12 +82,34 @@ class DocumentFactSerializer(Lenient):
         required=False, allow_null=True, allow_blank=True, max_length=2000, help_text="Of a correction: what was wrong."
     )
 
+    default_error_messages = {
+        "unknown_size": f"What is not known of a fact may have at most {MOST_UNKNOWN:,} bytes as JSON."
+    }
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        value: dict[str, Any] = super().to_internal_value(data)
+        unknown = {name: data[name] for name in data if name not in self.fields}
+        if unknown and json_size(unknown) > MOST_UNKNOWN:
+            self.fail("unknown_size")
+        given = {name: value[name] for name in ("category", "createdAt", "source") if value.get(name) is not None}
+        return value | {"given": given | unknown}
+
+
+class OpenFactSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
+    """Says in the schema that a fact may have more members."""
+
+    target_class = DocumentFactSerializer
+
+    def map_serializer(self, auto_schema: Any, direction: str) -> dict[str, Any]:
+        known: dict[str, Any] = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        return known | {"additionalProperties": True}
+
 
 class DocumentSerializer(Lenient):
     """A memory document; what is left out stays as it is."""
 
     version = serializers.CharField(default=VERSION)
-    lastUpdated = serializers.CharField(required=False, allow_blank=True, allow_null=True)  # noqa: N815
+    lastUpdated = ExactText(required=False, allow_blank=True, allow_null=True, max_length=255)  # noqa: N815
     user = UserPartsSerializer(required=False)
     history = HistoryPartsSerializer(required=False)
     facts = serializers.ListField(child=DocumentFactSerializer(), required=False, max_length=MAX_FACTS)
@@ -120,10 +158,14 @@ def named_person(body: Mapping[str, Any], query: Mapping[str, Any]) -> str:
     return str(named.pop())
 
 
-def sections_of(document: Mapping[str, Any]) -> dict[str, str]:
+def sections_of(document: Mapping[str, Any]) -> dict[str, DocumentSection]:
     """The document's summaries by section of the profile. An empty summary empties the section."""
     parts = {section: document.get(part, {}).get(name, {}) for section, (part, name) in PLACES.items()}
-    return {section: part["summary"] for section, part in parts.items() if "summary" in part}
+    return {
+        section: DocumentSection(part["summary"], part.get("updatedAt") or "")
+        for section, part in parts.items()
+        if "summary" in part
+    }
 
 
 def facts_of(document: Mapping[str, Any]) -> list[DocumentFact]:
@@ -139,43 +181,83 @@ def pending_of(waiting: HeldParts) -> dict[str, Any]:
 def document_of(sections: Iterable[ProfileSection], facts: Sequence[Fact]) -> dict[str, Any]:
     """The document of these sections and facts. The facts come with their evidence."""
     rows = {row.section: row for row in sections}
-    moments = [row.updated_at for row in rows.values()] + [fact.updated_at for fact in facts]
-    document: dict[str, Any] = {"version": VERSION, "lastUpdated": _text_of(max(moments, default=None))}
+    document: dict[str, Any] = {"version": VERSION, "lastUpdated": _last_updated([*rows.values(), *facts])}
     for section, (part, name) in PLACES.items():
         row = rows.get(section)
         document.setdefault(part, {})[name] = {
             "summary": row.summary if row else "",
-            "updatedAt": _text_of(row.updated_at if row else None),
+            "updatedAt": _updated_at(row) if row else "",
         }
     return document | {"facts": [_fact_out(fact) for fact in facts]}
 
 
+def _last_updated(rows: Iterable[ProfileSection | Fact]) -> str:
+    """When the last of the rows changed; one that is as a document left it, by the word of that document."""
+    changes = [(_moment(text) or row.updated_at, text) for row in rows for text in [_stated_update(row)]]
+    moment, text = max(changes, default=(None, ""))
+    return text or _text_of(moment)
+
+
+def _stated_update(row: ProfileSection | Fact) -> str:
+    """When the document says that it was last updated that left the row as it is; empty without one."""
+    return str(_current(row).get("updated") or "")
+
+
+def _updated_at(row: ProfileSection | Fact) -> str:
+    """When the row was written, in the words of the document that left it as it is."""
+    stated = _current(row).get("given", {}).get("updatedAt")
+    return stated if isinstance(stated, str) else _text_of(row.updated_at)
+
+
+def _current(row: ProfileSection | Fact) -> Mapping[str, Any]:
+    """What the row keeps of its document, if nothing has changed the row since; empty otherwise."""
+    return row.document if row.document and row.document["version"] == row.version else {}
+
+
 def _fact_out(fact: Fact) -> dict[str, Any]:
+    given = (fact.document or {}).get("given", {})
     # The first conversation that says it, by the caller's name; `manual` for a fact that somebody stated outright.
     cited = [evidence.session.external_id for evidence in fact.evidence.all()]
-    imported = (fact.structured or {}).get(IMPORTED_SOURCE)
-    shown = {
-        "id": str(fact.pk),
+    imported = (fact.structured or {}).get(_OLD_SOURCE)
+    own = given.get("category")
+    shown: dict[str, Any] = given | {
+        "id": fact.external_id or str(fact.pk),
         "content": fact.content,
-        "category": fact.category,
+        "category": own if own is not None and _category_of(given) == fact.category else fact.category,
         "confidence": fact.confidence,
-        "createdAt": _text_of(fact.first_observed_at),
-        "source": cited[0] if cited else str(imported or MANUAL),
+        "createdAt": given.get("createdAt", _text_of(fact.first_observed_at)),
+        "source": given.get("source", cited[0] if cited else str(imported or MANUAL)),
     }
+    if "updatedAt" in given:
+        shown["updatedAt"] = given["updatedAt"] if _current(fact) else _text_of(fact.updated_at)
     return shown | ({"sourceError": fact.source_error} if fact.source_error else {})
 
 
-def _fact_in(given: Mapping[str, Any]) -> DocumentFact:
-    category = given["category"]
+def _fact_in(stated: Mapping[str, Any]) -> DocumentFact:
+    named, given = stated.get("id") or "", stated.get("given", {})
+    our_id = parse_uuid(named)
     return DocumentFact(
-        content=given["content"],
-        category=category if category in Category.values else Category.OTHER,
-        confidence=given["confidence"],
-        id=parse_uuid(given.get("id") or ""),
-        said_at=_moment(given.get("createdAt") or ""),
-        source=given.get("source") or "",
-        source_error=given.get("sourceError") or "",
+        content=stated["content"],
+        category=_category_of({"category": stated["category"]} | given),
+        confidence=stated["confidence"],
+        id=our_id,
+        # An id like ours is never another's: somebody who has it from a document would name a fact of ours by it.
+        external_id="" if our_id and our_id.version == OUR_VERSION else named,
+        said_at=_moment(stated.get("createdAt") or ""),
+        source_error=stated.get("sourceError") or "",
+        given=given,
     )
+
+
+def _category_of(given: Mapping[str, Any]) -> str:
+    """Ours for the document's; DeerFlow keeps the name of a category that it does not know as an extension."""
+    for name in (given["category"], given.get("categoryExtension")):
+        folded = name.strip().lower() if isinstance(name, str) else "other"
+        if folded in _CATEGORIES:
+            return _CATEGORIES[folded]
+        if folded in Category.values and folded != Category.OTHER:
+            return folded
+    return Category.OTHER
 
 
 def _moment(text: str) -> datetime | None:

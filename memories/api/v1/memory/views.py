@@ -22,6 +22,7 @@ from memories.api.v1.memory.serializers import (
     sections_of,
 )
 from memories.api.visibility import FactVisibility
+from memories.curation.people.clearing import clear_memories
 from memories.curation.people.records import person_for_writing
 from memories.curation.statements.documents import import_document
 from memories.models import EndUser, Fact, FactQuerySet, ProfileSection, Scope
@@ -46,7 +47,7 @@ class MemoryView(Endpoint):
         "putMemory",
         "Take a memory document in",
         description=(
-            "Its sections are written, its facts added or, where `id` is one of ours, changed. What it leaves out "
+            "Its sections are written, its facts added or, where the hub knows the `id`, changed. What it leaves out "
             "stays, and so does what an operator wrote. What speaks to a model, and what an agent or a tool states, "
             "waits for an operator; `pending` counts it. All or nothing: 409 `capacity` when a fact would be archived "
             "at once."
@@ -66,22 +67,51 @@ class MemoryView(Endpoint):
             end_user=person,
             sections=sections_of(given),
             facts=facts_of(given),
-            changeable=self._changeable(person, query),
-            agent_id=self.caller.agent_id,
+            visible=self._visible(Fact.objects.all(), person, query),
+            agent_id=self.caller.agent_id or query.get("agent_id") or "",
+            updated=given.get("lastUpdated") or "",
             actor=self.actor,
             now=self.now,
             voice=self.voice(given.get("stated_by")),
         )
         return Response(self._document(person, query) | pending_of(waiting))
 
+    @operation(
+        "clearMemory",
+        "Clear a person's memory",
+        description=(
+            "Moves facts and episodes to the trash and empties the profile; with `agent_id`, only what is that "
+            "agent's. What an operator wrote stays, and so do turns. Answers the document as it is afterwards."
+        ),
+        scope=Scope.WRITE,
+        bound=Bound.NAMED,
+        parameters=[MemoryQuery],
+        answers={200: DocumentSerializer},
+        problems=(409, 423),
+    )
+    def delete(self, request: Request) -> Response:
+        given = self.query(MemoryQuery)
+        person = lookups.find_person(tenant=self.tenant, user_id=given["user_id"])
+        if person is None:
+            return Response(document_of((), ()))
+        clear_memories(
+            end_user=person,
+            visible=FactVisibility.of(self.caller, given).of_agents(Fact.objects.all(), person),
+            agent_id=given.get("agent_id") or "",
+            actor=self.actor,
+            now=self.now,
+        )
+        return Response(self._document(person, given))
+
     def _document(self, person: EndUser, query: dict[str, Any]) -> dict[str, Any]:
         """The profile, and the person's active facts that the caller sees."""
         sections = ProfileSection.objects.written().filter(tenant=person.tenant, end_user=person)
         facts = lookups.facts(self.tenant).filter(end_user=person).active(now=self.now)
-        visible = FactVisibility.of(self.caller, query).filter(facts, person)
+        visible = self._visible(facts, person, query)
         return document_of(sections, list(visible.order_by("-confidence", "-created_at", "-id")))
 
-    def _changeable(self, person: EndUser, query: dict[str, Any]) -> FactQuerySet:
-        """The facts that the document may change: visible ones; under a key for one agent only that agent's."""
-        visible = FactVisibility.of(self.caller, query).filter(Fact.objects.all(), person)
-        return visible.filter(agent_id=self.caller.agent_id) if self.caller.agent_id else visible
+    def _visible(self, facts: FactQuerySet, person: EndUser, query: dict[str, Any]) -> FactQuerySet:
+        """What the caller sees; of an agent's document, also with the scope `read_all`, what that agent does."""
+        visible = FactVisibility.of(self.caller, query).filter(facts, person)
+        agent_id = query.get("agent_id")
+        return visible.for_agent(agent_id) if agent_id else visible

@@ -1,0 +1,95 @@
+"""Clears what is remembered of a person, or of one agent of theirs, into the trash: one change set, with one undo."""
+
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from memories import audit
+from memories.audit import Actor
+from memories.curation import episodes
+from memories.curation.change_sets import Changes
+from memories.curation.facts.changing import lock_facts, lock_person
+from memories.curation.people.errors import PersonMerged
+from memories.curation.profile.sections import empty_sections
+from memories.curation.review import item_states
+from memories.exceptions import PersonRestricted
+from memories.models import EndUser, Episode, EpisodeStatus, Fact, FactQuerySet, Status
+from memories.reconcile import review_items
+
+# A rejected fact is no memory: it stays for what an operator refused.
+_KEPT = (Status.TRASHED, Status.REJECTED)
+
+
+def clear_memories(
+    *,
+    end_user: EndUser,
+    actor: Actor,
+    now: datetime,
+    visible: FactQuerySet | None = None,
+    agent_id: str = "",
+    reason: str = "",
+) -> dict[str, int]:
+    """Move facts and episodes to the trash and empty the profile; returns how many of each.
+
+    With `agent_id` only what is that agent's: its facts, and the episodes of its sessions. `visible`: the facts that
+    the caller sees; None: all. A key leaves what an operator wrote, and what is locked. Turns stay, and nothing is
+    refused: what is said, or extracted, from now on is remembered anew. What is in the trash already stays there.
+
+    Errors: NotFound, PersonMerged, PersonRestricted for a key.
+    """
+    changes = Changes(actor=actor, now=now, reason=reason)
+    with transaction.atomic():
+        if lock_person(end_user.pk) != end_user.pk:
+            raise PersonMerged
+        end_user.refresh_from_db(fields=["restricted_at"])
+        if end_user.restricted_at and not actor.is_operator:
+            raise PersonRestricted
+        seen = (Fact.objects.all() if visible is None else visible).of(end_user.tenant, end_user)
+        seen = seen.exclude(status__in=_KEPT)
+        told = Episode.objects.filter(tenant=end_user.tenant, end_user=end_user, status__in=episodes.LIVE)
+        if agent_id:
+            seen, told = seen.filter(agent_id=agent_id), told.filter(session__agent_id=agent_id)
+        if not actor.is_operator:
+            seen, told = seen.exclude(Q(binding=True) | Q(locked=True)), told.exclude(binding=True)
+        facts = lock_facts(seen.values_list("pk", flat=True))
+        _trash(facts, changes)
+        episode_count = sum(_forget(pk, changes) for pk in list(told.order_by("pk").values_list("pk", flat=True)))
+        section_count = 0 if agent_id else empty_sections(end_user, changes)
+        item_states.settle(changes)
+        counts = {"facts": len(facts), "episodes": episode_count, "sections": section_count}
+        if any(counts.values()):
+            changes.record("clear", end_user, counts=counts)
+    return counts
+
+
+def _trash(facts: Sequence[Fact], changes: Changes) -> None:
+    """What forgetting each of the locked facts does, but for refusals, in a few statements."""
+    before = [audit.snapshot(fact) for fact in facts]
+    for fact in facts:
+        fact.status, fact.trashed_at, fact.updated_at = Status.TRASHED, changes.now, changes.now
+        fact.version += 1
+    gone = {"status": Status.TRASHED, "trashed_at": changes.now, "updated_at": changes.now}
+    Fact.objects.filter(pk__in=[fact.pk for fact in facts]).update(**gone, version=F("version") + 1)
+    audit.revise_all(
+        facts,
+        verb="forget",
+        actor=changes.actor,
+        before=before,
+        reason=changes.reason,
+        now=changes.now,
+        change_set=changes.id,
+    )
+    changes.facts |= {fact.pk for fact in facts}
+
+
+def _forget(pk: uuid.UUID, changes: Changes) -> int:
+    episode = episodes.lock(pk)
+    if episode is None:
+        return 0
+    with episodes.next_version(episode, "forget", changes):
+        episode.status, episode.trashed_at = EpisodeStatus.TRASHED, changes.now
+    review_items.settle_episode(episode, now=changes.now, change_set=changes.id)
+    return 1
