@@ -5,11 +5,12 @@ from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 from django.core import signing
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Model, QuerySet
 from rest_framework.request import Request
 from rest_framework.utils.urls import replace_query_param
 
 from memories.exceptions import InvalidInput
+from memories.models.keyset import beyond
 
 PAGE_SIZE = 50
 MAX_PAGE_SIZE = 200
@@ -48,7 +49,7 @@ class CursorPages:
         descending = self.descending != backwards
         rows = rows.order_by(*(f"-{name}" if descending else name for name in self.fields))
         if at is not None:
-            rows = rows.filter(_beyond(self.fields, at.position, "lt" if descending else "gt"))
+            rows = rows.filter(beyond(self.fields, at.position, "lt" if descending else "gt"))
         found = list(rows[: size + 1])
         more, found = len(found) > size, found[:size]
         if backwards:
@@ -69,16 +70,6 @@ class CursorPages:
         position = [_plain(getattr(row, name)) for name in self.fields]
         cursor = self.signer.sign_object([position, backwards])
         return replace_query_param(self.request.build_absolute_uri(), "cursor", cursor)
-
-
-def _beyond(fields: Sequence[str], position: Sequence[Any], operator: str) -> Q:
-    """(a, b) < (x, y) as a ≤ x and (a < x or b < y): the first half is a range of the index."""
-    first, *others = zip(fields, position, strict=True)
-    beyond = Q(**{f"{first[0]}__{operator}": first[1]})
-    if not others:
-        return beyond
-    rest = _beyond([name for name, _ in others], [value for _, value in others], operator)
-    return Q(**{f"{first[0]}__{operator}e": first[1]}) & (beyond | rest)
 
 
 def _plain(value: Any) -> str | int:

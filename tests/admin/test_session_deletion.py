@@ -41,7 +41,7 @@ def test_the_page_says_what_goes_and_nothing_goes_yet(admin: Client, session: Se
     assert '<dd id="turns-going">3</dd>' in page
     assert '<dd id="facts-going">1</dd>' in page
     assert '<dd id="episodes-going">1</dd>' in page
-    assert "2 more facts rest on these turns and stay" in page
+    assert "2 more facts are based on these turns and stay" in page
     assert "Runs marathons" in page
     assert "Lives in Leiden" not in page
     assert (Session.objects.count(), Fact.objects.count()) == (2, 3)

@@ -108,6 +108,8 @@ class AccessForm(forms.Form):
 
 class OperatorForm(VerbForm, AccessForm):
     needs_fresh_password = True
+    calls = staticmethod(update_operator)
+    done = gettext_lazy("Saved. It takes effect when the operator opens the next page.")
     seen = forms.CharField(widget=forms.HiddenInput)
     record: Operator
 
@@ -115,14 +117,14 @@ class OperatorForm(VerbForm, AccessForm):
         draft = draft_of(record)
         return {**vars(draft), "seen": seen_of(draft)}
 
-    def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        seen = self.cleaned_data["seen"]
-        update_operator(operator_id=self.record.pk, draft=self.draft(), seen=seen, actor=actor, now=now)
-        return _("Saved. It takes effect when the operator opens the next page.")
+    def arguments(self) -> dict[str, Any]:
+        return {"operator_id": self.record.pk, "draft": self.draft(), "seen": self.cleaned_data["seen"]}
 
 
 class NewPasswordForm(VerbForm):
     needs_fresh_password = True
+    calls = staticmethod(set_password)
+    done = gettext_lazy("The new password is set. The operator's other browsers are signed out.")
     password = PasswordField(label=gettext_lazy("New password"))
     again = PasswordField(label=gettext_lazy("Repeat password"))
     record: Operator
@@ -136,33 +138,31 @@ class NewPasswordForm(VerbForm):
         check_twice(self, data, self.record)
         return data
 
-    def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        password = self.cleaned_data["password"]
-        set_password(operator_id=self.record.pk, password=password, actor=actor, now=now)
-        return _("The new password is set. The operator's other browsers are signed out.")
+    def arguments(self) -> dict[str, Any]:
+        return {"operator_id": self.record.pk, "password": self.cleaned_data["password"]}
 
 
 class RemoveSecondFactorForm(VerbForm):
     needs_fresh_password = True
-    record: Operator
+    calls = staticmethod(remove_second_factor)
+    done = gettext_lazy(
+        "The second factor is removed. The operator signs in with the password alone until they set up another one."
+    )
 
-    def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        remove_second_factor(operator_id=self.record.pk, actor=actor, now=now)
-        return _(
-            "The second factor is removed. The operator signs in with the password alone until they set up another one."
-        )
+    def arguments(self) -> dict[str, Any]:
+        return {"operator_id": self.record.pk}
 
 
 class UnlinkProviderForm(VerbForm):
     needs_fresh_password = True
-    record: Operator
+    calls = staticmethod(unlink_provider)
+    done = gettext_lazy(
+        "The account is unlinked and the operator signed out. The next account that signs in with "
+        "the operator's verified address is linked."
+    )
 
-    def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        unlink_provider(operator_id=self.record.pk, actor=actor, now=now)
-        return _(
-            "The account is unlinked and the operator signed out. The next account that signs in with "
-            "the operator's verified address is linked."
-        )
+    def arguments(self) -> dict[str, Any]:
+        return {"operator_id": self.record.pk}
 
 
 class NewOperatorForm(AccessForm):

@@ -10,7 +10,6 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Count, F, Q, Window
 from django.db.models.functions import RowNumber
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.http import urlencode
@@ -19,7 +18,7 @@ from django.utils.translation import gettext_lazy
 
 from memories.admin.access.reach import tenants_of
 from memories.admin.cases.wording import TYPE_ICONS, DaysLeft, days_left
-from memories.admin.site.page import RecordPage, render_page
+from memories.admin.site.page import RecordPage, address, render_page
 from memories.models import CLOSED, CaseState, CaseType, PrivacyCase, PrivacyCaseQuerySet
 from memories.models.ids import parse_uuid
 from memories.privacy.casework.workflow import URGENT_DAYS
@@ -104,10 +103,7 @@ class Board:
 class BoardViews(RecordPage):
     """A page of cases with the board beside the list."""
 
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.board)
-        return [path("board/", view, name="memories_privacycase_board"), *super().get_urls()]
-
+    @address("board/")
     def board(self, request: HttpRequest) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied

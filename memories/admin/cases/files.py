@@ -1,18 +1,16 @@
 """The files of a privacy case: a receipt to read and keep, an export that is handed over once."""
 
 import uuid
-from collections.abc import Callable
-from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memories.admin.access import fresh
-from memories.admin.site.page import RecordPage, actor_of, render_page, url_of
+from memories.admin.site.page import RecordPage, actor_of, address, render_page, url_of
 from memories.exceptions import MemoryHubError
 from memories.models import CaseType, ExportState, PrivacyCase, PrivacyExport
 from memories.privacy import receipt_page, receipts
@@ -22,14 +20,7 @@ from memories.privacy.exports import downloads
 class FileViews(RecordPage):
     """A page of cases with the files of each."""
 
-    def get_urls(self) -> list[URLPattern]:
-        view: Callable[..., Any] = self.admin_site.admin_view
-        own = [
-            path(f"<uuid:object_id>/{name}/", view(getattr(self, name)), name=f"memories_privacycase_{name}")
-            for name in ("receipt", "receipt_json", "receipt_html", "link", "download")
-        ]
-        return [*own, *super().get_urls()]
-
+    @address("<uuid:object_id>/receipt/")
     def receipt(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
         """The receipt, to be read and printed."""
         case = self._with_receipt(request, object_id)
@@ -37,16 +28,19 @@ class FileViews(RecordPage):
         shown = {"title": _("Receipt"), "opts": self.opts, "original": case, "case": case, "page": page}
         return render_page(request, "memories/case_receipt.html", **shown)
 
+    @address("<uuid:object_id>/receipt_json/")
     def receipt_json(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
         """The receipt with its signature, as `verify_receipt` reads it."""
         case = self._with_receipt(request, object_id)
         return _file(receipts.document(case), "application/json", f"receipt-{case.pk}.json")
 
+    @address("<uuid:object_id>/receipt_html/")
     def receipt_html(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
         """The receipt as a page that needs no hub."""
         case = self._with_receipt(request, object_id)
         return _file(receipts.page(case).encode(), "text/html; charset=utf-8", f"receipt-{case.pk}.html")
 
+    @address("<uuid:object_id>/link/")
     def link(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
         """Make the one-time link to the export. It is shown only this once."""
         export = self._export(request, object_id)
@@ -64,6 +58,7 @@ class FileViews(RecordPage):
         response.headers["Cache-Control"] = "no-store"
         return response
 
+    @address("<uuid:object_id>/download/")
     def download(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
         """The export itself, to be handed over by other means: it goes with this."""
         export = self._export(request, object_id)

@@ -1,11 +1,10 @@
 """The verbs on a privacy case as forms: each carries the version that was read."""
 
-from datetime import date, datetime
-from typing import Any, ClassVar
+from datetime import date
+from typing import Any
 
 from django import forms
 from django.utils import timezone
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget
@@ -13,7 +12,6 @@ from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget
 from memories.admin.cases.wording import POLICIES_SAY
 from memories.admin.site.fields import DayInput, LineField, TextField
 from memories.admin.site.page import VerbForm, VersionForm, url_of
-from memories.audit import Actor
 from memories.exceptions import MemoryHubError
 from memories.models import CaseType, IdentityCheck, PrivacyCase, RefusalGround, ReturnPolicy
 from memories.privacy import cases
@@ -25,14 +23,9 @@ LONGEST_ID = 255
 class CaseForm(VersionForm):
     """A verb of `cases` that takes the case, its version and the fields of the form."""
 
-    # The name of the verb, and the message once it is done.
-    calls: ClassVar[str]
-    done: ClassVar[Promise]
-
-    def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        given = {"case_id": self.record.pk, "expected_version": self.cleaned_data.pop("version")}
-        getattr(cases, self.calls)(**given, **self.cleaned_data, actor=actor, now=now)
-        return str(self.done)
+    def arguments(self) -> dict[str, Any]:
+        given = dict(self.cleaned_data)
+        return {"case_id": self.record.pk, "expected_version": given.pop("version"), **given}
 
     def refuse(self, error: MemoryHubError) -> None:
         """Beside the field that it is about, where it is about one."""
@@ -49,7 +42,7 @@ class CaseForm(VersionForm):
 
 
 class VerifyForm(CaseForm):
-    calls, done = "verify_identity", gettext_lazy("The identity check is recorded.")
+    calls, done = staticmethod(cases.verify_identity), gettext_lazy("The identity check is recorded.")
     how = forms.ChoiceField(
         label=gettext_lazy("How you verified the requester's identity"),
         choices=[(one.value, one.label) for one in IdentityCheck if one != IdentityCheck.SHELL],
@@ -59,7 +52,7 @@ class VerifyForm(CaseForm):
 
 
 class ScopeForm(CaseForm):
-    calls, done = "scope_case", gettext_lazy("The stored data has been counted.")
+    calls, done = staticmethod(cases.scope_case), gettext_lazy("The stored data has been counted.")
     policy = forms.ChoiceField(
         label=gettext_lazy("If this id is used again"),
         choices=[(one.value, POLICIES_SAY[one.value]) for one in ReturnPolicy],
@@ -82,8 +75,9 @@ class ScopeForm(CaseForm):
 
 
 class ApproveCaseForm(CaseForm):
+    needs_permissions = ("memories.approve_privacycase",)
     needs_fresh_password = True
-    calls, done = "approve_case", gettext_lazy("The erasure is approved and begins.")
+    calls, done = staticmethod(cases.approve_case), gettext_lazy("The erasure is approved and begins.")
     typed_id = LineField(
         label=gettext_lazy("Type the external id of the person"),
         max_length=LONGEST_ID,
@@ -93,11 +87,11 @@ class ApproveCaseForm(CaseForm):
 
 
 class RunForm(CaseForm):
-    calls, done = "run_case", gettext_lazy("Work on this case has started.")
+    calls, done = staticmethod(cases.run_case), gettext_lazy("Work on this case has started.")
 
 
 class HoldForm(CaseForm):
-    calls, done = "hold_case", gettext_lazy("The case is on hold until an operator releases it.")
+    calls, done = staticmethod(cases.hold_case), gettext_lazy("The case is on hold until an operator releases it.")
     reason = TextField(label=gettext_lazy("Reason for the hold"), max_length=LONGEST_TEXT, rows=2)
     review_on = forms.DateField(
         label=gettext_lazy("Review on"),
@@ -113,11 +107,14 @@ class HoldForm(CaseForm):
 
 
 class ReleaseForm(CaseForm):
-    calls, done = "release_case", gettext_lazy("The hold is lifted. The case continues where it stopped.")
+    calls, done = (
+        staticmethod(cases.release_case),
+        gettext_lazy("The hold is lifted. The case continues where it stopped."),
+    )
 
 
 class RefuseForm(CaseForm):
-    calls, done = "refuse_case", gettext_lazy("The request is refused and the case closed.")
+    calls, done = staticmethod(cases.refuse_case), gettext_lazy("The request is refused and the case closed.")
     ground = forms.ChoiceField(
         label=gettext_lazy("Ground"), choices=RefusalGround.choices, widget=UnfoldAdminSelectWidget
     )
@@ -130,7 +127,7 @@ class RefuseForm(CaseForm):
 
 
 class ExtendForm(CaseForm):
-    calls, done = "extend_case", gettext_lazy("The due date is extended.")
+    calls, done = staticmethod(cases.extend_case), gettext_lazy("The due date is extended.")
     months = forms.TypedChoiceField(
         label=gettext_lazy("Extend by"),
         choices=[(1, gettext_lazy("One month")), (2, gettext_lazy("Two months"))],
@@ -151,7 +148,7 @@ class ExtendForm(CaseForm):
 
 
 class CompleteForm(CaseForm):
-    calls, done = "complete_case", gettext_lazy("The case is completed.")
+    calls, done = staticmethod(cases.complete_case), gettext_lazy("The case is completed.")
     outcome = TextField(label=gettext_lazy("What was done"), max_length=LONGEST_TEXT, rows=3)
     told = TextField(
         label=gettext_lazy("Recipients informed"),
@@ -163,7 +160,7 @@ class CompleteForm(CaseForm):
 
 
 class TellForm(CaseForm):
-    calls, done = "tell_recipients", gettext_lazy("The informed recipients are recorded.")
+    calls, done = staticmethod(cases.tell_recipients), gettext_lazy("The informed recipients are recorded.")
     told = TextField(
         label=gettext_lazy("Recipients informed"),
         max_length=LONGEST_TEXT,

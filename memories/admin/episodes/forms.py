@@ -1,11 +1,10 @@
 """The forms of an episode's verbs: each carries the version that the operator was looking at."""
 
-from collections.abc import Callable
 from datetime import datetime
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any
 
 from django import forms
-from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget
@@ -51,16 +50,9 @@ class EpisodeForm(VersionForm):
     """A verb of `curation` that takes the episode and its version."""
 
     record: Episode
-    # The name of the verb, and the message once it is done.
-    calls: ClassVar[Callable[..., Episode]]
-    done: ClassVar[Promise]
 
-    def target(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         return {"episode_id": self.record.pk, "expected_version": self.cleaned_data["version"]}
-
-    def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        episode: Episode = self.calls(**self.target(), actor=actor, now=now)
-        return str(self.done) % {"episode": called(episode)}
 
 
 class PinEpisodeForm(EpisodeForm):
@@ -77,10 +69,8 @@ class RestoreEpisodeForm(EpisodeForm):
 
 
 class ForgetEpisodeForm(EpisodeForm):
-    def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        forget_episode(**self.target(), tenant=None, actor=actor, now=now)
-        done = gettext("%(episode)s is in the trash. You can restore it below.")
-        return done % {"episode": called(self.record)}
+    calls = partial(forget_episode, tenant=None)
+    done = _("%(episode)s is in the trash. You can restore it below.")
 
 
 class EditForm(EpisodeWords, EpisodeForm):
@@ -88,6 +78,6 @@ class EditForm(EpisodeWords, EpisodeForm):
         return {**super().values_of(record), **self.words_of(record)}
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        episode = edit_episode(**self.target(), tenant=None, changes=self.words(), actor=actor, now=now)
+        episode = edit_episode(**self.arguments(), tenant=None, changes=self.words(), actor=actor, now=now)
         done = gettext("%(episode)s is saved. It does not fade, and applications can no longer change it.")
         return f"{done % {'episode': called(episode)}}{self.cut_out(episode)}"

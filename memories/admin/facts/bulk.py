@@ -1,5 +1,6 @@
 """One verb on many facts, chosen in the list."""
 
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -9,7 +10,7 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext
@@ -19,6 +20,7 @@ from memories.admin.facts.detail import LIVE
 from memories.admin.facts.forms import RequiredReasonField, end_of
 from memories.admin.site.bulk import BulkForm, BulkViews, SeenRows
 from memories.admin.site.fields import DayInput
+from memories.admin.site.page import address
 from memories.audit import Actor
 from memories.curation.batches import MOST
 from memories.curation.facts.batches import expire_facts, forget_facts, pin_facts
@@ -90,6 +92,7 @@ class FactBulkViews(BulkViews):
         people = len({fact.end_user_id for fact in rows})
         return {"title": TITLES[verb], "rows": reasons, "people": people, "doing": sum(not why for _, why in reasons)}
 
+    @address("bulk/<slug:verb>/")
     def bulk(self, request: HttpRequest, verb: str) -> HttpResponse:
         """The confirmed preview."""
         if verb not in VERBS:
@@ -100,13 +103,9 @@ class FactBulkViews(BulkViews):
             return HttpResponseRedirect(reverse("admin:memories_fact_changelist"))
         return self.confirm(request, verb)
 
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        own = [
-            path("bulk/<slug:verb>/", view(self.bulk), name="memories_fact_bulk"),
-            path("batch/<uuid:batch_id>/", view(self.show_batch), name="memories_fact_batch"),
-        ]
-        return [*own, *super().get_urls()]
+    @address("batch/<uuid:batch_id>/")
+    def batch(self, request: HttpRequest, batch_id: uuid.UUID) -> HttpResponse:
+        return self.show_batch(request, batch_id)
 
 
 def _why_not(verb: str, fact: Fact) -> str:

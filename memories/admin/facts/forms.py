@@ -1,14 +1,13 @@
 """The forms of a fact's verbs: each carries the version that the operator was looking at."""
 
 import uuid
-from collections.abc import Callable
 from copy import deepcopy
 from datetime import date, datetime, time, timedelta
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any
 
 from django import forms
 from django.utils import timezone
-from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
@@ -57,17 +56,10 @@ class FactForm(VersionForm):
     """A verb of `curation` that takes the fact, its version and a reason."""
 
     record: Fact
-    # The name of the verb, and the message once it is done.
-    calls: ClassVar[Callable[..., Fact]]
-    done: ClassVar[Promise]
 
-    def target(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         given = {"fact_id": self.record.pk, "expected_version": self.cleaned_data["version"]}
         return {**given, "reason": self.cleaned_data["reason"]}
-
-    def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        fact: Fact = self.calls(**self.target(), actor=actor, now=now)
-        return str(self.done) % {"fact": called(fact)}
 
 
 class OptionalReasonForm(FactForm):
@@ -128,8 +120,8 @@ class PublishForm(RequiredReasonForm):
         if not data or "confirmed" not in data:
             del self.fields["confirmed"]
 
-    def target(self) -> dict[str, Any]:
-        return {**super().target(), "confirmed": self.cleaned_data.get("confirmed", [])}
+    def arguments(self) -> dict[str, Any]:
+        return {**super().arguments(), "confirmed": self.cleaned_data.get("confirmed", [])}
 
     def refuse(self, error: MemoryHubError) -> None:
         self.fields.pop("confirmed", None)
@@ -160,7 +152,7 @@ class CorrectForm(FactForm):
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         changes = {name: self.cleaned_data[name] for name in ("content", "category")}
-        fact = correct_fact(**self.target(), **changes, tenant=None, actor=actor, now=now)
+        fact = correct_fact(**self.arguments(), **changes, tenant=None, actor=actor, now=now)
         done = gettext("%(fact)s is corrected. Jobs and applications can no longer change it.") % {"fact": called(fact)}
         return f"{done}{CUT_OUT if fact.content != changes['content'] else ''}"
 
@@ -181,7 +173,7 @@ class ExpireForm(FactForm):
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         day = self.cleaned_data["last_day"]
-        fact = expire_fact(**self.target(), expires_at=end_of(day) if day else None, actor=actor, now=now)
+        fact = expire_fact(**self.arguments(), expires_at=end_of(day) if day else None, actor=actor, now=now)
         if day:
             done = gettext("%(fact)s will expire. It is served until then and goes to the trash afterwards.")
         else:
@@ -190,11 +182,8 @@ class ExpireForm(FactForm):
 
 
 class ForgetForm(RequiredReasonForm):
-    def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        forget_fact(**self.target(), tenant=None, actor=actor, now=now)
-        return gettext("%(fact)s is forgotten. It won't be learned again. You can restore it below.") % {
-            "fact": called(self.record)
-        }
+    calls = partial(forget_fact, tenant=None)
+    done = _("%(fact)s is forgotten. It won't be learned again. You can restore it below.")
 
 
 class RestoreForm(OptionalReasonForm):
@@ -202,7 +191,7 @@ class RestoreForm(OptionalReasonForm):
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         earlier = self.cleaned_data["earlier"]
-        fact = restore_fact(**self.target(), tenant=None, version=earlier, actor=actor, now=now)
+        fact = restore_fact(**self.arguments(), tenant=None, version=earlier, actor=actor, now=now)
         if earlier:
             done = gettext("%(fact)s is restored to version %(version)s.")
             return done % {"fact": called(fact), "version": earlier}
@@ -215,6 +204,7 @@ class SplitForm(FactForm):
     The form carries the versions of both, and what the other fact says without it.
     """
 
+    calls, done = staticmethod(split_fact), _("%(fact)s is a separate fact again.")
     survivor_version = forms.IntegerField(widget=forms.HiddenInput)
     rest = TextField(
         label=_("Text of the other fact from now on"),
@@ -231,15 +221,12 @@ class SplitForm(FactForm):
             values |= {"survivor_version": record.superseded_by.version, "rest": before_merge(record)}
         return values
 
-    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+    def arguments(self) -> dict[str, Any]:
         data = self.cleaned_data
         seen = {self.record.pk: data["version"]}
         if self.record.superseded_by_id:
             seen[self.record.superseded_by_id] = data["survivor_version"]
-        fact = split_fact(
-            fact_id=self.record.pk, seen=seen, rest=data["rest"], reason=data["reason"], actor=actor, now=now
-        )
-        return gettext("%(fact)s is a separate fact again.") % {"fact": called(fact)}
+        return {"fact_id": self.record.pk, "seen": seen, "rest": data["rest"], "reason": data["reason"]}
 
 
 class UndoMergeForm(VerbForm):

@@ -7,7 +7,6 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -17,7 +16,7 @@ from unfold.widgets import UnfoldAdminRadioSelectWidget
 from memories.admin.facts.forms import LONGEST_TEXT, OptionalReasonField
 from memories.admin.site.fields import SeenField, TextField
 from memories.admin.site.naming import called
-from memories.admin.site.page import RecordPage, actor_of, render_page, said_of, show_again, url_of
+from memories.admin.site.page import RecordPage, actor_of, address, render_page, said_of, show_again, url_of
 from memories.admin.site.segments import Segment, diff
 from memories.admin.site.wording import CUT_OUT
 from memories.curation.facts.merging import READERS, FactMergePreview, merge_facts, preview_fact_merge
@@ -53,6 +52,7 @@ class MergeFactsForm(forms.Form):
 class FactMergingViews(RecordPage):
     """A page of facts that can be merged."""
 
+    @address("<uuid:object_id>/merge/")
     def merge(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
         """Facts to choose from; posted with `other`, the preview; confirmed, the merge."""
         record: Fact = self.find(request, str(object_id), may_change=True)
@@ -120,10 +120,6 @@ class FactMergingViews(RecordPage):
         title = gettext("Merge %(fact)s") % {"fact": called(record)}
         context = {"title": title, "opts": self.opts, "original": record, "fact": record, **shown}
         return render_page(request, f"memories/{template}.html", status=status, **context)
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.merge)
-        return [path("<uuid:object_id>/merge/", view, name="memories_fact_merge"), *super().get_urls()]
 
 
 def _posted_ids(request: HttpRequest, name: str) -> list[uuid.UUID]:

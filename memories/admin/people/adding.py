@@ -6,7 +6,6 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -15,7 +14,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanSwitchWidget
 from memories.admin.access.reach import tenants_of
 from memories.admin.site.fields import LineField, check_language, check_zone
 from memories.admin.site.naming import called
-from memories.admin.site.page import RecordPage, actor_of, render_page, said_of, show_again, url_of
+from memories.admin.site.page import RecordPage, actor_of, address, render_page, said_of, show_again, url_of
 from memories.curation.people.external_ids import change_external_id
 from memories.curation.people.records import add_person
 from memories.exceptions import InvalidInput, MemoryHubError
@@ -115,6 +114,7 @@ class PersonAddingViews(RecordPage):
         shown = {"title": _("New end user"), "opts": self.opts, "form": form}
         return render_page(request, "memories/person_add.html", status=status, **shown)
 
+    @address("<uuid:object_id>/change_id/")
     def change_id(self, request: HttpRequest, object_id: str) -> HttpResponse:
         person: EndUser = self.find(request, object_id, may_change=True)
         form = ChangeIdForm(request.POST if request.method == "POST" else None, initial={"was": person.external_id})
@@ -135,8 +135,3 @@ class PersonAddingViews(RecordPage):
         shown = {"title": _("Change id"), "opts": self.opts, "form": form, "person": person}
         names = person.names.order_by("created_at")
         return render_page(request, "memories/person_change_id.html", status=status, **shown, names=names)
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.change_id)
-        own = path("<uuid:object_id>/change_id/", view, name="memories_enduser_change_id")
-        return [own, *super().get_urls()]

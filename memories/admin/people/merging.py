@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext
@@ -19,7 +19,7 @@ from memories.admin.access import fresh
 from memories.admin.access.reach import within
 from memories.admin.people.adding import LONGEST_ID, PersonAddingViews, add_refusal
 from memories.admin.site.fields import LineField
-from memories.admin.site.page import actor_of, render_page, require, show_again, url_of
+from memories.admin.site.page import actor_of, address, render_page, require, show_again, url_of
 from memories.curation.people.merging.merge import PersonMergePreview, merge_people, preview_person_merge
 from memories.curation.people.merging.profile import SectionOutcome
 from memories.curation.people.merging.undo import may_undo_person_merge, undo_person_merge
@@ -160,6 +160,7 @@ class PersonMergingViews(PersonAddingViews):
         alias = aliases.filter(pk=parse_uuid(object_id)).select_related("merged_into").first()
         return alias.merged_into if alias and self.has_view_permission(request) else None
 
+    @address("<uuid:object_id>/merge/")
     def merge(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """The form that asks for the other person; posted, a preview; confirmed, the merge."""
         person: EndUser = self.find(request, object_id, may_change=True)
@@ -238,6 +239,7 @@ class PersonMergingViews(PersonAddingViews):
             raise Http404
         return found[ids[0]], found[ids[1]]
 
+    @address("merges/<uuid:merge_id>/")
     def merged(self, request: HttpRequest, merge_id: uuid.UUID) -> HttpResponse:
         """What a merge did; posted, it is undone."""
         require(request, *MAY)
@@ -264,14 +266,6 @@ class PersonMergingViews(PersonAddingViews):
         else:
             messages.success(request, gettext("Merge undone; later changes were kept."))
         return HttpResponseRedirect(request.path)
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        own = [
-            path("<uuid:object_id>/merge/", view(self.merge), name="memories_enduser_merge"),
-            path("merges/<uuid:merge_id>/", view(self.merged), name="memories_enduser_merged"),
-        ]
-        return [*own, *super().get_urls()]
 
 
 def overlaps_of(merge: PersonMergePreview | PersonMerge) -> list[Overlap]:

@@ -10,7 +10,6 @@ from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, 
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -27,7 +26,7 @@ from memories.admin.people.profile import ProfileViews, sections_of
 from memories.admin.people.views import MEMORY, tabs_for
 from memories.admin.recall.live_context import LiveContextViews
 from memories.admin.site.naming import called
-from memories.admin.site.page import VerbForm
+from memories.admin.site.page import VerbForm, address
 from memories.admin.site.wording import CUT_OUT
 from memories.audit import Actor
 from memories.curation.people.records import seen_of_person, update_person
@@ -148,6 +147,7 @@ class PersonPage(PersonMergingViews, LiveContextViews, ProfileViews):
             page.template_name = "memories/timeline_days.html"
         return page
 
+    @address("<uuid:object_id>/sessions/", "sessions")
     def sessions_view(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
         """The newest sessions of a person and the newest runs over them."""
         person = self.find(request, str(object_id), may_change=False)
@@ -158,10 +158,6 @@ class PersonPage(PersonMergingViews, LiveContextViews, ProfileViews):
         if request.user.has_perm("memories.view_extractionrun"):
             shown["runs"] = ExtractionRun.objects.filter(end_user=person).select_related("end_user")[:RUNS_SHOWN]
         return self.render_tab(request, person, "memories/person_sessions.html", shown)
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.sessions_view)
-        return [path("<uuid:object_id>/sessions/", view, name="memories_enduser_sessions"), *super().get_urls()]
 
 
 def _count(rows: QuerySet[Any]) -> Coalesce:

@@ -6,18 +6,17 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from django import forms
-from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin.people.views import PersonViews
 from memories.admin.site.fields import LineField, TextField
-from memories.admin.site.page import VerbForm, show_again
+from memories.admin.site.page import VerbForm, address, require, show_again
 from memories.admin.site.segments import Segment, diff
 from memories.admin.site.wording import CUT_OUT
 from memories.admin.trail.authors import names_of
@@ -67,6 +66,7 @@ class SectionDiff:
 class SectionForm(VerbForm):
     """A verb on one section, with the version that the operator saw."""
 
+    needs_permissions = ("memories.view_fact",)
     section = forms.ChoiceField(choices=Section.choices, widget=forms.HiddenInput)
     version = forms.IntegerField(widget=forms.HiddenInput)
     record: EndUser
@@ -155,10 +155,11 @@ class ProfileViews(PersonViews):
         "release_section": ReleaseSectionForm,
     }
 
+    @address("<uuid:object_id>/profile/", "profile_all")
     def sections_view(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
         """All six, each with the form that writes it."""
         person = self.find(request, str(object_id), may_change=False)
-        _check_may_view_memory(request)
+        require(request, *SectionForm.needs_permissions)
         page = self.render_tab(request, person, "memories/person_profile.html", {"tab": "profile"})
         shown = page.context_data or {}
         rows: list[tuple[ShownSection, WriteSectionForm | None]] = []
@@ -172,19 +173,15 @@ class ProfileViews(PersonViews):
         page.context_data = {**shown, "rows": rows}
         return page
 
+    @address("<uuid:object_id>/profile/<str:section>/", "profile")
     def section_view(self, request: HttpRequest, object_id: uuid.UUID, section: str) -> HttpResponse:
         person = self.find(request, str(object_id), may_change=False)
-        _check_may_view_memory(request)
+        require(request, *SectionForm.needs_permissions)
         if section not in Section.values:
             raise Http404
         if request.method not in ("GET", "HEAD"):
             return HttpResponse(status=405, headers={"Allow": "GET, HEAD"})
         return self._show_section(request, super().show(request, person), section)
-
-    def carry_out(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
-        if issubclass(self.verbs[verb], SectionForm):
-            _check_may_view_memory(request)
-        return super().carry_out(request, object_id, verb)
 
     def show(
         self, request: HttpRequest, record: Any, *, tried: VerbForm | None = None, status: int = 200
@@ -218,26 +215,12 @@ class ProfileViews(PersonViews):
         }
         return page
 
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        all_six, one = view(self.sections_view), view(self.section_view)
-        return [
-            path("<uuid:object_id>/profile/", all_six, name="memories_enduser_profile_all"),
-            path("<uuid:object_id>/profile/<str:section>/", one, name="memories_enduser_profile"),
-            *super().get_urls(),
-        ]
-
 
 def sections_of(person: EndUser) -> list[ShownSection]:
     """All six in their order, with the runs and sessions that they rest on; one query."""
     written = ProfileSection.objects.filter(end_user=person).select_related("extraction__session")
     rows = {row.section: row for row in written}
     return [ShownSection.of(section, rows.get(section)) for section in Section]
-
-
-def _check_may_view_memory(request: HttpRequest) -> None:
-    if not request.user.has_perm("memories.view_fact"):
-        raise PermissionDenied
 
 
 def _changes(revisions: list[ProfileRevision], row: ProfileSection | None) -> list[SectionDiff]:

@@ -21,6 +21,7 @@ from memories.admin.facts.detail import FieldChange, changes_of, text_diff
 from memories.admin.site.segments import Segment, diff
 from memories.admin.trail.authors import names_of
 from memories.models import AuditEvent, EndUser, Episode, Fact, FactRevision, ProfileRevision, Section, Turn
+from memories.models.keyset import beyond
 
 PAGE = 50
 CLIP = 1_000
@@ -157,7 +158,7 @@ def _bounds(source: TimelineSource, filters: TimelineFilters) -> Q:
     if key is None:
         return Q()
     if source is last:
-        return _behind(source.order, key)
+        return beyond(source.order, key, "lt")
     return Q(**{f"{source.order[0]}__{'lte' if _POSITIONS[source.name] > _POSITIONS[name] else 'lt'}": key[0]})
 
 
@@ -171,15 +172,6 @@ def _parse_cursor(source: TimelineSource, values: Sequence[str]) -> list[Any] | 
     except (ValidationError, OverflowError):
         return None
     return key if timezone.is_aware(key[0]) else None
-
-
-def _behind(order: Sequence[str], key: Sequence[Any]) -> Q:
-    """Rows that come after `key` where all are sorted by `order`, downwards."""
-    behind = Q(**{f"{order[-1]}__lt": key[-1]})
-    for name, value in zip(reversed(order[:-1]), reversed(key[:-1]), strict=True):
-        behind = Q(**{f"{name}__lt": value}) | Q(**{name: value}) & behind
-    # Redundant, but it bounds the range that is read from an index.
-    return Q(**{f"{order[0]}__lte": key[0]}) & behind
 
 
 def days_of(page: TimelinePage) -> list[tuple[date, list[TimelineItem]]]:

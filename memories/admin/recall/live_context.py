@@ -8,7 +8,6 @@ from typing import Any
 from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -17,6 +16,7 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidge
 from memories.admin.people.views import MEMORY, PersonViews
 from memories.admin.recall.memories import Memory, memories_of
 from memories.admin.site.fields import TextField
+from memories.admin.site.page import address
 from memories.context import context
 from memories.context.context import DEFAULT_INCLUDE, Context, ContextRequest
 from memories.models import EndUser
@@ -106,6 +106,7 @@ class AskForm(forms.Form):
 class LiveContextViews(PersonViews):
     """A page of people with the live context of each."""
 
+    @address("<uuid:object_id>/seen/", "seen")
     def seen_view(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
         """The context without a query; posted, with one. A query is never part of an address."""
         person = self.find(request, str(object_id), may_change=False)
@@ -120,10 +121,6 @@ class LiveContextViews(PersonViews):
         is_fragment = request.headers.get("X-Fragment") == "seen"
         template = "memories/seen_result.html" if is_fragment else "memories/person_seen.html"
         return self.render_tab(request, person, template, shown, status=200 if "live" in shown else 400)
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.seen_view)
-        return [path("<uuid:object_id>/seen/", view, name="memories_enduser_seen"), *super().get_urls()]
 
 
 def live_context(person: EndUser, request: ContextRequest, *, now: datetime) -> LiveContext:

@@ -1,5 +1,6 @@
 """One decision on many items, chosen in the queue."""
 
+import uuid
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -10,7 +11,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -18,6 +19,7 @@ from memories.admin.review import wording
 from memories.admin.review.forms import ReasonField
 from memories.admin.review.queue import QueueFilters
 from memories.admin.site.bulk import BulkForm, BulkViews, SeenRows
+from memories.admin.site.page import address
 from memories.audit import Actor
 from memories.curation.batches import MOST
 from memories.curation.review.batches import approve_items, reject_items
@@ -50,6 +52,7 @@ class ReviewBulkViews(BulkViews):
     bulk_title, bulk_verbs, bulk_form, step = gettext_lazy("Bulk review"), VERBS, BulkItemsForm, "item"
     bulk_template, batch_template = "memories/review_bulk.html", "memories/review_batch.html"
 
+    @address("queue/bulk/")
     def bulk(self, request: HttpRequest) -> HttpResponse:
         """Posted by the queue: the preview. Confirmed: it is done."""
         if not self.has_change_permission(request):
@@ -85,8 +88,6 @@ class ReviewBulkViews(BulkViews):
         ordered = sorted(sorted(groups.items()), key=lambda group: -len(group[1]))
         return {"groups": ordered, "count": len(rows), "most": MOST}
 
-    def get_urls(self) -> list[URLPattern]:
-        view: Callable[..., Any] = self.admin_site.admin_view
-        bulk = path("queue/bulk/", view(self.bulk), name="memories_reviewitem_bulk")
-        batch = path("queue/bulk/<uuid:batch_id>/", view(self.show_batch), name="memories_reviewitem_batch")
-        return [bulk, batch, *super().get_urls()]
+    @address("queue/bulk/<uuid:batch_id>/")
+    def batch(self, request: HttpRequest, batch_id: uuid.UUID) -> HttpResponse:
+        return self.show_batch(request, batch_id)

@@ -42,7 +42,7 @@ class ItemForm(VersionForm):
         versions = {f"{name}_version": memory.version for name, memory in _memories(record).items()}
         return {**super().values_of(record), **versions}
 
-    def target(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         memories = _memories(self.record).items()
         seen = {memory.pk: self.cleaned_data[f"{name}_version"] for name, memory in memories}
         return {"item_id": self.record.pk, "seen": Seen(self.cleaned_data["version"], seen)}
@@ -58,9 +58,7 @@ def _words_of(fact: Fact | None) -> dict[str, Any]:
 
 
 class ApproveItemForm(ItemForm):
-    def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        approve_item(**self.target(), actor=actor, now=now)
-        return _("Approved.")
+    calls, done = staticmethod(approve_item), gettext_lazy("Approved.")
 
 
 class EditItemForm(EpisodeWords, ItemForm):
@@ -95,7 +93,7 @@ class EditItemForm(EpisodeWords, ItemForm):
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         changes = self.changes()
-        item = approve_edited(**self.target(), changes=changes, actor=actor, now=now)
+        item = approve_edited(**self.arguments(), changes=changes, actor=actor, now=now)
         done = _("Approved. Your text is served and counts as confirmed by an operator.")
         if item.episode:
             return f"{done}{self.cut_out(item.episode)}"
@@ -104,17 +102,15 @@ class EditItemForm(EpisodeWords, ItemForm):
 
 
 class KeepBothForm(ItemForm):
-    def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        keep_both(**self.target(), actor=actor, now=now)
-        return _("Both are kept.")
+    calls, done = staticmethod(keep_both), gettext_lazy("Both are kept.")
 
 
 class RejectItemForm(ItemForm):
+    calls, done = staticmethod(reject_item), gettext_lazy("Rejected.")
     reason = ReasonField()
 
-    def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        reject_item(**self.target(), reason=self.cleaned_data["reason"], actor=actor, now=now)
-        return _("Rejected.")
+    def arguments(self) -> dict[str, Any]:
+        return {**super().arguments(), "reason": self.cleaned_data["reason"]}
 
 
 class MergeForm(ItemForm):
@@ -139,7 +135,7 @@ class MergeForm(ItemForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         data = {name: self.cleaned_data[name] for name in ("content", "category", "reason")}
         survivor = self.facts[self.cleaned_data["survivor"]].pk
-        item = merge_items(**self.target(), **data, survivor=survivor, actor=actor, now=now)
+        item = merge_items(**self.arguments(), **data, survivor=survivor, actor=actor, now=now)
         kept = item.fact if item.fact_id == survivor else item.known
         cut = kept is not None and kept.content != data["content"].strip()
         done = _("Merged. The remaining fact counts as confirmed by an operator.")
@@ -147,9 +143,7 @@ class MergeForm(ItemForm):
 
 
 class UndoForm(VersionForm):
-    record: ReviewItem
+    calls, done = staticmethod(undo_decision), gettext_lazy("Undone; back in the queue.")
 
-    def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        version = self.cleaned_data["version"]
-        undo_decision(item_id=self.record.pk, expected_version=version, actor=actor, now=now)
-        return _("Undone; back in the queue.")
+    def arguments(self) -> dict[str, Any]:
+        return {"item_id": self.record.pk, "expected_version": self.cleaned_data["version"]}

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from memories.models import ChangeSet, Operator, ReviewItem
 from memories.models.ids import parse_uuid
+from memories.models.keyset import beyond
 
 PER_PAGE = 25
 # So long the queue offers to undo the latest decision; afterwards the page of the item still does.
@@ -156,11 +157,11 @@ def next_of(rows: Rows, item: ReviewItem) -> ReviewItem | None:
 
 
 def _after(item: ReviewItem) -> Q:
-    return Q(created_at__gt=item.created_at) | Q(created_at=item.created_at, pk__gt=item.pk)
+    return beyond(("created_at", "pk"), (item.created_at, item.pk), "gt")
 
 
 def _before(item: ReviewItem) -> Q:
-    return Q(created_at__lt=item.created_at) | Q(created_at=item.created_at, pk__lt=item.pk)
+    return beyond(("created_at", "pk"), (item.created_at, item.pk), "lt")
 
 
 @dataclass(frozen=True)

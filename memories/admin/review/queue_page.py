@@ -5,7 +5,7 @@ buttons and links lead to whole pages.
 """
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext
@@ -23,7 +23,7 @@ from memories.admin.review import queue as review_queue
 from memories.admin.review import wording
 from memories.admin.review.detail import decision_of, evidence_of
 from memories.admin.review.queue import QueueFilters, Rows
-from memories.admin.site.page import RecordPage, VerbForm, actor_of
+from memories.admin.site.page import RecordPage, VerbForm, actor_of, address
 from memories.curation.review.deciding import Choice, choices_of
 from memories.exceptions import MemoryHubError
 from memories.models import ReviewItem
@@ -69,12 +69,7 @@ class DecisionButton:
 class QueueViews(RecordPage):
     """A page of review items with the queue beside the list."""
 
-    def get_urls(self) -> list[URLPattern]:
-        view: Callable[..., Any] = self.admin_site.admin_view
-        queue = path("queue/", view(self.queue), name="memories_reviewitem_queue")
-        decide = path("queue/<uuid:object_id>/<slug:verb>/", view(self.decide), name="memories_reviewitem_decide")
-        return [queue, decide, *super().get_urls()]
-
+    @address("queue/")
     def queue(self, request: HttpRequest) -> HttpResponse:
         """The list, and the item that the address names or else the first that waits."""
         if not self.has_view_permission(request):
@@ -84,6 +79,7 @@ class QueueViews(RecordPage):
         item_id = parse_uuid(request.GET.get("item", ""))
         return self._show_queue(request, self._item(request, item_id) if item_id else None)
 
+    @address("queue/<uuid:object_id>/<slug:verb>/")
     def decide(self, request: HttpRequest, object_id: uuid.UUID, verb: str) -> HttpResponse:
         """One decision, or its undo; then the next item. A refused one shows the same item with what was typed."""
         record = self.find(request, str(object_id), may_change=True)

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib.admin import SimpleListFilter
-from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.db.models.functions import Left, Length
@@ -20,8 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from memories import conf
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
-from memories.admin.site.naming import called
-from memories.admin.site.page import RecordPage, VerbForm
+from memories.admin.site.page import RecordPage, VerbForm, require
 from memories.admin.site.template_tags import TURNS_SHOWN
 from memories.admin.site.wording import KINDS, WORK
 from memories.audit import Actor
@@ -39,13 +37,15 @@ FACTS_SHOWN = 10
 
 
 class RetrySessionForm(VerbForm):
-    def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        retry_working_memory(session=self.record, actor=actor, now=now)
-        done = gettext("%(session)s: its working memory is due now; a worker takes it within two seconds.")
-        return done % {"session": called(self.record)}
+    calls = staticmethod(retry_working_memory)
+    done = _("%(session)s: its working memory is due now; a worker takes it within two seconds.")
+
+    def arguments(self) -> dict[str, Any]:
+        return {"session": self.record}
 
 
 class DeleteForm(VerbForm):
+    needs_permissions = ("memories.delete_session",)
     needs_fresh_password = True
     # The number of turns that the operator saw. If a turn has come since, the page is shown again.
     turns = forms.IntegerField(widget=forms.HiddenInput)
@@ -117,7 +117,7 @@ class SessionPage(RecordPage):
             "rules": conf.rules(record.tenant),
             "page": _page(record, request.GET.get("page")),
             "clip": TURN_CLIP,
-            "may_delete": self._may_delete(request),
+            "may_delete": self.has_change_permission(request) and request.user.has_perms(DeleteForm.needs_permissions),
         }
         if request.user.has_perm("memories.view_extractionrun"):
             context["runs"] = ExtractionRun.objects.filter(session=record)[:RUNS_SHOWN]
@@ -125,14 +125,10 @@ class SessionPage(RecordPage):
             context["episodes"] = Episode.objects.filter(session=record).order_by("-first_number")[:EPISODES_SHOWN]
         return context
 
-    def _may_delete(self, request: HttpRequest) -> bool:
-        return self.has_change_permission(request) and request.user.has_perm("memories.delete_session")
-
     def carry_out(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
         """As for every verb, but a GET of `delete` shows the preview."""
-        if verb == "delete" and not self._may_delete(request):
-            raise PermissionDenied
         if verb == "delete" and request.method != "POST":
+            require(request, *DeleteForm.needs_permissions)
             return self._preview_deletion(super().show(request, self.find(request, object_id, may_change=True)))
         return super().carry_out(request, object_id, verb)
 

@@ -6,8 +6,10 @@ Pages without a model use `require()` and `render_page()`.
 """
 
 import uuid
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any, ClassVar
+from inspect import getmembers, isfunction
+from typing import Any, ClassVar, TypeVar
 
 from django import forms
 from django.contrib import admin, messages
@@ -65,6 +67,19 @@ def render_page(request: HttpRequest, template: str, *, status: int = 200, **con
     return TemplateResponse(request, template, {**admin.site.each_context(request), **context}, status=status)
 
 
+View = TypeVar("View", bound=Callable[..., HttpResponseBase])
+
+
+def address(route: str, name: str = "") -> Callable[[View], View]:
+    """Give a view of a page an address below that of the list. Its URL name is `<app>_<model>_<name of the view>`."""
+
+    def declare(view: View) -> View:
+        view.address = route, name or view.__name__  # type: ignore[attr-defined]
+        return view
+
+    return declare
+
+
 class HubModelAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     actions = None
     # With it, links from a search would carry the search, perhaps a name, in the address of every record.
@@ -116,21 +131,24 @@ class HubModelAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
         return super().changelist_view(request, extra)  # type: ignore[no-any-return]
 
     def get_urls(self) -> list[URLPattern]:
-        name, view = f"{self.opts.app_label}_{self.opts.model_name}", self.admin_site.admin_view
+        views = [getattr(self, name) for name, view in getmembers(type(self), isfunction) if hasattr(view, "address")]
         # First, since Django's pattern of a record's page matches these addresses, too.
-        return [
-            path("save-filter/", view(self.save_filter), name=f"{name}_save_filter"),
-            path("forget-filter/<uuid:object_id>/", view(self.forget_filter), name=f"{name}_forget_filter"),
-            path("export/", view(self.export), name=f"{name}_export"),
-            *super().get_urls(),
-        ]
+        return [*(self._pattern(view, *view.address) for view in views), *super().get_urls()]
 
+    def _pattern(self, view: Callable[..., HttpResponseBase], route: str, name: str) -> URLPattern:
+        name = f"{self.opts.app_label}_{self.opts.model_name}_{name}"
+        pattern: URLPattern = path(route, self.admin_site.admin_view(view), name=name)
+        return pattern
+
+    @address("save-filter/")
     def save_filter(self, request: HttpRequest) -> HttpResponse:
         return saved_filters.save(self, request, actor=actor_of(request))
 
+    @address("forget-filter/<uuid:object_id>/")
     def forget_filter(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
         return saved_filters.forget(self, request, object_id, actor=actor_of(request))
 
+    @address("export/")
     def export(self, request: HttpRequest) -> HttpResponseBase:
         return export.answer(self, request, actor=actor_of(request))
 
@@ -152,10 +170,15 @@ def show_again(form: forms.BaseForm) -> None:
 
 
 class VerbForm(forms.Form):
-    """The input of one verb, and its call."""
+    """One verb: who may use it, its input, the function that it calls, and the message once it is done."""
 
+    # Besides the permission to change the record.
+    needs_permissions: ClassVar[tuple[str, ...]] = ()
     # For verbs that are hard to undo: the operator must have entered the password recently.
     needs_fresh_password: ClassVar[bool] = False
+    calls: ClassVar[Callable[..., Any]]
+    # It quotes no memory. It can name the record by its model, as in %(fact)s.
+    done: ClassVar[str | Promise]
 
     def __init__(self, data: Any = None, *, record: Any) -> None:
         self.record = record
@@ -166,9 +189,14 @@ class VerbForm(forms.Form):
         """What the fields show of the record. Hidden ones say which state of it the operator saw."""
         return {}
 
-    def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        """Call the verb. Return a message that quotes no memory. Errors: MemoryHubError."""
+    def arguments(self) -> dict[str, Any]:
+        """What `calls` takes besides the actor and the time."""
         raise NotImplementedError
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        """Call the verb. Return the message. Errors: MemoryHubError."""
+        self.calls(**self.arguments(), actor=actor, now=now)
+        return str(self.done) % {self.record._meta.model_name: called(self.record)}
 
     def refuse(self, error: MemoryHubError) -> None:
         """Show why the verb failed. The form keeps its input."""
@@ -236,8 +264,9 @@ class RecordPage(HubModelAdmin):
     ) -> TemplateResponse:
         """The page. `tried` is a rejected form, which is shown again with its input."""
         may_change = self.has_change_permission(request, record)
-        forms_of_page = {name: form(record=record) for name, form in self.verbs.items()} if may_change else {}
-        for name, form in self.verbs.items():
+        verbs = {name: form for name, form in self.verbs.items() if request.user.has_perms(form.needs_permissions)}
+        forms_of_page = {name: form(record=record) for name, form in verbs.items()} if may_change else {}
+        for name, form in verbs.items():
             if tried is not None and isinstance(tried, form):
                 forms_of_page[name] = tried
         context = {
@@ -253,6 +282,7 @@ class RecordPage(HubModelAdmin):
 
     def carry_out(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
         """Run one verb: 400 for invalid input, the error's status if it fails, else `answer()`."""
+        require(request, *self.verbs[verb].needs_permissions)
         record = self.find(request, object_id, may_change=True)
         if request.method != "POST":
             return HttpResponseRedirect(url_of(record))
@@ -284,6 +314,4 @@ class RecordPage(HubModelAdmin):
         def view(request: HttpRequest, object_id: Any) -> HttpResponse:
             return self.carry_out(request, str(object_id), verb)
 
-        name = f"{self.opts.app_label}_{self.opts.model_name}_{verb}"
-        pattern: URLPattern = path(f"<{self.id_kind}:object_id>/{verb}/", self.admin_site.admin_view(view), name=name)
-        return pattern
+        return self._pattern(view, f"<{self.id_kind}:object_id>/{verb}/", verb)

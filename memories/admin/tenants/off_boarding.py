@@ -1,16 +1,13 @@
 """Off-boarding a tenant and taking it back. A page shows the consequences before anything happens."""
 
 import uuid
-from datetime import datetime
-from functools import partial
-from typing import ClassVar
+from typing import Any
 
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -18,14 +15,15 @@ from django.utils.translation import gettext_lazy
 from memories.admin.access import fresh
 from memories.admin.site.fields import LineField
 from memories.admin.site.naming import called
-from memories.admin.site.page import HubModelAdmin, VerbForm, actor_of, render_page, url_of
-from memories.audit import Actor
+from memories.admin.site.page import HubModelAdmin, VerbForm, actor_of, address, render_page, url_of
 from memories.curation.tenants.off_boarding import off_board_tenant, preview_off_boarding, take_back_tenant
 from memories.exceptions import MemoryHubError
 from memories.models import Tenant
 
 
 class OffBoardForm(VerbForm):
+    calls = staticmethod(off_board_tenant)
+    done = gettext_lazy("The tenant is off-boarded. Its keys no longer work, and nothing is stored or served.")
     slug = LineField(
         label=gettext_lazy("The tenant's slug"),
         max_length=63,
@@ -40,35 +38,30 @@ class OffBoardForm(VerbForm):
             raise forms.ValidationError(_("This is not the slug of this tenant."), code="slug")
         return slug
 
-    def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        expected = self.cleaned_data["keys"]
-        off_board_tenant(tenant_id=self.record.pk, expected_keys=expected, actor=actor, now=now)
-        return _("The tenant is off-boarded. Its keys no longer work, and nothing is stored or served.")
+    def arguments(self) -> dict[str, Any]:
+        return {"tenant_id": self.record.pk, "expected_keys": self.cleaned_data["keys"]}
 
 
 class TakeBackForm(VerbForm):
-    def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        take_back_tenant(tenant_id=self.record.pk, actor=actor, now=now)
-        return _("The tenant is restored. Its keys work again, and its switches are as before.")
+    calls = staticmethod(take_back_tenant)
+    done = gettext_lazy("The tenant is restored. Its keys work again, and its switches are as before.")
+
+    def arguments(self) -> dict[str, Any]:
+        return {"tenant_id": self.record.pk}
 
 
 class OffBoardingPage(HubModelAdmin):
     """The two acts of the tenants' page, for operators who may change tenants."""
 
-    acts: ClassVar[dict[str, type[VerbForm]]] = {"off_board": OffBoardForm, "take_back": TakeBackForm}
+    @address("<uuid:object_id>/off_board/")
+    def off_board(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+        return self.act(request, object_id, OffBoardForm)
 
-    def get_urls(self) -> list[URLPattern]:
-        own = [
-            path(
-                f"<uuid:object_id>/{act}/",
-                self.admin_site.admin_view(partial(self.act, act=act)),
-                name=f"memories_tenant_{act}",
-            )
-            for act in self.acts
-        ]
-        return [*own, *super().get_urls()]
+    @address("<uuid:object_id>/take_back/")
+    def take_back(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+        return self.act(request, object_id, TakeBackForm)
 
-    def act(self, request: HttpRequest, object_id: uuid.UUID, act: str) -> HttpResponse:
+    def act(self, request: HttpRequest, object_id: uuid.UUID, verb: type[VerbForm]) -> HttpResponse:
         """Show the consequences. A POST runs the act: 400 for invalid input, the error's status if it fails."""
         if not self.has_change_permission(request):
             raise PermissionDenied
@@ -79,7 +72,7 @@ class OffBoardingPage(HubModelAdmin):
             return self.ask(request, tenant)
         if challenge := fresh.required(request):
             return challenge
-        form, status = self.acts[act](request.POST, record=tenant), 400
+        form, status = verb(request.POST, record=tenant), 400
         if form.is_valid():
             try:
                 messages.success(request, form.carry_out(actor=actor_of(request), now=timezone.now()))

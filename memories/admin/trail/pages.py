@@ -8,7 +8,7 @@ from django.db.models import CharField, Model, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -18,7 +18,7 @@ from memories.admin.lists.change_list import HubChangeList
 from memories.admin.lists.columns import column
 from memories.admin.site import wording
 from memories.admin.site.naming import kind_named
-from memories.admin.site.page import HubModelAdmin, actor_of
+from memories.admin.site.page import HubModelAdmin, actor_of, address
 from memories.admin.trail.filters import CaseFilter, EventTenantFilter, ObjectFilter, VerbFilter, WhenFilter
 from memories.audit import kept_request_id
 from memories.curation.exports import note_export
@@ -89,12 +89,10 @@ class TrailPage(HubModelAdmin):
         request_id = kept_request_id(search_term.strip())
         return found | queryset.filter(request_id=request_id) if request_id else found, may_have_duplicates
 
-    def get_urls(self) -> list[URLPattern]:
-        return [path("lines/", self.admin_site.admin_view(self.lines), name=LINES), *super().get_urls()]
-
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         return super().changelist_view(request, {"lines_address": reverse(f"admin:{LINES}"), **(extra_context or {})})
 
+    @address("lines/")
     def lines(self, request: HttpRequest) -> HttpResponseBase:
         """The filtered list as JSON lines without a limit, oldest first. The export is audited and streamed."""
         found = export.requested_list(self, request)
