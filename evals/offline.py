@@ -43,6 +43,7 @@ def units_of(corpus: Corpus, embedding: Embedding, constants: Constants = DEFAUL
         vectors=embedding.of(texts),
         languages=[language.of(text) for text in texts],
         blocks=embedding.blocks,
+        times=np.array([unit.at.timestamp() for unit in corpus.units]),
         constants=constants,
     )
 

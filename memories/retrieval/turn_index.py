@@ -82,6 +82,7 @@ class TurnIndex:
             present=languages != "",
             languages=languages,
             blocks=dense.blocks(self.space.model, self.space.dimensions) if self.space else (),
+            times=self.times,
         )
 
     @cached_property

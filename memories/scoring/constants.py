@@ -35,6 +35,11 @@ class Constants:
     # With few sessions it tells little to be in the right one: the weight grows with their logarithm up to here.
     sessions_full: int = 20
     neighbour: float = 0.25
+    # Turns that were said at a date which the query names, or so many days before and after it: one day because dates
+    # are those of UTC, seven because people tell of a day later.
+    date: float = 0.3
+    date_before: float = 1.0
+    date_after: float = 7.0
     # Sessions: what the turns after the best one add, as a share of the mean score of so many.
     others: float = 0.3
     others_counted: int = 3

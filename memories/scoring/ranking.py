@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.scoring import language, terms
+from memories.scoring import dates, language, terms
 from memories.scoring.constants import DEFAULT, Constants
+from memories.scoring.dates import Date
 from memories.scoring.dense import VectorBlock, Vectors
 from memories.scoring.language import Language
 from memories.scoring.lexical import Coverage, Layout, Postings, coverage
@@ -25,16 +26,18 @@ _QUESTION = re.compile(r"[?？]\s*$")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """One text that is asked for: its distinct terms, its language, and its raw unit vector if there is one."""
+    """One text that is asked for: its distinct terms, its language, its raw unit vector if there is one, and the dates
+    that it names."""
 
     terms: NDArray[np.uint32]
     language: Language
     vector: Floats | None = None
+    dates: tuple[Date, ...] = ()
 
     @classmethod
     def of(cls, text: str, vector: Floats | None = None) -> "Query":
         """From the text, and its vector as the model gave it."""
-        return cls(terms.count(text).ids, language.of(text), vector)
+        return cls(terms.count(text).ids, language.of(text), vector, dates.named(text))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +48,7 @@ class Units:
     postings: Postings
     vectors: Vectors | None
     constants: Constants
+    times: NDArray[np.float64] | None = None
 
     @classmethod
     def of(
@@ -56,6 +60,7 @@ class Units:
         present: NDArray[np.bool_] | None = None,
         languages: Sequence[Language] = (),
         blocks: Sequence[VectorBlock] = (),
+        times: NDArray[np.float64] | None = None,
         alone: bool = False,
         constants: Constants = DEFAULT,
     ) -> "Units":
@@ -64,14 +69,15 @@ class Units:
         `sessions`: one ordinal for each unit, equal for the units of a session, which stand together.
         `packed`: terms.pack of each, b"" if not counted yet. `vectors`: raw unit vectors float32[n, d], of which
         only the rows that are `present` (all, if None) are read; None: no unit has one; then `languages` and
-        `blocks` may be left out. `alone`: facts or episodes, which have no neighbours. ValueError if vectors do not
-        have the dimensions of the blocks, or for terms of another version.
+        `blocks` may be left out. `times`: when each was said, in seconds since 1970; None: dates in a query tell
+        nothing of these units. `alone`: facts or episodes, which have no neighbours. ValueError if vectors do not have
+        the dimensions of the blocks, or for terms of another version.
         """
         centred = None
         if vectors is not None and blocks:
             there = np.ones(len(packed), np.bool_) if present is None else present
             centred = Vectors.of(vectors, present=there, languages=languages, blocks=blocks, constants=constants)
-        return cls(Layout.of(sessions, alone=alone), Postings.of(packed), centred, constants)
+        return cls(Layout.of(sessions, alone=alone), Postings.of(packed), centred, constants, times)
 
     def __len__(self) -> int:
         return len(self.layout.session)
@@ -124,6 +130,9 @@ def _score(units: Units, query: Query) -> Scores:
     lexical = np.float32(c.lexical) * covered.turn**c.lexical_power
     lexical += np.where(near, np.float32(0), np.float32(c.unembedded) * covered.turn)
     around = _context(vector + lexical, covered, units.layout, c)
+    if units.times is not None and query.dates:
+        then = dates.closeness(units.times, query.dates, before=c.date_before, after=c.date_after)
+        around += np.float32(c.date) * then
     return Scores(vector + lexical + around, vector, lexical, around)
 
 

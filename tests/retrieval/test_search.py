@@ -1,6 +1,6 @@
 """Search over a person's memories: what is found, in which order, for whom, at which cost."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from memories.retrieval import recalls
 from memories.retrieval import search as retrieval
 from memories.retrieval.search import Finding, SearchFilters, SearchRequest, SearchResult
 from memories.scoring import dense, language, ranking
+from memories.scoring.constants import DEFAULT
 from memories.scoring.ranking import Query, Units
 from tests import factories
 from tests.database import reading_only, statements
@@ -78,6 +79,14 @@ class TestTurns:
     def test_an_english_question_finds_a_chinese_turn_by_meaning(self, person: EndUser) -> None:
         embed_all(person)
         assert first(person, "Which instrument is the user learning?").text == CHINESE[0][1]
+
+    def test_a_turn_of_the_date_that_is_asked_for_comes_first(self, person: EndUser) -> None:
+        for month in (5, 6, 7):
+            post(person, f"m{month}", "We flew a kite", timestamp=datetime(2023, month, 20, tzinfo=UTC))
+        asked = ["the kite", "the kite in June 2023", "the kite in July", "the kite in July 2022"]
+        assert [first(person, query).session_id for query in asked] == ["m5", "m6", "m7", "m5"]
+        (day,) = search(person, "20 June 2023", kinds=("session",), limit=1).results
+        assert (day.session_id, day.score_parts["context"]) == ("m6", DEFAULT.date)
 
     def test_a_turn_is_told_whole(self, person: EndUser) -> None:
         factories.session(person, [("user", "Penicillin makes me sick")], session_id="s3", agent_id="nurse")

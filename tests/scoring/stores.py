@@ -26,6 +26,7 @@ def units(
     present: Sequence[bool] | None = None,
     languages: Sequence[Language] | None = None,
     blocks: Sequence[VectorBlock] = PLAIN,
+    times: Sequence[float] | None = None,
     alone: bool = False,
     constants: Constants = DEFAULT,
 ) -> Units:
@@ -37,6 +38,7 @@ def units(
         present=None if present is None else np.array(present),
         languages=languages or ["en"] * len(texts),
         blocks=blocks,
+        times=None if times is None else np.array(times),
         alone=alone,
         constants=constants,
     )
