@@ -60,7 +60,7 @@ def test_many_are_forgotten_and_brought_back_as_one(open_page: Open, facts: list
     expect(page.get_by_text("Undo all")).to_be_visible()
     assert set(statuses(facts)) == {"trashed"}
     page.get_by_role("button", name="Undo all").click()
-    expect(page.get_by_text("Undone")).to_be_visible()
+    expect(page.get_by_text("Undone", exact=True)).to_be_visible()
     assert set(statuses(facts)) == {"active"}
 
 
