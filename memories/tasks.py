@@ -62,9 +62,9 @@ def compact_session(session_id: str) -> int:
 
 
 @outermost
-def ask_endpoint() -> int:
-    """Probe the model's endpoint after an outage; 1 when it answers. Parked batches then go on."""
-    return int(circuit_breaker.probe())
+def ask_endpoint(tenant_id: str = "") -> int:
+    """Probe the tenant's own endpoint, or the hub's, after an outage; 1 when it answers. Parked batches then go on."""
+    return int(circuit_breaker.probe(uuid.UUID(tenant_id) if tenant_id else None))
 
 
 @outermost

@@ -58,7 +58,7 @@ DEBUG = env.boolean("MEMORYHUB_DEBUG", False)
 SECRET_KEY = env.secret("MEMORYHUB_SECRET_KEY", HOME / "secret_key")
 # Former keys, which still verify and decrypt.
 SECRET_KEY_FALLBACKS = env.words("MEMORYHUB_SECRET_KEY_FALLBACKS")
-# Encrypts second factors. A key of its own, so that a new secret key locks nobody out.
+# Encrypts second factors and tenants' model keys. A key of its own, so that a new secret key locks nobody out.
 MEMORYHUB_MFA_KEY = env.secret("MEMORYHUB_MFA_KEY", HOME / "mfa_key")
 MEMORYHUB_MFA_KEY_FALLBACKS = env.words("MEMORYHUB_MFA_KEY_FALLBACKS")
 # It must never change, or the hub no longer recognizes erased people. So it cannot be the secret key.
@@ -286,6 +286,8 @@ MEMORYHUB_LLM_SCRIPT = env.text("MEMORYHUB_LLM_SCRIPT")
 MEMORYHUB_LLM_PRICES = env.both("MEMORYHUB_LLM_PRICE_PROMPT", "MEMORYHUB_LLM_PRICE_COMPLETION")
 OPENAI_API_KEY = env.text("OPENAI_API_KEY")
 OPENAI_BASE_URL = env.text("OPENAI_BASE_URL")
+# Hosts, or host:port, in a private network that operators may enter as the endpoint of a tenant's model.
+MEMORYHUB_PRIVATE_ENDPOINTS = env.words("MEMORYHUB_PRIVATE_ENDPOINTS")
 MEMORYHUB_EMBEDDINGS = env.choice("MEMORYHUB_EMBEDDINGS", "local", ("local", "openai", "hashed"))
 MEMORYHUB_EMBEDDING_MODEL = env.text("MEMORYHUB_EMBEDDING_MODEL")
 # A row has at most 4000. 0: as many as the model returns.

@@ -90,6 +90,7 @@ BYTES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "refusal of a text": ("memories.models.folding.refusal_of_text", lambda f: f(TEXT)),
     "request id": ("memories.audit.kept_request_id", lambda f: f("anna-7:1")),
     "second factor": ("memories.conf.second_factor_keys._fernet", lambda f: f("k")._signing_key),
+    "model key": ("memories.conf.second_factor_keys._fernet", lambda f: f("k", b"model key")._signing_key),
     "text": ("memories.models.folding.text_digest", lambda f: f(TEXT)),
 }  # fmt: skip
 

@@ -1,17 +1,25 @@
 """What the hub talks to, from its settings: the model, the embedding, the reranker, and how often a key may ask."""
 
-from dataclasses import dataclass
+import uuid
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from typing import Protocol
+from urllib.parse import urlsplit
 
 from django.conf import settings
 
+from memories.conf import second_factor_keys
+
 LLM_OFF = "off"
 LLM_RULES = "rules"
+LLM_OPENAI = "openai"
 EMBEDDINGS_LOCAL = "local"
 EMBEDDINGS_OPENAI = "openai"
 # Vectors of hashed words, for tests.
 EMBEDDINGS_HASHED = "hashed"
 LOCAL_EMBEDDINGS = ("use-multilingual-3", "use-multilingual-3+e5-small")
+# Of the encryption of tenants' keys, so that a second factor never counts as one.
+_MODEL_KEY = b"model key"
 _EMBEDDING_MODELS = {
     EMBEDDINGS_LOCAL: LOCAL_EMBEDDINGS[0],
     EMBEDDINGS_OPENAI: "text-embedding-3-small",
@@ -38,16 +46,23 @@ class Prices:
 @dataclass(frozen=True)
 class LLMConfig:
     """Which model is asked: mode is openai, scripted, rules (none) or off; timeout in seconds for a whole call; prices
-    where they are known."""
+    where they are known.
+
+    tenant_id: the tenant whose own it is, None for the hub's. entered: its address was entered in the admin; guarded:
+    and must not lead into a private network.
+    """
 
     mode: str
     model: str
     timeout: float
     concurrency: int
-    api_key: str
+    api_key: str = field(repr=False)
     base_url: str
     script: str
     prices: Prices | None = None
+    tenant_id: uuid.UUID | None = None
+    entered: bool = False
+    guarded: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,9 +98,24 @@ def throttle(scope: str) -> Rate | None:
     return Rate(*found) if found else None
 
 
-def llm() -> LLMConfig:
-    """The model endpoint in force; without an endpoint the mode is rules unless another was asked for."""
-    return LLMConfig(
+class OwnModel(Protocol):
+    """What a tenant has of its own; an empty field is the hub's."""
+
+    tenant_id: uuid.UUID
+    model: str
+    base_url: str
+    # Encrypted by encrypt_model_key().
+    api_key: str
+    prompt_price: Decimal | None
+    completion_price: Decimal | None
+
+
+def llm(own: OwnModel | None = None) -> LLMConfig:
+    """The model endpoint in force: the hub's, or with `own` a tenant's.
+
+    Without an endpoint the mode is rules unless another was asked for. If the hub's is off, so are tenants'.
+    """
+    hub = LLMConfig(
         mode=_llm_mode(),
         model=settings.MEMORYHUB_LLM_MODEL,
         timeout=settings.MEMORYHUB_LLM_TIMEOUT,
@@ -95,11 +125,67 @@ def llm() -> LLMConfig:
         script=settings.MEMORYHUB_LLM_SCRIPT,
         prices=Prices(*settings.MEMORYHUB_LLM_PRICES) if settings.MEMORYHUB_LLM_PRICES else None,
     )
+    return hub if own is None or hub.mode == LLM_OFF else _of_tenant(own, hub)
+
+
+def _of_tenant(own: OwnModel, hub: LLMConfig) -> LLMConfig:
+    is_another = bool(own.model or own.base_url)
+    prices = None if is_another else hub.prices
+    if own.prompt_price is not None and own.completion_price is not None:
+        prices = Prices(own.prompt_price, own.completion_price)
+    if not is_another:
+        return replace(hub, prices=prices)
+    config = replace(hub, model=own.model or hub.model, prices=prices, tenant_id=own.tenant_id)
+    if not own.base_url:
+        return config
+    # The hub's own key is never shown to an endpoint that somebody entered in the admin.
+    return replace(
+        config,
+        mode=LLM_OPENAI,
+        base_url=own.base_url,
+        api_key=decrypted_model_key(own.api_key) or "",
+        entered=True,
+        guarded=not is_private_endpoint(own.base_url),
+    )
+
+
+def encrypt_model_key(key: str) -> str:
+    """A tenant's key of its endpoint as it is stored; "" for none."""
+    return second_factor_keys.encrypt(key, purpose=_MODEL_KEY) if key else ""
+
+
+def decrypted_model_key(token: str) -> str | None:
+    """The key; "" for none, None if it was encrypted under a key that the hub does not have."""
+    try:
+        return second_factor_keys.decrypt(token, purpose=_MODEL_KEY) if token else ""
+    except second_factor_keys.Unreadable:
+        return None
+
+
+def renewed_model_key(token: str) -> str | None:
+    """The key, encrypted under the present MEMORYHUB_MFA_KEY; None if no key of the hub decrypts it."""
+    if not token or second_factor_keys.is_present(token, purpose=_MODEL_KEY):
+        return token
+    key = decrypted_model_key(token)
+    return None if key is None else encrypt_model_key(key)
+
+
+def is_private_endpoint(url: str) -> bool:
+    """Whether MEMORYHUB_PRIVATE_ENDPOINTS has the host of this address, alone or with the port."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        return False
+    host = (parts.hostname or "").casefold()
+    host = f"[{host}]" if ":" in host else host
+    allowed = {name.casefold() for name in settings.MEMORYHUB_PRIVATE_ENDPOINTS}
+    return bool(host) and not allowed.isdisjoint({host, f"{host}:{port}"})
 
 
 def _llm_mode() -> str:
     endpoint = bool(settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL)
-    wanted: str = settings.MEMORYHUB_LLM or ("openai" if endpoint else LLM_RULES)
+    wanted: str = settings.MEMORYHUB_LLM or (LLM_OPENAI if endpoint else LLM_RULES)
     return wanted
 
 

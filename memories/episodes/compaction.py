@@ -71,6 +71,17 @@ class CompactionAttempt(Attempt):
         queue_rows.renew(self.claim)
         self.calls += 1
 
+    def spend(self, prompt_tokens: int, completion_tokens: int) -> None:
+        """Count what a call used: for the sums of the day's summaries, and at once for the tenant's caps."""
+        self.spent.add(prompt_tokens, completion_tokens)
+        spending.count(
+            self.claim.session.tenant,
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+            prices=self.claim.config.prices,
+            now=self.now(),
+        )
+
 
 @dataclass(frozen=True)
 class ModelAnswers:
@@ -103,6 +114,7 @@ def compact(*, session_id: uuid.UUID, now: datetime) -> bool:
         try:
             answers = _call_model(attempt, work)
         except ModelError as error:
+            attempt.spend(error.prompt_tokens, error.completion_tokens)
             down = circuit_breaker.record_failure(attempt, error)
             _note_spent(attempt)
             queue_rows.postpone(attempt.claim, retry_for(error, endpoint_down=down), now=attempt.now())
@@ -150,12 +162,12 @@ def _makes_episode(claim: WindowClaim, count: int) -> bool:
 
 
 def _call_model(attempt: CompactionAttempt, work: CompactionWork) -> ModelAnswers:
-    summary, extractor, draft = "", "", None
+    summary, extractor, draft, config = "", "", None, attempt.claim.config
     turns = work.segment.turns if work.segment else ()
-    if client.is_configured() and (work.left or turns):
+    if client.is_configured(config) and (work.left or turns):
         circuit_breaker.probe_if_open(attempt)
     if work.left:
-        summary, extractor = _fold(attempt, work.left) if client.is_configured() else _quoted(attempt, work.left)
+        summary, extractor = _fold(attempt, work.left) if client.is_configured(config) else _quoted(attempt, work.left)
     if turns and attempt.calls_left:
         draft = creation.draft(
             turns=turns,
@@ -163,15 +175,18 @@ def _call_model(attempt: CompactionAttempt, work: CompactionWork) -> ModelAnswer
             max_calls=attempt.calls_left,
             before_call=attempt.before_call,
             rules=attempt.claim.rules,
+            config=config,
         )
-        attempt.spent.add(draft.prompt_tokens, draft.completion_tokens)
+        attempt.spend(draft.prompt_tokens, draft.completion_tokens)
     if draft and draft.failure and draft.failure.endpoint_wide:
-        circuit_breaker.count_failure(attempt.claim.session.pk, retry_after=draft.failure.retry_after)
-    elif attempt.calls or not client.is_configured():
+        circuit_breaker.count_failure(
+            attempt.claim.session.pk, retry_after=draft.failure.retry_after, owner=config.tenant_id
+        )
+    elif attempt.calls or not client.is_configured(config):
         # A pause left by a model that is no longer configured must not hold anybody back.
-        circuit_breaker.close()
+        circuit_breaker.close(config.tenant_id)
     else:
-        circuit_breaker.release_probe()
+        circuit_breaker.release_probe(config.tenant_id)
     return ModelAnswers(summary, extractor, draft)
 
 
@@ -187,8 +202,9 @@ def _fold(attempt: CompactionAttempt, turns: tuple[FedTurn, ...]) -> tuple[str, 
         answer=session_summary.ANSWER,
         max_calls=attempt.calls_left,
         before_call=attempt.before_call,
+        config=attempt.claim.config,
     )
-    attempt.spent.add_answer(completion)
+    attempt.spend(completion.prompt_tokens, completion.completion_tokens)
     summary = completion.answer.summary
     fitted = fit_running_summary(summary, turns=turns, earlier=earlier, embed=similarity.vectors)
     return fitted, completion.extractor
@@ -230,8 +246,14 @@ def _commit(attempt: CompactionAttempt, work: CompactionWork, answers: ModelAnsw
 
 
 def _note_spent(attempt: CompactionAttempt) -> None:
-    tenant = attempt.claim.session.tenant
-    spending.note(tenant, ModelUse.Purpose.SUMMARIES, calls=attempt.calls, spent=attempt.spent, now=attempt.now())
+    spending.note(
+        attempt.claim.session.tenant,
+        ModelUse.Purpose.SUMMARIES,
+        calls=attempt.calls,
+        spent=attempt.spent,
+        prices=attempt.claim.config.prices,
+        now=attempt.now(),
+    )
 
 
 @contextmanager
@@ -254,5 +276,5 @@ def _given_back_on_error(attempt: CompactionAttempt) -> Iterator[None]:
 
 def _give_back(attempt: CompactionAttempt, retry: Retry) -> None:
     if not attempt.calls:
-        circuit_breaker.release_probe()
+        circuit_breaker.release_probe(attempt.claim.config.tenant_id)
     queue_rows.postpone(attempt.claim, retry, now=attempt.now())

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 
 from memories import conf
-from memories.conf import Rules
+from memories.conf import LLMConfig, Rules
 from memories.embedding import similarity
 from memories.episodes import extractive
 from memories.episodes import quality as episode_quality
@@ -79,15 +79,18 @@ def draft(
     max_calls: int,
     before_call: Callable[[], None],
     rules: Rules,
+    config: LLMConfig | None = None,
 ) -> Draft:
     """Sum up `turns`, at least one, by at most `max_calls` HTTP calls, each announced through `before_call`.
 
-    Raises ModelError when the first try fails; exceptions of `before_call` pass. Opens no transaction.
+    Raises ModelError when the first try fails; exceptions of `before_call` pass. Opens no transaction. `config` names
+    the model (default: the hub's).
     """
+    config = config or conf.llm()
     patterns = signal_phrases.patterns_of(session.tenant.signal_phrases)
-    if conf.llm().mode == conf.LLM_RULES:
+    if config.mode == conf.LLM_RULES:
         return _quoted(turns, patterns, rules)
-    ask = partial(_ask, turns=turns, session=session, before_call=before_call)
+    ask = partial(_ask, turns=turns, session=session, before_call=before_call, config=config)
     completion = ask(max_calls=max_calls)
     best = _of_answer(completion, turns, rules)
     if best.is_poor and completion.calls < max_calls:
@@ -95,7 +98,12 @@ def draft(
             second = ask(max_calls=max_calls - completion.calls, objections=best.objections)
         except ModelError as error:
             # The first draft can be stored.
-            best = replace(best, failure=error)
+            best = replace(
+                best,
+                failure=error,
+                prompt_tokens=best.prompt_tokens + error.prompt_tokens,
+                completion_tokens=best.completion_tokens + error.completion_tokens,
+            )
         else:
             best = _better(best, _of_answer(second, turns, rules))
     if best.summary:
@@ -118,6 +126,7 @@ def _ask(
     session: Session,
     max_calls: int,
     before_call: Callable[[], None],
+    config: LLMConfig,
     objections: Sequence[str] = (),
 ) -> Completion[EpisodeSummary]:
     return client.complete(
@@ -129,6 +138,7 @@ def _ask(
         answer=episode_summary.ANSWER,
         max_calls=max_calls,
         before_call=before_call,
+        config=config,
     )
 
 

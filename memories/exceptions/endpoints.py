@@ -15,6 +15,8 @@ class ModelError(MemoryHubError):
     def __init__(self, detail: str = "", *, retry_after: float | None = None) -> None:
         super().__init__(detail)
         self.retry_after = retry_after
+        # Of an answer that is paid for although it cannot be used.
+        self.prompt_tokens = self.completion_tokens = 0
 
 
 class ModelUnavailable(ModelError):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from decimal import Decimal
 from functools import partial
 
 from django.db import transaction
@@ -20,7 +21,7 @@ from memories.llm.prices import cost_of
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.memory_update import MemoryUpdate
 from memories.models import ExtractionRun, SessionQueue
-from memories.queue import circuit_breaker, queue_rows, session_queue
+from memories.queue import circuit_breaker, queue_rows, session_queue, spending
 from memories.queue.attempts import Attempt
 from memories.queue.leases import WORKER_LOST
 from memories.queue.retry_policy import INTERNAL_ERROR, Retry, retry_for
@@ -47,7 +48,7 @@ class ExtractionAttempt(Attempt):
 
     def start(self, batch: TurnBatch) -> ExtractionRun:
         """Commit the record of the attempt before its first call."""
-        session, llm = self.claim.session, conf.llm()
+        session, llm = self.claim.session, self.claim.config
         extractor = rules_mode.EXTRACTOR if llm.mode == conf.LLM_RULES else f"llm:{llm.model}"
         with transaction.atomic():
             queue_rows.fence(self.claim)
@@ -68,13 +69,34 @@ class ExtractionAttempt(Attempt):
 
     def end(self, status: RunStatus, failure: str) -> None:
         """Record how it failed."""
+        run = self.run
+        if run is None:
+            return
+        run.status, run.failure = status, failure
+        run.calls, run.finished_at = self.calls, self.now()
+        run.cost = self.cost()
+        names = ("status", "failure", "calls", "prompt_tokens", "completion_tokens", "cost", "finished_at")
+        # Not save(): an erasure may have deleted the row.
+        ExtractionRun.objects.filter(pk=run.pk).update(**{name: getattr(run, name) for name in names})
+
+    def spend(self, prompt_tokens: int, completion_tokens: int) -> None:
+        """Count what a call used: on the run, and at once for the tenant's day."""
         if self.run is None:
             return
-        self.run.status, self.run.failure = status, failure
-        self.run.calls, self.run.finished_at = self.calls, self.now()
-        # Not save(): an erasure may have deleted the row.
-        ended = ExtractionRun.objects.filter(pk=self.run.pk)
-        ended.update(status=status, failure=failure, calls=self.calls, finished_at=self.run.finished_at)
+        self.run.prompt_tokens += prompt_tokens
+        self.run.completion_tokens += completion_tokens
+        spending.count(
+            self.claim.session.tenant,
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+            prices=self.claim.config.prices,
+            now=self.now(),
+        )
+
+    def cost(self) -> Decimal | None:
+        if self.run is None or not self.calls:
+            return None
+        return cost_of(self.run.prompt_tokens, self.run.completion_tokens, self.claim.config.prices)
 
     def give_back(self, retry: Retry, status: RunStatus = RunStatus.FAILED) -> None:
         """Postpone or park the batch. One transaction: the lease never ends before the run does."""
@@ -134,13 +156,13 @@ def _given_back_on_error(attempt: ExtractionAttempt) -> Iterator[None]:
 
 def _give_back(attempt: ExtractionAttempt, retry: Retry, status: RunStatus) -> None:
     if not attempt.calls:
-        circuit_breaker.release_probe()
+        circuit_breaker.release_probe(attempt.claim.config.tenant_id)
     attempt.give_back(replace(retry, batch_limit=attempt.claim.row.batch_limit), status)
 
 
 def _pass_over(attempt: ExtractionAttempt, batch: TurnBatch) -> None:
     """Nothing of the range is fed: the watermark moves without a call."""
-    circuit_breaker.release_probe()
+    circuit_breaker.release_probe(attempt.claim.config.tenant_id)
     with transaction.atomic():
         queue = queue_rows.fence(attempt.claim)
         session_queue.finish(attempt.claim, queue, extracted_number=batch.last_number, now=attempt.now())
@@ -150,7 +172,7 @@ def _extract(attempt: ExtractionAttempt, batch: TurnBatch) -> None:
     run = attempt.start(batch)
     if run.extractor == rules_mode.EXTRACTOR:
         # The model may have been taken away during a pause, which must not hold anybody back.
-        circuit_breaker.close()
+        circuit_breaker.close(attempt.claim.config.tenant_id)
         found = rules_mode.extract(batch.turns, batch.patterns)
         held = dict.fromkeys(found.suggested, SUGGESTED)
         _commit(attempt, run, batch, MemoryUpdate(new_facts=found.new_facts), held=held)
@@ -166,15 +188,17 @@ def _ask(attempt: ExtractionAttempt, run: ExtractionRun, batch: TurnBatch) -> No
             answer=memory_update.ANSWER,
             max_calls=attempt.calls_left,
             before_call=attempt.before_call,
+            config=attempt.claim.config,
         )
     except ModelError as error:
+        attempt.spend(error.prompt_tokens, error.completion_tokens)
         down = circuit_breaker.record_failure(attempt, error)
         limit = attempt.claim.row.batch_limit
         attempt.give_back(retry_for(error, endpoint_down=down, fed_turns=len(batch.turns), batch_limit=limit))
     else:
-        circuit_breaker.close()
+        circuit_breaker.close(attempt.claim.config.tenant_id)
         run.extractor = completion.extractor
-        run.prompt_tokens, run.completion_tokens = completion.prompt_tokens, completion.completion_tokens
+        attempt.spend(completion.prompt_tokens, completion.completion_tokens)
         _commit(attempt, run, batch, completion.answer, held={})
 
 
@@ -192,7 +216,7 @@ def _commit(
         outcome = reconcile.apply(run=run, batch=batch, answer=answer, admitted=admitted, near=near, now=now)
         run.outcome, run.refusals = dict(outcome.done), dict(outcome.refusals)
         run.status, run.calls, run.finished_at = RunStatus.COMMITTED, attempt.calls, now
-        run.cost = cost_of(run.prompt_tokens, run.completion_tokens) if attempt.calls else None
+        run.cost = attempt.cost()
         run.save(force_update=True)
         session_queue.finish(claim, queue, extracted_number=batch.last_number, now=now)
 
@@ -211,11 +235,12 @@ def _compare(attempt: ExtractionAttempt, run: ExtractionRun, candidates: Sequenc
         max_calls=attempt.calls_left,
         max_tokens=claim.rules.batch_tokens,
         before_call=attempt.before_call,
+        config=claim.config,
     )
+    attempt.spend(judged.prompt_tokens, judged.completion_tokens)
     if judged.failure and judged.failure.endpoint_wide:
-        circuit_breaker.count_failure(claim.session.pk, retry_after=judged.failure.retry_after)
+        owner = claim.config.tenant_id
+        circuit_breaker.count_failure(claim.session.pk, retry_after=judged.failure.retry_after, owner=owner)
     if judged.prompt_version:
         run.prompt_version = f"{run.prompt_version}+{judged.prompt_version}"
-    run.prompt_tokens += judged.prompt_tokens
-    run.completion_tokens += judged.completion_tokens
     return judged.near

@@ -7,6 +7,7 @@ before the call: a person whose facts kill the worker costs the others no night.
 """
 
 import time
+import uuid
 from collections import Counter
 from datetime import datetime, timedelta
 from functools import partial
@@ -24,8 +25,8 @@ from memories.llm import client
 from memories.llm.calls import Completion
 from memories.llm.prompts import fact_upkeep
 from memories.llm.prompts.fact_upkeep import FactUpkeep
-from memories.models import DecayPass, EndUser, ModelUse
-from memories.queue import circuit_breaker, leases, nightly, spending
+from memories.models import DecayPass, EndUser, ModelUse, Tenant
+from memories.queue import circuit_breaker, leases, nightly, own_models, spending
 from memories.queue.spending import Spent
 
 UPKEEP_TASK = "memories.tasks.keep_up"
@@ -35,17 +36,18 @@ COUNTED = ("reviewed", "stale", "merged", "upkeep_failures", "upkeep_refused")
 _PAGE = 50
 
 
-def hindrance(rules: conf.Rules) -> str:
+def hindrance(rules: conf.Rules, tenant: Tenant) -> str:
     """Why there is no upkeep; empty when there is."""
     if not (rules.staleness_review or rules.merge_crowded):
         return _("Upkeep is off. Neither staleness_review nor merge_crowded is enabled.")
-    return "" if client.is_configured() else _("Upkeep needs a language model.")
+    config = own_models.config_of(tenant.pk)
+    return "" if client.is_configured(config) else _("Upkeep needs a language model.")
 
 
 def follow(work: Work, state: DecayPass.PassState) -> None:
     """Open the upkeep of a nightly pass that the brake did not hold; in the pass's last transaction."""
     is_nightly = work.row.trigger == DecayPass.Trigger.SCHEDULE and state == DecayPass.PassState.DONE
-    if is_nightly and not hindrance(work.rules):
+    if is_nightly and not hindrance(work.rules, work.row.tenant):
         begin(work.row)
 
 
@@ -115,7 +117,7 @@ def _work(work: Work, until: float | None = None, *, now: datetime) -> bool:
 
 def _next_people(work: Work, *, now: datetime) -> list[EndUser]:
     left = work.rules.upkeep_people - work.counts["reviewed"]
-    if left <= 0 or hindrance(work.rules):
+    if left <= 0 or hindrance(work.rules, work.row.tenant):
         return []
     return upkeep_candidates.people(tenant=work.row.tenant, rules=work.rules, now=now, limit=min(left, _PAGE))
 
@@ -132,7 +134,8 @@ def _review(work: Work, person: EndUser, *, now: datetime) -> bool:
     if not sheet.facts:
         _note(person, upkeep_tried_at=now, upkept_at=now)
         return True
-    if not _may_ask(work):
+    config = own_models.config_of(work.row.tenant_id)
+    if not _may_ask(work, config, now=now):
         return False
     _note(person, upkeep_tried_at=now)
     work.counts["reviewed"] += 1
@@ -143,22 +146,35 @@ def _review(work: Work, person: EndUser, *, now: datetime) -> bool:
             # One call may have probed the endpoint.
             max_calls=max(1, work.rules.max_model_calls - 1),
             before_call=partial(_renew, work, person),
+            config=config,
         )
     except ModelError as error:
-        _note_failure(work, person, error)
+        _count(work, config, error, now=now)
+        _note_failure(work, person, error, owner=config.tenant_id)
     except PersonRestricted:
-        circuit_breaker.release_probe()
+        circuit_breaker.release_probe(config.tenant_id)
     else:
-        circuit_breaker.close()
-        _commit(work, person, sheet, completion, now=now)
+        _count(work, config, completion, now=now)
+        circuit_breaker.close(config.tenant_id)
+        _commit(work, person, sheet, completion, config=config, now=now)
     return True
 
 
-def _may_ask(work: Work) -> bool:
-    """Whether the endpoint takes calls; after an outage it is probed first, without anybody's data."""
+def _may_ask(work: Work, config: conf.LLMConfig, *, now: datetime) -> bool:
+    """Whether no daily cap is reached and the endpoint takes calls; after an outage it is probed first, without
+    anybody's data."""
+    tenant, owner = work.row.tenant, config.tenant_id
+    own = own_models.own_of(tenant.pk)
     with transaction.atomic():
-        admitted = circuit_breaker.admit(lease=timedelta(seconds=work.rules.lease_seconds))
-    return admitted and (not circuit_breaker.is_open() or circuit_breaker.probe())
+        if own and spending.wait_until(tenant, own, now=now):
+            return False
+        admitted = circuit_breaker.admit(lease=timedelta(seconds=work.rules.lease_seconds), owner=owner)
+    return admitted and (not circuit_breaker.is_open(owner) or circuit_breaker.probe(owner))
+
+
+def _count(work: Work, config: conf.LLMConfig, used: Completion[FactUpkeep] | ModelError, *, now: datetime) -> None:
+    tokens = {"prompt_tokens": used.prompt_tokens, "completion_tokens": used.completion_tokens}
+    spending.count(work.row.tenant, **tokens, prices=config.prices, now=now)
 
 
 def _renew(work: Work, person: EndUser) -> None:
@@ -169,18 +185,24 @@ def _renew(work: Work, person: EndUser) -> None:
         raise PersonRestricted
 
 
-def _note_failure(work: Work, person: EndUser, error: ModelError) -> None:
+def _note_failure(work: Work, person: EndUser, error: ModelError, *, owner: uuid.UUID | None) -> None:
     """The person is reviewed another night; failures for different people in a row are the endpoint's."""
     work.counts["upkeep_failures"] += 1
     leases.renew(work)
     if error.endpoint_wide:
-        circuit_breaker.count_failure(person.pk, retry_after=error.retry_after)
+        circuit_breaker.count_failure(person.pk, retry_after=error.retry_after, owner=owner)
     else:
-        circuit_breaker.close()
+        circuit_breaker.close(owner)
 
 
 def _commit(
-    work: Work, person: EndUser, sheet: UpkeepSheet, completion: Completion[FactUpkeep], *, now: datetime
+    work: Work,
+    person: EndUser,
+    sheet: UpkeepSheet,
+    completion: Completion[FactUpkeep],
+    *,
+    config: conf.LLMConfig,
+    now: datetime,
 ) -> None:
     decisions = upkeep_answers.judge(completion.answer, sheet.facts, work.rules)
     spent = Spent(completion.prompt_tokens, completion.completion_tokens)
@@ -193,7 +215,14 @@ def _commit(
             _note(person, upkept_at=now)
             work.counts.update(keeper.done)
             leases.renew(work)
-        spending.note(work.row.tenant, ModelUse.Purpose.UPKEEP, calls=completion.calls, spent=spent, now=now)
+        spending.note(
+            work.row.tenant,
+            ModelUse.Purpose.UPKEEP,
+            calls=completion.calls,
+            spent=spent,
+            prices=config.prices,
+            now=now,
+        )
 
 
 def _note(person: EndUser, **moments: datetime) -> None:

@@ -72,8 +72,8 @@ class ClusterPulse(threading.Thread):
             rearming.rearm()
             rearming.rearm_windows()
             ensure_schedules()
-            if circuit_breaker.should_probe(lease=timedelta(seconds=conf.hub_rules().lease_seconds)):
-                async_task(ASK_TASK)
+            for owner in circuit_breaker.to_probe(lease=timedelta(seconds=conf.hub_rules().lease_seconds)):
+                async_task(ASK_TASK, str(owner or ""))
             self.wake_cases()
         except (DatabaseError, InterfaceError):
             connections.close_all()

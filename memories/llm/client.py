@@ -19,9 +19,9 @@ BACKENDS = {
 CHECKS = {"openai": "memories.llm.backends.openai.check"}
 
 
-def is_configured() -> bool:
-    """Whether there is a model to ask; `conf.llm().mode` says which, or off."""
-    return conf.llm().mode in BACKENDS
+def is_configured(config: conf.LLMConfig | None = None) -> bool:
+    """Whether there is a model to ask (default: the hub's); its mode says which, or off."""
+    return (config or conf.llm()).mode in BACKENDS
 
 
 def warm() -> None:

@@ -2,14 +2,13 @@
 
 from decimal import Decimal
 
-from memories import conf
+from memories.conf import Prices
 
 _MILLION = 1_000_000
 
 
-def cost_of(prompt_tokens: int, completion_tokens: int) -> Decimal | None:
+def cost_of(prompt_tokens: int, completion_tokens: int, prices: Prices | None) -> Decimal | None:
     """US dollars for so many tokens; None when nobody said what they cost."""
-    prices = conf.llm().prices
     if prices is None:
         return None
     total = prompt_tokens * prices.prompt + completion_tokens * prices.completion

@@ -27,6 +27,7 @@ from memories.models.memories.profile import ProfileSection, Section
 from memories.models.memories.refusals import FactRefusal
 from memories.models.memories.review import ReviewItem
 from memories.models.memories.revisions import FactRevision, ProfileRevision
+from memories.models.people.language_models import DailySpending, LanguageModel
 from memories.models.people.merges import MergeEntry, PersonMerge
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
@@ -65,6 +66,7 @@ __all__ = [
     "Category",
     "Change",
     "ChangeSet",
+    "DailySpending",
     "DecayPass",
     "EmbeddingSpace",
     "EndUser",
@@ -86,6 +88,7 @@ __all__ = [
     "IdempotencyRecord",
     "IdentityCheck",
     "Language",
+    "LanguageModel",
     "MemoryScope",
     "MemoryType",
     "MergeEntry",

@@ -6,6 +6,8 @@ from typing import Self
 from django.db import models
 from django.db.models.functions import Now
 
+from memories.models.people.tenants import Tenant
+
 
 class WorkerKind(models.TextChoices):
     CLUSTER = "cluster"
@@ -37,8 +39,12 @@ class EndpointStateQuerySet(models.QuerySet["EndpointState"]):
 
 
 class EndpointState(models.Model):
-    """At most one row: failures of the model's endpoint that were not about one batch, and the pause after them."""
+    """Failures of a model's endpoint that were not about one batch, and the pause after them.
 
+    At most one row for each tenant with a model of its own, and one without a tenant for the hub's.
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, null=True, related_name="+", db_index=False)
     failures = models.PositiveIntegerField(default=0, help_text="Of different sessions, since it last answered.")
     last_session = models.UUIDField(null=True, help_text="The session that failed last; none: several did.")
     until = models.DateTimeField(null=True, help_text="Nobody asks before; then one batch finds out.")
@@ -48,6 +54,12 @@ class EndpointState(models.Model):
     clock: datetime  # only on rows read with_clock()
 
     objects = EndpointStateQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            # Serves every look at it.
+            models.UniqueConstraint(fields=["tenant"], name="endpoint_state_once", nulls_distinct=False),
+        ]
 
     def __str__(self) -> str:
         return "State of the model's endpoint"

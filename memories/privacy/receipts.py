@@ -7,6 +7,7 @@ signature, and everybody else can do so with the public key.
 
 import json
 import re
+import uuid
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -26,6 +27,7 @@ from memories.privacy.receipt_page import ReceiptPage
 from memories.privacy.searching import search_terms
 from memories.privacy.searching.search_terms import SearchTerms
 from memories.privacy.trail.second_person import Tie, ties_of
+from memories.queue import own_models
 
 FOLDER = "receipts"
 FORMAT = 1
@@ -147,7 +149,7 @@ def contents(
             "mentions_say": MENTIONS,
         },
         "return": {"policy": case.policy, "says": RETURN[ReturnPolicy(case.policy)]},
-        "not_covered": not_covered(models, now),
+        "not_covered": not_covered(models, now, case.tenant_id),
         "told": _recipients(case, called),
         "remains": [{"what": what, "says": says} for what, says in REMAINS.items()],
     }
@@ -191,7 +193,7 @@ def _recipients(case: PrivacyCase, called: Sequence[str]) -> str:
     return NAMED if has_id or has_name else case.told
 
 
-def not_covered(models: Sequence[str], now: datetime) -> list[dict[str, str]]:
+def not_covered(models: Sequence[str], now: datetime, tenant_id: uuid.UUID) -> list[dict[str, str]]:
     """What the hub cannot reach, or not yet: `until` is a date, or a sentence when there is none."""
     days, window = settings.MEMORYHUB_BACKUP_DAYS, settings.MEMORYHUB_REWRITE_WINDOW
     return [
@@ -223,7 +225,7 @@ def not_covered(models: Sequence[str], now: datetime) -> list[dict[str, str]]:
             "until": f"{MEMORY_MINUTES} minutes after the last search; vectors of recent questions until a restart.",
             "says": "Processes keep in their memory what they read for searches; nobody is told of it any more.",
         },
-        *_providers(),
+        *_providers(tenant_id),
         *_models(models),
         {
             "what": "copies",
@@ -233,9 +235,10 @@ def not_covered(models: Sequence[str], now: datetime) -> list[dict[str, str]]:
     ]
 
 
-def _providers() -> list[dict[str, str]]:
+def _providers(tenant_id: uuid.UUID) -> list[dict[str, str]]:
     """The configured endpoints that received texts, by their hosts."""
-    llm, embeddings, reranking = conf.llm(), conf.embeddings(), conf.reranking()
+    llm = own_models.config_of(tenant_id)
+    embeddings, reranking = conf.embeddings(), conf.reranking()
     addresses = {
         "model_provider": (llm.base_url or OPENAI) if llm.mode == "openai" else "",
         "embedding_provider": (embeddings.base_url or OPENAI) if embeddings.mode == conf.EMBEDDINGS_OPENAI else "",

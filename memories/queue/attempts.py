@@ -20,6 +20,8 @@ class SessionLease(Lease[Row]):
     session: Session
     generation: int
     rules: conf.Rules
+    # The model that its calls ask, as it was at the claim.
+    config: conf.LLMConfig = field(default_factory=conf.llm)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Circuit breaker of the model endpoint.
+"""Circuit breakers of the model endpoints: one for the hub's, and one for each tenant with a model of its own.
 
 A failed call is the fault of the batch (then the attempt counts) or of the endpoint (then it does not). One failure
 does not show which: an outage and a text that the model cannot handle end in the same timeout. Three failures in a row
@@ -21,8 +21,9 @@ from django.db.models.functions import Now
 
 from memories.exceptions import ModelError, ModelMisconfigured, ModelRateLimited, ModelTimeout, ModelUnavailable
 from memories.llm import client
-from memories.models import EndpointState, SessionQueue, WorkingMemory
+from memories.models import EndpointState, LanguageModel, Session, SessionQueue, Tenant, WorkingMemory
 from memories.models.conversations.conversations import QueueRowQuerySet
+from memories.queue import own_models
 from memories.queue.attempts import Attempt
 
 # Failures for which a batch is parked although the endpoint may be at fault.
@@ -31,73 +32,97 @@ FAILURES_TO_OPEN = 3
 LONGEST_PAUSE_SECONDS = 30.0
 # Retry-After may ask for longer, but not for ever.
 LONGEST_STATED_PAUSE_SECONDS = 300.0
-_ONLY = 1
+# The tenant whose own endpoint it is; None: the hub's.
+Owner = uuid.UUID | None
 
 logger = logging.getLogger(__name__)
 
 
-def admit(*, lease: timedelta) -> bool:
+def admit(*, lease: timedelta, owner: Owner = None) -> bool:
     """Whether a batch may call. After a pause the first one may, and the others wait for its `lease`.
 
     Inside the caller's transaction.
     """
-    if free_calls() is None:
+    if free_calls(owner) is None:
         return True
     over = Q(stated_until=None) | Q(stated_until__lte=Now())
     over &= Q(until=None) | Q(until__lte=Now())
-    return bool(EndpointState.objects.filter(over).update(until=Now() + lease))
+    return bool(EndpointState.objects.filter(over, tenant=owner).update(until=Now() + lease))
 
 
-def free_calls() -> int | None:
+def free_calls(owner: Owner = None) -> int | None:
     """How many batches may be woken now: 0 during a pause, 1 after it, None for no limit."""
-    state = EndpointState.objects.with_clock().first()
-    if state is None or not (state.until or state.stated_until):
-        return None
+    state = EndpointState.objects.with_clock().filter(tenant=owner).first()
+    return _free_of(state) if state else None
+
+
+def limited() -> dict[Owner, int]:
+    """The owners of endpoints in or after a pause: how many of their batches may be woken now, 0 or 1."""
+    states = EndpointState.objects.with_clock().exclude(until=None, stated_until=None)
+    free = {state.tenant_id: _free_of(state) for state in states}
+    return {owner: count for owner, count in free.items() if count is not None}
+
+
+def rows_of(owner: Owner) -> Q:
+    """The queue rows whose batches ask this endpoint."""
+    # No join: whoever locks the rows locks nothing else.
+    sessions = Session.objects.filter(tenant=owner)
+    if owner is None:
+        sessions = Session.objects.exclude(tenant__in=LanguageModel.objects.others().values("tenant"))
+    return Q(pk__in=sessions.values("pk"))
+
+
+def _free_of(state: EndpointState) -> int | None:
     if any(until and until > state.clock for until in (state.until, state.stated_until)):
         return 0
     return 1 if state.until else None
 
 
-def is_open() -> bool:
+def is_open(owner: Owner = None) -> bool:
     """Whether the endpoint failed as a whole and has not answered since."""
-    return EndpointState.objects.filter(failures__gte=FAILURES_TO_OPEN).exists()
+    return EndpointState.objects.filter(tenant=owner, failures__gte=FAILURES_TO_OPEN).exists()
 
 
 def probe_if_open(attempt: Attempt) -> None:
     """While the circuit is open, probe the endpoint before it is sent anybody's data. Errors: ModelError."""
-    if is_open():
+    config = attempt.claim.config
+    if is_open(config.tenant_id):
         attempt.has_probed = True
-        client.check(before_call=attempt.before_call)
-        close()
+        client.check(before_call=attempt.before_call, config=config)
+        close(config.tenant_id)
 
 
 def record_failure(attempt: Attempt, error: ModelError) -> bool:
     """Count a failed call. True when the endpoint is at fault, so that the attempt must not count."""
+    config = attempt.claim.config
+    owner = config.tenant_id
     if not error.endpoint_wide:
-        close()
+        close(owner)
         return False
     session_id = attempt.claim.session.pk
-    is_down = count_failure(session_id, retry_after=error.retry_after)
+    is_down = count_failure(session_id, retry_after=error.retry_after, owner=owner)
     would_park = attempt.is_last or not error.retryable
     if not is_down and would_park and not attempt.has_probed and attempt.calls_left > 0:
         # One session alone does not show whose fault it is.
         try:
-            client.check(before_call=attempt.before_call)
+            client.check(before_call=attempt.before_call, config=config)
         except ModelError as failure:
-            count_failure(session_id, retry_after=failure.retry_after, is_confirmed=True)
+            count_failure(session_id, retry_after=failure.retry_after, is_confirmed=True, owner=owner)
         else:
-            close()
+            close(owner)
     return is_down
 
 
 @transaction.atomic
-def count_failure(session_id: uuid.UUID | None, *, retry_after: float | None, is_confirmed: bool = False) -> bool:
+def count_failure(
+    session_id: uuid.UUID | None, *, retry_after: float | None, is_confirmed: bool = False, owner: Owner = None
+) -> bool:
     """Count a failure that need not be about the batch. True when it is not: others fail as well.
 
     `is_confirmed`: a probe failed; `session_id` None: it belongs to no batch.
     """
-    EndpointState.objects.get_or_create(pk=_ONLY)
-    state = EndpointState.objects.with_clock().select_for_update().get(pk=_ONLY)
+    EndpointState.objects.get_or_create(tenant=owner and Tenant(pk=owner))
+    state = EndpointState.objects.with_clock().select_for_update().get(tenant=owner)
     was_open = state.failures >= FAILURES_TO_OPEN
     state.confirmed = state.confirmed or is_confirmed
     _count(state, session_id, is_confirmed=is_confirmed)
@@ -136,46 +161,63 @@ def pause_after(failures: int) -> float:
 
 
 @transaction.atomic
-def close() -> None:
+def close(owner: Owner = None) -> None:
     """The endpoint answered, whatever it said: everybody may call, once a wait that it stated is over.
 
     What was parked in a confirmed outage goes on. After failures of single batches it stays parked, as they would take
     turns for ever.
     """
     closed = {"failures": 0, "last_session": None, "until": None, "confirmed": False}
-    if EndpointState.objects.filter(confirmed=True).update(**closed):
-        for parked in _parked_by_outages():
+    state = EndpointState.objects.filter(tenant=owner)
+    if state.filter(confirmed=True).update(**closed):
+        for parked in _parked_by_outages(owner):
             parked.revive()
     else:
-        EndpointState.objects.exclude(failures=0, until=None).update(**closed)
+        state.exclude(failures=0, until=None).update(**closed)
 
 
-def should_probe(*, lease: timedelta) -> bool:
-    """Whether somebody should probe() now: the outage is confirmed, its pause is over, and parked batches wait for it.
+def to_probe(*, lease: timedelta) -> list[Owner]:
+    """The endpoints that somebody should probe() now: the outage is confirmed, its pause is over, and parked batches
+    wait for it.
 
-    True keeps all others waiting for `lease`. Without a confirmed outage it is one cheap statement.
+    All others wait for `lease` meanwhile. Without a confirmed outage it is one cheap statement.
     """
-    confirmed = EndpointState.objects.filter(confirmed=True).exists()
-    waits = confirmed and client.is_configured() and any(parked.exists() for parked in _parked_by_outages())
-    return waits and admit(lease=lease)
+    confirmed = list(EndpointState.objects.filter(confirmed=True).values_list("tenant", flat=True))
+    waited_for = [
+        owner
+        for owner in confirmed
+        if client.is_configured(own_models.config_of(owner))
+        and any(parked.exists() for parked in _parked_by_outages(owner))
+    ]
+    return [owner for owner in waited_for if admit(lease=lease, owner=owner)]
 
 
-def probe() -> bool:
+def probe(owner: Owner = None) -> bool:
     """Whether the endpoint answers a request that holds nobody's data; at most one call."""
     try:
-        client.check()
+        client.check(config=own_models.config_of(owner))
     except ModelError as error:
-        count_failure(None, retry_after=error.retry_after, is_confirmed=True)
+        count_failure(None, retry_after=error.retry_after, is_confirmed=True, owner=owner)
         return False
-    close()
+    close(owner)
     return True
 
 
-def release_probe() -> None:
+@transaction.atomic
+def forget(owner: uuid.UUID) -> None:
+    """The tenant's endpoint is another one now: what is known of the old one goes, and what it parked is due."""
+    EndpointState.objects.filter(tenant=owner).update(
+        failures=0, last_session=None, until=None, confirmed=False, stated_until=None
+    )
+    for parked in _parked_by_outages(owner):
+        parked.revive()
+
+
+def release_probe(owner: Owner = None) -> None:
     """The batch that was admitted made no call: the next one may."""
-    EndpointState.objects.filter(until__gt=Now()).update(until=Now())
+    EndpointState.objects.filter(tenant=owner, until__gt=Now()).update(until=Now())
 
 
-def _parked_by_outages() -> list[QueueRowQuerySet[Any]]:
-    parked = Q(parked_at__isnull=False, failure__in=OUTAGES)
+def _parked_by_outages(owner: Owner) -> list[QueueRowQuerySet[Any]]:
+    parked = rows_of(owner) & Q(parked_at__isnull=False, failure__in=OUTAGES)
     return [SessionQueue.objects.filter(parked), WorkingMemory.objects.filter(parked)]

@@ -11,9 +11,10 @@ from django.db.models.functions import Now
 
 from memories import conf
 from memories.exceptions import LeaseLost, PersonRestricted
-from memories.models import EndUser, Session
+from memories.llm import client
+from memories.models import EndUser, LanguageModel, Session
 from memories.models.conversations.conversations import QueueRow, QueueRowQuerySet
-from memories.queue import circuit_breaker, leases
+from memories.queue import circuit_breaker, leases, own_models, spending
 from memories.queue.attempts import Row, SessionLease
 from memories.queue.retry_policy import Retry, backoff
 
@@ -30,32 +31,53 @@ def wake(rows: QueueRowQuerySet[Any], limit: int) -> list[uuid.UUID]:
     if conf.llm().mode == conf.LLM_OFF:
         return []
     asleep = Q(woken_at=None) | Q(woken_at__lte=Now() - REWAKE)
-    free = circuit_breaker.free_calls()
-    limit = limit if free is None else min(limit, free)
     due = rows.filter(asleep).order_by("due_at").select_for_update(skip_locked=True)
-    found = list(due.values_list("pk", flat=True)[:limit])
+    found: list[uuid.UUID] = []
+    for owner, free in circuit_breaker.limited().items():
+        theirs = circuit_breaker.rows_of(owner)
+        found += due.filter(theirs).values_list("pk", flat=True)[: min(limit, free)] if free else []
+        due = due.exclude(theirs)
+    found += due.values_list("pk", flat=True)[: max(0, limit - len(found))]
     rows.model._default_manager.filter(pk__in=found).update(woken_at=Now())
     return found
 
 
-def take(kind: type[AnyLease], row: QueueRow, session: Session, rules: conf.Rules, **own: Any) -> AnyLease | None:
+def take(kind: type[AnyLease], row: QueueRow, session: Session, rules: conf.Rules, **more: Any) -> AnyLease | None:
     """Begin a lease of this kind on a locked row, in the transaction that locked it.
 
-    None when all attempts ended without a result, and the row is parked, or when the circuit breaker admits no batch.
+    None when all attempts ended without a result, and the row is parked, when the circuit breaker admits no batch, or
+    when a daily cap is reached, and the row waits for the end of the tenant's day.
     """
+    own = own_models.own_of(session.tenant_id)
+    config = conf.llm(own)
+    if own and client.is_configured(config) and _waits_for_cap(row, session, own):
+        return None
     lasts = timedelta(seconds=rules.lease_seconds)
     token = leases.take(
         row,
         lasts=lasts,
         most_attempts=rules.max_attempts,
         give_up=lambda row: _park(row, failure=leases.WORKER_LOST, now=row.clock),
-        admit=partial(circuit_breaker.admit, lease=lasts),
+        admit=partial(circuit_breaker.admit, lease=lasts, owner=config.tenant_id),
         woken_at=None,
     )
     if token is None:
         return None
     generation = session.end_user.generation
-    return kind(row=row, token=token, lasts=lasts, session=session, generation=generation, rules=rules, **own)
+    return kind(
+        row=row, token=token, lasts=lasts, session=session, generation=generation, rules=rules, config=config, **more
+    )
+
+
+def _waits_for_cap(row: QueueRow, session: Session, own: LanguageModel) -> bool:
+    """Whether the locked row has to wait for the end of the tenant's day; no attempt counts."""
+    until = spending.wait_until(session.tenant, own, now=row.clock)
+    if until is None:
+        return False
+    row.due_at, row.failure = until, spending.CAPPED
+    end_lease(row)
+    row.save(update_fields=["due_at", "failure", "lease_token", "lease_until", "woken_at"])
+    return True
 
 
 def renew(lease: SessionLease[Any]) -> None:

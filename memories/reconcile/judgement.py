@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from memories.conf import LLMConfig
 from memories.exceptions import ModelError
 from memories.llm import client, tokens
 from memories.llm.prompts import fact_judgement
@@ -79,24 +80,38 @@ class Judgements:
 
 
 def judge(
-    *, proposals: Sequence[Proposal], max_calls: int, max_tokens: int, before_call: Callable[[], None]
+    *,
+    proposals: Sequence[Proposal],
+    max_calls: int,
+    max_tokens: int,
+    before_call: Callable[[], None],
+    config: LLMConfig | None = None,
 ) -> Judgements:
     """Judge all pairs by one question of at most `max_calls` HTTP calls and about `max_tokens` of their texts.
 
     Pairs beyond that, and all of them without a model, without a call left or when the call fails, are not_judged.
-    Exceptions of `before_call` pass. Opens no transaction.
+    Exceptions of `before_call` pass. Opens no transaction. `config` names the model (default: the hub's).
     """
     asked = _within(proposals, max_tokens)
-    if not asked or max_calls < 1 or not client.is_configured():
+    if not asked or max_calls < 1 or not client.is_configured(config):
         return Judgements(_near(proposals, {}))
     sheet = _JudgementSheet(asked)
     try:
         completion = client.complete(
-            messages=sheet.messages, answer=fact_judgement.ANSWER, max_calls=max_calls, before_call=before_call
+            messages=sheet.messages,
+            answer=fact_judgement.ANSWER,
+            max_calls=max_calls,
+            before_call=before_call,
+            config=config,
         )
     except ModelError as error:
         # The batch is not lost: its candidates are stored, and a person is asked.
-        return Judgements(_near(proposals, {}), failure=error)
+        return Judgements(
+            _near(proposals, {}),
+            prompt_tokens=error.prompt_tokens,
+            completion_tokens=error.completion_tokens,
+            failure=error,
+        )
     return Judgements(
         _near(proposals, sheet.verdicts(completion.answer)),
         prompt_version=fact_judgement.VERSION,

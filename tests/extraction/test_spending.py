@@ -48,7 +48,7 @@ def test_without_prices_costs_are_not_known(model: Model, person: EndUser) -> No
     run = consolidation.consolidate(session_id=factories.session(person, flush=True).pk, now=NOW)
     assert run
     assert (run.prompt_tokens, run.cost) == (70, None)
-    spending.note(person.tenant, Purpose.UPKEEP, calls=1, spent=Spent(5, 6), now=NOW)
+    spending.note(person.tenant, Purpose.UPKEEP, calls=1, spent=Spent(5, 6), prices=None, now=NOW)
     assert used() == [("upkeep", 1, 5, 6, None)]
 
 
@@ -71,14 +71,14 @@ def test_a_failed_attempt_is_counted_too(model: Model, person: EndUser) -> None:
 
 @pytest.mark.django_db
 def test_no_call_leaves_no_row(person: EndUser) -> None:
-    spending.note(person.tenant, Purpose.SUMMARIES, calls=0, spent=Spent(), now=NOW)
+    spending.note(person.tenant, Purpose.SUMMARIES, calls=0, spent=Spent(), prices=None, now=NOW)
     assert used() == []
 
 
 @pytest.mark.django_db(transaction=True)
 def test_two_at_once_are_both_counted(person: EndUser) -> None:
     def note(_: int) -> None:
-        spending.note(person.tenant, Purpose.SUMMARIES, calls=1, spent=Spent(3, 4), now=NOW)
+        spending.note(person.tenant, Purpose.SUMMARIES, calls=1, spent=Spent(3, 4), prices=None, now=NOW)
 
     at_once(4, note)
     assert used() == [("summaries", 4, 12, 16, None)]

@@ -137,7 +137,7 @@ def test_a_batch_that_fails_each_time_is_parked_with_its_reason(endpoint: Endpoi
     assert row(session).failure == runs[-1].failure
     assert len(list(filter(is_batch, endpoint.requests))) == 5
     assert len(endpoint.requests) == sum(run.calls for run in runs) <= 6
-    assert not circuit_breaker.should_probe(lease=timedelta(seconds=60))
+    assert not circuit_breaker.to_probe(lease=timedelta(seconds=60))
     assert not circuit_breaker.is_open()
     assert nothing_applied(session)
     # By a person's word it starts over.
@@ -179,9 +179,9 @@ def test_what_an_outage_parked_goes_on_by_itself(endpoint: Endpoint, response: R
 
 def ask_in_time() -> bool:
     """As the pulse does when the pause is over."""
-    assert not circuit_breaker.should_probe(lease=timedelta(seconds=60))
+    assert not circuit_breaker.to_probe(lease=timedelta(seconds=60))
     EndpointState.objects.update(until=Now(), stated_until=Now())
-    assert circuit_breaker.should_probe(lease=timedelta(seconds=60))
+    assert circuit_breaker.to_probe(lease=timedelta(seconds=60))
     return circuit_breaker.probe()
 
 

@@ -17,6 +17,7 @@ from memories.models import (
     Episode,
     ExtractionRun,
     Fact,
+    LanguageModel,
     ModelUse,
     PrivacyCase,
     ReviewItem,
@@ -26,6 +27,7 @@ from memories.models import (
     WorkingMemory,
 )
 from memories.privacy.casework.workflow import SOON_DAYS, URGENT_DAYS
+from memories.queue import spending
 
 WEEK, DAY = timedelta(days=7), timedelta(days=1)
 DAYS_SHOWN = 30
@@ -131,6 +133,11 @@ def queue(within: Within, *, now: datetime) -> dict[str, Any]:
     )
     windows = within(WorkingMemory.objects.filter(parked_at__isnull=False), "session__tenant").count()
     return {**figures, "windows_parked": windows}
+
+
+def capped(within: Within, *, now: datetime) -> list[tuple[Tenant, spending.Day]]:
+    """The tenants whose extraction waits at a daily cap."""
+    return spending.capped(within(LanguageModel.objects.select_related("tenant")), now=now)
 
 
 def cases_by_days_left(within: Within, *, now: datetime) -> dict[str, Any]:

@@ -118,7 +118,10 @@ BOXES: tuple[tuple[tuple[str, ...], Callable[[figures.Within, datetime], dict[st
         lambda rows, now: {"most_to_review": figures.most_to_review(rows, now=now)},
     ),
     (("memories.view_fact",), lambda rows, now: {"facts": _facts(rows, now)}),
-    (("memories.view_session",), lambda rows, now: {"queue": figures.queue(rows, now=now)}),
+    (
+        ("memories.view_session",),
+        lambda rows, now: {"queue": figures.queue(rows, now=now), "capped": figures.capped(rows, now=now)},
+    ),
     (("memories.view_decaypass",), lambda rows, now: {"fading": _fading(rows, now)}),
     (("memories.view_privacycase",), lambda rows, now: {"cases": figures.cases_by_days_left(rows, now=now)}),
     (("memories.view_extractionrun",), _runs),

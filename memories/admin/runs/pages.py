@@ -1,13 +1,17 @@
 """Extraction runs: what each attempt read, stored and cost, and retrying a failed batch."""
 
 from datetime import datetime
+from functools import partial
 from typing import Any, ClassVar
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from memories.admin.access.reach import within
+from memories.admin.dashboard import figures
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.naming import called
@@ -56,6 +60,10 @@ class RunPage(RecordPage):
     @column(_("Stored"))
     def stored(self, run: ExtractionRun) -> str:
         return str(run.outcome.get("stored", "–"))
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        extra = {"capped": figures.capped(partial(within, request.user), now=timezone.now())}
+        return super().changelist_view(request, extra | (extra_context or {}))
 
     @column(_("Model"))
     def made_by(self, run: ExtractionRun) -> str:

@@ -36,7 +36,7 @@ from memories.admin.runs.pages import RunPage
 from memories.admin.runs.sessions import SessionPage
 from memories.admin.site import palette
 from memories.admin.site.page import HubModelAdmin
-from memories.admin.tenants import forgetting, retention, rollback
+from memories.admin.tenants import forgetting, language_model, retention, rollback
 from memories.admin.tenants.pages import TenantPage
 from memories.admin.trail import seals
 from memories.admin.trail.pages import TrailPage
@@ -59,7 +59,18 @@ MODEL_PAGES: tuple[tuple[type[Model], type[HubModelAdmin]], ...] = (
     (Group, GroupPage),
 )
 # Modules with pages of no model; each has urls().
-OTHER_PAGES = (dashboard, rollback, forgetting, fresh, preferences, playground, parked, seals, retention)
+OTHER_PAGES = (
+    dashboard,
+    rollback,
+    forgetting,
+    fresh,
+    preferences,
+    playground,
+    parked,
+    seals,
+    retention,
+    language_model,
+)
 
 
 def register_all() -> None:

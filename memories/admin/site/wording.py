@@ -13,6 +13,7 @@ from memories.conf.kinds import Number, NumberKind, shown
 from memories.models import Fact
 from memories.queue.leases import WORKER_LOST
 from memories.queue.retry_policy import INTERNAL_ERROR
+from memories.queue.spending import CAPPED
 
 # State → the name of its colour in Unfold's labels.
 KINDS = {
@@ -48,6 +49,9 @@ _MODEL_ERRORS = (
 FAILURES: dict[str, Any] = {error.code: error for error in (*_MODEL_ERRORS, exceptions.LeaseLost)} | {
     INTERNAL_ERROR: gettext_lazy("The hub itself failed. The worker's log names the place."),
     WORKER_LOST: gettext_lazy("The worker stopped during each attempt. Check its log before you try again."),
+    CAPPED: gettext_lazy(
+        "The tenant's daily cap is reached. It goes on when the tenant's day ends or the cap is raised."
+    ),
     exceptions.PersonRestricted.code: gettext_lazy(
         "The end user is restricted. Extraction continues when the restriction is lifted."
     ),

@@ -123,7 +123,7 @@ def next_pass(request: HttpRequest, tenant_id: uuid.UUID) -> HttpResponse:
         "tenant": tenant,
         "preview": preview,
         "rules": conf.rules(tenant),
-        "no_upkeep": upkeep.hindrance(conf.rules(tenant)),
+        "no_upkeep": upkeep.hindrance(conf.rules(tenant), tenant),
         "latest": DecayPass.objects.filter(tenant=tenant).first(),
         "may_run": request.user.has_perm(CHANGE),
     }

@@ -14,6 +14,7 @@ from memories.admin.lists.columns import moment_column
 from memories.admin.site.fields import PhrasesField, check_zone
 from memories.admin.site.page import LOOK_AGAIN, actor_of, show_again
 from memories.admin.site.wording import CUT_OUT
+from memories.admin.tenants.language_model import in_force
 from memories.admin.tenants.numbers import number_fields, number_groups, numbers_of, values_of
 from memories.admin.tenants.off_boarding import OffBoardingPage
 from memories.curation.marks import mark_of
@@ -111,6 +112,7 @@ class TenantPage(OffBoardingPage):
         tenant: Tenant | None = context["original"]
         context["number_groups"] = number_groups(context["adminform"].form)
         context["unusable"] = conf.unusable_numbers(tenant.numbers) if tenant else []
+        context["in_force"] = in_force(tenant, now=timezone.now()) if tenant else None
         return super().render_change_form(request, context, *args, **more)  # type: ignore[no-any-return]
 
     def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:

@@ -4,6 +4,7 @@ from django.utils.translation import gettext_noop as _
 
 VERBS = (
     _("Add"), _("Approve"), _("Approve items"), _("Archive"), _("Break glass"), _("Change external id"), _("Change id"),
+    _("Change model"),
     _("Clear"), _("Complete"), _("Confirm"), _("Correct"), _("Create"), _("Decay"), _("Delete"), _("Download"),
     _("Edit"), _("Erase"), _("Expire"), _("Export"), _("Extend"), _("Extract"), _("Fade"), _("Fail"), _("Feedback"),
     _("Forget"), _("Forget filter"), _("Hold"), _("Import"), _("Keep both"), _("Link"), _("Link provider"), _("Lock"),

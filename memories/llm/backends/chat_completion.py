@@ -1,9 +1,10 @@
 """Reads the body of a chat completion, which may be anything at all."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memories.exceptions import ModelAnswerInvalid, ModelAnswerTruncated, ModelRefused
+from memories.exceptions import ModelAnswerInvalid, ModelAnswerTruncated, ModelError, ModelRefused
 from memories.llm.answers import load_object
 
 # A column of the runs holds no more.
@@ -23,9 +24,19 @@ def read(body: bytes) -> Reply:
     """The first choice of a chat completion.
 
     ModelAnswerTruncated when it stopped at its length limit, ModelRefused when the model or a filter declined,
-    ModelAnswerInvalid when there is no text or the body is no chat completion.
+    ModelAnswerInvalid when there is no text or the body is no chat completion; each with the tokens as reported.
     """
     envelope = _decoded(body)
+    usage = _mapping(envelope.get("usage"))
+    read, written = _tokens(usage.get("prompt_tokens")), _tokens(usage.get("completion_tokens"))
+    try:
+        return Reply(_said(envelope), prompt_tokens=read, completion_tokens=written)
+    except ModelError as error:
+        error.prompt_tokens, error.completion_tokens = read, written
+        raise
+
+
+def _said(envelope: Mapping[str, Any]) -> str:
     choices = envelope.get("choices")
     choice = _mapping(choices[0]) if isinstance(choices, list) and choices else {}
     message = _mapping(choice.get("message"))
@@ -33,12 +44,7 @@ def read(body: bytes) -> Reply:
         raise ModelAnswerTruncated
     if choice.get("finish_reason") == "content_filter" or message.get("refusal"):
         raise ModelRefused
-    usage = _mapping(envelope.get("usage"))
-    return Reply(
-        text=_text(message.get("content")),
-        prompt_tokens=_tokens(usage.get("prompt_tokens")),
-        completion_tokens=_tokens(usage.get("completion_tokens")),
-    )
+    return _text(message.get("content"))
 
 
 def _decoded(body: bytes) -> dict[str, Any]:

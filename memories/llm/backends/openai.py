@@ -63,8 +63,13 @@ def complete(call: Call[A]) -> Completion[A]:
         except _FormRefusedError:
             _step_down(key, form)
             continue
+        try:
+            answer = parse(reply.text, call.answer)
+        except ModelAnswerInvalid as error:
+            error.prompt_tokens, error.completion_tokens = reply.prompt_tokens, reply.completion_tokens
+            raise
         return Completion(
-            answer=parse(reply.text, call.answer),
+            answer=answer,
             model=call.config.model,
             prompt_tokens=reply.prompt_tokens,
             completion_tokens=reply.completion_tokens,
@@ -93,7 +98,7 @@ def _step_down(key: tuple[str, str], refused: int) -> None:
 def _post(config: LLMConfig, messages: Sequence[Message], response_format: Mapping[str, Any]) -> bytes:
     """The body of the answer; openai's and httpx2's exceptions end here, with the prompts that they may hold."""
     try:
-        client = _client(os.getpid(), config.base_url, config.api_key)
+        client = _client(os.getpid(), config.base_url, config.api_key, entered=config.entered, guarded=config.guarded)
         with deadline(config.timeout):
             response = client.chat.completions.with_raw_response.create(
                 model=config.model,
@@ -109,7 +114,7 @@ def _post(config: LLMConfig, messages: Sequence[Message], response_format: Mappi
     except (openai.OpenAIError, OSError):
         failure = ModelUnavailable()
     except (httpx2.InvalidURL, ValueError):
-        failure = ModelMisconfigured("OPENAI_BASE_URL or OPENAI_API_KEY cannot be used in a request; check both.")
+        failure = ModelMisconfigured("The address or the key of the endpoint cannot be used in a request; check both.")
     raise failure
 
 

@@ -16,7 +16,8 @@ from urllib.request import getproxies, proxy_bypass
 import httpcore2
 import httpx2
 
-from memories.exceptions import ModelAnswerInvalid
+from memories.exceptions import ModelAnswerInvalid, ModelMisconfigured
+from memories.llm.addresses import AddressRefused, public_addresses
 
 LARGEST_BODY = 8 * 1024 * 1024
 # A host with several addresses is tried at each; none may take the whole of a long call.
@@ -43,15 +44,17 @@ class BoundedTransport(httpx2.HTTPTransport):
     """httpx2's transport with the deadline of the block that it is used in, and at most 8 MB of answer.
 
     A connection serves one request: calls are rare and long, and a kept one would be shared with forked children.
+    With `guarded` it connects to public addresses alone.
     """
 
-    def __init__(self, base_url: str) -> None:
+    def __init__(self, base_url: str, *, guarded: bool = False) -> None:
         self._pool = httpcore2.ConnectionPool(
             ssl_context=httpx2.create_ssl_context(),
-            proxy=_proxy(base_url),
+            # A proxy would resolve the name by itself.
+            proxy=None if guarded else _proxy(base_url),
             max_connections=None,
             max_keepalive_connections=0,
-            network_backend=_DeadlineBackend(),
+            network_backend=_DeadlineBackend(guarded=guarded),
         )
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -127,8 +130,14 @@ class _DeadlineStream(httpcore2.NetworkStream):
 
 
 class _DeadlineBackend(httpcore2.NetworkBackend):
-    def __init__(self) -> None:
+    """Connects before the deadline; with `guarded` to addresses that it has looked at, and to no other.
+
+    TLS and the Host header keep the name: httpcore2 takes them from the request.
+    """
+
+    def __init__(self, *, guarded: bool) -> None:
         self._backend = httpcore2.SyncBackend()
+        self._guarded = guarded
 
     def connect_tcp(
         self,
@@ -138,8 +147,25 @@ class _DeadlineBackend(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
-        wait = min(_LONGEST_CONNECT, _wait(timeout, _left(httpcore2.ConnectTimeout)))
-        return _DeadlineStream(self._backend.connect_tcp(host, port, wait, local_address, socket_options))
+        failure: Exception = httpcore2.ConnectError()
+        for address in _checked(host, port) if self._guarded else [host]:
+            wait = min(_LONGEST_CONNECT, _wait(timeout, _left(httpcore2.ConnectTimeout)))
+            try:
+                stream = self._backend.connect_tcp(address, port, wait, local_address, socket_options)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                failure = error
+            else:
+                return _DeadlineStream(stream)
+        raise failure
+
+
+def _checked(host: str, port: int) -> list[str]:
+    try:
+        return public_addresses(host, port)
+    except AddressRefused:
+        raise ModelMisconfigured("The address of the model endpoint leads into a private network.") from None
+    except OSError:
+        raise httpcore2.ConnectError from None
 
 
 def _wait(timeout: float | None, left: float) -> float:

@@ -35,7 +35,7 @@ class Command(BaseCommand):
         if options["preview"]:
             self._write_preview(decay.preview(tenant, now))
             return
-        hindrance = upkeep.hindrance(conf.rules(tenant)) if options["upkeep"] else ""
+        hindrance = upkeep.hindrance(conf.rules(tenant), tenant) if options["upkeep"] else ""
         if hindrance:
             raise CommandError(hindrance)
         try:

@@ -18,7 +18,7 @@ EDIT = (
     "memories.view_tenant", "memories.export_tenant",
 )  # fmt: skip
 ADMINISTER = (
-    "memories.add_tenant", "memories.change_tenant",
+    "memories.add_tenant", "memories.change_tenant", "memories.change_languagemodel",
     "memories.view_operator", "memories.add_operator", "memories.change_operator",
     "auth.view_group", "auth.add_group", "auth.change_group",
     "memories.view_auditevent",

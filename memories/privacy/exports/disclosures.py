@@ -13,6 +13,7 @@ from memories import conf
 from memories.models import CaseType, EndUser, Fact, Session
 from memories.privacy.exports.rows import Subject
 from memories.privacy.stores.store import models_used
+from memories.queue import own_models
 
 # The default of the client library when no address is configured.
 _HOST_OF_OPENAI = "api.openai.com"
@@ -138,7 +139,8 @@ def _recipients(subject: Subject) -> list[dict[str, str]]:
         *(("agent", agent, agent_says) for agent in _agents(subject)),
         *(("model_asked", name, model_says) for name in models_used(subject.person)),
     ]
-    llm, embeddings, reranker = conf.llm(), conf.embeddings(), conf.reranking()
+    llm = own_models.config_of(subject.person.tenant_id)
+    embeddings, reranker = conf.embeddings(), conf.reranking()
     if llm.mode == "openai":
         found.append(("model", _host(llm.base_url), _("Reads the conversations and proposes what to remember.")))
     if embeddings.mode == conf.EMBEDDINGS_OPENAI:

@@ -1,0 +1,193 @@
+"""A tenant's own language model: the form for it, what its day used, and tenants that wait at a daily cap."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlsplit
+
+from django import forms
+from django.contrib import admin, messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminIntegerFieldWidget, UnfoldAdminPasswordWidget
+
+from memories import conf
+from memories.admin.access import fresh
+from memories.admin.access.operator_forms import SwitchField
+from memories.admin.access.reach import tenants_of
+from memories.admin.site.fields import LineField
+from memories.admin.site.naming import called
+from memories.admin.site.page import VerbForm, actor_of, render_page, require, url_of
+from memories.audit import Actor
+from memories.curation.tenants.language_models import ModelSettings, save_language_model
+from memories.exceptions import InvalidInput, MemoryHubError
+from memories.llm.addresses import LONGEST_ADDRESS
+from memories.models import Tenant
+from memories.queue import own_models, spending
+from memories.queue.spending import Day
+
+CHANGE = "memories.change_languagemodel"
+MOST_PRICE, MOST_COST, MOST_TOKENS = 10_000, 1_000_000, 1_000_000_000_000
+_HOST_OF_OPENAI = "api.openai.com"
+
+
+class PriceField(forms.DecimalField):
+    def __init__(self, *, most: int, decimals: int, least: Decimal, **kwargs: Any) -> None:
+        widget = UnfoldAdminDecimalFieldWidget(attrs={"step": "any"})
+        super().__init__(
+            required=False,
+            min_value=least,
+            max_value=most,
+            max_digits=11,
+            decimal_places=decimals,
+            widget=widget,
+            **kwargs,
+        )
+
+
+class LanguageModelForm(VerbForm):
+    needs_fresh_password = True
+    model = LineField(
+        label=gettext_lazy("Model"),
+        required=False,
+        max_length=100,
+        help_text=gettext_lazy("Its name at the endpoint. Empty: the hub's own."),
+    )
+    base_url = LineField(
+        label=gettext_lazy("Address of the endpoint"),
+        required=False,
+        max_length=LONGEST_ADDRESS,
+        help_text=gettext_lazy(
+            "Like https://api.openai.com/v1. Empty: the hub's own. A new address needs its key anew."
+        ),
+    )
+    api_key = forms.CharField(
+        label=gettext_lazy("Key of the endpoint"),
+        required=False,
+        max_length=500,
+        widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "off"}),
+        help_text=gettext_lazy("Stored encrypted and never shown. Empty: the stored one stays."),
+    )
+    remove_key = SwitchField(
+        label=gettext_lazy("Remove the stored key"), help_text=gettext_lazy("For an endpoint that needs none.")
+    )
+    prompt_price = PriceField(
+        label=gettext_lazy("Price of a million tokens read, in dollars"), most=MOST_PRICE, decimals=6, least=Decimal(0)
+    )
+    completion_price = PriceField(
+        label=gettext_lazy("Price of a million tokens written, in dollars"),
+        most=MOST_PRICE,
+        decimals=6,
+        least=Decimal(0),
+        help_text=gettext_lazy("Without prices of a model of its own, its cost is not known."),
+    )
+    daily_tokens = forms.IntegerField(
+        label=gettext_lazy("Most tokens a day"),
+        required=False,
+        min_value=1,
+        max_value=MOST_TOKENS,
+        widget=UnfoldAdminIntegerFieldWidget,
+        help_text=gettext_lazy("Read and written, by the tenant's clock. Beyond it extraction waits for the next day."),
+    )
+    daily_cost = PriceField(label=gettext_lazy("Most dollars a day"), most=MOST_COST, decimals=2, least=Decimal("0.01"))
+    version = forms.IntegerField(widget=forms.HiddenInput)
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        given = self.cleaned_data
+        key = given["api_key"] or ("" if given["remove_key"] else None)
+        names = ("model", "base_url", "prompt_price", "completion_price", "daily_tokens", "daily_cost")
+        save_language_model(
+            tenant_id=self.record.pk,
+            settings=ModelSettings(api_key=key, **{name: given[name] for name in names}),
+            expected_version=given["version"],
+            actor=actor,
+            now=now,
+        )
+        return _("The language model of the tenant is saved. It holds for the next calls.")
+
+    def refuse(self, error: MemoryHubError) -> None:
+        if isinstance(error, InvalidInput):
+            for fault in error.faults:
+                self.add_error(fault.pointer, fault.detail)
+        else:
+            super().refuse(error)
+
+
+@dataclass(frozen=True)
+class InForce:
+    """The model that a tenant's calls ask now, for its page."""
+
+    mode: str
+    model: str
+    host: str
+    is_own: bool
+    has_key: bool
+    key_is_unreadable: bool
+    day: Day
+
+
+def in_force(tenant: Tenant, *, now: datetime) -> InForce:
+    own = own_models.own_of(tenant.pk)
+    config = conf.llm(own)
+    return InForce(
+        mode=config.mode,
+        model=config.model,
+        host=urlsplit(config.base_url).hostname or _HOST_OF_OPENAI,
+        is_own=config.tenant_id is not None,
+        has_key=bool(own and own.api_key),
+        key_is_unreadable=bool(own and conf.decrypted_model_key(own.api_key) is None),
+        day=spending.day_of(tenant, own, now=now),
+    )
+
+
+def urls() -> list[URLPattern]:
+    view = admin.site.admin_view(language_model)
+    return [path("memories/tenant/<uuid:object_id>/model/", view, name="memories_tenant_model")]
+
+
+def language_model(request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+    """The form. A POST saves it: 400 for invalid input, 412 if somebody else saved it first."""
+    require(request, "memories.view_tenant", CHANGE)
+    tenant = get_object_or_404(tenants_of(request.user), pk=object_id)
+    if request.method != "POST":
+        return _page(request, tenant, LanguageModelForm(record=tenant))
+    if challenge := fresh.required(request):
+        return challenge
+    form, status = LanguageModelForm(request.POST, record=tenant), 400
+    if form.is_valid():
+        try:
+            messages.success(request, form.carry_out(actor=actor_of(request), now=timezone.now()))
+            return HttpResponseRedirect(url_of(tenant))
+        except MemoryHubError as error:
+            form.refuse(error)
+            status = error.status
+    return _page(request, tenant, form, status=status)
+
+
+def _page(request: HttpRequest, tenant: Tenant, form: LanguageModelForm, *, status: int = 200) -> HttpResponse:
+    own = own_models.own_of(tenant.pk)
+    version = own.version if own else 0
+    if form.is_bound:
+        # What the operator sees now is what the next attempt changes.
+        form.data = {**form.data.dict(), "version": version}  # type: ignore[attr-defined]  # a QueryDict
+    else:
+        names = ("model", "base_url", "prompt_price", "completion_price", "daily_tokens", "daily_cost")
+        form.initial = {"version": version} | ({name: getattr(own, name) for name in names} if own else {})
+    shown = in_force(tenant, now=timezone.now())
+    if not shown.has_key:
+        del form.fields["remove_key"]
+    return render_page(
+        request,
+        "memories/tenant_model.html",
+        status=status,
+        title=_("Language model of %(tenant)s") % {"tenant": called(tenant)},
+        tenant=tenant,
+        form=form,
+        in_force=shown,
+    )

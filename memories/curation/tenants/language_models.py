@@ -1,0 +1,132 @@
+"""A tenant's own language model: which one, where, with which key, at what price, and how much of it a day may use."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from memories import audit, conf
+from memories.audit import Actor
+from memories.exceptions import InvalidInput, NotFound, PreconditionFailed
+from memories.llm.addresses import AddressRefused, check_address
+from memories.models import LanguageModel, Tenant
+from memories.queue import circuit_breaker, spending
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """What the tenant has of its own; empty and None: the hub's, or no cap.
+
+    api_key: None keeps the stored one, which counts only while the address stays the same.
+    """
+
+    model: str = ""
+    base_url: str = ""
+    api_key: str | None = None
+    prompt_price: Decimal | None = None
+    completion_price: Decimal | None = None
+    daily_tokens: int | None = None
+    daily_cost: Decimal | None = None
+
+
+# Names of fields that the audit event counts when they changed. The key's own value is never told.
+_FIELDS = (
+    "model", "base_url", "api_key", "prompt_price", "completion_price", "daily_tokens", "daily_cost",
+)  # fmt: skip
+_OF_THE_CALL = frozenset({"model", "base_url", "api_key"})
+_CAPS = frozenset({"daily_tokens", "daily_cost", "prompt_price", "completion_price"})
+
+
+def save_language_model(
+    *, tenant_id: uuid.UUID, settings: ModelSettings, expected_version: int, actor: Actor, now: datetime
+) -> LanguageModel:
+    """Store what the tenant has of its own. What waited for another endpoint or for a cap is then due.
+
+    A changed address needs its key anew: otherwise whoever may enter an address could have the key sent to a server of
+    their own. The name in an address is resolved before the transaction.
+
+    Errors: InvalidInput with the field; NotFound; PreconditionFailed when somebody changed it meanwhile.
+    """
+    _check(settings)
+    with transaction.atomic():
+        tenant = Tenant.objects.select_for_update(no_key=True).filter(pk=tenant_id).first()
+        if tenant is None:
+            raise NotFound
+        row = LanguageModel.objects.select_for_update().filter(pk=tenant_id).first()
+        if (row.version if row else 0) != expected_version:
+            raise PreconditionFailed
+        before = row or LanguageModel(tenant=tenant, version=0)
+        after = LanguageModel(tenant=tenant, version=expected_version + 1, updated_at=now)
+        for name in _FIELDS:
+            setattr(after, name, getattr(settings, name))
+        after.api_key = _key_of(settings, before)
+        changed = [name for name in _FIELDS if getattr(after, name) != getattr(before, name)]
+        if row and not changed:
+            return row
+        _check_cost_cap(after)
+        after.save(force_insert=row is None, force_update=row is not None)
+        if _OF_THE_CALL.intersection(changed):
+            circuit_breaker.forget(tenant_id)
+        audit.record(
+            actor=actor,
+            verb="change_model",
+            target=tenant,
+            object_id=tenant_id,
+            tenant=tenant,
+            now=now,
+            counts=dict.fromkeys(changed, 1),
+        )
+    if _CAPS.intersection(changed) or _OF_THE_CALL.intersection(changed):
+        spending.resume(tenant_id)
+    return after
+
+
+def reencrypt_model_keys() -> tuple[int, int]:
+    """Encrypt all keys under the present one; returns how many had another one, and how many no key decrypts.
+
+    A second run changes nothing; after a crash, a run continues with what is left.
+    """
+    renewed = unreadable = 0
+    for pk in LanguageModel.objects.exclude(api_key="").order_by("pk").values_list("pk", flat=True):
+        with transaction.atomic():
+            row = LanguageModel.objects.select_for_update().filter(pk=pk).first()
+            if row is None:
+                continue
+            token = conf.renewed_model_key(row.api_key)
+            if token is None:
+                unreadable += 1
+            elif token != row.api_key:
+                LanguageModel.objects.filter(pk=pk).update(api_key=token)
+                renewed += 1
+    return renewed, unreadable
+
+
+def _check(settings: ModelSettings) -> None:
+    if settings.base_url:
+        try:
+            check_address(settings.base_url)
+        except AddressRefused as refused:
+            raise InvalidInput.at("base_url", str(refused)) from None
+    elif settings.api_key:
+        raise InvalidInput.at("api_key", _("A key belongs to an address: enter it, too."))
+    if (settings.prompt_price is None) != (settings.completion_price is None):
+        raise InvalidInput.at("completion_price", _("Enter both prices, or none."))
+
+
+def _key_of(settings: ModelSettings, before: LanguageModel) -> str:
+    """The key to store, encrypted."""
+    if not settings.base_url:
+        return ""
+    if settings.api_key is not None:
+        return conf.encrypt_model_key(settings.api_key)
+    if before.api_key and before.base_url != settings.base_url:
+        raise InvalidInput.at("api_key", _("The address is another one: enter its key, or remove the stored one."))
+    return before.api_key
+
+
+def _check_cost_cap(row: LanguageModel) -> None:
+    if row.daily_cost is not None and conf.llm(row).prices is None:
+        raise InvalidInput.at("daily_cost", _("A cap in dollars needs the prices of this model."))

@@ -1,0 +1,83 @@
+"""Where a tenant's own endpoint may be: at an address of the public internet.
+
+Somebody who may enter an address in the admin must not reach through it what only the hub's host can reach: its own
+services, the private network, the metadata of a cloud. A name is resolved anew for each connection, and the connection
+goes to the address that was looked at, so a name that leads elsewhere later does not help.
+"""
+
+import ipaddress
+import socket
+from urllib.parse import urlsplit
+
+from django.utils.translation import gettext_lazy as _
+
+from memories import conf
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+# Addresses of IPv4 behind a translator (RFC 6052): the last four bytes are the address.
+_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
+LONGEST_ADDRESS = 500
+
+
+class AddressRefused(Exception):
+    """An address that no tenant's endpoint may have; the message is for the operator and names no address."""
+
+
+def check_address(url: str) -> None:
+    """Look at an address before it is stored; resolves its name. Errors: AddressRefused.
+
+    The hub's resolver bounds how long that takes.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise AddressRefused(_("This is not an address.")) from None
+    if parts.scheme not in ("http", "https") or not host or any(character.isspace() for character in url):
+        raise AddressRefused(_("Enter an address that begins with https://."))
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise AddressRefused(_("An address has no user name, password, question mark or number sign."))
+    if conf.is_private_endpoint(url):
+        return
+    if parts.scheme != "https":
+        raise AddressRefused(_("The key and what people said travel to this address: it must begin with https://."))
+    try:
+        public_addresses(host, port or 443)
+    except OSError:
+        raise AddressRefused(_("This host name cannot be resolved.")) from None
+
+
+def public_addresses(host: str, port: int) -> list[str]:
+    """The addresses of a host, if all of them are public. Errors: AddressRefused, OSError (it cannot be resolved)."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError:
+        raise OSError("This is no host name.") from None
+    # The numbers of an address can be written in many ways; what the resolver makes of them counts.
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    if not addresses or not all(map(_is_public, addresses)):
+        raise AddressRefused(
+            _(
+                "This address leads into a private network. Whoever runs the hub can allow the host with "
+                "MEMORYHUB_PRIVATE_ENDPOINTS."
+            )
+        )
+    return addresses
+
+
+def _is_public(text: str) -> bool:
+    address = _unwrapped(ipaddress.ip_address(text))
+    if not address.is_global or address.is_multicast or address.is_reserved or address.is_unspecified:
+        return False
+    return not (isinstance(address, ipaddress.IPv6Address) and (address.is_site_local or address.sixtofour))
+
+
+def _unwrapped(address: _Address) -> _Address:
+    """The address of IPv4 that one of IPv6 stands for, if it does."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address.ipv4_mapped:
+        return address.ipv4_mapped
+    if address in _TRANSLATED:
+        return ipaddress.IPv4Address(address.packed[-4:])
+    return address
