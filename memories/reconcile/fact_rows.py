@@ -162,6 +162,7 @@ class Writer:
             stated_confidence=candidate.confidence,
             importance=candidate.importance,
             tags=candidate.tags,
+            structured=candidate.structured,
             source=candidate.source,
             source_error=candidate.source_error,
             trust=candidate.trust,
@@ -192,6 +193,7 @@ class Writer:
         fact.trust, fact.source, fact.status = candidate.trust, candidate.source, candidate.status
         fact.confidence = fact.stated_confidence = candidate.confidence
         fact.raw, fact.flags = candidate.quote, list(candidate.flags)
+        fact.structured = candidate.structured
         fact.extraction = self.run
 
     def _split(self, fact: Fact, *, by: Fact) -> Fact:
@@ -230,6 +232,7 @@ class Writer:
         fact.expires_at = self._later_expiry(fact, candidate)
         fact.trust, fact.source, fact.raw = candidate.trust, candidate.source, candidate.quote
         fact.source_error = candidate.source_error or fact.source_error
+        fact.structured = {**(fact.structured or {}), **(candidate.structured or {})} or None
         # The text is this run's now: whoever asks what rests on its conversation finds the fact.
         run = self.run
         fact.extraction, fact.extractor, fact.prompt_version = run, run.extractor, run.prompt_version

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from memories.conf import Rules
+from memories.llm.prompts.fields import Part
 from memories.llm.prompts.memory_update import CandidateFact
 from memories.llm.prompts.memory_update_text import is_example
 from memories.models import Category, Source, Status, Trust
@@ -18,7 +19,7 @@ from memories.models.folding import fold, text_digest
 from memories.text import signals, support, uploads
 from memories.text.cleaning import clean
 from memories.text.injection import flagged_turns, suspicion
-from memories.text.secrets.redaction import redact_text
+from memories.text.secrets.redaction import redact_message, redact_text
 from memories.text.signals import Patterns
 from memories.text.support import Embed, Testimony
 from memories.text.transcript import FedTurn
@@ -28,6 +29,13 @@ LONGEST_KEY = 100
 LONGEST_VALUE = 500
 LONGEST_TAG = 100
 MOST_TAGS = 20
+# Of `structured`: as many parts with names and values of these lengths; and as many relations of a fact.
+MOST_PARTS = 20
+LONGEST_PART_NAME = 60
+LONGEST_PART = 500
+MOST_RELATIONS = 10
+# What the hub itself notes in `structured`: where an imported fact came from.
+_OF_THE_HUB = frozenset({"imported_source"})
 # A batch holds far less. A model that runs wild must not lock the person's row for minutes.
 MOST_CANDIDATES = 1_000
 _DECISIVE = frozenset({"correction", "decision"})
@@ -104,6 +112,9 @@ class Accepted:
     quoted: int | None
     source_error: str
     expires_in: timedelta | None
+    # Parts of the fact by name, and what the answer says of its relations, unchecked.
+    structured: dict[str, Part] | None = None
+    relations: tuple[Any, ...] = ()
     # Why it waits for review although its trust is enough, and whether the person corrects or decides it.
     flags: tuple[str, ...] = ()
     decisive: bool = False
@@ -240,6 +251,8 @@ def _accept(candidate: CandidateFact, content: str, *, index: int, evidence: Bat
         quoted=quoted,
         source_error=_source_error(candidate, evidence),
         expires_in=timedelta(days=candidate.expires_in_days) if candidate.expires_in_days else None,
+        structured=_structured(candidate, evidence),
+        relations=tuple(candidate.relations[:MOST_RELATIONS]),
         flags=suspicion.flags(content, value, quote if quoted else ""),
         decisive=trust == Trust.USER and not evidence.decisive.isdisjoint(cited),
     )
@@ -264,10 +277,34 @@ def _source_error(candidate: CandidateFact, evidence: BatchEvidence) -> str:
     return error if evidence.testimony.trust_of(error) == Trust.USER else ""
 
 
+def _structured(candidate: CandidateFact, evidence: BatchEvidence) -> dict[str, Part] | None:
+    """The parts that can be stored, in the person's words alone."""
+    parts: dict[str, Part] = {}
+    for given, value in candidate.structured[: 10 * MOST_PARTS]:
+        name, part = clean(given), clean(value)[:LONGEST_PART] if isinstance(value, str) else value
+        if len(parts) < MOST_PARTS and name not in parts and _may_keep(name, part, evidence):
+            parts[name] = part
+    return parts or None
+
+
+def _may_keep(name: str, part: Part, evidence: BatchEvidence) -> bool:
+    if not 0 < len(name) <= LONGEST_PART_NAME or part == "" or name in _OF_THE_HUB:
+        return False
+    words, testimony = name.replace("_", " "), evidence.testimony
+    said = "" if isinstance(part, bool) else str(part)
+    if not (testimony.names_nothing_new(words) and testimony.has_all_of(said)):
+        return False
+    return not suspicion.flags(words, said, "") and not uploads.mentioned(said)
+
+
 def _holds_secret(candidate: CandidateFact, content: str) -> bool:
     """Whether one of its texts, as far as it would be stored, holds a secret."""
     texts = [content, candidate.key or "", candidate.value or "", candidate.source_error or "", *_tags(candidate.tags)]
-    return any(redact_text(text[: LONGEST_CONTENT + 1])[1] for text in texts)
+    # A name such as "password" announces its value.
+    parts = {name[:LONGEST_PART_NAME]: part for name, part in candidate.structured[: 10 * MOST_PARTS]}
+    return any(redact_text(text[: LONGEST_CONTENT + 1])[1] for text in texts) or bool(
+        parts and redact_message(content="", metadata=parts).count
+    )
 
 
 def _trust_of_turn(number: int, evidence: BatchEvidence) -> Trust:

@@ -9,7 +9,7 @@ from django.db.models import Q
 from memories import conf
 from memories.llm.prompts.memory_update import MemoryUpdate
 from memories.models import Category, ExtractionRun, Fact, Source, Status
-from memories.reconcile import decision, existing_facts, profile, references, review_items
+from memories.reconcile import decision, existing_facts, profile, references, relations, review_items
 from memories.reconcile.batches import TurnBatch
 from memories.reconcile.changes import FactChanges, Outcome
 from memories.reconcile.fact_rows import Writer
@@ -39,11 +39,14 @@ def apply(
     """
     rules = conf.rules(run.tenant)
     named, refusals = references.judge(answer, batch)
+    related, unrelated = relations.judge(admitted.candidates, batch)
     ids = [reference.shown.fact_id for reference in named]
+    ids += [relation.shown.fact_id for relation in related if relation.shown]
     existing = existing_facts.load(run=run, candidates=admitted.candidates, near=near, named=ids, now=now)
     changes = FactChanges(Writer(run, batch.turn_ids, batch.said_at, now), existing)
     decision.decide(changes, admitted.candidates)
     references.apply(changes, named)
+    relations.apply(changes, related)
     if changes.grew and rules.capacity:
         _archive_surplus(changes, rules.capacity)
     if changes.over:
@@ -51,7 +54,7 @@ def apply(
     basis = profile.RewriteBasis(run, batch.evidence, rules.trust_assistant, now)
     sections = profile.rewrite(basis=basis, answer=answer.profile, shown=batch.shown_profile)
     done = changes.outcome
-    return Outcome(done.done + sections, admitted.refusals + refusals + done.refusals)
+    return Outcome(done.done + sections, admitted.refusals + refusals + unrelated + done.refusals)
 
 
 def _archive_surplus(changes: FactChanges, limit: int) -> None:

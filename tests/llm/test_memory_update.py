@@ -103,7 +103,7 @@ def test_the_schema_suits_strict_mode_and_the_models() -> None:
         return own + [found for item in schema.values() for found in objects(item)]
 
     found = objects(memory_update.ANSWER.schema)
-    assert len(found) == 1 + 1 + 6 + 3
+    assert len(found) == 1 + 1 + 6 + 3 + 2
     for schema in found:
         assert schema["additionalProperties"] is False
         assert schema["required"] == list(schema["properties"])

@@ -9,6 +9,10 @@ ITEM = ConfigDict(extra="ignore", frozen=True)
 
 # Beyond a century a date leaves the calendar, and nobody means it.
 _MOST_DAYS = 36_500
+# JSON's numbers are floats for many readers; beyond it they lose digits.
+_LARGEST_NUMBER = 2**53
+
+Part = str | bool | int | float
 
 
 def _text_or_none(value: Any) -> str | None:
@@ -26,6 +30,21 @@ def _texts(value: Any) -> list[str]:
 def _integers(value: Any) -> list[int]:
     items = value if isinstance(value, list) else []
     return [item for item in items if isinstance(item, int) and not isinstance(item, bool)]
+
+
+def _parts(value: Any) -> list[tuple[str, Part]]:
+    """Names with plain values: as the schema has them, or as the object that models write without a schema."""
+    if isinstance(value, dict):
+        found = list(value.items())
+    else:
+        items = [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+        found = [(item.get("name"), item.get("value")) for item in items]
+    return [(name, plain) for name, plain in found if isinstance(name, str) and _is_plain(plain)]
+
+
+def _is_plain(value: Any) -> bool:
+    """A text, a truth value or a number that any reader of JSON takes as it is."""
+    return isinstance(value, str | bool) or (isinstance(value, int | float) and abs(value) <= _LARGEST_NUMBER)
 
 
 def _days(value: Any) -> int | None:
@@ -61,6 +80,7 @@ OptionalText = Annotated[str | None, BeforeValidator(_text_or_none)]
 OptionalUnit = Annotated[float | None, BeforeValidator(_unit_or_none)]
 Texts = Annotated[list[str], BeforeValidator(_texts)]
 Integers = Annotated[list[int], BeforeValidator(_integers)]
+Parts = Annotated[list[tuple[str, Part]], BeforeValidator(_parts)]
 Days = Annotated[int | None, BeforeValidator(_days)]
 RawItems = Annotated[list[Any], BeforeValidator(_list_or_empty)]
 RawMapping = Annotated[dict[str, Any], BeforeValidator(_mapping_or_empty)]

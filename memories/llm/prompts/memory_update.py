@@ -14,7 +14,7 @@ from memories.llm.prompts.memory_update_text import CATEGORIES, INSTRUCTIONS
 from memories.llm.prompts.schemas import FLAG, INTEGER, NUMBER, TEXT, list_of, object_of, one_of, or_null
 
 NAME = "memory_update"
-VERSION = "memory_update-2"
+VERSION = "memory_update-3"
 
 PROFILE_SECTIONS = (
     "work_context",
@@ -72,6 +72,18 @@ class CandidateFact(BaseModel):
     quote: fields.OptionalText = None
     source_error: fields.OptionalText = None
     expires_in_days: fields.Days = None
+    structured: fields.Parts = []
+    relations: fields.RawItems = []
+
+
+class RelatedFact(BaseModel):
+    """One item of a candidate's `relations`: to the known fact with the number `fact`, or to `new_facts[new_fact]`."""
+
+    model_config = fields.ITEM
+
+    type: Annotated[Literal["related_to", "contradicts", "derived_from"], BeforeValidator(fields.folded)]
+    fact: fields.Integer | None = None
+    new_fact: fields.Integer | None = None
 
 
 class ReinforcedFact(BaseModel):
@@ -125,6 +137,12 @@ _FACT = object_of(
     quote=or_null(TEXT),
     source_error=or_null(TEXT),
     expires_in_days=or_null(INTEGER),
+    structured=list_of(object_of(name=TEXT, value={"type": ["string", "number", "boolean"]})),
+    relations=list_of(
+        object_of(
+            type=one_of("related_to", "contradicts", "derived_from"), fact=or_null(INTEGER), new_fact=or_null(INTEGER)
+        )
+    ),
 )
 
 ANSWER = AnswerFormat(

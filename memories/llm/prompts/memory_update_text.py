@@ -132,7 +132,7 @@ Language: write content, value, summaries and reasons in the language of the tur
 
 The answer, with these fields and no others:
 {{"profile": {{"work_context": {{"summary": "...", "should_update": false}}, "personal_context": ..., "top_of_mind": ..., "recent_months": ..., "earlier_context": ..., "long_term_background": ...}},
- "new_facts": [{{"content": "...", "category": "...", "confidence": 0.0, "importance": 0.0, "key": null, "value": null, "tags": [], "durability": "durable", "about": "user", "evidence": [], "quote": null, "source_error": null, "expires_in_days": null}}],
+ "new_facts": [{{"content": "...", "category": "...", "confidence": 0.0, "importance": 0.0, "key": null, "value": null, "tags": [], "durability": "durable", "about": "user", "evidence": [], "quote": null, "source_error": null, "expires_in_days": null, "structured": [], "relations": []}}],
  "reinforced": [{{"fact": 0, "reason": "...", "evidence": []}}],
  "removed": [{{"fact": 0, "reason": "...", "evidence": [], "replaced_by": null}}]}}
 
@@ -159,6 +159,8 @@ Each fact:
 - durability: "temporary" with expires_in_days, counted from Today, for what ends by itself (a trip, a deadline, an injury); else "durable".
 - about: "user"; "task" for the matter at hand alone, "assistant" for the assistant itself (neither of the two is kept).
 - evidence: numbers of the user turns that say it. quote: a few words copied exactly from one of them, or null.
+- structured: the parts of a fact that tools will need apart, like those of an address, a booking or a size: [{{"name": "street", "value": "..."}}], names in English, values as the user said them; else [].
+- relations: to a known fact by its number n ({{"type": "related_to", "fact": 3, "new_fact": null}}) or to another new fact by its index (new_fact). Types: related_to; contradicts, where both stand; derived_from. Only what the turns show; else [].
 - source_error: what was wrong, when the user corrects something, also when the assistant had to try again after its own mistake; confidence is then at least 0.95. Category correction is for how the assistant works; a corrected attribute of the user keeps its own category and key.
 
 reinforced: known facts, by their number n, that a new turn confirms. removed: known facts that a new turn shows to be wrong or over, with the reason and the turns; replaced_by: index in new_facts of the fact that takes its place, or null. What is merely not mentioned stays. Facts with binding="true" are an operator's word: neither remove nor contradict them.
