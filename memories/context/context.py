@@ -88,6 +88,8 @@ class _Task(NamedTuple):
     rules: conf.Rules
     now: datetime
     frame: Frame
+    # Those whose conversations may be told; None: all.
+    agents: frozenset[str] | None
 
 
 class _Sequence(NamedTuple):
@@ -119,7 +121,8 @@ def build(*, tenant: Tenant, request: ContextRequest, now: datetime, noted: bool
         window = open_window(found.person, agent_id=request.agent_id, session_id=request.session_id, rules=rules)
     query = prepare(request.query) if request.query else None
     frame = FRAMES.get(tenant.language, ENGLISH)
-    task = _Task(found, found.person, request, query, window, rules, now, frame)
+    agents = tenant.agents_told(request.agent_id)
+    task = _Task(found, found.person, request, query, window, rules, now, frame, agents)
     sequence = _sequence(task)
     block = Block(request.max_tokens, request.tokenizer, frame)
     block.offer(sequence.lines)
@@ -168,7 +171,7 @@ _Episodes = list[tuple[VisibleEpisode, RankedEpisode | None]]
 
 def _episodes(task: _Task) -> tuple[_Episodes, _Episodes]:
     """The newest episodes, or those that answer the query best: within the limit, and beyond it."""
-    _, person, request, query, window, rules, now, _ = task
+    _, person, request, query, window, rules, now, *_ = task
     if not task.audience.has_episodes or "episodes" not in request.include:
         return [], []
     served = episode_search.served(person, query.space if query else None, rules=rules, now=now)
@@ -176,6 +179,8 @@ def _episodes(task: _Task) -> tuple[_Episodes, _Episodes]:
         one for one in served if not window.covers(session=one.session, first=one.first_number, last=one.last_number)
     ]
     hidden = [one for one in hidden if not request.as_of or one.ended_at <= request.as_of]
+    if task.agents is not None:
+        hidden = [one for one in hidden if one.agent_id in task.agents]
     ordered: _Episodes = (
         [(one.episode, one) for one in episode_search.rank(person, hidden, query, now=now)]
         if query
@@ -205,6 +210,8 @@ def _unextracted(task: _Task) -> list[Line]:
         .exclude(session=window.session, number__in=window.numbers)
         .filter(role__in=[Role.USER, Role.ASSISTANT])
     )
+    if task.agents is not None:
+        turns = turns.filter(session__agent_id__in=task.agents)
     if as_of:
         turns = turns.filter(Q(timestamp__lte=as_of) | Q(created_at__lte=as_of))
     newest = turns.order_by(SAID_AT.desc(), "session", "-number")[:UNEXTRACTED_TURNS]
@@ -220,7 +227,7 @@ def _recall_turns(block: Block, task: _Task, texts: Sequence[str]) -> None:
     shown = {line.id for line in block.lines}
     as_of = task.request.as_of
     for batch in recalled_turns.batches(
-        task.person, task.query, task.window, room=block.room, texts=texts, as_of=as_of
+        task.person, task.query, task.window, room=block.room, texts=texts, as_of=as_of, agents=task.agents
     ):
         told = [line for line in batch if line.id not in shown][:left]
         block.offer(told)

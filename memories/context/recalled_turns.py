@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,7 @@ _LATEST = f"""
         WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND role = ANY(%(roles)s) AND terms IS NOT NULL
             AND flagged IS NOT TRUE AND least(timestamp, created_at) <= coalesce(%(as_of)s, 'infinity'::timestamptz)
             AND NOT (session_id IS NOT DISTINCT FROM %(session)s::uuid AND number = ANY(%(numbers)s::int[]))
+            AND of_told_agents
         ORDER BY {_NEWEST} LIMIT %(most)s
     ), counted AS (
         SELECT *, sum(tokens) OVER (ORDER BY {_NEWEST}) - tokens AS newer FROM latest
@@ -52,7 +54,19 @@ _LATEST = f"""
     SELECT {", ".join(SHOWN)} FROM counted WHERE newer <= %(room)s ORDER BY {_NEWEST}
 """  # noqa: S608  (columns of our own model)
 
+_OF_TOLD_AGENTS = """
+    session_id IN (SELECT id FROM memories_session WHERE end_user_id = %(person)s AND agent_id = ANY(%(agents)s))
+"""
 _Recalled = list[tuple[Turn, Line]]
+
+
+class _Bounds(NamedTuple):
+    """What batches() was asked for besides the query."""
+
+    window: OpenWindow
+    room: int
+    as_of: datetime | None
+    agents: frozenset[str] | None
 
 
 def batches(
@@ -63,15 +77,17 @@ def batches(
     room: int,
     texts: Sequence[str],
     as_of: datetime | None = None,
+    agents: frozenset[str] | None = None,
 ) -> Iterator[list[Line]]:
     """Lines in their order, first about as many as fill so many tokens of `room`.
 
-    Turns in the window are left out, and what was said after `as_of`. Turns that repeat one of `texts` (those of facts
-    and episodes) come last.
+    Turns in the window are left out, what was said after `as_of`, and what was said to none of the `agents` (None: to
+    all of them). Turns that repeat one of `texts` (those of facts and episodes) come last.
     """
     folded = sorted(map(fold, texts), key=len)
     repeating: list[Line] = []
-    for recalled in _answering(person, query, window, room, as_of) if query else [_latest(person, window, room, as_of)]:
+    bounds = _Bounds(window, room, as_of, agents)
+    for recalled in _answering(person, query, bounds) if query else [_latest(person, bounds)]:
         told: list[Line] = []
         for turn, line in recalled:
             if may_be_recalled(turn):
@@ -85,8 +101,9 @@ def may_be_recalled(turn: Turn) -> bool:
     return turn.role in RECALLED_ROLES and text_of(turn) != "" and not is_flagged(turn)
 
 
-def _latest(person: EndUser, window: OpenWindow, room: int, as_of: datetime | None) -> _Recalled:
+def _latest(person: EndUser, bounds: _Bounds) -> _Recalled:
     """What was said last."""
+    window, room, as_of, agents = bounds
     parameters = {
         "tenant": person.tenant_id,
         "person": person.pk,
@@ -96,18 +113,19 @@ def _latest(person: EndUser, window: OpenWindow, room: int, as_of: datetime | No
         "most": room // LEAST,
         "room": room,
         "as_of": as_of,
+        "agents": sorted(agents or ()),
     }
-    turns = [hand_written.read(Turn, SHOWN, row) for row in binary_rows.fetched(_LATEST, parameters)]
+    statement = _LATEST.replace("of_told_agents", "true" if agents is None else _OF_TOLD_AGENTS)
+    turns = [hand_written.read(Turn, SHOWN, row) for row in binary_rows.fetched(statement, parameters)]
     return [(turn, turn_line(turn)) for turn in turns]
 
 
-def _answering(
-    person: EndUser, query: PreparedQuery, window: OpenWindow, room: int, as_of: datetime | None
-) -> Iterator[_Recalled]:
+def _answering(person: EndUser, query: PreparedQuery, bounds: _Bounds) -> Iterator[_Recalled]:
     """The best hits, best first."""
+    window, room, as_of, agents = bounds
     index = open_index(person, query.space)
-    ranked = turn_search.rank(person, index, query, SearchFilters())
-    recallable = _recallable(index, window)
+    ranked = turn_search.rank(person, index, query, SearchFilters(agents=agents))
+    recallable = _recallable(index, window) & ranked.allowed
     if as_of:
         recallable &= index.times <= as_of.timestamp()
     places, reranked = _ordered(query.text, ranked, recallable, room // LEAST)

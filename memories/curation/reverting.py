@@ -53,7 +53,9 @@ class RevertRule:
 
 
 _REVIEW = ("approve", "edit", "keep_both", "merge", "reject")
-_FACT = ("correct", "edit", "expire", "forget", "lock", "pin", "publish", "restore", "unlock", "unpin", "withdraw")
+_FACT = (
+    "correct", "edit", "expire", "forget", "lock", "pin", "promote", "publish", "restore", "unlock", "unpin", "withdraw"
+)  # fmt: skip
 _EPISODE = ("edit", "forget", "pin", "restore", "unpin")
 _SECTION = ("delete", "release", "restore", "write")
 # By what a change set is about, and its verb. What is not here cannot be reverted.

@@ -229,6 +229,7 @@ def _compare(attempt: ExtractionAttempt, run: ExtractionRun, candidates: Sequenc
         candidates=candidates,
         now=attempt.now(),
         before_call=partial(queue_rows.renew, claim),
+        agent_id=run.owner,
     )
     judged = judgement.judge(
         proposals=proposals,

@@ -45,7 +45,8 @@ class Comparison:
 
 @dataclass(frozen=True)
 class ExistingFacts:
-    """A person's facts that bear on a batch, even those of one agent, and what was refused for good.
+    """A person's facts that bear on a batch, even those of one agent, and what was refused for good. Of these a run
+    compares with the person's own, and with those of the agent that it is for (ExtractionRun.owner).
 
     `contested` are, by suggestion, the facts that it conflicts with in a question that nobody has decided.
     """
@@ -94,7 +95,7 @@ class ExistingFacts:
         """Where the candidate, said at that moment, belongs if another value, or its contrary, was said later."""
         stated = [fact for fact in self.facts if _has_key(fact, candidate) and fact.value and candidate.value]
         told = [fact for fact in stated if fact.status == Status.SUPERSEDED or self._is_in_force(fact)]
-        own = {fact.pk: fact for fact in [*told, *opposes] if not fact.agent_id}
+        own = {fact.pk: fact for fact in [*told, *opposes] if self._is_told(fact)}
         return timeline.place(list(own.values()), moment=moment)
 
     def is_contested(self, suggestion: Fact, beside: Collection[Fact]) -> bool:
@@ -104,21 +105,29 @@ class ExistingFacts:
     def fact(self, fact_id: uuid.UUID, content_hash: bytes) -> Fact | None:
         """The active fact if it still has this text."""
         active = (fact for fact in self.facts if fact.pk == fact_id and fact.status == Status.ACTIVE)
+        if self.run.owner:
+            # What another agent shares is shown, and is that agent's.
+            active = (fact for fact in active if self._is_told(fact))
         return next((fact for fact in active if bytes(fact.content_hash) == content_hash), None)
 
     def namesakes(self, candidate: Accepted) -> list[Fact]:
-        """The person's own active facts with the same key in another category."""
-        own = (fact for fact in self.facts if candidate.key and not fact.agent_id and self._is_in_force(fact))
+        """The active facts with the same key in another category."""
+        own = (fact for fact in self.facts if candidate.key and self._is_told(fact) and self._is_in_force(fact))
         return [fact for fact in own if fact.key == candidate.key and fact.category != candidate.category]
 
     def add_twin(self, candidate: Accepted) -> None:
         """Add the fact with the candidate's text that somebody else committed meanwhile."""
-        twins = _locked(self.run).filter(status__in=LIVE, content_hash=candidate.content_hash, agent_id="")
+        same_text = _locked(self.run).filter(status__in=LIVE, content_hash=candidate.content_hash)
+        twins = same_text.filter(agent_id=self.run.owner)
         self.facts.append(twins.get())
 
     def _twin(self, candidate: Accepted) -> Fact | None:
-        """The person's own live fact with the same text."""
-        return next((fact for fact in self.facts if not fact.agent_id and _has_text(fact, candidate)), None)
+        """The live fact with the same text."""
+        return next((fact for fact in self.facts if self._is_told(fact) and _has_text(fact, candidate)), None)
+
+    def _is_told(self, fact: Fact) -> bool:
+        """Whether the run compares with it: with the person's own facts, and with those of the agent that it is for."""
+        return fact.agent_id in ("", self.run.owner)
 
     def _near_refused(self, near: Iterable[NearbyFact]) -> Fact | None:
         """The nearest rejected or trashed fact whose text is refused, even if only since the comparison."""
@@ -128,8 +137,9 @@ class ExistingFacts:
         return next((fact for fact in found if mark_of_text(fact.content) in self.refused), None)
 
     def _in_order(self, near: dict[uuid.UUID, NearbyFact], candidate: Accepted) -> list[Fact]:
-        """The same text first, then the same key, then the nearest; an agent's own facts only if they are protected."""
-        facts = [fact for fact in self.facts if fact.protected or not fact.agent_id]
+        """The same text first, then the same key, then the nearest. Beside facts that it is not for, a run of the
+        person's compares with agents' protected ones, a run of an agent's with none of other agents."""
+        facts = [fact for fact in self.facts if self._is_told(fact) or (fact.protected and not self.run.owner)]
         same_text = [fact for fact in facts if _has_text(fact, candidate)]
         same_key = [fact for fact in facts if _has_key(fact, candidate)]
         by_id = {fact.pk: fact for fact in facts if fact.pk in near}
@@ -169,7 +179,7 @@ def load(
     same_key = Q(key__in={candidate.key for candidate in candidates if candidate.key})
     pairs = {pair.fact_id for pairs in near.values() for pair in pairs}
     # What was superseded bears on what was said before or after it and arrives only now.
-    history = Q(status=Status.SUPERSEDED, agent_id="") & same_key
+    history = Q(status=Status.SUPERSEDED, agent_id__in={"", run.owner}) & same_key
     bearing = Q(status__in=LIVE) & (same_text | same_key | Q(pk__in=named)) | history
     # In the order of their ids, as everywhere: two transactions that lock the same facts cannot deadlock.
     facts = list(_locked(run).filter(bearing | Q(pk__in=pairs)).order_by("pk"))

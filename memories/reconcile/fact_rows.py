@@ -154,6 +154,7 @@ class Writer:
         fact = Fact(
             tenant=run.tenant,
             end_user=run.end_user,
+            agent_id=run.owner,
             category=candidate.category,
             raw=candidate.quote,
             key=candidate.key,

@@ -30,7 +30,7 @@ from memories.scoring.nearness import Floats, Floors
 
 # A stated fact is compared like a candidate.
 Statement = Accepted | Fact
-# The person's own live, rejected and trashed facts. A vector of an earlier text does not count.
+# The person's own live, rejected and trashed facts, and an agent's. A vector of an earlier text does not count.
 _FACTS = f"""
     SELECT fact.id, fact.content_hash, fact.status, fact.category, fact.key, fact.value, halfvec_send(vector.vector)
     FROM {Fact._meta.db_table} fact
@@ -39,7 +39,7 @@ _FACTS = f"""
      AND vector.tenant_id = fact.tenant_id AND vector.end_user_id = fact.end_user_id
     WHERE fact.tenant_id = %(tenant)s AND fact.end_user_id = %(person)s
       AND (fact.status IN ('rejected', 'trashed')
-           OR (fact.status IN ('active', 'pending') AND fact.agent_id = ''
+           OR (fact.status IN ('active', 'pending') AND fact.agent_id IN ('', %(agent)s)
                AND (fact.expires_at IS NULL OR fact.expires_at > %(now)s)))
     ORDER BY fact.created_at, fact.id"""  # noqa: S608 - the tables' names are ours
 _NEAREST_TO_TURNS = f"""
@@ -77,8 +77,9 @@ class _NearFact(NamedTuple):
 class _StoredFacts:
     """A person's facts as they were read: those to compare with that are active, and those that were refused."""
 
-    def __init__(self, person: EndUser, space: EmbeddingSpace, now: datetime) -> None:
-        given = {"space": space.pk, "tenant": person.tenant_id, "person": person.pk, "now": now}
+    def __init__(self, person: EndUser, space: EmbeddingSpace, now: datetime, agent_id: str = "") -> None:
+        owner = {"tenant": person.tenant_id, "person": person.pk, "agent": agent_id}
+        given = {"space": space.pk, "now": now, **owner}
         rows = [_Row(*row) for row in binary_rows.fetched(_FACTS, given)]
         active = [row for row in rows if row.status == Status.ACTIVE]
         self.active = [row for row in active if row.vector]
@@ -95,9 +96,16 @@ class _StoredFacts:
 
 
 def propose(
-    *, person: EndUser, candidates: Sequence[Accepted], now: datetime, before_call: Callable[[], None]
+    *,
+    person: EndUser,
+    candidates: Sequence[Accepted],
+    now: datetime,
+    before_call: Callable[[], None],
+    agent_id: str = "",
 ) -> list[Proposal]:
     """The candidates that would be active and have neighbours: a few active facts, and the nearest refused one.
+
+    They are the person's own facts, and those of the agent, if there is one.
 
     Nothing is proposed while there is no serving space, or its endpoint is paused or fails. `before_call` runs before
     each call of the embedding; its exceptions pass. Opens no transaction; a handful of statements.
@@ -106,7 +114,7 @@ def propose(
     space = spaces.serving() if asserted else None
     if space is None or not spaces.can_embed(space):
         return []
-    stored = _StoredFacts(person, space, now)
+    stored = _StoredFacts(person, space, now, agent_id)
     new = [candidate for candidate in asserted if not stored.has_text(candidate)]
     if not new or not (stored.active or stored.refused):
         return []

@@ -1,6 +1,7 @@
 """Reconcile: the only place that makes extracted facts. It holds candidates against existing facts, in the transaction
 that holds the claim."""
 
+from collections import Counter
 from datetime import datetime
 from types import MappingProxyType
 
@@ -52,7 +53,10 @@ def apply(
     if changes.over:
         review_items.settle(changes.over, now=now)
     basis = profile.RewriteBasis(run, batch.evidence, rules.trust_assistant, now)
-    sections = profile.rewrite(basis=basis, answer=answer.profile, shown=batch.shown_profile)
+    # The profile is the person's, and every agent is told it: what one agent heard is not written there.
+    sections = Counter[str]()
+    if not run.owner:
+        sections = profile.rewrite(basis=basis, answer=answer.profile, shown=batch.shown_profile)
     done = changes.outcome
     return Outcome(done.done + sections, admitted.refusals + refusals + unrelated + done.refusals)
 

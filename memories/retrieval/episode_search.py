@@ -65,6 +65,7 @@ class VisibleEpisode(NamedTuple):
             (filters.since and self.ended_at < filters.since)
             or (filters.until and self.ended_at >= filters.until)
             or filters.agent_id not in (None, self.agent_id)
+            or (filters.agents is not None and self.agent_id not in filters.agents)
             or filters.session_id not in (None, self.session_id)
         )
 

@@ -11,7 +11,10 @@ KINDS = (FACT, EPISODE, TURN, SESSION)
 
 @dataclass(frozen=True)
 class SearchFilters:
-    """All given filters must hold; `until` is exclusive. Only facts have `category` and `tags`."""
+    """All given filters must hold; `until` is exclusive. Only facts have `category` and `tags`.
+
+    `agents`: those whose conversations may be told (Tenant.agents_told()); facts say for themselves whose they are.
+    """
 
     category: str | None = None
     tags: Sequence[str] = ()
@@ -19,6 +22,7 @@ class SearchFilters:
     until: datetime | None = None
     agent_id: str | None = None
     session_id: str | None = None
+    agents: frozenset[str] | None = None
 
     def said_by(self, as_of: datetime | None) -> "SearchFilters":
         """With nothing said after that moment."""

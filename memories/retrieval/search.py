@@ -80,8 +80,9 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
     if found.person is None:
         return SearchResult(restricted=found.restricted, serve=found.serve)
     query = prepare(search.query)
+    told = replace(search.filters, agents=tenant.agents_told(search.filters.agent_id or ""))
     # A reranker sees more than the limit.
-    wide = replace(search, limit=reranking.candidates_for(search.limit))
+    wide = replace(search, limit=reranking.candidates_for(search.limit), filters=told)
     hits, searched = _memories(found, found.person, query, wide, now=now)
     turn_hits, turns_searched = _turns(found.person, query, wide)
     hits, searched = hits | turn_hits, searched | turns_searched
@@ -121,7 +122,7 @@ def _facts(person: EndUser, query: PreparedQuery, search: SearchRequest, *, now:
 def _episodes(
     found: Audience, person: EndUser, query: PreparedQuery, search: SearchRequest, *, now: datetime
 ) -> list[VisibleEpisode]:
-    """Episodes that may be served (rules.md, 8.2) and pass the filters; every agent sees the same ones."""
+    """Episodes that may be served (rules.md, 8.2) and pass the filters."""
     if not found.has_episodes or search.filters.only_facts_fit:
         return []
     episodes = episode_search.served(person, query.space, rules=conf.rules(person.tenant), now=now)

@@ -68,9 +68,11 @@ def rank(person: EndUser, index: TurnIndex, query: PreparedQuery, filters: Searc
         allowed &= index.times >= filters.since.timestamp()
     if filters.until:
         allowed &= index.times < filters.until.timestamp()
-    if filters.agent_id is not None or filters.session_id is not None:
+    if (filters.agent_id, filters.session_id, filters.agents) != (None, None, None):
         passing = [
-            filters.agent_id in (None, part.session.agent_id) and filters.session_id in (None, part.session.external_id)
+            filters.agent_id in (None, part.session.agent_id)
+            and filters.session_id in (None, part.session.external_id)
+            and (filters.agents is None or part.session.agent_id in filters.agents)
             for part in index.sessions
         ]
         allowed &= np.array(passing, np.bool_)[index.session_of]

@@ -20,7 +20,15 @@ SWITCHES = [number.name for number in conf.NUMBERS.values() if number.kind == Nu
 
 
 def form(**over: Any) -> dict[str, Any]:
-    given = {"slug": "acme-prod", "name": "Acme", "time_zone": "UTC", "language": "en", "capture": "on", "serve": "on"}
+    given = {
+        "slug": "acme-prod",
+        "name": "Acme",
+        "time_zone": "UTC",
+        "language": "en",
+        "memory_of": "person",
+        "capture": "on",
+        "serve": "on",
+    }
     return {**given, "extraction_guidance": "", "signal_phrases": "", **over}
 
 

@@ -23,14 +23,20 @@ from memories.admin.site.fields import DayInput
 from memories.admin.site.page import address
 from memories.audit import Actor
 from memories.curation.batches import MOST
-from memories.curation.facts.batches import expire_facts, forget_facts, pin_facts
+from memories.curation.facts.batches import expire_facts, forget_facts, pin_facts, promote_facts
 from memories.models import Batch, Fact, Status
 
-VERBS: dict[str, Callable[..., Batch]] = {"forget": forget_facts, "pin": pin_facts, "expire": expire_facts}
+VERBS: dict[str, Callable[..., Batch]] = {
+    "forget": forget_facts,
+    "pin": pin_facts,
+    "expire": expire_facts,
+    "promote": promote_facts,
+}
 TITLES: Mapping[str, Promise] = {
     "forget": _("Forget these facts"),
     "pin": _("Pin these facts"),
     "expire": _("Let these facts expire"),
+    "promote": _("Share these facts with all agents"),
 }
 
 
@@ -62,7 +68,7 @@ class BulkFactsForm(BulkForm):
 class FactBulkViews(BulkViews):
     """A list of facts with a choice of verbs for those that are ticked."""
 
-    actions = ("forget_many", "pin_many", "expire_many")  # type: ignore[assignment]  # elsewhere there are none
+    actions = ("forget_many", "pin_many", "expire_many", "promote_many")  # type: ignore[assignment]  # elsewhere there are none
     bulk_title, bulk_verbs, bulk_form, step = _("Facts changed at once"), VERBS, BulkFactsForm, "fact"
     bulk_template, batch_template = "memories/fact_bulk.html", "memories/fact_batch.html"
 
@@ -77,6 +83,10 @@ class FactBulkViews(BulkViews):
     @admin.action(description=_("Let expire…"), permissions=["change"])
     def expire_many(self, request: HttpRequest, facts: QuerySet[Fact]) -> HttpResponse | None:
         return self._preview_chosen(request, "expire", facts)
+
+    @admin.action(description=_("Share with all agents…"), permissions=["change"])
+    def promote_many(self, request: HttpRequest, facts: QuerySet[Fact]) -> HttpResponse | None:
+        return self._preview_chosen(request, "promote", facts)
 
     def _preview_chosen(self, request: HttpRequest, verb: str, facts: QuerySet[Fact]) -> HttpResponse | None:
         """The preview; None, and a message, when too many are ticked."""
@@ -114,6 +124,8 @@ def _why_not(verb: str, fact: Fact) -> str:
         return gettext("in the trash already")
     if verb != "forget" and fact.status not in LIVE:
         return gettext("not live")
+    if verb == "promote" and not fact.agent_id:
+        return gettext("the end user's own already")
     if verb == "expire" and fact.locked:
         return gettext("locked")
     return ""

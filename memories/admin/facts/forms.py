@@ -20,7 +20,7 @@ from memories.audit import Actor
 from memories.curation.facts.editing import correct_fact
 from memories.curation.facts.forgetting import forget_fact
 from memories.curation.facts.keeping import expire_fact, lock_fact, pin_fact, unlock_fact, unpin_fact
-from memories.curation.facts.publishing import publish_fact, withdraw_fact
+from memories.curation.facts.publishing import promote_fact, publish_fact, withdraw_fact
 from memories.curation.facts.restoring import restore_fact
 from memories.curation.facts.splitting import before_merge, is_merged, split_fact
 from memories.curation.reverting import revert
@@ -133,6 +133,13 @@ class PublishForm(RequiredReasonForm):
             (flag, label) for flag, label in FLAGS_OVERRULED if flag in error.flags
         ]
         self.add_error(None, gettext("Every end user's agents would be served this text. Nothing changed yet."))
+
+
+class PromoteForm(OptionalReasonForm):
+    calls, done = (
+        staticmethod(promote_fact),
+        _("%(fact)s is the end user's own now. It is served to all of their agents."),
+    )
 
 
 class WithdrawForm(OptionalReasonForm):

@@ -35,6 +35,7 @@ class FactPage(FactAddingViews, FactBulkViews, FactMergingViews):
         "lock": forms.LockForm,
         "unlock": forms.UnlockForm,
         "expire": forms.ExpireForm,
+        "promote": forms.PromoteForm,
         "publish": forms.PublishForm,
         "withdraw": forms.WithdrawForm,
         "forget": forms.ForgetForm,

@@ -28,7 +28,7 @@ REDACTED = ("name", "extraction_guidance", "signal_phrases")
 # Fields of the form that somebody else may have changed meanwhile.
 SEEN = (
     "name", "time_zone", "language", "capture", "serve", "extraction_guidance", "trust_assistant", "signal_phrases",
-    "numbers",
+    "memory_of", "numbers",
 )  # fmt: skip
 
 
@@ -92,7 +92,7 @@ class TenantPage(OffBoardingPage):
     empty_hint = _("A tenant is an application that uses the hub. API keys and end users belong to a tenant.")
     fieldsets = (
         (None, {"fields": ("slug", "name", "time_zone", "language", ("capture", "serve"))}),
-        (_("What to remember"), {"fields": ("extraction_guidance", "trust_assistant", "signal_phrases")}),
+        (_("What to remember"), {"fields": ("memory_of", "extraction_guidance", "trust_assistant", "signal_phrases")}),
     )
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -9,6 +9,7 @@ from memories.audit import Actor
 from memories.curation.batches import BatchStep, carry_out
 from memories.curation.facts.forgetting import forget_fact
 from memories.curation.facts.keeping import expire_fact, pin_fact
+from memories.curation.facts.publishing import promote_fact
 from memories.models import Batch, Fact
 
 Seen = Mapping[uuid.UUID, int]
@@ -25,6 +26,12 @@ def pin_facts(*, batch_id: uuid.UUID, seen: Seen, actor: Actor, now: datetime, r
     """Pin the facts with these ids. Errors: as batches.carry_out()."""
     act = partial(pin_fact, actor=actor, now=now, reason=reason)
     return carry_out(batch_id=batch_id, verb="pin", steps=_steps(act, seen), actor=actor, now=now)
+
+
+def promote_facts(*, batch_id: uuid.UUID, seen: Seen, actor: Actor, now: datetime, reason: str = "") -> Batch:
+    """Make agents' facts with these ids their people's own. Errors: as batches.carry_out()."""
+    act = partial(promote_fact, actor=actor, now=now, reason=reason)
+    return carry_out(batch_id=batch_id, verb="promote", steps=_steps(act, seen), actor=actor, now=now)
 
 
 def expire_facts(

@@ -1,4 +1,5 @@
-"""Visibility: only operators make a fact public to all people of the tenant, or private again."""
+"""Visibility: only operators make a fact public to all people of the tenant, or private again, or an agent's fact the
+person's own."""
 
 import uuid
 from collections.abc import Collection
@@ -7,7 +8,7 @@ from datetime import datetime
 from django.utils.translation import gettext as _
 
 from memories.audit import Actor
-from memories.curation.facts.changing import changing_fact
+from memories.curation.facts.changing import changing_fact, deciding_fact, make_way, must_be_live
 from memories.exceptions import Conflict
 from memories.models import Fact, MemoryScope, Status
 
@@ -52,4 +53,25 @@ def withdraw_fact(
         if fact.scope != MemoryScope.PUBLIC:
             raise Conflict(_("The fact is not public."))
         fact.scope = MemoryScope.PRIVATE
+    return fact
+
+
+def promote_fact(
+    *, fact_id: uuid.UUID, actor: Actor, now: datetime, expected_version: int | None = None, reason: str = ""
+) -> Fact:
+    """An operator makes an agent's live fact the person's own: every agent of theirs is told. It takes the place of
+    what gave its key another value there.
+
+    Errors: NotFound, PreconditionFailed, Conflict, DuplicateFact when the person's own memory says the same already.
+    """
+    with deciding_fact(
+        fact_id, None, "promote", actor=actor, now=now, expected_version=expected_version, reason=reason
+    ) as (fact, changes):
+        must_be_live(fact)
+        if not fact.agent_id:
+            raise Conflict(_("The fact is the person's own already."))
+        with changes.changing(fact, "promote"):
+            fact.agent_id = ""
+        if fact.status == Status.ACTIVE:
+            make_way(fact, changes)
     return fact

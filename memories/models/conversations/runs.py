@@ -61,6 +61,14 @@ class ExtractionRun(models.Model):
     def __str__(self) -> str:
         return f"Extraction {self.id}"
 
+    @property
+    def owner(self) -> str:
+        """The agent whose the facts are that it makes; empty: they are the person's own.
+
+        An attempt reads the tenant once, with its claim: a setting that changes meanwhile is the next one's.
+        """
+        return self.session.agent_id if self.tenant.memory_of == Tenant.MemoryOf.AGENT else ""
+
 
 class ModelUse(models.Model):
     """A tenant's calls of one model for one purpose on one day (UTC)."""

@@ -13,6 +13,12 @@ class Tenant(models.Model):
         ENGLISH = "en", "English"
         CHINESE = "zh-hans", "简体中文"
 
+    class MemoryOf(models.TextChoices):
+        """Whose memory a conversation becomes."""
+
+        PERSON = "person", _("The person: every agent of theirs is told")
+        AGENT = "agent", _("The agent that had it: no other agent is told")
+
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     slug = models.SlugField(
         _("slug"), max_length=63, unique=True, help_text=_("Short name used by commands, e.g. acme-prod.")
@@ -52,6 +58,16 @@ class Tenant(models.Model):
         default=Language.ENGLISH,
         help_text=_("Of their first line and headings. What is remembered stays in its own language."),
     )
+    memory_of = models.CharField(
+        _("memory belongs to"),
+        max_length=6,
+        choices=MemoryOf.choices,
+        default=MemoryOf.PERSON,
+        help_text=_(
+            "With “the agent” the facts of a conversation are the agent's, and its turns and episodes are told to that "
+            "agent alone. Facts from before stay whose they are."
+        ),
+    )
     numbers = models.JSONField(
         default=dict, blank=True, help_text="Name of a rule → the tenant's own number; a missing one is the hub's."
     )
@@ -71,3 +87,7 @@ class Tenant(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+    def agents_told(self, agent_id: str) -> frozenset[str] | None:
+        """The agents ("" for none) whose conversations this agent is told of; None: all."""
+        return frozenset({"", agent_id}) if self.memory_of == self.MemoryOf.AGENT else None
