@@ -63,17 +63,27 @@ class BatchEvidence:
     def testimony(self) -> Testimony:
         """Who states what, read once for all candidates of the batch."""
         turns = self.fed.values()
-        users = [(turn, *flagged_turns.parted(support.heard(turn.text))) for turn in turns if turn.is_user]
         # Nobody vouches for the text of a file, whoever sends it, nor for what speaks to a model in a person's turn:
         # they may have pasted it.
         files = [text for turn in turns for text in uploads.blocks(turn.turn.content)]
         return Testimony(
-            users=[(own, turn.at.date() if turn.at else None) for turn, own, _ in users],
+            users=[(own, turn.at.date() if turn.at else None) for turn, own, _ in self._users],
             known=self.known,
             assistants=[turn.text for turn in turns if not turn.is_user],
-            tools=[*self.tools, *files, *(orders for _, _, orders in users if orders)],
+            tools=[*self.tools, *files, *(orders for _, _, orders in self._users if orders)],
             embed=self.embed,
         )
+
+    @cached_property
+    def _users(self) -> list[tuple[FedTurn, str, str]]:
+        """Each turn of the person's, what it says to nobody else, and what speaks to a model."""
+        users = [turn for turn in self.fed.values() if turn.is_user]
+        return [(turn, *flagged_turns.parted(support.heard(turn.text), is_own=True)) for turn in users]
+
+    @property
+    def has_orders(self) -> bool:
+        """Whether something in the person's turns speaks to a model: they may have pasted it."""
+        return any(orders for _, _, orders in self._users)
 
     @cached_property
     def decisive(self) -> frozenset[int]:
@@ -235,6 +245,7 @@ def _accept(candidate: CandidateFact, content: str, *, index: int, evidence: Bat
     quoted = _turn_quoted(quote, cited, evidence) if support.has_word_of(quote, content) else None
     key, value = _attribute(candidate, evidence)
     trust = min(trust_of(candidate.evidence, evidence), _supported(content, value, cited, evidence), key=rank)
+    is_own = trust == Trust.USER and not evidence.has_orders
     accepted = Accepted(
         index=index,
         content=content,
@@ -253,7 +264,7 @@ def _accept(candidate: CandidateFact, content: str, *, index: int, evidence: Bat
         expires_in=timedelta(days=candidate.expires_in_days) if candidate.expires_in_days else None,
         structured=_structured(candidate, evidence),
         relations=tuple(candidate.relations[:MOST_RELATIONS]),
-        flags=suspicion.flags(content, value, quote if quoted else ""),
+        flags=suspicion.flags(content, value, quote if quoted else "", is_own=is_own),
         decisive=trust == Trust.USER and not evidence.decisive.isdisjoint(cited),
     )
     if trust == Trust.USER and not quoted:

@@ -88,7 +88,7 @@ def _take(row: ProfileSection, summary: str, *, is_stale: bool, basis: RewriteBa
         return ["profile_changed_meanwhile"]
     if len(summary) > LONGEST_SUMMARY:
         return ["profile_too_long"]
-    if flags := suspicion.flags(summary, "", ""):
+    if flags := suspicion.flags(summary, "", "", is_own=_is_own(summary, basis.evidence)):
         worst = suspicion.INSTRUCTIONS if suspicion.INSTRUCTIONS in flags else flags[0]
         return [_hold(row, summary, ReviewItem.Reason(worst), Trust.USER, basis)]
     text = _supported(row, summary, basis)
@@ -98,6 +98,12 @@ def _take(row: ProfileSection, summary: str, *, is_stale: bool, basis: RewriteBa
         return held
     _write(row, text, basis)
     return ["profile_sections", *held]
+
+
+def _is_own(summary: str, evidence: BatchEvidence) -> bool:
+    """Whether every sentence has the person's trust, and nothing in their turns speaks to a model."""
+    said = (summary[start:end] for start, end in sentences.spans(summary))
+    return not evidence.has_orders and all(evidence.testimony.trust_of(one) == Trust.USER for one in said)
 
 
 def _supported(row: ProfileSection, summary: str, basis: RewriteBasis) -> _SectionText:

@@ -14,8 +14,6 @@ MOST_HELD = 0.02
 # Benign texts that are held, each with the reason why that is better than letting its like in.
 KNOWN_HELD = {
     "echo.ja.b03": "It quotes that somebody ignored a manual's instructions.",
-    "upload.ru.b03": "Its only sentence is taken for one that speaks to a model, so that it supports no fact.",
-    "profile.en.b01": "By its meaning it is near what grants authority.",
 }
 
 

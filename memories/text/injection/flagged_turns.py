@@ -59,13 +59,16 @@ def judged(role: str, content: str) -> bool:
         return suspicion.speaks_to_model(shown)
 
 
-def parted(text: str) -> tuple[str, str]:
-    """The sentences of a turn that speak to no model, and those that do, whoever says them: a person may have pasted a
-    file."""
+def parted(text: str, *, is_own: bool = False) -> tuple[str, str]:
+    """The sentences of a turn that speak to no model, and those that do.
+
+    `is_own`: a person's turn. If it has a phrase that speaks to a model they may have pasted it, and the rest with it.
+    """
     said = [text[start:end] for start, end in sentences.spans(text)]
+    is_own = is_own and not suspicion.speaks_to_model(text)
     kept: list[str] = []
     orders: list[str] = []
-    for one, speaks in zip(said, meaning.each_speaks(said), strict=True):
+    for one, speaks in zip(said, meaning.each_speaks(said, is_own=is_own), strict=True):
         (orders if speaks or _speaks_by_phrase(one) else kept).append(one)
     return (" ".join(kept), " ".join(orders)) if orders else (text, "")
 

@@ -27,6 +27,9 @@ WEIGHTS = Path(__file__).parent / "data" / "meaning.json"
 # What a classifier was learned for.
 Kind = Literal["memories", "turns"]
 
+# How far above the threshold what the person said themselves must lie (log odds): they wish what they like.
+OWN_MARGIN = 1.5
+
 # Of a longer text, or one with more sentences, the beginning and the end are read.
 MOST_SENTENCES = 40
 _MOST_READ = 8_000
@@ -46,20 +49,24 @@ class LinearClassifier(NamedTuple):
     threshold: float
 
 
-def speak_to_model(texts: Sequence[str]) -> bool:
-    """Whether a sentence of one of the texts speaks to a model; False without an embedding."""
+def speak_to_model(texts: Sequence[str], *, is_own: bool = False) -> bool:
+    """Whether a sentence of one of the texts speaks to a model; False without an embedding.
+
+    `is_own`: the person said it themselves. Then it must lie further above the threshold.
+    """
     try:
-        return _judged(*texts)
+        return (_judged_own if is_own else _judged)(*texts)
     except EmbeddingError:
         return False
 
 
-def each_speaks(said: Sequence[str]) -> list[bool]:
-    """Of each sentence whether it speaks to a model; all are embedded at once. False without an embedding."""
+def each_speaks(said: Sequence[str], *, is_own: bool = False) -> list[bool]:
+    """Of each sentence whether it speaks to a model, as speak_to_model(); all are embedded at once."""
+    margin = OWN_MARGIN if is_own else 0.0
     parts = [pieces(sentence) for sentence in said]
     every = list(dict.fromkeys(piece for own in parts for piece in own))
     try:
-        found = dict(zip(every, (scores(every) > 0).tolist(), strict=True))
+        found = dict(zip(every, (scores(every) > margin).tolist(), strict=True))
     except EmbeddingError:
         return [False] * len(said)
     return [any(found[piece] for piece in own) for own in parts]
@@ -94,8 +101,17 @@ def pieces(text: str) -> list[str]:
 
 @cached_verdict(_CACHED)
 def _judged(*texts: str) -> bool:
+    return _highest(texts) > 0
+
+
+@cached_verdict(_CACHED)
+def _judged_own(*texts: str) -> bool:
+    return _highest(texts) > OWN_MARGIN
+
+
+def _highest(texts: Sequence[str]) -> float:
     said = list(dict.fromkeys(piece for text in texts for piece in pieces(text)))
-    return bool((scores(said) > 0).any())
+    return float(scores(said).max(initial=-np.inf))
 
 
 def _parts(sentence: str) -> Iterator[str]:

@@ -69,19 +69,20 @@ _BREAKS = (" , ", " so ")
 _WORDS = re.compile(r"\w+")
 
 
-def flags(content: str, value: str, quote: str) -> tuple[str, ...]:
-    """The reasons for a review of a fact with these texts; empty when there are none."""
+def flags(content: str, value: str, quote: str, *, is_own: bool = False) -> tuple[str, ...]:
+    """The reasons for a review of a fact with these texts; empty when there are none. `is_own`: the person's words."""
     texts = (content, value, quote)
     secret = (POSSIBLE_SECRET,) if any(map(looks_secret, texts)) else ()
-    return (*secret, INSTRUCTIONS) if are_meant_for_model(*texts) else secret
+    return (*secret, INSTRUCTIONS) if are_meant_for_model(*texts, is_own=is_own) else secret
 
 
-def are_meant_for_model(*texts: str) -> bool:
+def are_meant_for_model(*texts: str, is_own: bool = False) -> bool:
     """Whether one of them speaks to a model, by a phrase or by its meaning.
 
-    For texts that are being written: the second takes 2 ms a sentence.
+    For texts that are being written: the second takes 2 ms a sentence. `is_own`: the person said it themselves, so its
+    meaning must be plainer.
     """
-    return any(map(speaks_to_model, texts)) or meaning.speak_to_model(texts)
+    return any(map(speaks_to_model, texts)) or meaning.speak_to_model(texts, is_own=is_own)
 
 
 def speaks_to_model(text: str) -> bool:
