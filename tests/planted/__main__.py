@@ -19,7 +19,10 @@ from tests.scratch import scratch_folder
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".memoryhub", "__pycache__")
 # A fault can make a test wait for ever.
 SECONDS = 600
-FAILED = re.compile(r"^FAILED ([^\s\[]+)", re.MULTILINE)
+FAILED_TEST = re.compile(r"^FAILED ([^\s\[]+)", re.MULTILINE)
+PASSED, FAILED = "passed", "failed "
+# A set-up that fails says nothing about the fault.
+CAUGHT, MISSED, NO_VERDICT = "caught", "MISSED", "NO VERDICT"
 
 
 def main() -> int:
@@ -38,29 +41,27 @@ def main() -> int:
     try:
         # Else a test that always fails would catch everything.
         sound = run(list(dict.fromkeys(test for one in chosen for test in one.tests)), tree)
-        if sound != "passed":
+        if sound != PASSED:
             sys.stdout.write(f"Without a fault: {sound}\n")
             return 2
-        missed = [one.name for one in chosen if not is_caught(one, tree)]
+        uncaught = [f"{one.name} ({verdict})" for one in chosen if (verdict := verdict_on(one, tree)) != CAUGHT]
     finally:
         shutil.rmtree(tree.parent)
-    sys.stdout.write(
-        "\n  not: ".join([f"{len(chosen) - len(missed)} of {len(chosen)} faults were caught", *missed]) + "\n"
-    )
-    return 1 if missed or not chosen else 0
+    count = f"{len(chosen) - len(uncaught)} of {len(chosen)} faults were caught"
+    sys.stdout.write("\n  not: ".join([count, *uncaught]) + "\n")
+    return 1 if uncaught or not chosen else 0
 
 
-def is_caught(fault: Fault, tree: Path) -> bool:
-    """Whether one of its tests fails with the fault. Prints a line."""
+def verdict_on(fault: Fault, tree: Path) -> str:
+    """CAUGHT if one of its tests fails with the fault, MISSED if they pass, else NO_VERDICT. Prints a line."""
     begun = time.monotonic()
     fault.plant(tree)
-    verdict = run(fault.tests, tree)
+    outcome = run(fault.tests, tree)
     fault.repair(tree)
-    is_caught = verdict.startswith("failed ")
-    said = "caught" if is_caught else "MISSED"
-    sys.stdout.write(f"{said}  {fault.name}  {verdict}  {time.monotonic() - begun:.0f} s\n")
+    verdict = MISSED if outcome == PASSED else CAUGHT if outcome.startswith(FAILED) else NO_VERDICT
+    sys.stdout.write(f"{verdict}  {fault.name}  {outcome}  {time.monotonic() - begun:.0f} s\n")
     sys.stdout.flush()
-    return is_caught
+    return verdict
 
 
 def run(tests: list[str], tree: Path) -> str:
@@ -70,10 +71,10 @@ def run(tests: list[str], tree: Path) -> str:
         ended = subprocess.run(command, cwd=tree, capture_output=True, text=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return f"no answer within {SECONDS} s"
-    failed = FAILED.search(ended.stdout)
+    failed = FAILED_TEST.search(ended.stdout)
     if ended.returncode == 1 and failed:
-        return f"failed {failed.group(1)}"
-    return "passed" if ended.returncode == 0 else f"pytest ended with {ended.returncode}: {ended.stdout[-300:]}"
+        return FAILED + failed.group(1)
+    return PASSED if ended.returncode == 0 else f"pytest ended with {ended.returncode}: {ended.stdout[-300:]}"
 
 
 if __name__ == "__main__":
