@@ -42,6 +42,12 @@ pytestmark = pytest.mark.usefixtures("least_role")
 
 
 @pytest.fixture(autouse=True)
+def _ample_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No slice ends on a busy machine before its work."""
+    monkeypatch.setattr(tasks, "SLICE_SECONDS", 600.0)
+
+
+@pytest.fixture(autouse=True)
 def home(settings: Any, tmp_path: Path) -> Path:
     settings.HOME = tmp_path
     settings.MEMORYHUB_ERASURE_LEDGER = str(tmp_path / "erasures.jsonl")
