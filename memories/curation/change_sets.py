@@ -1,11 +1,12 @@
 """A change in progress, and how it is kept: the revisions that it writes share the id of its ChangeSet."""
 
 import uuid
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import IntegrityError, transaction
 
@@ -37,9 +38,17 @@ from memories.text.secrets.redaction import redact_text
 PUT_BACK = ("undo", "roll_back", "undo_roll_back")
 Table, Action = Change.Table, Change.Action
 LIVE = (Status.ACTIVE, Status.PENDING)
+# Rows of one statement.
+STEP = 500
+T = TypeVar("T")
 # What a change set is about, and the name of its reference to that.
 REFERENCES: dict[type[Any], str] = {ReviewItem: "item", Fact: "fact", Episode: "episode", EndUser: "end_user"}
 About = ReviewItem | Fact | Episode | EndUser
+
+
+def steps(ids: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Some hundred at a time, however many there are."""
+    return (ids[start : start + STEP] for start in range(0, len(ids), STEP))
 
 
 def still_ahead(moment: datetime | None, *, now: datetime) -> datetime | None:
@@ -52,8 +61,9 @@ class Changes:
     """One change in progress: who makes it, when and why, and what it has written so far.
 
     `save()` keeps it as a ChangeSet, by which reverting.revert() takes it back. `facts` are the ids of those that it
-    changed or was about; `rows` is what it did to rows without revisions. `confirmed` are the flags of a text for
-    everybody that the operator has seen, and overrules for a reason; `overruled` is how many of them it had.
+    changed or was about; `rows` is what it did to rows without revisions; `counts` says how much, by code. `confirmed`
+    are the flags of a text for everybody that the operator has seen, and overrules for a reason; `overruled` is how
+    many of them it had.
     """
 
     actor: Actor
@@ -64,6 +74,7 @@ class Changes:
     rows: list[Change] = field(default_factory=list)
     confirmed: Collection[str] = ()
     overruled: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.reason = redact_text(self.reason)[0]
@@ -95,13 +106,14 @@ class Changes:
             verb=verb,
             actor_kind=self.actor.kind,
             actor_id=self.actor.id,
-            reason=self.reason,
-            counts={"facts": len(self.facts)},
+            # No erasure of a person would find it where it is about several; the revisions have it.
+            reason=self.reason if reference else "",
+            counts=dict(self.counts) or {"facts": len(self.facts)},
             created_at=self.now,
         )
         for row in self.rows:
             row.change_set = made
-        Change.objects.bulk_create(self.rows)
+        Change.objects.bulk_create(self.rows, STEP)
 
     def note(self, table: Change.Table, action: Change.Action, row: uuid.UUID | int, **what: Any) -> None:
         """What happened to one row that has no revisions."""
@@ -147,6 +159,18 @@ class Changes:
         if not set(flags) <= set(self.confirmed if self.reason.strip() else ()):
             raise ConfirmationNeeded(flags=flags)
         self.overruled += len(flags)
+
+    def put_back(self, fact: Fact, verb: str, state: dict[str, Any]) -> bool:
+        """Give a locked fact these fields of a snapshot; False when another live fact of the person has its text."""
+        was, version = audit.snapshot(fact), fact.version
+        try:
+            with self.changing(fact, verb):
+                audit.put_back(fact, state)
+        except DuplicateFact:
+            audit.put_back(fact, was)
+            fact.version = version
+            return False
+        return True
 
     def revise_section(self, row: ProfileSection, verb: str, before: ProfileSection) -> None:
         """Save a locked section as its next version, with a revision; `before` is a copy of the row as it was."""

@@ -1,11 +1,11 @@
-"""Takes a change set back, whatever it was: a decision, an edit, a step of a batch, a merge of facts, a section.
+"""Takes a change set back, whatever it was: a decision, an edit, a step of a batch, a merge, a section, a roll back.
 
 A row is as the change set left it if it has the version that it had then. A change that was itself reverted since does
 not count. A revert is a change set, too; it is not reverted again: who wants the change back makes it anew.
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,10 +17,12 @@ from django.utils.translation import gettext as _
 from memories import audit
 from memories.audit import Actor
 from memories.curation import episodes
-from memories.curation.change_sets import Changes
-from memories.curation.facts.changing import check_no_rival, lock_facts, lock_person
+from memories.curation.change_sets import Changes, steps
+from memories.curation.facts.changing import check_no_rival, lock_person
+from memories.curation.people import external_ids
 from memories.curation.profile.sections import put_back_section
 from memories.curation.review import item_states
+from memories.curation.rollback import roll_back, selection
 from memories.exceptions import Conflict, NotFound
 from memories.models import (
     ActorKind,
@@ -43,13 +45,31 @@ from memories.models import (
 Table, Action = Change.Table, Change.Action
 
 
+def _person_of(done: ChangeSet) -> uuid.UUID | None:
+    return done.end_user_id or getattr(done.about, "end_user_id", None)
+
+
+def _lock_person_of(done: ChangeSet) -> None:
+    lock_person(_person_of(done))
+
+
 @dataclass(frozen=True)
 class RevertRule:
-    """What the revert of a verb heeds, and what it is called in the audit trail."""
+    """What the revert of a verb heeds, and what it is called."""
 
     # No other fact may have taken the key of one that becomes active again.
     no_rival: bool = False
+    # What changed since stays as it is and is counted; else it forbids the revert.
+    keeps_later: bool = False
+    # In the audit trail; and the verb of the revisions.
     event: str = "undo"
+    verb: str = "undo"
+    # Locks whose rows they are, in the order of the people's ids. Errors: why they cannot be changed now.
+    lock: Callable[[ChangeSet], None] = _lock_person_of
+    # What else there is to do when the rows are what they were.
+    finish: Callable[[ChangeSet, Changes], None] | None = None
+    # What the audit events are about.
+    audited: Callable[[ChangeSet], Iterable[Any]] = lambda done: (done.about,)
 
 
 _REVIEW = ("approve", "edit", "keep_both", "merge", "reject")
@@ -58,6 +78,13 @@ _FACT = (
 )  # fmt: skip
 _EPISODE = ("edit", "forget", "pin", "restore", "unpin")
 _SECTION = ("delete", "release", "restore", "write")
+_ROLL_BACK = RevertRule(
+    keeps_later=True,
+    event=selection.UNDO,
+    verb=selection.UNDO,
+    lock=roll_back.lock_for_undo,
+    audited=lambda done: (done,),
+)
 # By what a change set is about, and its verb. What is not here cannot be reverted.
 RULES: Mapping[tuple[type[Any], str], RevertRule] = {
     **{(ReviewItem, verb): RevertRule() for verb in _REVIEW},
@@ -67,72 +94,114 @@ RULES: Mapping[tuple[type[Any], str], RevertRule] = {
     **{(Episode, verb): RevertRule() for verb in _EPISODE},
     **{(EndUser, verb): RevertRule() for verb in _SECTION},
     (EndUser, "clear"): RevertRule(no_rival=True),
+    (EndUser, "change_id"): RevertRule(
+        keeps_later=True, lock=external_ids.lock_for_undo, finish=external_ids.give_back
+    ),
+    **{(about, selection.ROLL_BACK): _ROLL_BACK for about in (EndUser, Tenant)},
 }
 
 
-def revert(*, change_set: uuid.UUID, actor: Actor, now: datetime, reason: str = "") -> None:
-    """Put everything back that the change set changed, as long as nothing of it has changed since.
+def revert(*, change_set: uuid.UUID, actor: Actor, now: datetime, reason: str = "") -> Mapping[str, int]:
+    """Put everything back that the change set changed; returns counts of it. Of most verbs nothing may have changed
+    since. Of a roll back and a changed id, what has changed since stays and is counted as `kept`.
 
     Review items that it closed are open again. Errors: NotFound; Conflict (reverted already, changed since, or the
     verb's rule forbids it); DuplicateFact.
     """
     changes = Changes(actor=actor, now=now, reason=reason)
     with transaction.atomic():
-        done = _locked(change_set)
-        about = done.about
-        rule = RULES.get((type(about), done.verb))
-        if done.undone_at or rule is None or isinstance(about, Tenant):
-            raise Conflict(_("There is nothing to undo. Somebody has already undone this."))
-        facts = _put_facts_back(done, changes)
-        _put_sections_back(done, changes)
+        done, rule = _locked(change_set)
+        changes.counts.update(put_back=0, sections=0, kept=0)
+        facts = _put_facts_back(done, rule, changes)
+        _put_sections_back(done, rule, changes)
         _put_episodes_back(done, changes)
         if rule.no_rival:
-            check_no_rival(facts, now=now)
-        _put_rows_back(done, about.pk if isinstance(about, EndUser) else about.end_user_id)
+            check_no_rival(list(Fact.objects.filter(pk__in=facts).select_related("tenant", "end_user")), now=now)
+        _put_rows_back(done)
+        if rule.finish:
+            rule.finish(done, changes)
         _reopen_items(done, facts, changes)
-        changes.record(rule.event, about)
+        changes.save(rule.event, done.about)
+        for target in rule.audited(done):
+            audit.record(
+                actor=actor,
+                verb=rule.event,
+                target=target,
+                object_id=target.pk,
+                tenant=done.tenant,
+                now=now,
+                counts=dict(changes.counts) if rule.keeps_later else None,
+            )
         done.undone_at, done.reverted_by = now, changes.id
         done.save(update_fields=["undone_at", "reverted_by"])
+    return changes.counts
 
 
-def _locked(change_set: uuid.UUID) -> ChangeSet:
-    """The change set, after a lock on the person: of two who revert it the second finds it
-    reverted, and who edits one of the rows comes before or after. Errors: NotFound."""
-    found = ChangeSet.objects.filter(pk=change_set)
-    about = found.values_list("item__end_user", "fact__end_user", "episode__end_user", "end_user").first()
-    lock_person(next((pk for pk in about or () if pk), None))
-    done = found.select_related("tenant", "item", "fact", "episode", "end_user").first()
+def _locked(change_set: uuid.UUID) -> tuple[ChangeSet, RevertRule]:
+    """The change set, after a lock on its people: of two who revert it the second finds it reverted, and who edits one
+    of the rows comes before or after. Errors: NotFound, Conflict, those of the rule's lock."""
+    rows = ChangeSet.objects.filter(pk=change_set).select_related("tenant", "item", "fact", "episode", "end_user")
+    seen = rows.first()
+    if seen is None:
+        raise NotFound
+    rule = RULES.get((type(seen.about), seen.verb))
+    if rule:
+        rule.lock(seen)
+    # Erased or reverted while we waited.
+    done = rows.select_for_update(of=("self",), no_key=True).first()
     if done is None:
         raise NotFound
-    return done
+    if done.undone_at or rule is None:
+        raise Conflict(_("There is nothing to undo. Somebody has already undone this."))
+    return done, rule
 
 
-def _put_facts_back(done: ChangeSet, changes: Changes) -> Sequence[Fact]:
-    """The facts that it changed, as they were before. Errors: Conflict when one has changed since, or was deleted."""
-    revisions = FactRevision.objects.filter(change_set=done.pk)
+def _put_facts_back(done: ChangeSet, rule: RevertRule, changes: Changes) -> Collection[uuid.UUID]:
+    """Make the facts that it changed what they were before; returns their ids.
+
+    Errors: Conflict when one has changed since, or was deleted; DuplicateFact.
+    """
+    history = FactRevision.objects.all()
+    revisions = history.filter(change_set=done.pk).order_by("-id")
     left = dict(revisions.order_by().values_list("fact").annotate(Max("version")))
     left |= dict(done.changes.filter(table=Table.FACT, action=Action.LEFT).values_list("uuid", "version"))
-    facts = {fact.pk: fact for fact in lock_facts(left)}
-    history = FactRevision.objects.all()
-    if len(facts) != done.counts.get("facts", len(left)) or not all(
-        _is_at(left[pk], fact.version, history.filter(fact=fact)) for pk, fact in facts.items()
-    ):
+    locked = Fact.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=left).order_by("pk")
+    versions = dict(locked.values_list("pk", "version"))
+    same = {pk for pk, version in versions.items() if _is_at(left[pk], version, history.filter(fact=pk))}
+    if not rule.keeps_later and len(same) != done.counts.get("facts", len(left)):
         raise Conflict(_("This can no longer be undone, because one of its facts has changed since."))
+    changes.counts["kept"] += len(versions) - len(same)
     # The last change first: of two facts with one text only one is live at a time.
-    for revision in revisions.order_by("-id"):
-        with changes.changing(facts[revision.fact_id], "undo"):
-            audit.put_back(facts[revision.fact_id], revision.before)
-    return list(facts.values())
+    for some in steps(list(revisions.values_list("pk", flat=True))):
+        rows = list(revisions.filter(pk__in=some))
+        facts = Fact.objects.select_related("tenant", "end_user").in_bulk({row.fact_id for row in rows} & same)
+        for revision in rows:
+            if fact := facts.get(revision.fact_id):
+                _put_fact_back(fact, revision, rule, changes)
+    return same
 
 
-def _put_sections_back(done: ChangeSet, changes: Changes) -> None:
+def _put_fact_back(fact: Fact, revision: FactRevision, rule: RevertRule, changes: Changes) -> None:
+    if rule.keeps_later:
+        is_done = changes.put_back(fact, rule.verb, revision.before)
+        changes.counts["put_back" if is_done else "kept"] += 1
+    else:
+        with changes.changing(fact, rule.verb):
+            audit.put_back(fact, revision.before)
+
+
+def _put_sections_back(done: ChangeSet, rule: RevertRule, changes: Changes) -> None:
     for revision in ProfileRevision.objects.filter(change_set=done.pk, version__isnull=False).order_by("-version"):
         rows = ProfileSection.objects.select_for_update(of=("self",)).select_related("end_user__tenant")
         row = rows.filter(end_user=revision.end_user_id, section=revision.section).first()
         history = ProfileRevision.objects.filter(end_user=revision.end_user_id, section=revision.section)
-        if row is None or not _is_at(_left_at(done, row.pk) or revision.version or 0, row.version, history):
+        if row and _is_at(_left_at(done, row.pk) or revision.version or 0, row.version, history):
+            put_back_section(row, revision, rule.verb, changes)
+            changes.counts["sections"] += 1
+        elif rule.keeps_later:
+            changes.counts["kept"] += 1
+        else:
             raise Conflict(_("This can no longer be undone, because the section has changed since."))
-        put_back_section(row, revision, changes)
 
 
 def _put_episodes_back(done: ChangeSet, changes: Changes) -> None:
@@ -165,11 +234,14 @@ def _is_at(left: int, version: int, history: QuerySet[Any]) -> bool:
     return version == left
 
 
-def _put_rows_back(done: ChangeSet, person: uuid.UUID) -> None:
+def _put_rows_back(done: ChangeSet) -> None:
     """Delete rows that it made, and make those of the person again that it deleted."""
     for table, model in ((Table.REFUSAL, FactRefusal), (Table.EVIDENCE, FactEvidence), (Table.RELATION, FactRelation)):
         made = done.changes.filter(table=table, action=Action.MADE)
         model._default_manager.filter(pk__in=made.values("number")).delete()
+    person = _person_of(done)
+    if person is None:
+        return
     lifted = [(row.number, row.before) for row in done.changes.filter(table=Table.REFUSAL, action=Action.DELETED)]
     facts = Fact.objects.in_bulk([row["fact"] for _number, row in lifted if row["fact"]])
     refusals = [
@@ -191,11 +263,12 @@ def _put_rows_back(done: ChangeSet, person: uuid.UUID) -> None:
     FactRefusal.objects.bulk_create(refusals, ignore_conflicts=True)
 
 
-def _reopen_items(done: ChangeSet, facts: Sequence[Fact], changes: Changes) -> None:
+def _reopen_items(done: ChangeSet, facts: Collection[uuid.UUID], changes: Changes) -> None:
     """Open the items again that it closed, but for those whose question is answered by what the facts are now."""
-    closed = ReviewItem.objects.filter(change_set=done.pk).select_for_update(of=("self",)).order_by("pk")
+    closed = list(ReviewItem.objects.filter(change_set=done.pk).select_for_update(of=("self",)).order_by("pk"))
     item_states.reopen(closed)
+    # Of a fact that stays as it is, the question may be answered, too.
+    changes.facts.update(pk for item in closed for pk in (item.fact_id, item.known_id) if pk)
     item_states.settle(changes)
-    for fact in facts:
-        if fact.status == Status.PENDING:
-            item_states.wait_again(fact, now=changes.now)
+    for fact in Fact.objects.filter(pk__in=facts, status=Status.PENDING).select_related("end_user", "extraction"):
+        item_states.wait_again(fact, now=changes.now)

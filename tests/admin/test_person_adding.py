@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from memories import conf
-from memories.models import EndUser, Tenant, Tombstone
+from memories.models import ChangeSet, EndUser, Tenant, Tombstone
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import list_of, page_of, text_of
@@ -99,6 +99,26 @@ class TestChangingAnId:
             "old-1": person.pk,
         }
         assert "old-1" in text_of(admin.get(address))
+
+    def test_the_last_change_can_be_undone_on_the_page(self, admin: Client, person: EndUser) -> None:
+        address = page_of(person, "change_id")
+        assert 'name="undo"' not in text_of(admin.get(address))
+        admin.post(address, self.wish())
+        made = ChangeSet.objects.get()
+        assert f'name="undo" value="{made.pk}"' in text_of(admin.get(address))
+        foreign = factories.end_user(person.tenant)
+        assert admin.post(page_of(foreign, "change_id"), {"undo": made.pk}).status_code == 404
+        assert admin.post(address, {"undo": "nonsense"}).status_code == 404
+        assert "previous id is restored" in text_of(admin.post(address, {"undo": made.pk}, follow=True))
+        assert list(EndUser.objects.exclude(pk=foreign.pk).values_list("external_id", flat=True)) == ["old-1"]
+
+    def test_an_undo_that_is_refused_says_why(self, admin: Client, person: EndUser) -> None:
+        address = page_of(person, "change_id")
+        admin.post(address, {"was": "old-1", "external_id": "new-1"})
+        factories.end_user(person.tenant, external_id="old-1")
+        page = admin.post(address, {"undo": ChangeSet.objects.get().pk}, follow=True)
+        assert "or has it as an alias" in text_of(page)
+        assert EndUser.objects.get(pk=person.pk).external_id == "new-1"
 
     def test_one_that_somebody_has_is_refused_and_nothing_typed_is_lost(self, admin: Client, person: EndUser) -> None:
         factories.end_user(person.tenant, external_id="new-1")

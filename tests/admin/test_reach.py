@@ -150,7 +150,7 @@ def test_a_roll_back_of_others_is_not_shown_nor_undone() -> None:
         for tenant in (own, other)
     }
     client = signed_in(limited(own))
-    mine, theirs = (reverse("admin:rolled_back", args=[done[tenant].change_set]) for tenant in (own, other))
+    mine, theirs = (reverse("admin:rolled_back", args=[done[tenant].id]) for tenant in (own, other))
     assert (client.get(mine).status_code, client.get(theirs).status_code) == (200, 404)
     assert (client.post(mine).status_code, client.post(theirs).status_code) == (302, 404)
 

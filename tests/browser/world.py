@@ -50,7 +50,7 @@ def made(operator: Operator) -> dict[str, Any]:
         extended_at=factories.NOW, extension_notice_on=factories.NOW.date(),
     )  # fmt: skip
     others = {"privacycase": case, "group": group, "auditevent": AuditEvent.objects.latest("id"), "operator": operator}
-    of_hub = {"tenant": tenant, "apikey": key, "decaypass": held, "change_set": done.change_set, **others}
+    of_hub = {"tenant": tenant, "apikey": key, "decaypass": held, "change_set": done.id, **others}
     return {**records, "session": session, "enduser": person, "section": "work_context", **of_hub}
 
 

@@ -12,7 +12,8 @@ from memories.audit import Actor
 from memories.curation.facts.adding import FactDraft, add_fact
 from memories.curation.facts.editing import correct_fact
 from memories.curation.facts.restoring import restore_fact
-from memories.curation.rollback.roll_back import preview_rollback, roll_back, undo_rollback
+from memories.curation.reverting import revert
+from memories.curation.rollback.roll_back import preview_rollback, roll_back
 from memories.curation.rollback.selection import Selector
 from memories.exceptions import NotFound
 from memories.extraction import consolidation
@@ -176,8 +177,8 @@ class TestWhatItDoes:
         poison = tell(person, city("Delft"), at=NOW + DAY)
         done = roll_back(selector=of(poison), actor=STAFF, now=NOW, reason="password: hunter2hunter2")
         event = AuditEvent.objects.get()
-        assert (event.verb, event.object_id, event.counts) == ("roll_back", done.change_set, done.counts)
-        made = FactRevision.objects.filter(change_set=done.change_set)
+        assert (event.verb, event.object_id, event.counts) == ("roll_back", done.id, done.counts)
+        made = FactRevision.objects.filter(change_set=done.id)
         assert set(made.values_list("verb", "actor_kind")) == {("roll_back", "operator")}
         assert made.count() == 2
         assert "hunter2" not in made[0].reason
@@ -276,7 +277,7 @@ class TestProfile:
         self.wrote(poison, "", "Sells arms.", version=1)
         done = roll_back(selector=of(poison), actor=STAFF, now=NOW)
         assert ProfileSection.objects.get().summary == ""
-        assert undo_rollback(change_set=done.change_set, actor=STAFF, now=NOW).sections == 1
+        assert revert(change_set=done.id, actor=STAFF, now=NOW)["sections"] == 1
         assert ProfileSection.objects.get().summary == "Sells arms."
         assert rolled_back(of(poison)) == {"sections": 1}
 
@@ -300,9 +301,9 @@ class TestUndo:
         before = states()
         done = roll_back(selector=of(poison), actor=STAFF, now=NOW + DAY)
         assert states() != before
-        undone = undo_rollback(change_set=done.change_set, actor=STAFF, now=NOW + DAY)
+        undone = revert(change_set=done.id, actor=STAFF, now=NOW + DAY)
         item.refresh_from_db()
-        assert (states(), item.state, undone.put_back, undone.kept) == (before, "open", 3, 0)
+        assert (states(), item.state, undone["put_back"], undone["kept"]) == (before, "open", 3, 0)
         assert list(AuditEvent.objects.values_list("verb", flat=True)) == ["undo_roll_back", "roll_back"]
         assert rolled_back(of(poison)) == {"trashed": 2, "put_back": 1}
 
@@ -311,20 +312,20 @@ class TestUndo:
         done = roll_back(selector=of(poison), actor=STAFF, now=NOW)
         tea = Fact.objects.get(content="Likes tea")
         restore_fact(fact_id=tea.pk, tenant=None, actor=STAFF, now=NOW)
-        undone = undo_rollback(change_set=done.change_set, actor=STAFF, now=NOW)
-        assert (undone.put_back, undone.kept) == (1, 1)
+        undone = revert(change_set=done.id, actor=STAFF, now=NOW)
+        assert (undone["put_back"], undone["kept"]) == (1, 1)
 
     def test_what_was_said_again_stays_alone(self, person: EndUser, tell: Tell) -> None:
         poison = tell(person, candidate("Likes tea"))
         done = roll_back(selector=of(poison), actor=STAFF, now=NOW)
         tell(person, candidate("Likes tea"))
-        undone = undo_rollback(change_set=done.change_set, actor=STAFF, now=NOW)
-        assert (undone.put_back, undone.kept) == (0, 1)
+        undone = revert(change_set=done.id, actor=STAFF, now=NOW)
+        assert (undone["put_back"], undone["kept"]) == (0, 1)
         assert Fact.objects.filter(status="active").count() == 1
 
     def test_of_nothing(self, person: EndUser) -> None:
         with pytest.raises(NotFound):
-            undo_rollback(change_set=uuid.uuid4(), actor=STAFF, now=NOW)
+            revert(change_set=uuid.uuid4(), actor=STAFF, now=NOW)
 
 
 @pytest.mark.django_db(transaction=True)

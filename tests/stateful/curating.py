@@ -24,9 +24,9 @@ from memories.curation.review import suggestions
 from memories.curation.review.deciding import Choice
 from memories.curation.review.decisions import approve_edited, approve_item, keep_both, merge_items, reject_item
 from memories.curation.review.undo import undo_decision
-from memories.curation.rollback.roll_back import roll_back, undo_rollback
+from memories.curation.rollback.roll_back import roll_back
 from memories.curation.rollback.selection import Selector
-from memories.models import ChangeSet, EndUser, Fact, FactRevision, ProfileRevision, ReviewItem, Section
+from memories.models import ChangeSet, EndUser, Fact, ProfileRevision, ReviewItem, Section
 from tests.stateful.texts import CATEGORIES, KEYS, PHRASES, VALUES, marked
 from tests.stateful.world import NTH, WHO, World, nth_of
 
@@ -187,9 +187,9 @@ class Curating(World):
     def roll_back(self, who: int, nth: int, undo: bool) -> None:
         given: dict[str, Any] = {"actor": self.operator, "now": self.now}
         if undo:
-            revision = FactRevision.objects.filter(verb="roll_back").order_by("-pk").first()
-            if revision and revision.change_set:
-                self.do(undo_rollback, change_set=revision.change_set, **given)
+            done = ChangeSet.objects.filter(verb="roll_back").first()
+            if done:
+                self.do(revert, change_set=done.pk, **given)
             return
         sessions = self.sessions_of(who)
         if sessions:

@@ -6,6 +6,7 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -15,10 +16,12 @@ from memories.admin.access.reach import tenants_of
 from memories.admin.site.fields import LineField, check_language, check_zone
 from memories.admin.site.naming import called
 from memories.admin.site.page import RecordPage, actor_of, address, render_page, said_of, show_again, url_of
-from memories.curation.people.external_ids import change_external_id
+from memories.curation.people.external_ids import CHANGE_ID, change_external_id
 from memories.curation.people.records import add_person
+from memories.curation.reverting import revert
 from memories.exceptions import InvalidInput, MemoryHubError
-from memories.models import EndUser, Tenant
+from memories.models import ChangeSet, EndUser, Tenant
+from memories.models.ids import parse_uuid
 
 LONGEST_ID = 255
 
@@ -117,6 +120,9 @@ class PersonAddingViews(RecordPage):
     @address("<uuid:object_id>/change_id/")
     def change_id(self, request: HttpRequest, object_id: str) -> HttpResponse:
         person: EndUser = self.find(request, object_id, may_change=True)
+        made = ChangeSet.objects.filter(end_user=person, verb=CHANGE_ID, undone_at=None)
+        if "undo" in request.POST:
+            return self._undo_change_id(request, get_object_or_404(made, pk=parse_uuid(request.POST["undo"])))
         form = ChangeIdForm(request.POST if request.method == "POST" else None, initial={"was": person.external_id})
         status = 400 if form.is_bound else 200
         if form.is_valid():
@@ -134,4 +140,15 @@ class PersonAddingViews(RecordPage):
             show_again(form)
         shown = {"title": _("Change id"), "opts": self.opts, "form": form, "person": person}
         names = person.names.order_by("created_at")
-        return render_page(request, "memories/person_change_id.html", status=status, **shown, names=names)
+        return render_page(
+            request, "memories/person_change_id.html", status=status, **shown, names=names, last=made.first()
+        )
+
+    def _undo_change_id(self, request: HttpRequest, made: ChangeSet) -> HttpResponse:
+        try:
+            revert(change_set=made.pk, actor=actor_of(request), now=timezone.now())
+        except MemoryHubError as error:
+            messages.error(request, said_of(error))
+        else:
+            messages.success(request, _("The previous id is restored; later changes were kept."))
+        return HttpResponseRedirect(request.path)

@@ -6,7 +6,8 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.models import AnonymousUser
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
@@ -18,10 +19,11 @@ from memories.admin.access import fresh
 from memories.admin.access.reach import tenants_of, within
 from memories.admin.site.fields import LineField
 from memories.admin.site.page import actor_of, render_page, require
-from memories.curation.rollback.roll_back import RollbackPreview, preview_rollback, roll_back, undo_rollback
-from memories.curation.rollback.selection import Selector
-from memories.exceptions import NotFound
-from memories.models import APIKey, AuditEvent, EndUser, Operator, Session, Tenant
+from memories.curation.reverting import revert
+from memories.curation.rollback.roll_back import RollbackPreview, preview_rollback, roll_back
+from memories.curation.rollback.selection import ROLL_BACK, Selector
+from memories.exceptions import MemoryHubError
+from memories.models import APIKey, ChangeSet, EndUser, Operator, Session, Tenant
 
 # Query parameters that fill in the form: ids of the hub, nothing personal.
 PREFILLED = ("tenant", "person", "session", "key")
@@ -135,27 +137,23 @@ def rollback_page(request: HttpRequest) -> HttpResponse:
         now=timezone.now(),
         reason=form.cleaned_data["reason"],
     )
-    return HttpResponseRedirect(reverse("admin:rolled_back", args=[done.change_set]))
+    return HttpResponseRedirect(reverse("admin:rolled_back", args=[done.id]))
 
 
 def rolled_back(request: HttpRequest, change_set: uuid.UUID) -> HttpResponse:
-    """The result of a roll back, from the audit trail. A POST undoes it."""
+    """The result of a roll back. A POST undoes it."""
     require(request, *MAY)
-    events = within(request.user, AuditEvent.objects.filter(object_type="RolledBack"), "tenant_uuid")
-    event = events.filter(object_id=change_set, verb="roll_back").first()
-    if event is None:
-        raise Http404
-    undone = events.filter(object_id=change_set, verb="undo_roll_back")
-    if request.method == "POST" and not undone.exists():
+    done = get_object_or_404(within(request.user, ChangeSet.objects.filter(verb=ROLL_BACK)), pk=change_set)
+    if request.method == "POST" and not done.undone_at:
         try:
-            undo_rollback(change_set=change_set, actor=actor_of(request), now=timezone.now())
-        except NotFound:
-            messages.info(request, gettext("There is nothing to undo."))
+            revert(change_set=change_set, actor=actor_of(request), now=timezone.now())
+        except MemoryHubError as error:
+            messages.error(request, error.detail)
         else:
             messages.success(request, gettext("Roll back undone; later changes were kept."))
         return HttpResponseRedirect(request.path)
-    title = gettext("Rolled back")
-    return render_page(request, "memories/rolled_back.html", title=title, event=event, undone=undone.first())
+    undone = ChangeSet.objects.filter(pk=done.reverted_by).first()
+    return render_page(request, "memories/rolled_back.html", title=gettext("Rolled back"), done=done, undone=undone)
 
 
 def _page(

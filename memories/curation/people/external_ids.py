@@ -1,23 +1,24 @@
-"""A person's external id: what the API takes as one, and how staff change it."""
+"""A person's external id: what the API takes as one, how staff change it, and how that is taken back."""
 
 import re
 from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
-from memories import audit
 from memories.audit import Actor
 from memories.capture import get_or_create
 from memories.curation.change_sets import Changes
 from memories.curation.facts.changing import lock_facts
 from memories.curation.people.errors import PersonExists, PersonMerged
-from memories.exceptions import InvalidInput, NotFound, PersonRestricted, PreconditionFailed
-from memories.models import APIKey, EndUser, Fact, PersonMerge, Tenant
+from memories.exceptions import Conflict, InvalidInput, NotFound, PersonRestricted, PreconditionFailed
+from memories.models import APIKey, Change, ChangeSet, EndUser, Fact, FactRevision, PersonMerge
 
 LONGEST_ID = 255
+CHANGE_ID = "change_id"
+Table, Action = Change.Table, Change.Action
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -33,40 +34,59 @@ def change_external_id(*, end_user: EndUser, external_id: str, keeps_old: bool, 
     check_id(external_id)
     old = end_user.external_id
     changes = Changes(actor=actor, now=now)
-    try:
-        with transaction.atomic():
-            person = _locked(end_user, old, with_addressed=not keeps_old)
-            if external_id == old:
-                return person
-            _free(external_id, person)
-            person.external_id = external_id
-            person.save(update_fields=["external_id"])
-            get_or_create.apply_return_policy(person, now=now)
-            if keeps_old:
-                EndUser.objects.create(
-                    tenant=person.tenant, external_id=old, merged_into=person, created_at=now, last_seen_at=now
-                )
-            facts = 0 if keeps_old else _readdress(person.tenant, old, external_id, changes)
-            audit.record(
-                actor=actor,
-                verb="change_id",
-                target=person,
-                object_id=person.pk,
-                tenant=person.tenant,
-                now=now,
-                counts={"facts": facts, "kept": int(keeps_old)},
+    with transaction.atomic():
+        addressed = Fact.objects.none() if keeps_old else _addressed(end_user.tenant_id, old)
+        person = _locked(end_user, addressed)
+        if external_id == old:
+            return person
+        changes.note(Table.PERSON, Action.CHANGED, person.pk, before={"external_id": old})
+        _rename(person, external_id, changes)
+        if keeps_old:
+            EndUser.objects.create(
+                tenant=person.tenant, external_id=old, merged_into=person, created_at=now, last_seen_at=now
             )
-    except IntegrityError as error:
-        # Somebody took the id between the look and the write.
-        raise PersonExists from error
+        else:
+            _readdress(addressed, APIKey.objects.filter(tenant=person.tenant, user_id=old), old, external_id, changes)
+        changes.counts.update(facts=len(changes.facts), kept=int(keeps_old))
+        changes.record(CHANGE_ID, person, counts=dict(changes.counts))
     return person
 
 
-def _locked(end_user: EndUser, old: str, *, with_addressed: bool) -> EndUser:
-    """Lock the person and, in one order, those who have facts that this id may read."""
-    wanted = Q(pk=end_user.pk)
-    if with_addressed:
-        wanted |= Q(pk__in=_addressed(end_user.tenant_id, old).values("end_user"))
+def lock_for_undo(done: ChangeSet) -> None:
+    """Lock the person, and whose facts the change readdressed or name the present id. Errors: as give_back()."""
+    if done.end_user:
+        ours = Q(pk__in=FactRevision.objects.filter(change_set=done.pk).values("fact"))
+        named = Q(pk__in=_addressed(done.tenant_id, done.end_user.external_id).values("pk"))
+        _locked(done.end_user, Fact.objects.filter(ours | named))
+
+
+def give_back(done: ChangeSet, changes: Changes) -> None:
+    """Give the person the id of before, after the facts are what they were.
+
+    The present id is free then, so what was made for it since is for the other one.
+    Errors: Conflict (changed again since), PersonExists, PreconditionFailed, PersonRestricted, PersonMerged, NotFound.
+    """
+    if done.end_user is None:
+        raise NotFound
+    person, new = done.end_user, done.end_user.external_id
+    if ChangeSet.objects.filter(end_user=person, verb=CHANGE_ID, undone_at=None, pk__gt=done.pk).exists():
+        raise Conflict(_("The id was changed again since. Undo that change first."))
+    rows = done.changes.filter(table=Table.PERSON)
+    old = rows.get(action=Action.CHANGED).before["external_id"]
+    _rename(person, old, changes)
+    for row in rows.filter(action=Action.DELETED):
+        EndUser.objects.create(pk=row.uuid, tenant=person.tenant, external_id=new, merged_into=person, **row.before)
+    edited = FactRevision.objects.filter(fact=OuterRef("pk"), before__has_key="allowed_users")
+    since = Q(created_at__gte=done.created_at) | Exists(edited.filter(created_at__gte=done.created_at))
+    facts = _addressed(person.tenant_id, new).filter(since).exclude(pk__in=changes.facts)
+    ours = Q(pk__in=done.changes.filter(table=Table.KEY).values("uuid"))
+    keys = APIKey.objects.filter(ours | Q(created_at__gte=done.created_at), tenant=person.tenant, user_id=new)
+    _readdress(facts, keys, new, old, changes)
+
+
+def _locked(end_user: EndUser, addressed: QuerySet[Fact]) -> EndUser:
+    """Lock the person, as the caller saw them, and whose facts these are, in one order."""
+    wanted = Q(pk=end_user.pk) | Q(pk__in=addressed.values("end_user"))
     people = EndUser.objects.select_for_update(of=("self",)).select_related("tenant").filter(wanted)
     person = next((one for one in people.order_by("pk") if one.pk == end_user.pk), None)
     if person is None:
@@ -75,36 +95,46 @@ def _locked(end_user: EndUser, old: str, *, with_addressed: bool) -> EndUser:
         raise PersonMerged
     if person.restricted_at:
         raise PersonRestricted
-    if person.external_id != old:
+    if person.external_id != end_user.external_id:
         raise PreconditionFailed
     return person
 
 
-def _free(external_id: str, person: EndUser) -> None:
-    """Delete the alias of this person that has the id; the id of somebody who was merged stays theirs."""
+def _rename(person: EndUser, external_id: str, changes: Changes) -> None:
+    """Give the locked person this id, which may be an alias of theirs. Errors: PersonExists, Erased."""
     holder = EndUser.objects.filter(tenant=person.tenant, external_id=external_id).first()
-    if holder is None:
-        return
-    if holder.merged_into_id != person.pk or PersonMerge.objects.filter(merged=holder, undone_at=None).exists():
-        raise PersonExists
-    holder.delete()
+    if holder:
+        # The id of somebody who was merged stays theirs.
+        if holder.merged_into_id != person.pk or PersonMerge.objects.filter(merged=holder, undone_at=None).exists():
+            raise PersonExists
+        moments = {name: getattr(holder, name).isoformat() for name in ("created_at", "last_seen_at")}
+        changes.note(Table.PERSON, Action.DELETED, holder.pk, before=moments)
+        holder.delete()
+    person.external_id = external_id
+    try:
+        with transaction.atomic():
+            person.save(update_fields=["external_id"])
+    except IntegrityError as error:
+        # Somebody took the id between the look and the write.
+        raise PersonExists from error
+    get_or_create.apply_return_policy(person, now=changes.now)
 
 
 def _addressed(tenant_id: Any, external_id: str) -> QuerySet[Fact]:
     return Fact.objects.filter(tenant=tenant_id, allowed_users__contains=[external_id])
 
 
-def _readdress(tenant: Tenant, old: str, new: str, changes: Changes) -> int:
-    """Change the readers of facts and the person of API keys from the old id to the new one; returns how many facts.
+def _readdress(facts: QuerySet[Fact], keys: QuerySet[APIKey], old: str, new: str, changes: Changes) -> None:
+    """Change the readers of these facts and the person of these API keys from the old id to the new one.
 
     Otherwise whoever gets the old id could read these facts and use these keys.
     """
-    facts = lock_facts(list(_addressed(tenant.pk, old).values_list("pk", flat=True)))
-    for fact in facts:
-        with changes.changing(fact, "change_id"):
+    for fact in lock_facts(list(facts.values_list("pk", flat=True))):
+        with changes.changing(fact, CHANGE_ID):
             fact.allowed_users = list(dict.fromkeys(new if name == old else name for name in fact.allowed_users))
-    APIKey.objects.filter(tenant=tenant, user_id=old).update(user_id=new)
-    return len(facts)
+    for pk in list(keys.values_list("pk", flat=True)):
+        changes.note(Table.KEY, Action.CHANGED, pk, before={"user_id": old})
+    keys.update(user_id=new)
 
 
 def check_id(external_id: str, *, at: str = "external_id") -> None:

@@ -139,10 +139,10 @@ def empty_sections(end_user: EndUser, changes: Changes) -> int:
     return sum(_set_text(row, "", "delete", changes, binding=False, basis=_Basis()) for row in emptied)
 
 
-def put_back_section(row: ProfileSection, revision: ProfileRevision, changes: Changes) -> None:
+def put_back_section(row: ProfileSection, revision: ProfileRevision, verb: str, changes: Changes) -> None:
     """Make a locked section what it was before this revision, binding or not."""
     basis = _basis_before(revision)
-    _set_text(row, revision.before, "undo", changes, binding=revision.binding_before, basis=basis)
+    _set_text(row, revision.before, verb, changes, binding=revision.binding_before, basis=basis)
 
 
 def locked_section(person_id: uuid.UUID, section: str, *, actor: Actor, expected_version: int | None) -> ProfileSection:

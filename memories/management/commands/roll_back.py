@@ -46,7 +46,7 @@ class Command(BaseCommand):
         actor = Actor(kind=ActorKind.COMMAND)
         done = roll_back(selector=selector, actor=actor, now=timezone.now(), reason=options["reason"])
         self._write_counts(done.counts)
-        self.stdout.write(f"Done as {done.change_set}.")
+        self.stdout.write(f"Done as {done.id}.")
 
     def _write_counts(self, counts: dict[str, int]) -> None:
         for name, label in LABELS.items():

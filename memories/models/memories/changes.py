@@ -105,6 +105,8 @@ class Change(models.Model):
         EVIDENCE = "evidence"
         RELATION = "relation"
         REFUSAL = "refusal"
+        PERSON = "person"
+        KEY = "key"
 
     id = models.BigAutoField(primary_key=True)
     change_set = models.ForeignKey(ChangeSet, on_delete=models.CASCADE, related_name="changes", editable=False)
