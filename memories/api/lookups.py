@@ -49,6 +49,13 @@ def readable_person(*, tenant: Tenant, user_id: str) -> EndUser | None:
     return None if found and found.restricted_at else found
 
 
+def require_unrestricted(person: EndUser) -> EndUser:
+    """The person, unless restricted. Errors: PersonRestricted."""
+    if person.restricted_at:
+        raise PersonRestricted
+    return person
+
+
 def require_readable(row: Readable) -> Readable:
     """The row, unless its person is restricted. Errors: PersonRestricted."""
     if row.end_user.restricted_at:

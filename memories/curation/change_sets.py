@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db import IntegrityError, transaction
+from django.db.models import F
 
 from memories import audit, conf
 from memories.audit import Actor
@@ -171,6 +172,40 @@ class Changes:
             fact.version = version
             return False
         return True
+
+    def trash(self, facts: Sequence[Fact], verb: str) -> None:
+        """Move locked facts to the trash, each as its next version with a revision, in a few statements."""
+        before = [audit.snapshot(fact) for fact in facts]
+        for fact in facts:
+            fact.status, fact.trashed_at, fact.updated_at = Status.TRASHED, self.now, self.now
+            fact.version += 1
+        ids = [fact.pk for fact in facts]
+        gone = {"status": Status.TRASHED, "trashed_at": self.now, "updated_at": self.now}
+        Fact.objects.filter(pk__in=ids).update(**gone, version=F("version") + 1)
+        audit.revise_all(
+            facts, verb=verb, actor=self.actor, before=before, reason=self.reason, now=self.now, change_set=self.id
+        )
+        self.facts.update(ids)
+
+    def refuse_all(self, end_user: EndUser, facts: Sequence[Fact]) -> None:
+        """Refuse what each of these facts of the person says, as refusals_against() has it; they are in the trash."""
+        keys = {fact.key for fact in facts if fact.key}
+        others = Fact.objects.of(end_user.tenant, end_user).filter(status=Status.ACTIVE, key__in=keys)
+        taken = set(others.values_list("category", "key"))
+        marks = {
+            mark: fact
+            for fact in facts
+            for mark in (refusals_of(fact)[:1] if (fact.category, fact.key) in taken else refusals_of(fact))
+        }
+        refused = FactRefusal.objects.refused(end_user, marks)
+        by = {"end_user": end_user, "actor_kind": self.actor.kind, "actor_id": self.actor.id, "created_at": self.now}
+        made = [
+            FactRefusal(kind=mark.kind, digest=mark.digest, fact=fact, **by)
+            for mark, fact in marks.items()
+            if mark not in refused
+        ]
+        for row in FactRefusal.objects.bulk_create(made):
+            self.note(Table.REFUSAL, Action.MADE, row.pk)
 
     def revise_section(self, row: ProfileSection, verb: str, before: ProfileSection) -> None:
         """Save a locked section as its next version, with a revision; `before` is a copy of the row as it was."""

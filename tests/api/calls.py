@@ -71,6 +71,7 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "listTurns": lambda ids: Call(path={"session_id": ids.session}),
     "listFacts": lambda ids: Call(query={"user_id": ids.user_id, "status": "all"}),
     "addFact": lambda ids: Call(body={"user_id": ids.user_id, "content": SECRET, "category": "other"}),
+    "deleteFacts": lambda ids: Call(body={"user_id": ids.user_id, "dry_run": True}),
     "getFact": lambda ids: Call(path={"fact_id": ids.fact}),
     "changeFact": lambda ids: Call(path={"fact_id": ids.fact}, body={"content": "taken over"}),
     "deleteFact": lambda ids: Call(path={"fact_id": ids.fact}, query={"hard": "true"}),

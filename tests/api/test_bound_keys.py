@@ -32,7 +32,7 @@ NAMED = {
         "writeProfileSection",
         "getUser",
     ),
-    *("changeUser", "createPrivacyRequest", "listExtractions"),
+    *("changeUser", "createPrivacyRequest", "listExtractions", "deleteFacts"),
 }
 OBJECTS = {
     *("deleteSession", "getSession", "listTurns", "getFact", "changeFact", "deleteFact", "listFactHistory"),

@@ -19,6 +19,7 @@ STORING = {
     *("postTurns", "postTurnsBulk", "flushSession", "endSession", "deleteSession", "addFact", "changeFact"),
     *("deleteFact", "restoreFact", "giveFactFeedback", "putMemory", "changeEpisode", "deleteEpisode", "clearMemory"),
     *("writeProfileSection", "changeUser", "retryExtraction", "deleteTurn", "redactTurn"),
+    "deleteFacts",
 }
 # Nothing of one object is told.
 LOCKED = {"getSession", "listTurns", "getFact", "listFactHistory", "getEpisode"}

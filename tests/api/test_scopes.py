@@ -15,6 +15,7 @@ NEEDED = {
     "endSession": INGEST,
     "deleteSession": WRITE,
     "deleteTurn": WRITE,
+    "deleteFacts": WRITE,
     "redactTurn": WRITE,
     "getContext": READ,
     "search": READ,

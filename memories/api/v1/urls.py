@@ -5,7 +5,14 @@ from django.urls import path
 from memories.api.v1.context.views import ContextView
 from memories.api.v1.episodes.views import EpisodesView, EpisodeView
 from memories.api.v1.extractions.views import ExtractionRetryView, ExtractionsView, ExtractionView
-from memories.api.v1.facts.views import FactFeedbackView, FactHistoryView, FactRestoreView, FactsView, FactView
+from memories.api.v1.facts.views import (
+    FactFeedbackView,
+    FactHistoryView,
+    FactRestoreView,
+    FactsDeletionView,
+    FactsView,
+    FactView,
+)
 from memories.api.v1.memory.views import MemoryView
 from memories.api.v1.people.views import PeopleView, PersonView
 from memories.api.v1.privacy.views import PrivacyExportView, PrivacyRequestsView, PrivacyRequestView
@@ -27,6 +34,7 @@ urlpatterns = [
     path("context", ContextView.as_view()),
     path("search", SearchView.as_view()),
     path("facts", FactsView.as_view()),
+    path("facts/delete", FactsDeletionView.as_view()),
     path("facts/<uuid:fact_id>", FactView.as_view()),
     path("facts/<uuid:fact_id>/history", FactHistoryView.as_view()),
     path("facts/<uuid:fact_id>/restore", FactRestoreView.as_view()),

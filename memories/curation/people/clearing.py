@@ -1,13 +1,11 @@
 """Clears what is remembered of a person, or of one agent of theirs, into the trash: one change set, with one undo."""
 
 import uuid
-from collections.abc import Sequence
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import Q
 
-from memories import audit
 from memories.audit import Actor
 from memories.curation import episodes
 from memories.curation.change_sets import Changes
@@ -55,7 +53,7 @@ def clear_memories(
         if not actor.is_operator:
             seen, told = seen.exclude(Q(binding=True) | Q(locked=True)), told.exclude(binding=True)
         facts = lock_facts(seen.values_list("pk", flat=True))
-        _trash(facts, changes)
+        changes.trash(facts, "forget")
         episode_count = sum(_forget(pk, changes) for pk in list(told.order_by("pk").values_list("pk", flat=True)))
         section_count = 0 if agent_id else empty_sections(end_user, changes)
         item_states.settle(changes)
@@ -63,26 +61,6 @@ def clear_memories(
         if any(counts.values()):
             changes.record("clear", end_user, counts=counts)
     return counts
-
-
-def _trash(facts: Sequence[Fact], changes: Changes) -> None:
-    """What forgetting each of the locked facts does, but for refusals, in a few statements."""
-    before = [audit.snapshot(fact) for fact in facts]
-    for fact in facts:
-        fact.status, fact.trashed_at, fact.updated_at = Status.TRASHED, changes.now, changes.now
-        fact.version += 1
-    gone = {"status": Status.TRASHED, "trashed_at": changes.now, "updated_at": changes.now}
-    Fact.objects.filter(pk__in=[fact.pk for fact in facts]).update(**gone, version=F("version") + 1)
-    audit.revise_all(
-        facts,
-        verb="forget",
-        actor=changes.actor,
-        before=before,
-        reason=changes.reason,
-        now=changes.now,
-        change_set=changes.id,
-    )
-    changes.facts |= {fact.pk for fact in facts}
 
 
 def _forget(pk: uuid.UUID, changes: Changes) -> int:

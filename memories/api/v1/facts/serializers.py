@@ -70,7 +70,9 @@ ORDERS = {
 }
 
 
-class FactsQuery(PageQuery):
+class FactFilters(Strict):
+    """Which of a person's facts are meant."""
+
     # A filter, too: without it the agent's and the shared ones are listed.
     agent_of_key = False
 
@@ -90,7 +92,29 @@ class FactsQuery(PageQuery):
     agent_id = AgentId(help_text="Facts of this agent alone, its private ones among them.")
     roles = Roles()
     as_of = Moment(required=False, help_text="What was true then, also if it has ended since; `status` narrows it.")
+
+
+class FactsQuery(PageQuery, FactFilters):
     sort = OneOf(list(ORDERS), default=NEWEST, help_text="`-` for the highest or latest first.")
+
+
+class DeletionSerializer(FactFilters):
+    dry_run = Flag(default=False, help_text="Only look: nothing is deleted.")
+    token = ExactText(required=False, max_length=64, help_text="Of the dry run. Needed to delete.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs["dry_run"] and "token" not in attrs:
+            missing = ErrorDetail("Look first, by a dry run, and give its token.", code="required")
+            raise serializers.ValidationError({"token": [missing]})
+        return attrs
+
+
+class DeletedSerializer(serializers.Serializer[Any]):
+    dry_run = serializers.BooleanField()
+    facts = serializers.IntegerField(help_text="That go, or are gone.")
+    kept = serializers.IntegerField(help_text="That no key may delete: an operator's, and locked ones.")
+    ids = serializers.ListField(child=serializers.UUIDField(), help_text="The first twenty that go.")
+    token = serializers.CharField(help_text="Stands for the facts that go, each as it is now.")
 
 
 class Deletion(FactQuery):

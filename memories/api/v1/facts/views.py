@@ -14,7 +14,9 @@ from memories.api.schema import etag, if_match, operation
 from memories.api.v1.facts.serializers import (
     ANY_STATUS,
     ORDERS,
+    DeletedSerializer,
     Deletion,
+    DeletionSerializer,
     FactChangesSerializer,
     FactFeedbackSerializer,
     FactHistoryQuery,
@@ -27,6 +29,7 @@ from memories.api.v1.facts.serializers import (
 )
 from memories.api.v1.fields import page_of
 from memories.api.visibility import FactVisibility
+from memories.curation.facts import many
 from memories.curation.facts.adding import FactDraft, add_fact
 from memories.curation.facts.editing import edit_fact
 from memories.curation.facts.feedback import give_feedback
@@ -36,6 +39,9 @@ from memories.curation.people.records import person_for_writing
 from memories.curation.statements.provenance import Grounds, RelationDraft, check_stranger
 from memories.exceptions import DuplicateFact, KeyBound, NotFound
 from memories.models import Fact, FactQuerySet, Scope, Status, categories_of
+
+# So many ids a deletion by filter shows.
+EXAMPLES = 20
 
 
 class FactEndpoint(Endpoint):
@@ -104,27 +110,7 @@ class FactsView(FactEndpoint):
             rows = FactVisibility.of(self.caller, given).filter(
                 lookups.facts(self.tenant).filter(end_user=person), person
             )
-        as_of, status = given.get("as_of"), given["status"]
-        if as_of:
-            rows = rows.held_at(as_of)
-            # What is active now is not all that was true then.
-            status = ANY_STATUS if status == Status.ACTIVE else status
-        wanted = {
-            "category": given.get("category"),
-            "category__in": categories_of(given["type"]) if "type" in given else None,
-            "key": given.get("key"),
-            "scope": given.get("scope"),
-            "source": given.get("source"),
-            "trust": given.get("trust"),
-            "confidence__gte": given.get("min_confidence"),
-            "pinned": given["pinned"],
-            "updated_at__gte": given.get("updated_since"),
-            "status": None if status == ANY_STATUS else status,
-            "tags__contains": [given["tag"]] if "tag" in given else None,
-            "content__icontains": given.get("q"),
-            "agent_id": given.get("agent_id"),
-        }
-        rows = rows.filter(**{name: value for name, value in wanted.items() if value is not None})
+        rows = _selected(rows, given)
         return self.listed(rows, FactSerializer, given=given, ordering=ORDERS[given["sort"]])
 
     @operation(
@@ -162,6 +148,38 @@ class FactsView(FactEndpoint):
             visible=self.visibility.filter(Fact.objects.all(), person),
         )
         return self.changed(stated.fact.pk, status=201 if stated.is_new else 200)
+
+
+class FactsDeletionView(FactEndpoint):
+    @operation(
+        "deleteFacts",
+        "Forget all facts that filters select",
+        description="First a dry run, which answers how many and a token; then the same with the token. When other "
+        "facts are selected by then, or one of them has changed, the answer is 409 and nothing is deleted. At most "
+        "1,000 facts. They go to the trash and are refused, as by DELETE /facts/{id}.",
+        scope=Scope.WRITE,
+        bound=Bound.NAMED,
+        request=DeletionSerializer,
+        answers={200: DeletedSerializer},
+        problems=(404, 409, 423),
+        idempotent=True,
+    )
+    def post(self, request: Request) -> Response:
+        given = self.body(DeletionSerializer)
+        person = lookups.require_unrestricted(lookups.person(tenant=self.tenant, user_id=given["user_id"]))
+        facts = Fact.objects.of(self.tenant, person)
+        rows = _selected(FactVisibility.of(self.caller, given).filter(facts, person), given)
+        if self.caller.agent_id:
+            # A key for an agent changes that agent's facts alone.
+            rows = rows.filter(agent_id=self.caller.agent_id)
+        if given["dry_run"]:
+            seen = many.look(rows)
+        else:
+            seen = many.forget_facts(end_user=person, facts=rows, token=given["token"], actor=self.actor, now=self.now)
+        self.subjects.add(person.pk)
+        ids = [fact.pk for fact in seen.facts[:EXAMPLES]]
+        shown = {"dry_run": given["dry_run"], "facts": len(seen.facts), "kept": seen.kept, "ids": ids}
+        return Response({**shown, "token": seen.token})
 
 
 class FactView(FactEndpoint):
@@ -270,6 +288,31 @@ class FactFeedbackView(FactEndpoint):
         self.visible_fact(fact_id)
         give_feedback(fact_id=fact_id, tenant=self.tenant, useful=useful, actor=self.actor, now=self.now)
         return self.changed(fact_id)
+
+
+def _selected(rows: FactQuerySet, given: dict[str, Any]) -> FactQuerySet:
+    """Those that FactFilters ask for."""
+    as_of, status = given.get("as_of"), given["status"]
+    if as_of:
+        rows = rows.held_at(as_of)
+        # What is active now is not all that was true then.
+        status = ANY_STATUS if status == Status.ACTIVE else status
+    wanted = {
+        "category": given.get("category"),
+        "category__in": categories_of(given["type"]) if "type" in given else None,
+        "key": given.get("key"),
+        "scope": given.get("scope"),
+        "source": given.get("source"),
+        "trust": given.get("trust"),
+        "confidence__gte": given.get("min_confidence"),
+        "pinned": given["pinned"],
+        "updated_at__gte": given.get("updated_since"),
+        "status": None if status == ANY_STATUS else status,
+        "tags__contains": [given["tag"]] if "tag" in given else None,
+        "content__icontains": given.get("q"),
+        "agent_id": given.get("agent_id"),
+    }
+    return rows.filter(**{name: value for name, value in wanted.items() if value is not None})
 
 
 def _grounds(given: dict[str, Any]) -> Grounds:

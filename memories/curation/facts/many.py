@@ -1,0 +1,67 @@
+"""Forgetting many facts at once: first seen, then done, and never more than was seen."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from memories.audit import Actor
+from memories.curation.change_sets import Changes
+from memories.curation.facts.changing import lock_person
+from memories.curation.people.errors import PersonMerged
+from memories.curation.review import item_states
+from memories.exceptions import Conflict, PersonRestricted
+from memories.models import EndUser, Fact, FactQuerySet, Status
+
+MOST = 1_000
+VERB = "forget"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The facts that would go, in order, how many others of the selection no key may change, and what stands for
+    these facts as they are."""
+
+    facts: Sequence[Fact]
+    kept: int
+    token: str
+
+
+def look(facts: FactQuerySet) -> Seen:
+    """What forget_facts() would do of these facts now. Errors: Conflict when they are too many for one request."""
+    rows = facts.exclude(status=Status.TRASHED)
+    stays = Q(binding=True) | Q(locked=True)
+    going = list(rows.exclude(stays).order_by("pk")[: MOST + 1])
+    if len(going) > MOST:
+        message = _("More than %(most)d facts: name more filters.")
+        raise Conflict(message % {"most": MOST})
+    named = ",".join(f"{fact.pk}:{fact.version}" for fact in going)
+    return Seen(going, rows.filter(stays).count(), hashlib.sha256(named.encode()).hexdigest()[:32])
+
+
+def forget_facts(*, end_user: EndUser, facts: FactQuerySet, token: str, actor: Actor, now: datetime) -> Seen:
+    """Move these facts of the person to the trash and refuse what they say, as forget_fact() does of one.
+
+    All or nothing; what an operator made binding and what is locked stays. Errors: Conflict when they are not those
+    that `token` stands for, or too many; PersonMerged, PersonRestricted.
+    """
+    changes = Changes(actor=actor, now=now)
+    with transaction.atomic():
+        # Whoever changes one of them holds the person: what is read from here on stays as it is.
+        if lock_person(end_user.pk) != end_user.pk:
+            raise PersonMerged
+        if EndUser.objects.filter(pk=end_user.pk, restricted_at__isnull=False).exists():
+            raise PersonRestricted
+        seen = look(facts.select_related("tenant", "end_user").select_for_update(of=("self",), no_key=True))
+        if seen.token != token:
+            raise Conflict(_("These are not the facts that were seen: some were added or changed since. Look again."))
+        if seen.facts:
+            changes.trash(seen.facts, VERB)
+            changes.refuse_all(end_user, seen.facts)
+            item_states.settle(changes)
+            changes.record(VERB, end_user, counts={"facts": len(seen.facts)})
+    return seen
