@@ -65,7 +65,7 @@ def redact_turn(
 ) -> None:
     """Delete the passages from a turn, or without any all that it says. What is gone already changes nothing.
 
-    An extraction or a summary in flight that may have read it is thrown away, and made anew without it. Errors:
+    What is in flight and may have read it, or what was made of it, is thrown away and made anew without it. Errors:
     NotFound, PersonRestricted for a key, InvalidInput for a passage that a turn as it was posted does not have.
     """
     with transaction.atomic():
@@ -90,6 +90,8 @@ def redact_turn(
             "sections": _empty_sections(turn, actor=actor, now=now),
             "episodes": _delete_episodes(place, actor=actor, now=now),
         }
+        # Work on other sessions may have read what was made of it: an extraction, upkeep, an export.
+        EndUser.objects.filter(pk=session.end_user_id).update(generation=F("generation") + 1)
         _stop_work(place)
         audit.record(
             actor=actor, verb="redact", target=turn, object_id=turn.pk, tenant=session.tenant, now=now, counts=counts

@@ -290,6 +290,27 @@ class TestRaces:
         assert (again.status, contents()) == ("committed", ["Drinks tea"])
         assert "0612" not in str(model.prompts[-1])
 
+    @pytest.mark.parametrize("redacted", [True, False])
+    def test_so_is_one_of_another_session_that_was_shown_what_was_made_of_it(
+        self, person: EndUser, model: Model, redacted: bool
+    ) -> None:
+        told, other = factories.session(person, SAID), factories.session(person, SAID, flush=True)
+        fact = resting("Lives in Leiden", turn_of(told))
+        gate = Gate()
+
+        def answer() -> dict[str, Any]:
+            gate.stop()
+            return {"new_facts": [candidate("Lives in Leiden with a cat", evidence=[1])]}
+
+        model.answers.append(answer)
+        run = gate.meanwhile(
+            lambda: consolidation.consolidate(session_id=other.pk, now=NOW),
+            lambda: redact(turn_of(told)) if redacted else None,
+        )
+        assert run
+        assert run.status == ("discarded" if redacted else "committed")
+        assert Fact.objects.filter(pk=fact.pk).exists() != redacted
+
     def test_two_at_once_are_one(self, person: EndUser) -> None:
         session = factories.session(person, SAID)
         resting("Lives in Leiden", turn_of(session))
