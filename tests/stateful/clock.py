@@ -44,4 +44,5 @@ def replace_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
         cursor.execute(_REPLACED)
     monkeypatch.setattr(Attempt, "now", lambda calling: calling.begun_at)
     moments = itertools.count(MILLISECOND, MILLISECOND)
+    monkeypatch.setattr(ids, "_ticks", ids.Ticks())
     monkeypatch.setattr(ids, "time", SimpleNamespace(time_ns=lambda: next(moments)))

@@ -5,7 +5,14 @@ import uuid
 
 import pytest
 
-from memories.models.ids import new_id
+from memories.models import ids
+from memories.models.ids import Ticks, new_id
+
+
+@pytest.fixture(autouse=True)
+def _ticks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock that a test sets leaves nothing behind."""
+    monkeypatch.setattr(ids, "_ticks", Ticks())
 
 
 def test_an_id_is_a_version_7_uuid() -> None:
@@ -29,6 +36,14 @@ def test_a_later_one_sorts_behind(step: int, monkeypatch: pytest.MonkeyPatch) ->
     made = [new_id() for _ in range(50)]
     assert made == sorted(made)
     assert [str(one) for one in made] == sorted(str(one) for one in made)
+
+
+def test_a_clock_that_is_set_back_changes_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([10**18, 10**18 - 10**9, 10**18 - 1, 10**18 + 10**9])
+    monkeypatch.setattr(time, "time_ns", lambda: next(clock))
+    made = [new_id() for _ in range(4)]
+    assert made == sorted(made)
+    assert made[3].int >> 80 == (10**18 + 10**9) // 1_000_000
 
 
 @pytest.mark.parametrize("bits", [0, 1, 2**62 - 1])
