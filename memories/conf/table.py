@@ -59,7 +59,7 @@ class Rules:
         (2, 3_600),
         "s",
         "Lease",
-        "Another worker takes over a batch whose worker has not renewed its lease for this long.",
+        "A batch whose worker is silent for this long goes to another worker.",
     )
     max_attempts: int = Group.EXTRACTION.number(
         5, (1, 20), "attempts", "Attempts", "A batch is parked after this many failures."
@@ -118,7 +118,7 @@ class Rules:
         (0, 1),
         "",
         "Minimum quality",
-        "Worse summaries are regenerated once; if they are still bad, they wait for review.",
+        "Worse summaries are regenerated once; still bad ones wait for review.",
     )
     half_life_days: float = Group.DECAY.number(
         90.0,
@@ -220,7 +220,7 @@ class Rules:
         (7, 36_500),
         "days",
         "Turns",
-        "Deleted when they are extracted and outside the window; facts stay, without the quotes.",
+        "Only extracted ones outside the window; facts stay, without the quotes.",
         zero="for ever",
     )
     keep_episodes_days: int = Group.RETENTION.number(

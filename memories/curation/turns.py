@@ -62,8 +62,9 @@ class _Place:
 
 def redact_turn(
     *, turn_id: uuid.UUID, tenant: Tenant | None, actor: Actor, now: datetime, passages: Sequence[str] = ()
-) -> None:
-    """Delete the passages from a turn, or without any all that it says. What is gone already changes nothing.
+) -> uuid.UUID:
+    """Delete the passages from a turn, or without any all that it says. What is gone already changes nothing. Returns
+    the id of the person whose turn it is.
 
     What is in flight and may have read it, or what was made of it, is thrown away and made anew without it. Errors:
     NotFound, PersonRestricted for a key, InvalidInput for a passage that a turn as it was posted does not have.
@@ -75,7 +76,7 @@ def redact_turn(
             raise PersonRestricted
         digest = turn.digest or turn.content_digest
         if not (_cut(turn, passages) if passages else _empty(turn)):
-            return
+            return turn.end_user_id
         turn.digest, turn.redacted_at = digest, now
         turn.terms = terms.pack(terms.count(turn.content)) if turn.is_searchable else None
         turn.save()
@@ -96,6 +97,7 @@ def redact_turn(
         audit.record(
             actor=actor, verb="redact", target=turn, object_id=turn.pk, tenant=session.tenant, now=now, counts=counts
         )
+        return turn.end_user_id
 
 
 def _locked(turn_id: uuid.UUID, tenant: Tenant | None) -> _Place:

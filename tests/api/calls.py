@@ -5,9 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from memories.audit import Actor
 from memories.curation.facts.adding import FactDraft, add_fact
 from memories.curation.facts.forgetting import forget_fact
-from memories.models import SessionQueue, Tenant
+from memories.models import ActorKind, SessionQueue, Tenant
 from tests import factories
 from tests.api.client import BASE, HubClient, operations
 
@@ -121,8 +122,10 @@ def populated(tenant: Tenant) -> Ids:
     draft = FactDraft(content=SECRET, category="other")
     given: dict[str, Any] = {"actor": factories.COMMAND, "now": factories.NOW}
     fact = add_fact(end_user=person, draft=draft, **given).fact
-    trashed = add_fact(end_user=person, draft=FactDraft(content=f"{SECRET} 2", category="other"), **given).fact
-    forget_fact(fact_id=trashed.pk, tenant=tenant, **given)
+    # A key restores what a key has forgotten.
+    by_key: dict[str, Any] = {"actor": Actor(kind=ActorKind.KEY), "now": factories.NOW}
+    trashed = add_fact(end_user=person, draft=FactDraft(content=f"{SECRET} 2", category="other"), **by_key).fact
+    forget_fact(fact_id=trashed.pk, tenant=tenant, **by_key)
     episode = factories.episode(session, SECRET)
     factories.profile_section(person, summary=SECRET)
     run = factories.run(session, status="parked")

@@ -51,7 +51,7 @@ def test_a_key_is_for_one_person_or_agent(arguments: list[str], bound: tuple[str
         (["--user", "u\n1"], "--user: An id has"),
         (["--user", "u" * 256], "--user: An id has"),
         (["--agent", " "], "--agent: An id has"),
-        (["--agent", "İ" * 255], "--agent: Some letters"),
+        (["--agent", "İ" * 255], "--agent: The name becomes too long"),
         (["--writes-as", "tool"], "--writes-as"),
         (["--expires-days", "-1"], "--expires-days"),
         (["--expires-days", "soon"], "--expires-days"),

@@ -83,7 +83,7 @@ def _bring_back(fact: Fact, changes: Changes, *, version: int | None, voice: Wri
 def _lift_refusals(fact: Fact, changes: Changes) -> None:
     """Errors: OperatorWord where an operator refused it, and a key would lift that."""
     refusals = FactRefusal.objects.against(fact.end_user, refusals_of(fact))
-    if not changes.actor.is_operator and refusals.exclude(actor_kind=ActorKind.KEY).exists():
+    if changes.actor.kind == ActorKind.KEY and refusals.exclude(actor_kind=ActorKind.KEY).exists():
         raise OperatorWord
     changes.lift_refusals(fact)
 

@@ -104,5 +104,7 @@ class TurnRedactionView(Endpoint):
     )
     def post(self, request: Request, turn_id: uuid.UUID) -> Response:
         passages = self.body(RedactionSerializer).get("texts") or ()
-        redact_turn(turn_id=turn_id, tenant=self.tenant, actor=self.actor, now=self.now, passages=passages)
+        self.subjects.add(
+            redact_turn(turn_id=turn_id, tenant=self.tenant, actor=self.actor, now=self.now, passages=passages)
+        )
         return Response(status=204)
