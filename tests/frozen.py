@@ -251,7 +251,7 @@ def named() -> Iterator[str]:
 
 
 def verbs() -> Iterator[str]:
-    """What is given as `verb`, by name or by its place, to whatever takes one."""
+    """What is given as `verb`, by name or by its place, to whatever takes one; and the `event` of a revert."""
     places: dict[str, set[int]] = {}
     for node in (node for one in sources() for node in one.nodes):
         names = [arg.arg for arg in node.args.args if arg.arg != "self"] if isinstance(node, ast.FunctionDef) else []
@@ -261,7 +261,7 @@ def verbs() -> Iterator[str]:
             places.setdefault(node.name, set()).add(names.index("verb"))
     for source, call in ((one, call) for one in sources() for call in one.calls):
         given = [arg for place, arg in enumerate(call.args) if place in places.get(_name(call.func), ())]
-        given += [keyword.value for keyword in call.keywords if keyword.arg == "verb"]
+        given += [keyword.value for keyword in call.keywords if keyword.arg in ("verb", "event")]
         yield from (text for value in given for text in source.says(value) if VERB.fullmatch(text))
 
 

@@ -51,6 +51,6 @@ def test_rows_of_a_person_are_found_and_no_one_elses() -> None:
         """Until every text has its vector."""
     for store in registry.STORES:
         absent = {f"memories.Fact{name}" for name in ("Revision", "Refusal", "Relation")}
-        absent |= {"memories.PersonMerge", "memories.MergeEntry", "memories.ChangeSet", "memories.Change"}
+        absent |= {"memories.ChangeSet", "memories.Change"}
         expected = 0 if store.model in absent else 1
         assert store.rows_of(person).count() == expected, store.model

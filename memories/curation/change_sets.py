@@ -95,8 +95,11 @@ class Changes:
             counts=counts,
         )
 
-    def save(self, verb: str, about: About | Tenant) -> None:
-        """Keep the change set, unless a key made it: that is no person's, and a roll back of the key takes it back."""
+    def save(self, verb: str, about: About | Tenant, *, merged: EndUser | None = None) -> None:
+        """Keep the change set, unless a key made it: that is no person's, and a roll back of the key takes it back.
+
+        `merged`: who became the person that it is about.
+        """
         if self.actor.kind == ActorKind.KEY:
             return
         reference = REFERENCES.get(type(about))
@@ -104,6 +107,7 @@ class Changes:
             pk=self.id,
             tenant=about if isinstance(about, Tenant) else about.tenant,
             **{reference: about} if reference else {},
+            merged=merged,
             verb=verb,
             actor_kind=self.actor.kind,
             actor_id=self.actor.id,
@@ -120,6 +124,12 @@ class Changes:
         """What happened to one row that has no revisions."""
         name = "number" if isinstance(row, int) else "uuid"
         self.rows.append(Change(table=table, action=action, **{name: row}, **what))
+
+    def move(self, table: Change.Table, rows: Sequence[uuid.UUID | int]) -> int:
+        """These rows became another person's; returns how many."""
+        for row in rows:
+            self.note(table, Action.MOVED, row)
+        return len(rows)
 
     def leave(self, fact: Fact) -> None:
         """The change was about this fact, too: if it did not change it, nobody may have when it is reverted."""

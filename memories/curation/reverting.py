@@ -5,6 +5,7 @@ not count. A revert is a change set, too; it is not reverted again: who wants th
 """
 
 import uuid
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +21,9 @@ from memories.curation import episodes
 from memories.curation.change_sets import Changes, steps
 from memories.curation.facts.changing import check_no_rival, lock_person
 from memories.curation.people import external_ids
+from memories.curation.people.merging import undo as merging
+from memories.curation.people.merging.locks import retry_when_locked
+from memories.curation.people.merging.merge import MERGE
 from memories.curation.profile.sections import put_back_section
 from memories.curation.review import item_states
 from memories.curation.rollback import roll_back, selection
@@ -53,6 +57,11 @@ def _lock_person_of(done: ChangeSet) -> None:
     lock_person(_person_of(done))
 
 
+def _in_transaction(act: Callable[[], Counter[str]]) -> Counter[str]:
+    with transaction.atomic():
+        return act()
+
+
 @dataclass(frozen=True)
 class RevertRule:
     """What the revert of a verb heeds, and what it is called."""
@@ -66,7 +75,10 @@ class RevertRule:
     verb: str = "undo"
     # Locks whose rows they are, in the order of the people's ids. Errors: why they cannot be changed now.
     lock: Callable[[ChangeSet], None] = _lock_person_of
-    # What else there is to do when the rows are what they were.
+    # Runs the revert in its transaction.
+    run: Callable[[Callable[[], Counter[str]]], Counter[str]] = _in_transaction
+    # What else there is to do before the rows become what they were, and then.
+    begin: Callable[[ChangeSet, Changes], None] | None = None
     finish: Callable[[ChangeSet, Changes], None] | None = None
     # What the audit events are about.
     audited: Callable[[ChangeSet], Iterable[Any]] = lambda done: (done.about,)
@@ -97,63 +109,77 @@ RULES: Mapping[tuple[type[Any], str], RevertRule] = {
     (EndUser, "change_id"): RevertRule(
         keeps_later=True, lock=external_ids.lock_for_undo, finish=external_ids.give_back
     ),
+    (EndUser, MERGE): RevertRule(
+        keeps_later=True,
+        event="undo_merge",
+        lock=merging.lock_for_undo,
+        run=retry_when_locked,
+        begin=merging.separate,
+        finish=merging.finish,
+        audited=lambda done: (done.end_user, done.merged, done),
+    ),
     **{(about, selection.ROLL_BACK): _ROLL_BACK for about in (EndUser, Tenant)},
 }
 
 
 def revert(*, change_set: uuid.UUID, actor: Actor, now: datetime, reason: str = "") -> Mapping[str, int]:
     """Put everything back that the change set changed; returns counts of it. Of most verbs nothing may have changed
-    since. Of a roll back and a changed id, what has changed since stays and is counted as `kept`.
+    since. Of a merge of people, a roll back and a changed id, what has changed since stays and is counted as `kept`.
 
     Review items that it closed are open again. Errors: NotFound; Conflict (reverted already, changed since, or the
-    verb's rule forbids it); DuplicateFact.
+    verb's rule forbids it); DuplicateFact; those of the rule's lock.
     """
-    changes = Changes(actor=actor, now=now, reason=reason)
-    with transaction.atomic():
-        done, rule = _locked(change_set)
-        changes.counts.update(put_back=0, sections=0, kept=0)
-        facts = _put_facts_back(done, rule, changes)
-        _put_sections_back(done, rule, changes)
-        _put_episodes_back(done, changes)
-        if rule.no_rival:
-            check_no_rival(list(Fact.objects.filter(pk__in=facts).select_related("tenant", "end_user")), now=now)
-        _put_rows_back(done)
-        if rule.finish:
-            rule.finish(done, changes)
-        _reopen_items(done, facts, changes)
-        changes.save(rule.event, done.about)
-        for target in rule.audited(done):
-            audit.record(
-                actor=actor,
-                verb=rule.event,
-                target=target,
-                object_id=target.pk,
-                tenant=done.tenant,
-                now=now,
-                counts=dict(changes.counts) if rule.keeps_later else None,
-            )
-        done.undone_at, done.reverted_by = now, changes.id
-        done.save(update_fields=["undone_at", "reverted_by"])
+    seen = _find(change_set)
+    rule = RULES.get((type(seen.about), seen.verb))
+    if seen.undone_at or rule is None:
+        raise Conflict(_("There is nothing to undo. Somebody has already undone this."))
+    return rule.run(lambda: _revert(seen, rule, Changes(actor=actor, now=now, reason=reason)))
+
+
+def _revert(seen: ChangeSet, rule: RevertRule, changes: Changes) -> Counter[str]:
+    rule.lock(seen)
+    # Under the locks: of two who revert it the second finds it reverted, and who edits one of the rows comes before or
+    # after. Somebody may have erased its person while we waited.
+    done = _find(seen.pk, lock=True)
+    if done.undone_at:
+        raise Conflict(_("There is nothing to undo. Somebody has already undone this."))
+    changes.counts.update(put_back=0, sections=0, kept=0)
+    _put_rows_back(done)
+    if rule.begin:
+        rule.begin(done, changes)
+    facts = _put_facts_back(done, rule, changes)
+    _put_sections_back(done, rule, changes)
+    _put_episodes_back(done, changes)
+    if rule.no_rival:
+        rivals = Fact.objects.filter(pk__in=facts).select_related("tenant", "end_user")
+        check_no_rival(list(rivals), now=changes.now)
+    if rule.finish:
+        rule.finish(done, changes)
+    _reopen_items(done, facts, changes)
+    changes.save(rule.event, done.about)
+    for target in rule.audited(done):
+        audit.record(
+            actor=changes.actor,
+            verb=rule.event,
+            target=target,
+            object_id=target.pk,
+            tenant=done.tenant,
+            now=changes.now,
+            counts=dict(changes.counts) if rule.keeps_later else None,
+        )
+    done.undone_at, done.reverted_by = changes.now, changes.id
+    done.save(update_fields=["undone_at", "reverted_by"])
     return changes.counts
 
 
-def _locked(change_set: uuid.UUID) -> tuple[ChangeSet, RevertRule]:
-    """The change set, after a lock on its people: of two who revert it the second finds it reverted, and who edits one
-    of the rows comes before or after. Errors: NotFound, Conflict, those of the rule's lock."""
-    rows = ChangeSet.objects.filter(pk=change_set).select_related("tenant", "item", "fact", "episode", "end_user")
-    seen = rows.first()
-    if seen is None:
+def _find(change_set: uuid.UUID, *, lock: bool = False) -> ChangeSet:
+    """Errors: NotFound."""
+    about = ("tenant", "item", "fact", "episode", "end_user", "merged")
+    rows = ChangeSet.objects.filter(pk=change_set).select_related(*about)
+    found = (rows.select_for_update(of=("self",), no_key=True) if lock else rows).first()
+    if found is None:
         raise NotFound
-    rule = RULES.get((type(seen.about), seen.verb))
-    if rule:
-        rule.lock(seen)
-    # Erased or reverted while we waited.
-    done = rows.select_for_update(of=("self",), no_key=True).first()
-    if done is None:
-        raise NotFound
-    if done.undone_at or rule is None:
-        raise Conflict(_("There is nothing to undo. Somebody has already undone this."))
-    return done, rule
+    return found
 
 
 def _put_facts_back(done: ChangeSet, rule: RevertRule, changes: Changes) -> Collection[uuid.UUID]:

@@ -28,7 +28,6 @@ from memories.models.memories.refusals import FactRefusal
 from memories.models.memories.review import ReviewItem
 from memories.models.memories.revisions import FactRevision, ProfileRevision
 from memories.models.people.language_models import DailySpending, LanguageModel
-from memories.models.people.merges import MergeEntry, PersonMerge
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
 from memories.models.people.tombstones import ReturnPolicy, Tombstone
@@ -91,10 +90,8 @@ __all__ = [
     "LanguageModel",
     "MemoryScope",
     "MemoryType",
-    "MergeEntry",
     "ModelUse",
     "Operator",
-    "PersonMerge",
     "PrivacyCase",
     "PrivacyCaseQuerySet",
     "PrivacyExport",

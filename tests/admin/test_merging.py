@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from memories import audit
-from memories.models import AuditEvent, EndUser, Fact, Operator, PersonMerge
+from memories.models import AuditEvent, ChangeSet, EndUser, Fact, Operator
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import HOSTILE, list_of, page_of, shows_harmless, text_of
@@ -72,13 +72,13 @@ def test_the_preview_says_what_it_would_do_and_nothing_is_done(admin: Client, ou
     for said in ("Duplicate facts", "Sessions with the same id", "The other text waits for review", "chat-9"):
         assert said in page, said
     assert "Items for the review queue" not in page
-    assert (PersonMerge.objects.count(), AuditEvent.objects.count()) == (0, 0)
+    assert (ChangeSet.objects.count(), AuditEvent.objects.count()) == (0, 0)
 
 
 def test_confirmed_it_is_done_and_can_be_undone(admin: Client, ours: EndUser, theirs: EndUser) -> None:
     known(theirs, "Builds boats")
     done: Any = admin.post(address_of(ours), confirmation(ours, theirs, reason="One person"))
-    merge = PersonMerge.objects.get()
+    merge = ChangeSet.objects.get()
     assert (done.status_code, done.url) == (302, reverse("admin:memories_enduser_merged", args=[merge.pk]))
     assert Fact.objects.get().end_user_id == ours.pk
     assert "Undo the merge" in text_of(admin.get(done.url))
@@ -95,7 +95,7 @@ def test_without_the_id_typed_nothing_happens(admin: Client, ours: EndUser, thei
         page = admin.post(address_of(ours), confirmation(ours, theirs, typed=typed, reason="I am sure"))
         assert (page.status_code, "not the id of the end user to be merged" in text_of(page)) == (400, True)
         assert "I am sure" in text_of(page)
-    assert not PersonMerge.objects.exists()
+    assert not ChangeSet.objects.exists()
 
 
 def test_the_two_can_be_swapped(admin: Client, ours: EndUser, theirs: EndUser) -> None:
@@ -144,14 +144,14 @@ def test_who_may(staff_who_may: Callable[..., Client], ours: EndUser, theirs: En
     assert client.get(address_of(ours)).status_code == expected
     posted = client.post(address_of(ours), confirmation(ours, theirs))
     assert posted.status_code == (302 if expected == 200 else 403)
-    assert PersonMerge.objects.exists() == (expected == 200)
+    assert ChangeSet.objects.exists() == (expected == 200)
 
 
 def test_beyond_an_operators_reach_there_is_nobody(ours: EndUser, theirs: EndUser, admin: Client) -> None:
     limited = factories.operator(all_tenants=False)
     client = signed_in(limited)
     admin.post(address_of(ours), confirmation(ours, theirs))
-    merge = PersonMerge.objects.get()
+    merge = ChangeSet.objects.get()
     addresses = [address_of(ours), page_of(theirs), reverse("admin:memories_enduser_merged", args=[merge.pk])]
     assert [client.get(address).status_code for address in addresses] != [200, 302, 200]
     for address in addresses:

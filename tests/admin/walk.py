@@ -13,13 +13,14 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from memories.audit import Actor
+from memories.curation.change_sets import Changes
 from memories.curation.facts.batches import pin_facts
 from memories.curation.people.merging.merge import merge_people
 from memories.curation.review.batches import approve_items
 from memories.curation.review.deciding import Seen
 from memories.curation.rollback.roll_back import roll_back
 from memories.curation.rollback.selection import Selector
-from memories.models import AuditEvent, EndUser, Operator, PersonMerge, Tenant
+from memories.models import AuditEvent, EndUser, Operator, Tenant
 from memories.models.ids import new_id
 from tests import factories
 from tests.admin.cases import with_receipt
@@ -63,11 +64,11 @@ def records() -> dict[str, Any]:
     }  # fmt: skip
     other = {"change_set": done.id, "tenant_id": person.tenant.pk, "section": "top_of_mind"}
     words = {"app_label": "memories", "url": "nonsense/", "provider_id": "sso", "verb": "forget"}
-    made = {"merge_id": _merged(person.tenant).pk, **_batches(person)}
+    made = {"merge_id": _merged(person.tenant).id, **_batches(person)}
     return {**named, **other, **words, **made, "content_type_id": ContentType.objects.get_for_model(fact).pk}
 
 
-def _merged(tenant: Tenant) -> PersonMerge:
+def _merged(tenant: Tenant) -> Changes:
     survivor, merged = factories.end_user(tenant), factories.end_user(tenant)
     return merge_people(survivor=survivor.pk, merged=merged.pk, actor=_staff(), now=factories.NOW)
 

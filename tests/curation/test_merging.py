@@ -1,5 +1,6 @@
 """Two people become one, and two again: what moves, where they meet, and what an undo brings back."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -12,13 +13,15 @@ from memories.capture import ingest
 from memories.capture.ingest import PostedMessage
 from memories.context import context
 from memories.context.context import ContextRequest
+from memories.curation.change_sets import Changes
 from memories.curation.facts.editing import edit_fact
 from memories.curation.people.errors import PersonMerged
 from memories.curation.people.merging import rows as merging_rows
 from memories.curation.people.merging.merge import merge_people, preview_person_merge
 from memories.curation.people.merging.rows import Way
-from memories.curation.people.merging.undo import may_undo_person_merge, undo_person_merge
+from memories.curation.people.merging.undo import may_undo_person_merge
 from memories.curation.profile.sections import write_profile_section
+from memories.curation.reverting import revert
 from memories.curation.review.deciding import choices_of
 from memories.curation.review.decisions import approve_item, merge_items
 from memories.curation.review.undo import undo_decision
@@ -27,13 +30,13 @@ from memories.exceptions import Conflict, NotFound, PersonRestricted, Preconditi
 from memories.models import (
     ActorKind,
     AuditEvent,
+    ChangeSet,
     EndUser,
     Episode,
     Fact,
     FactEvidence,
     FactRefusal,
     FactRelation,
-    PersonMerge,
     ProfileRevision,
     ProfileSection,
     ReviewItem,
@@ -82,13 +85,13 @@ def remembered(person: EndUser, topic: str, **over: Any) -> Session:
     return conversation
 
 
-def merge(ours: EndUser, theirs: EndUser, **over: Any) -> PersonMerge:
+def merge(ours: EndUser, theirs: EndUser, **over: Any) -> Changes:
     given: dict[str, Any] = {"actor": STAFF, "now": LATER, **over}
     return merge_people(survivor=ours.pk, merged=theirs.pk, **given)
 
 
-def undo(merged: PersonMerge, **over: Any) -> PersonMerge:
-    return undo_person_merge(merge_id=merged.pk, **{"actor": STAFF, "now": LATEST, **over})
+def undo(merged: Changes) -> Mapping[str, int]:
+    return revert(change_set=merged.id, actor=STAFF, now=LATEST)
 
 
 def texts(person: EndUser, *statuses: str) -> list[str]:
@@ -100,7 +103,7 @@ def texts(person: EndUser, *statuses: str) -> list[str]:
 def everything(person: EndUser) -> dict[str, Any]:
     """Counts of every store, and what may change of the rows that have an owner of their own."""
     # Each change leaves a revision, and the merge itself stays on record.
-    staying = ("memories.PersonMerge", "memories.MergeEntry", "memories.FactRevision")
+    staying = ("memories.ChangeSet", "memories.Change", "memories.FactRevision")
     counted = [one for one in registry.STORES if one.model not in staying]
     rows = {store.model: store.rows_of(person).count() for store in counted}
     sections = ProfileSection.objects.filter(end_user=person).order_by("section")
@@ -196,7 +199,8 @@ class TestWhatMoves:
             False,
             {"plan": "pro"},
         )
-        assert (ours.last_seen_at, sorted(done.taken)) == (LATER, ["language", "metadata", "serve"])
+        taken = ChangeSet.objects.get(pk=done.id).changes.get(table="person").before
+        assert (ours.last_seen_at, sorted(taken)) == (LATER, ["language", "metadata", "serve"])
         undo(done)
         ours.refresh_from_db()
         assert (ours.display_name, ours.language, ours.serve, ours.metadata) == ("Anna", "", True, {})
@@ -205,7 +209,7 @@ class TestWhatMoves:
         known(theirs, "A secret wish")
         done = merge(ours, theirs)
         events = AuditEvent.objects.filter(verb="merge")
-        assert {event.object_id for event in events} == {ours.pk, theirs.pk, done.pk}
+        assert {event.object_id for event in events} == {ours.pk, theirs.pk, done.id}
         assert not any(word in str([vars(event) for event in events]) for word in ("wish", "chat-9", "app-1"))
 
 
@@ -328,7 +332,7 @@ class TestWhereTheyMeet:
             factories.session(person, session_id="x" * 250)
         with pytest.raises(Conflict, match="too long"):
             merge(ours, theirs)
-        assert (PersonMerge.objects.count(), theirs.sessions.count()) == (0, 1)
+        assert (ChangeSet.objects.count(), theirs.sessions.count()) == (0, 1)
 
 
 class TestProfile:
@@ -475,17 +479,17 @@ class TestUndo:
         edit_fact(fact_id=stays.pk, tenant=None, changes={"content": "Bakes cakes"}, actor=STAFF, now=LATER)
         undone = undo(done)
         assert (texts(ours), texts(theirs)) == (["Bakes cakes"], ["Bakes bread"])
-        assert (undone.counts["kept"], sound()) == (1, True)
+        assert (undone["kept"], sound()) == (1, True)
 
     def test_it_can_be_undone_once(self, ours: EndUser, theirs: EndUser) -> None:
         done = merge(ours, theirs)
-        assert may_undo_person_merge(done)
+        assert may_undo_person_merge(ChangeSet.objects.get())
         undo(done)
-        assert not may_undo_person_merge(PersonMerge.objects.get())
+        assert not may_undo_person_merge(ChangeSet.objects.get(pk=done.id))
         with pytest.raises(Conflict, match="already undone"):
             undo(done)
-        again = merge(ours, theirs)
-        assert (again.pk != done.pk, PersonMerge.objects.count()) == (True, 2)
+        merge(ours, theirs)
+        assert ChangeSet.objects.filter(merged=theirs).count() == 2
 
     def test_merges_are_undone_from_the_last_to_the_first(self, ours: EndUser, theirs: EndUser) -> None:
         third = factories.end_user(ours.tenant)
@@ -555,7 +559,7 @@ class TestPreview:
         fates = {section: fate.name for section, fate in preview.sections.items()}
         assert fates == {"top_of_mind": "MOVED", "work_context": "ASKED"}
         assert (preview.taken, preview.merged["active"], preview.beyond) == (["display_name"], 2, 0)
-        assert (PersonMerge.objects.count(), theirs.facts.count()) == (0, 2)
+        assert (ChangeSet.objects.count(), theirs.facts.count()) == (0, 2)
         done = merge(ours, theirs)
         assert (done.counts["twins"], done.counts["renamed"], done.counts["proposed"]) == (1, 1, 1)
 

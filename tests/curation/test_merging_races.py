@@ -1,6 +1,6 @@
 """A merge of two people beside whatever else is at work on them: on two connections, with gates."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +13,7 @@ from memories.capture import flushing, ingest
 from memories.capture.ingest import Conversation, PostedMessage, Receipt
 from memories.context import context
 from memories.context.context import ContextRequest
+from memories.curation.change_sets import Changes
 from memories.curation.facts.adding import FactDraft, add_fact
 from memories.curation.facts.editing import edit_fact
 from memories.curation.people.errors import PeopleBusy, PersonMerged
@@ -20,9 +21,9 @@ from memories.curation.people.merging import merge as merging
 from memories.curation.people.merging import records as merging_records
 from memories.curation.people.merging import undo as merging_undo
 from memories.curation.people.merging.merge import merge_people
-from memories.curation.people.merging.undo import undo_person_merge
 from memories.curation.people.records import update_person
 from memories.curation.profile.sections import write_profile_section
+from memories.curation.reverting import revert
 from memories.curation.review.decisions import approve_item
 from memories.curation.statements.documents import import_document
 from memories.embedding import batching, memory_vectors, reembedding, turn_vectors, vectors
@@ -32,13 +33,13 @@ from memories.extraction import consolidation
 from memories.models import (
     ActorKind,
     AuditEvent,
+    ChangeSet,
     EmbeddingSpace,
     EndUser,
     Episode,
     ExtractionRun,
     Fact,
     FactVector,
-    PersonMerge,
     ReviewItem,
     Session,
     SessionQueue,
@@ -75,12 +76,12 @@ def ended_sound(db: None) -> Any:
     assert invariants.check() == []
 
 
-def merge(ours: EndUser, theirs: EndUser) -> PersonMerge:
+def merge(ours: EndUser, theirs: EndUser) -> Changes:
     return merge_people(survivor=ours.pk, merged=theirs.pk, actor=STAFF, now=LATER)
 
 
-def undo(done: PersonMerge) -> PersonMerge:
-    return undo_person_merge(merge_id=done.pk, actor=STAFF, now=LATER)
+def undo(done: Changes | ChangeSet) -> Mapping[str, int]:
+    return revert(change_set=done.id, actor=STAFF, now=LATER)
 
 
 def post(person: EndUser, session_id: str) -> Receipt:
@@ -133,7 +134,7 @@ class TestIngest:
         monkeypatch.setattr("memories.curation.people.merging.locks.LOCK_TIMEOUT", "10ms")
         with held(lambda: post(theirs, "new")), pytest.raises(PeopleBusy):
             elsewhere(lambda: merge(ours, theirs))
-        assert (PersonMerge.objects.count(), owners(Session)) == (0, {theirs.pk})
+        assert (ChangeSet.objects.filter(verb="merge").count(), owners(Session)) == (0, {theirs.pk})
 
     def test_a_bulk_post_about_both_is_stored_whole(self, ours: EndUser, theirs: EndUser) -> None:
         for person in (ours, theirs):
@@ -151,7 +152,7 @@ class TestIngest:
 
         receipts, done = at_once(2, act)
         assert isinstance(receipts, list), receipts
-        assert isinstance(done, PersonMerge | PeopleBusy), done
+        assert isinstance(done, Changes | PeopleBusy), done
         assert Turn.objects.count() == 6
 
     def test_many_posts_and_a_merge_lose_nothing(self, ours: EndUser, theirs: EndUser) -> None:
@@ -225,7 +226,7 @@ class TestWorkers:
             tenant=ours.tenant, user_id="chat-9", session_id=session.external_id, agent_id=session.agent_id
         )
         due(session)
-        done: list[PersonMerge] = []
+        done: list[Changes] = []
 
         def answer() -> dict[str, Any]:
             done.append(elsewhere(lambda: merge(ours, theirs)))
@@ -251,7 +252,7 @@ class TestWorkers:
 
         def meanwhile(*given: Any) -> Any:
             found = embed(*given)
-            if not PersonMerge.objects.exists():
+            if not ChangeSet.objects.exists():
                 elsewhere(lambda: merge(ours, theirs))
             return found
 
@@ -272,7 +273,7 @@ class TestWorkers:
             """Until every text has its vector."""
         space = EmbeddingSpace.objects.get()
         EmbeddingSpace.objects.update(model="an-older-one")
-        merged: list[PersonMerge] = []
+        merged: list[Changes] = []
         embed = batching.embed_each
 
         def meanwhile(*given: Any) -> Any:
@@ -320,7 +321,7 @@ class TestPeopleAtWork:
                 stating = blocked(verb)
             with pytest.raises(PersonMerged):
                 stating.result(PATIENCE)
-            undo(PersonMerge.objects.get(undone_at=None))
+            undo(ChangeSet.objects.get(verb="merge", undone_at=None))
         assert Fact.objects.count() == 0
 
     def test_an_edit_waits_and_is_of_the_survivors_fact(self, ours: EndUser, theirs: EndUser) -> None:
@@ -342,7 +343,7 @@ class TestPeopleAtWork:
             deciding = blocked(lambda: approve_item(item_id=item.pk, actor=STAFF, now=LATER))
         assert deciding.result(PATIENCE).state == "approved"
         assert (owners(Fact), owners(ReviewItem)) == ({ours.pk}, {ours.pk})
-        undo(PersonMerge.objects.get())
+        undo(ChangeSet.objects.get(merged=theirs))
         assert owners(ReviewItem) == {theirs.pk}
 
     def test_a_merge_waits_for_a_decision(self, ours: EndUser, theirs: EndUser) -> None:
@@ -355,18 +356,18 @@ class TestPeopleAtWork:
     def test_of_many_at_once_one_merges_and_one_undoes(self, ours: EndUser, theirs: EndUser) -> None:
         pairs = ((ours, theirs), (theirs, ours))
         outcomes = at_once(4, lambda number: merge(*pairs[number % 2]))
-        done = [one for one in outcomes if isinstance(one, PersonMerge)]
+        done = [one for one in outcomes if isinstance(one, Changes)]
         assert len(done) == 1
-        assert all(isinstance(one, PersonMerged | PeopleBusy | PersonMerge) for one in outcomes), outcomes
-        outcomes = at_once(4, lambda _: undo(done[0]))
-        assert sum(isinstance(one, PersonMerge) for one in outcomes) == 1
-        assert all(isinstance(one, Conflict | PersonMerge) for one in outcomes), outcomes
+        assert all(isinstance(one, PersonMerged | PeopleBusy | Changes) for one in outcomes), outcomes
+        undone = at_once(4, lambda _: undo(done[0]))
+        assert sum(isinstance(one, Mapping) for one in undone) == 1
+        assert all(isinstance(one, Conflict | Mapping) for one in undone), undone
 
     def test_two_who_merge_one_person_into_two_others(self, ours: EndUser, theirs: EndUser) -> None:
         third = factories.end_user(ours.tenant)
         known(theirs)
         outcomes = at_once(2, lambda number: merge((ours, third)[number], theirs))
-        assert sum(isinstance(one, PersonMerge) for one in outcomes) == 1
+        assert sum(isinstance(one, Changes) for one in outcomes) == 1
         assert len(owners(Fact)) == 1
 
     def test_a_context_waits_for_nobody(self, ours: EndUser, theirs: EndUser) -> None:
@@ -382,7 +383,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    "place", [(merging, "carry"), (merging, "move_questions"), (merging, "discard_work_in_flight"), (merging, "record")]
+    "place", [(merging, "carry"), (merging, "move_questions"), (merging, "discard_work_in_flight"), (audit, "record")]
 )
 def test_killed_anywhere_a_merge_never_was(
     ours: EndUser, theirs: EndUser, monkeypatch: pytest.MonkeyPatch, place: tuple[Any, str]
@@ -400,7 +401,7 @@ def test_killed_anywhere_a_merge_never_was(
     assert rows() != before
 
 
-@pytest.mark.parametrize("place", [(merging_undo, "carry"), (merging_records, "separate"), (merging_undo, "record")])
+@pytest.mark.parametrize("place", [(merging_undo, "carry"), (merging_records, "separate"), (audit, "record")])
 def test_killed_anywhere_it_is_not_undone(
     ours: EndUser, theirs: EndUser, monkeypatch: pytest.MonkeyPatch, place: tuple[Any, str]
 ) -> None:
@@ -418,7 +419,7 @@ def test_killed_anywhere_it_is_not_undone(
 
 def rows() -> list[Any]:
     return [
-        list(model.objects.order_by("pk").values()) for model in (EndUser, Fact, Session, Turn, PersonMerge, AuditEvent)
+        list(model.objects.order_by("pk").values()) for model in (EndUser, Fact, Session, Turn, ChangeSet, AuditEvent)
     ]
 
 

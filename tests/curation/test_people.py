@@ -14,8 +14,8 @@ from memories.context.context import ContextRequest
 from memories.curation.people.errors import PersonExists, PersonMerged
 from memories.curation.people.external_ids import change_external_id
 from memories.curation.people.merging.merge import merge_people
-from memories.curation.people.merging.undo import undo_person_merge
 from memories.curation.people.records import add_person, update_person
+from memories.curation.reverting import revert
 from memories.exceptions import InvalidInput, PersonRestricted, PreconditionFailed
 from memories.models import ActorKind, AuditEvent, EndUser, Fact, Session
 from tests import factories
@@ -182,7 +182,7 @@ class TestExternalId:
         # Undone, they want their id back.
         with pytest.raises(PersonExists):
             self.change(person)
-        undo_person_merge(merge_id=merged.pk, actor=STAFF, now=LATER)
+        revert(change_set=merged.id, actor=STAFF, now=LATER)
         assert EndUser.objects.get(pk=other.pk).external_id == "new"
 
     def test_what_was_seen_must_be_so(self, person: EndUser) -> None:

@@ -1,4 +1,4 @@
-"""Changes of people and of what many of them have are taken back by the one undo: roll backs and changed ids."""
+"""Changes of people and of what many of them have are taken back by the one undo: roll backs, changed ids, merges."""
 
 import uuid
 from datetime import timedelta
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.migrations.loader import MigrationLoader
 
 from memories import audit, invariants
 from memories.audit import Actor
@@ -30,10 +31,11 @@ from memories.models import (
     ChangeSet,
     EndUser,
     Fact,
+    FactRefusal,
     ReviewItem,
 )
 from tests import factories
-from tests.curation.test_merging import known
+from tests.curation.test_merging import everything, known
 from tests.database import PATIENCE, at_once, blocked, held
 from tests.factories import NOW
 
@@ -221,6 +223,87 @@ class TestChangedId:
             take_back(done.pk)
 
 
+class TestMergeOfPeople:
+    @pytest.fixture
+    def tables(self, db: None) -> None:
+        """The two tables that merges had of their own."""
+        state = MigrationLoader(connection).project_state(("memories", "0019_roll_backs"))
+        with connection.schema_editor() as editor:
+            for name in ("PersonMerge", "MergeEntry"):
+                editor.create_model(state.apps.get_model("memories", name))
+
+    def everything(self) -> list[Any]:
+        sets = ChangeSet.objects.exclude(verb="undo_merge").order_by("pk").values()
+        of_a_row = Change.objects.order_by("table", "action", "uuid", "number")
+        return [list(sets), list(of_a_row.values("change_set", "table", "action", "uuid", "number", "before"))]
+
+    def test_those_of_before_are_taken_back_too(self, tables: None, person: EndUser) -> None:
+        """The migration makes of what the last version left what this one makes."""
+        other = factories.end_user(person.tenant, display_name="Anna", metadata={"plan": "pro"}, serve=False)
+        factories.end_user(person.tenant, merged_into=other)
+        for somebody in (person, other):
+            fact = known(somebody, "Bakes bread")
+            factories.evidence(fact, factories.session(somebody, session_id="main").turns.get())
+            factories.profile_section(somebody, summary=somebody.external_id)
+        factories.profile_section(other, "top_of_mind", "Boats.")
+        FactRefusal.objects.create(end_user=other, kind="text", digest=b"d", created_at=NOW)
+        before = everything(person), everything(other)
+        given: dict[str, Any] = {"survivor": person.pk, "merged": other.pk, "actor": STAFF, "reason": "One person"}
+        take_back(merge_people(**given, now=NOW).id)
+        standing = merge_people(**given, now=NOW + DAY).id
+        expected = self.everything()
+        migration = import_module("memories.migrations.0020_merges_of_people")
+        with connection.cursor() as cursor:
+            cursor.execute(migration.UNFILL)
+            assert not ChangeSet.objects.exists()
+            cursor.execute(migration.FILL)
+        # Of one that was undone, the counts of the undo took their place, and what it moved is gone with it.
+        undone, merged = ChangeSet.objects.order_by("pk")
+        assert (undone.undone_at, undone.reverted_by is None) == (NOW + 2 * DAY, False)
+        assert (undone.counts["kept"], undone.changes.count()) == (0, 0)
+        assert [list(ChangeSet.objects.filter(pk=standing).values())] == [expected[0][-1:]]
+        assert self.everything()[1] == [row for row in expected[1] if row["change_set"] == merged.pk == standing]
+        take_back(standing)
+        assert (everything(person), everything(other)) == before
+
+    @pytest.mark.parametrize("who", ["survivor", "merged"])
+    def test_it_is_deleted_with_either(self, person: EndUser, who: str) -> None:
+        other = factories.end_user(person.tenant)
+        known(other, "Bakes bread")
+        done = merge_people(survivor=person.pk, merged=other.pk, actor=STAFF, now=NOW).id
+        take_back(done)
+        made = ChangeSet.objects.get(pk=done)
+        assert (made.end_user, made.merged, made.reason) == (person, other, "")
+        EndUser.objects.get(pk={"survivor": person, "merged": other}[who].pk).delete()
+        assert not ChangeSet.objects.filter(pk=done).exists()
+
+    def test_a_later_merge_that_was_undone_does_not_count(self, person: EndUser) -> None:
+        """The fact is as the first merge left it again, so its undo puts it back; an edit would have stayed."""
+        others = [factories.end_user(person.tenant) for _ in range(2)]
+        facts = [known(somebody, "Bakes bread", mentions=2) for somebody in (person, *others)]
+        before = [everything(somebody) for somebody in (person, *others)]
+        first, second = (
+            merge_people(survivor=person.pk, merged=other.pk, actor=STAFF, now=NOW + day * DAY).id
+            for day, other in enumerate(others)
+        )
+        kept = Fact.objects.get(pk=facts[0].pk)
+        assert (kept.mentions, kept.status, kept.version) == (6, "active", facts[0].version + 2)
+        assert take_back(second)["kept"] == 0
+        assert Fact.objects.get(pk=kept.pk).mentions == 4
+        assert take_back(first)["kept"] == 0
+        assert [everything(somebody) for somebody in (person, *others)] == before
+        assert invariants.check() == []
+
+    def test_once_undone_it_names_nothing_that_is_another_persons_again(self, person: EndUser) -> None:
+        other = factories.end_user(person.tenant)
+        for somebody in (person, other):
+            factories.session(somebody, session_id="main")
+        done = merge_people(survivor=person.pk, merged=other.pk, actor=STAFF, now=NOW).id
+        assert Change.objects.filter(change_set=done, before={"external_id": "main"}).exists()
+        take_back(done)
+        assert not Change.objects.exists()
+
+
 @pytest.mark.django_db(transaction=True)
 class TestRaces:
     def test_of_many_who_take_back_a_roll_back_one_does(self, person: EndUser) -> None:
@@ -269,3 +352,28 @@ class TestRaces:
         with pytest.raises(PersonExists):
             waiting.result(PATIENCE)
         assert set(EndUser.objects.values_list("external_id", flat=True)) == {"old", "new"}
+
+    @pytest.mark.parametrize("who", ["survivor", "merged"])
+    def test_one_of_two_who_were_merged_erased_meanwhile(self, person: EndUser, who: str) -> None:
+        other = factories.end_user(person.tenant)
+        known(other, "Bakes bread")
+        done = merge_people(survivor=person.pk, merged=other.pk, actor=STAFF, now=NOW).id
+        gone = {"survivor": person, "merged": other}[who]
+        with held(lambda: EndUser.objects.get(pk=gone.pk).delete()):
+            waiting = blocked(lambda: take_back(done))
+        with pytest.raises(NotFound):
+            waiting.result(PATIENCE)
+        assert not ChangeSet.objects.exists()
+
+    def test_two_who_were_merged_into_another_meanwhile(self, person: EndUser) -> None:
+        other, third = (factories.end_user(person.tenant) for _ in range(2))
+        known(other, "Bakes bread")
+        first = merge_people(survivor=person.pk, merged=other.pk, actor=STAFF, now=NOW).id
+        with held(lambda: merge_people(survivor=third.pk, merged=person.pk, actor=STAFF, now=NOW + DAY)):
+            waiting = blocked(lambda: take_back(first))
+        with pytest.raises(Conflict, match="merged again since"):
+            waiting.result(PATIENCE)
+        assert Fact.objects.get().end_user == third
+        for done in (ChangeSet.objects.get(merged=person).pk, first):
+            take_back(done)
+        assert Fact.objects.get().end_user == other

@@ -31,8 +31,6 @@ from memories.models import (
     Fact,
     FactRefusal,
     FactRelation,
-    MergeEntry,
-    PersonMerge,
     PrivacyCase,
     Session,
     Tenant,
@@ -138,8 +136,10 @@ def _decided(person: EndUser, name: str) -> None:
 
 def _merged(person: EndUser, name: str) -> None:
     other = factories.end_user(person.tenant, external_id=f"{name}-old", merged_into=person)
-    merge = PersonMerge.objects.create(tenant=person.tenant, survivor=person, merged=other, created_at=NOW)
-    MergeEntry.objects.create(merge=merge, kind="fact", uuid=person.facts.first().pk)  # type: ignore[union-attr]
+    merge = ChangeSet.objects.create(
+        tenant=person.tenant, end_user=person, merged=other, verb="merge", reason=f"About {name}", created_at=NOW
+    )
+    merge.changes.create(table="fact", action="moved", uuid=person.facts.first().pk)  # type: ignore[union-attr]
 
 
 def _asked(person: EndUser) -> None:

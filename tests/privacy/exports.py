@@ -15,7 +15,6 @@ from memories.models import (
     FactRefusal,
     FactRelation,
     Operator,
-    PersonMerge,
     PrivacyCase,
     PrivacyExport,
     SessionQueue,
@@ -52,7 +51,9 @@ def somebody(owner: Tenant | None = None, **over: Any) -> EndUser:
     factories.profile_revision(person)
     factories.review_item(inferred, note="Asked for a second look")
     name = factories.end_user(person.tenant, merged_into=person)
-    PersonMerge.objects.create(tenant=person.tenant, survivor=person, merged=name, created_at=NOW)
+    ChangeSet.objects.create(
+        tenant=person.tenant, end_user=person, merged=name, verb="merge", actor_kind="operator", created_at=NOW
+    )
     factories.idempotency_record(person)
     while vectors.embed_some().moved:
         """Until every text has its vector."""

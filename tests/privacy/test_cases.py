@@ -11,9 +11,9 @@ from memories import conf
 from memories.audit import Actor
 from memories.curation.people.external_ids import change_external_id
 from memories.curation.people.merging.merge import merge_people
-from memories.curation.people.merging.undo import undo_person_merge
+from memories.curation.reverting import revert
 from memories.exceptions import InvalidInput, NotFound, PersonRestricted, PreconditionFailed
-from memories.models import ActorKind, AuditEvent, CaseType, EndUser, PersonMerge, PrivacyCase
+from memories.models import ActorKind, AuditEvent, CaseType, ChangeSet, EndUser, PrivacyCase
 from memories.privacy import case_leases, cases
 from memories.privacy.casework import errors
 from memories.privacy.casework.restriction import cases_of
@@ -467,7 +467,7 @@ class TestMergedPeople:
         acts = (
             lambda: self.merge(third, survivor),
             lambda: self.merge(survivor, third),
-            lambda: undo_person_merge(merge_id=PersonMerge.objects.get().pk, actor=FIRST, now=NOW),
+            lambda: revert(change_set=ChangeSet.objects.get(verb="merge").pk, actor=FIRST, now=NOW),
             lambda: change_external_id(end_user=survivor, external_id="anna-10", keeps_old=True, actor=FIRST, now=NOW),
         )
         case = verified(survivor, "restriction")

@@ -29,6 +29,7 @@ from memories.forgetting import decay, trash
 from memories.models import (
     ActorKind,
     CaseState,
+    ChangeSet,
     DecayPass,
     EmbeddingSpace,
     EndUser,
@@ -36,7 +37,6 @@ from memories.models import (
     Fact,
     FactVector,
     ModelUse,
-    PersonMerge,
     PrivacyCase,
     ProfileSection,
     Session,
@@ -298,7 +298,7 @@ class TestPeopleAtWork:
             erasing_them = blocked(lambda: erase(person))
         erasing_them.result(PATIENCE)
         assert not EndUser.objects.exists()
-        assert PersonMerge.objects.count() == 0
+        assert ChangeSet.objects.count() == 0
         assert nothing_is_left()
 
     @pytest.mark.parametrize("step", [erasing.BEGIN, "memories.Fact", erasing.STORES])

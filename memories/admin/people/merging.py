@@ -22,9 +22,10 @@ from memories.admin.site.fields import LineField
 from memories.admin.site.page import actor_of, address, render_page, require, show_again, url_of
 from memories.curation.people.merging.merge import PersonMergePreview, merge_people, preview_person_merge
 from memories.curation.people.merging.profile import SectionOutcome
-from memories.curation.people.merging.undo import may_undo_person_merge, undo_person_merge
+from memories.curation.people.merging.undo import may_undo_person_merge
+from memories.curation.reverting import revert
 from memories.exceptions import MemoryHubError
-from memories.models import EndUser, PersonMerge, Section
+from memories.models import ChangeSet, EndUser, Section
 from memories.models.ids import parse_uuid
 
 # A merge moves memories of all kinds, so the permission to edit a person's record is not enough.
@@ -171,7 +172,7 @@ class PersonMergingViews(PersonAddingViews):
         other = form.find(person) if form.is_valid() else None
         if other:
             return self._preview(request, person, person, other, MergePeopleForm.about(person, other))
-        merges = PersonMerge.objects.filter(survivor=person).select_related("merged")[:MERGES_SHOWN]
+        merges = ChangeSet.objects.filter(end_user=person, merged__isnull=False).select_related("merged")[:MERGES_SHOWN]
         shown = {"title": gettext("Merge end users"), "opts": self.opts, "person": person, "merges": merges}
         status = 400 if form.is_bound else 200
         return render_page(request, "memories/merge_people.html", status=status, **shown, form=form)
@@ -228,7 +229,7 @@ class PersonMergingViews(PersonAddingViews):
             form.see(survivor, merged)
             return self._preview(request, person, survivor, merged, form, status=status)
         messages.success(request, gettext("End users merged."))
-        return HttpResponseRedirect(reverse("admin:memories_enduser_merged", args=[done.pk]))
+        return HttpResponseRedirect(reverse("admin:memories_enduser_merged", args=[done.id]))
 
     def _both(self, request: HttpRequest, person: EndUser, form: MergePeopleForm) -> tuple[EndUser, EndUser]:
         """Survivor and merged person as they are now; one of the two is the person of the page. Errors: Http404."""
@@ -243,8 +244,8 @@ class PersonMergingViews(PersonAddingViews):
     def merged(self, request: HttpRequest, merge_id: uuid.UUID) -> HttpResponse:
         """What a merge did; posted, it is undone."""
         require(request, *MAY)
-        merges = within(request.user, PersonMerge.objects.select_related("survivor", "merged"))
-        merge = get_object_or_404(merges, pk=merge_id)
+        merges = ChangeSet.objects.filter(merged__isnull=False).select_related("end_user__tenant", "merged__tenant")
+        merge = get_object_or_404(within(request.user, merges), pk=merge_id)
         if request.method == "POST":
             return self._undo(request, merge)
         shown = {
@@ -252,15 +253,15 @@ class PersonMergingViews(PersonAddingViews):
             "opts": self.opts,
             "merge": merge,
             "may_undo": may_undo_person_merge(merge),
-            "counts": overlaps_of(merge),
+            "counts": effects_of(merge),
         }
         return render_page(request, "memories/merge_people_done.html", **shown)
 
-    def _undo(self, request: HttpRequest, merge: PersonMerge) -> HttpResponse:
+    def _undo(self, request: HttpRequest, merge: ChangeSet) -> HttpResponse:
         if asked := fresh.required(request):
             return asked
         try:
-            undo_person_merge(merge_id=merge.pk, actor=actor_of(request), now=timezone.now())
+            revert(change_set=merge.pk, actor=actor_of(request), now=timezone.now())
         except MemoryHubError as error:
             messages.error(request, error.detail)
         else:
@@ -268,11 +269,15 @@ class PersonMergingViews(PersonAddingViews):
         return HttpResponseRedirect(request.path)
 
 
-def overlaps_of(merge: PersonMergePreview | PersonMerge) -> list[Overlap]:
-    """What both people have; of a merge that was done, what it changed."""
-    if isinstance(merge, PersonMerge):
-        counts = merge.counts
-        return [Overlap(name, counts[code], says) for code, (name, says) in EFFECTS_DONE.items() if counts.get(code)]
+def effects_of(merge: ChangeSet) -> list[Overlap]:
+    """What the merge changed, or its undo."""
+    undone = ChangeSet.objects.filter(pk=merge.reverted_by).first() if merge.reverted_by else None
+    counts = (undone or merge).counts
+    return [Overlap(name, counts[code], says) for code, (name, says) in EFFECTS_DONE.items() if counts.get(code)]
+
+
+def overlaps_of(merge: PersonMergePreview) -> list[Overlap]:
+    """What both people have."""
     found = [
         Overlap(SAME_TEXTS[0], merge.same_texts, SAME_TEXTS[1]),
         Overlap(ASKED[0], merge.same_keys + merge.refused, ASKED[1]),

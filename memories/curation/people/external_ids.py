@@ -14,7 +14,7 @@ from memories.curation.change_sets import Changes
 from memories.curation.facts.changing import lock_facts
 from memories.curation.people.errors import PersonExists, PersonMerged
 from memories.exceptions import Conflict, InvalidInput, NotFound, PersonRestricted, PreconditionFailed
-from memories.models import APIKey, Change, ChangeSet, EndUser, Fact, FactRevision, PersonMerge
+from memories.models import APIKey, Change, ChangeSet, EndUser, Fact, FactRevision
 
 LONGEST_ID = 255
 CHANGE_ID = "change_id"
@@ -105,7 +105,7 @@ def _rename(person: EndUser, external_id: str, changes: Changes) -> None:
     holder = EndUser.objects.filter(tenant=person.tenant, external_id=external_id).first()
     if holder:
         # The id of somebody who was merged stays theirs.
-        if holder.merged_into_id != person.pk or PersonMerge.objects.filter(merged=holder, undone_at=None).exists():
+        if holder.merged_into_id != person.pk or ChangeSet.objects.filter(merged=holder, undone_at=None).exists():
             raise PersonExists
         moments = {name: getattr(holder, name).isoformat() for name in ("created_at", "last_seen_at")}
         changes.note(Table.PERSON, Action.DELETED, holder.pk, before=moments)

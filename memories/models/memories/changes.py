@@ -43,7 +43,7 @@ class ChangeSet(models.Model):
     """One change by an operator or a command. The revisions of what it changed have its id.
 
     It is about an item, a fact, an episode or a person, and is deleted with that; one about several people is about
-    none of these.
+    none of these. A merge of two people is about who stays, and is deleted with either.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -52,6 +52,9 @@ class ChangeSet(models.Model):
     fact = models.ForeignKey(Fact, null=True, on_delete=models.CASCADE, related_name="change_sets", editable=False)
     episode = models.ForeignKey(Episode, null=True, on_delete=models.CASCADE, related_name="+", editable=False)
     end_user = models.ForeignKey(EndUser, null=True, on_delete=models.CASCADE, related_name="+", editable=False)
+    merged = models.ForeignKey(
+        EndUser, null=True, on_delete=models.CASCADE, related_name="+", editable=False, db_index=False
+    )
     batch = models.ForeignKey(
         Batch, null=True, on_delete=models.SET_NULL, related_name="steps", editable=False, db_index=False
     )
@@ -72,9 +75,17 @@ class ChangeSet(models.Model):
             models.CheckConstraint(name="change_set_of_one", condition=_of_one("item", "fact", "episode", "end_user")),
             # Serves finding what a revert took back.
             models.UniqueConstraint(fields=["reverted_by", "tenant"], name="change_set_reverts_one"),
+            # One merge at a time leads away from a person, also when two operators merge them.
+            models.UniqueConstraint(
+                fields=["merged"], name="change_set_merged_once", condition=Q(undone_at=None, merged__isnull=False)
+            ),
             # A batch that is sent twice changes each memory once. Serves finding the steps of a batch, too.
             models.UniqueConstraint(fields=["batch", "item", "tenant"], name="change_set_item_once"),
             models.UniqueConstraint(fields=["batch", "fact", "tenant"], name="change_set_fact_once"),
+        ]
+        indexes = [
+            # Serves the erasure of who was merged; few were.
+            models.Index(fields=["merged"], name="change_set_merged_idx", condition=Q(merged__isnull=False)),
         ]
 
     def __str__(self) -> str:
@@ -95,6 +106,8 @@ class Change(models.Model):
         DELETED = "deleted"
         # `before` holds the changed fields as they were.
         CHANGED = "changed"
+        # The row became another person's.
+        MOVED = "moved"
         # The change set was about the row and left it at this version: a later one forbids the revert.
         LEFT = "left"
 
@@ -107,6 +120,9 @@ class Change(models.Model):
         REFUSAL = "refusal"
         PERSON = "person"
         KEY = "key"
+        SESSION = "session"
+        # Of a section.
+        REVISION = "revision"
 
     id = models.BigAutoField(primary_key=True)
     change_set = models.ForeignKey(ChangeSet, on_delete=models.CASCADE, related_name="changes", editable=False)

@@ -31,7 +31,7 @@ OMISSIONS = (
         Omission(store, _APPLICATION, ("tenant",))
         for store in (
             "memories.EndUser", "memories.Session", "memories.Turn", "memories.Fact", "memories.Episode",
-            "memories.ProfileSection", "memories.ReviewItem", "memories.ExtractionRun", "memories.PersonMerge",
+            "memories.ProfileSection", "memories.ReviewItem", "memories.ExtractionRun",
             "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.PrivacyCase",
             "memories.ChangeSet",
         )
@@ -89,7 +89,7 @@ OMISSIONS = (
     Omission("memories.FactRefusal", _STAFF, ("actor_id",)),
     Omission("memories.ChangeSet", _STAFF, ("actor_id",)),
     # After an undone merge the other id may be another person's again.
-    Omission("memories.PersonMerge", "ids of two rows; all ids of the person are in `people`", ("survivor", "merged")),
+    Omission("memories.ChangeSet", "id of a row; all ids of the person are in `people`", ("merged",)),
     Omission("memories.TurnVector", _NUMBERS, ("id", "vector", "number")),
     *(
         Omission(store, _NUMBERS, ("id", "vector", "text_digest"))
@@ -122,9 +122,8 @@ OMISSIONS = (
         ("capture_off_by", "serve_off_by"),
     ),
     Omission("memories.Fact.allowed_users", "that somebody else's fact may be shown to the person: it is that one's"),
-    Omission("memories.ChangeSet", _MACHINE, ("batch", "counts", "reverted_by")),
+    Omission("memories.ChangeSet", _MACHINE, ("batch", "reverted_by")),
     Omission("memories.Change", "a number that no exported row has", ("number",)),
-    Omission("memories.MergeEntry", _OUR_IDS),
     Omission("memories.DecayPass", _MACHINE),
     Omission("memories.EndpointState", _MACHINE),
     Omission("django_q.OrmQ", _TASKS),

@@ -165,10 +165,9 @@ SECTIONS = (
     ExportSection(
         "changes",
         "memories.ChangeSet",
-        ("id", "item", "fact", "episode", "verb", "actor_kind", "reason", "created_at", "undone_at"),
+        ("id", "item", "fact", "episode", "verb", "actor_kind", "reason", "counts", "created_at", "undone_at"),
         inside=(_CHANGES,),
     ),
-    ExportSection("merges", "memories.PersonMerge", ("id", "counts", "taken", "created_at", "undone_at")),
     ExportSection(
         "turn_vectors", "memories.TurnVector", ("turn", "session", "language"), order=("pk",),
         computed=("model",), with_rows=("space",),

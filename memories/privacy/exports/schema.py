@@ -11,7 +11,7 @@ from memories.privacy.exports.rows import COMPUTED
 
 FORMAT = "memory-hub-export"
 # Raised by a change that removes a field or changes its meaning; readers ignore what they do not know.
-VERSION = 1
+VERSION = 2
 
 Schema = dict[str, Any]
 _MOMENT = {"type": "string", "format": "date-time"}

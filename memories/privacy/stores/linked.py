@@ -83,7 +83,7 @@ PEOPLE = Store(
 )
 _NAME_THEIR_RUN = ("memories.Fact", "memories.ReviewItem", "memories.ProfileSection", "memories.ProfileRevision")
 # What else than a fact a change set can be about.
-_OF_OTHERS = ("item__end_user", "episode__end_user", "end_user")
+_OF_OTHERS = ("item__end_user", "episode__end_user", "end_user", "merged")
 STORES: tuple[Store, ...] = (
     Store("memories.TurnVector", "end_user", ("language", "vector")),
     Store("memories.FactVector", "end_user", ("language", "vector", "text_digest")),
@@ -130,7 +130,5 @@ STORES: tuple[Store, ...] = (
     Store("memories.WorkingMemory", "session__end_user", ("summary",)),
     Store("memories.SessionQueue", "session__end_user", ("signals",)),
     Store("memories.Session", "end_user", ("external_id", "agent_id")),
-    Store("memories.MergeEntry", "merge__survivor", (), also=("merge__merged",)),
-    Store("memories.PersonMerge", "survivor", (), also=("merged",)),
     PEOPLE,
 )  # fmt: skip

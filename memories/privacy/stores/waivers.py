@@ -61,8 +61,6 @@ WAIVERS = (
     Waiver("memories.Batch", "a verb, counts and times"),
     Waiver("memories.ChangeSet", _CODES, ("verb", "actor_kind", "actor_id", "counts")),
     Waiver("memories.Change", _CODES, ("table", "action")),
-    Waiver("memories.PersonMerge", "counts by code and names of fields", ("counts", "taken")),
-    Waiver("memories.MergeEntry", _CODES, ("kind",)),
     Waiver("memories.SavedFilter", "a name by staff and the choices of a list's filters; nothing searched for"),
     Waiver("memories.AuditEvent", _OUR_IDS),
     Waiver("memories.EmbeddingSpace", "names a model; counts, times and codes"),

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from memories.curation.people.errors import PeopleBusy
 from memories.db.lock_timeouts import is_lock_error, retry_while_locked
 from memories.exceptions import Conflict, NotFound, PersonRestricted
-from memories.models import EndUser, SessionQueue, WorkingMemory
+from memories.models import ChangeSet, EndUser, SessionQueue, WorkingMemory
 from memories.queue import leases
 
 T = TypeVar("T")
@@ -32,6 +32,13 @@ class Pair:
     @property
     def people(self) -> tuple[EndUser, EndUser]:
         return self.survivor, self.merged
+
+
+def pair_of(done: ChangeSet) -> Pair:
+    """The two of a merge. Errors: NotFound."""
+    if done.end_user is None or done.merged is None:
+        raise NotFound
+    return Pair(done.end_user, done.merged)
 
 
 def retry_when_locked(act: Callable[[], T]) -> T:

@@ -1,6 +1,6 @@
 """Merges two people who are one: what is remembered of the one becomes the other's, and its id leads there.
 
-One transaction: killed anywhere, it leaves nothing. `undo.py` takes it back.
+One transaction and change set: killed anywhere, it leaves nothing. reverting.revert() takes it back.
 """
 
 import uuid
@@ -17,12 +17,9 @@ from memories.curation.people.errors import PersonMerged
 from memories.curation.people.merging import facts, profile, records
 from memories.curation.people.merging.locks import Pair, discard_work_in_flight, lock, retry_when_locked
 from memories.curation.people.merging.rows import (
-    Kind,
     carry,
     move_questions,
     move_refusals,
-    note,
-    noted,
     rename_sessions,
     same_session_ids,
     share_kept_answers,
@@ -30,17 +27,21 @@ from memories.curation.people.merging.rows import (
 from memories.curation.review import item_states
 from memories.exceptions import PreconditionFailed
 from memories.models import (
+    Change,
+    ChangeSet,
     EndUser,
     Episode,
     Fact,
     FactRefusal,
-    PersonMerge,
     ProfileSection,
     ReviewItem,
     Session,
     Status,
     Turn,
 )
+
+MERGE = "merge"
+Table = Change.Table
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def merge_people(
     now: datetime,
     seen: tuple[int, int] | None = None,
     reason: str = "",
-) -> PersonMerge:
+) -> Changes:
     """Give the survivor what is remembered of `merged`; the id of `merged` leads to the survivor from then on.
 
     A text that both have stays once, two facts about one key become a review item, and of two texts of a section one is
@@ -100,7 +101,7 @@ def merge_people(
     return retry_when_locked(lambda: _merge(survivor, merged, changes, seen))
 
 
-def _merge(survivor: uuid.UUID, merged: uuid.UUID, decided: Changes, seen: tuple[int, int] | None) -> PersonMerge:
+def _merge(survivor: uuid.UUID, merged: uuid.UUID, decided: Changes, seen: tuple[int, int] | None) -> Changes:
     # Its own: an attempt whose transaction was rolled back leaves no trace in the next.
     changes = Changes(actor=decided.actor, now=decided.now, reason=decided.reason, id=decided.id)
     pair = lock(survivor, merged)
@@ -108,49 +109,40 @@ def _merge(survivor: uuid.UUID, merged: uuid.UUID, decided: Changes, seen: tuple
         raise PersonMerged(_("One of the two has already been merged. Open the person they were merged into."))
     if seen is not None and seen != tuple(person.generation for person in pair.people):
         raise PreconditionFailed
-    merge = PersonMerge.objects.create(
-        pk=changes.id, tenant=pair.survivor.tenant, survivor=pair.survivor, merged=pair.merged, created_at=changes.now
-    )
     # Compared before they are one person's.
     keys, refused = facts.same_keys(*pair.people), facts.ruled_out(*pair.people)
-    merge.counts = _join(pair, merge, changes)
-    merge.counts["asked"] = facts.ask(keys, refused, changes)
-    records.join(pair, merge)
+    _join(pair, changes)
+    changes.counts["asked"] = facts.ask(keys, refused, changes)
+    records.join(pair, changes)
     discard_work_in_flight(pair)
-    merge.save()
-    record(merge, "merge", changes)
-    return merge
+    changes.save(MERGE, pair.survivor, merged=pair.merged)
+    for target, pk in ((EndUser, pair.survivor.pk), (EndUser, pair.merged.pk), (ChangeSet, changes.id)):
+        audit.record(
+            actor=changes.actor,
+            verb=MERGE,
+            target=target,
+            object_id=pk,
+            tenant=pair.survivor.tenant,
+            now=changes.now,
+            counts=dict(changes.counts),
+        )
+    return changes
 
 
-def _join(pair: Pair, merge: PersonMerge, changes: Changes) -> dict[str, int]:
-    """Move everything; returns counts of it."""
+def _join(pair: Pair, changes: Changes) -> None:
+    """Move everything, and count it."""
     survivor, merged = pair.people
-    counts = {"twins": facts.fold_twins(pair, changes), "renamed": rename_sessions(pair, merge)}
-    note(merge, Kind.EVIDENCE, [row.number for row in changes.rows if row.number])
-    for kind, model in ((Kind.SESSION, Session), (Kind.FACT, Fact)):
-        rows = model._default_manager.filter(end_user=merged)
-        counts[f"{kind}s"] = note(merge, kind, list(rows.values_list("pk", flat=True)))
-    carry(noted(merge, Kind.SESSION), noted(merge, Kind.FACT), to=survivor)
-    counts |= profile.join(pair, merge, changes)
-    counts["refusals"] = move_refusals(merge, frm=merged, to=survivor)
+    counts = changes.counts
+    counts["twins"], counts["renamed"] = facts.fold_twins(pair, changes), rename_sessions(pair, changes)
+    sessions = list(Session.objects.filter(end_user=merged).values_list("pk", flat=True))
+    theirs = list(Fact.objects.filter(end_user=merged).values_list("pk", flat=True))
+    counts["sessions"], counts["facts"] = changes.move(Table.SESSION, sessions), changes.move(Table.FACT, theirs)
+    carry(sessions, theirs, to=survivor)
+    profile.join(pair, changes)
+    counts["refusals"] = move_refusals(changes, frm=merged, to=survivor)
     counts["questions"] = move_questions(frm=merged, to=survivor)
     share_kept_answers(frm=merged, to=survivor)
     item_states.settle(changes)
-    return counts
-
-
-def record(merge: PersonMerge, verb: str, changes: Changes) -> None:
-    """Write an audit event about each of the two, and about the merge, by which it is undone."""
-    for target in (merge.survivor, merge.merged, merge):
-        audit.record(
-            actor=changes.actor,
-            verb=verb,
-            target=target,
-            object_id=target.pk,
-            tenant=merge.tenant,
-            now=changes.now,
-            counts=merge.counts,
-        )
 
 
 def _counts(person: EndUser) -> dict[str, int]:

@@ -1,22 +1,20 @@
 """Profiles of two people who are merged: a section that only one has moves, of two texts the other's is proposed."""
 
-import uuid
 from collections.abc import Sequence
 from copy import copy
 from enum import Enum, auto
-from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from memories.curation.change_sets import Changes
 from memories.curation.people.merging.locks import Pair
-from memories.curation.people.merging.rows import Kind, move_change_sets, note, noted
-from memories.curation.profile.sections import trust_of
-from memories.models import EndUser, PersonMerge, ProfileRevision, ProfileSection, ReviewItem
+from memories.curation.people.merging.rows import move_change_sets, moved
+from memories.models import Change, ChangeSet, EndUser, ProfileRevision, ProfileSection, ReviewItem
 from memories.models.folding import fold
 from memories.reconcile import review_items
 from memories.reconcile.review_items import ReviewQuestion
 
+Table = Change.Table
 MERGE = "merge_people"
 
 
@@ -40,8 +38,8 @@ def outcomes(survivor: EndUser, merged: EndUser) -> dict[str, SectionOutcome]:
     return {row.section: _outcome(ours.get(row.section), row) for row in theirs.order_by("section")}
 
 
-def join(pair: Pair, merge: PersonMerge, changes: Changes) -> dict[str, int]:
-    """Carry the outcomes out; returns counts of sections taken over and of proposals."""
+def join(pair: Pair, changes: Changes) -> None:
+    """Carry the outcomes out; counts sections taken over and proposals."""
     outcome_of = outcomes(*pair.people)
     rows = {
         (row.end_user_id, row.section): row
@@ -53,24 +51,23 @@ def join(pair: Pair, merge: PersonMerge, changes: Changes) -> dict[str, int]:
             _write(ours, theirs, pair, changes)
         elif ours and theirs and outcome == SectionOutcome.ASKED:
             _propose(ours, theirs, pair, changes)
-    _move(pair, merge, [section for section, outcome in outcome_of.items() if outcome == SectionOutcome.MOVED])
+    _move(pair, changes, [section for section, outcome in outcome_of.items() if outcome == SectionOutcome.MOVED])
     found = list(outcome_of.values())
-    return {"sections": len(found) - found.count(SectionOutcome.LEFT), "proposed": found.count(SectionOutcome.ASKED)}
+    changes.counts["sections"] = len(found) - found.count(SectionOutcome.LEFT)
+    changes.counts["proposed"] = found.count(SectionOutcome.ASKED)
 
 
-def separate(pair: Pair, merge: PersonMerge, changes: Changes) -> int:
-    """Undo join(): what moved goes back with what was written of it since. Returns how many sections had changed."""
-    kept = _restore_texts(merge, changes)
-    moved = noted(merge, Kind.SECTION)
-    names = list(ProfileSection.objects.filter(pk__in=moved).values_list("section", flat=True))
-    _withdraw_proposals(merge)
-    since = Q(section__in=names, created_at__gte=merge.created_at)
+def separate(pair: Pair, done: ChangeSet) -> None:
+    """Undo join() but for texts that it wrote: what moved goes back with what was written of it since."""
+    sections = ProfileSection.objects.filter(pk__in=moved(done, Table.SECTION))
+    names = list(sections.values_list("section", flat=True))
+    _withdraw_proposals(done)
+    since = Q(section__in=names, created_at__gte=done.created_at)
     ours = ProfileRevision.objects.filter(end_user=pair.survivor)
-    going = ours.filter(since | Q(pk__in=noted(merge, Kind.REVISION)))
+    going = ours.filter(since | Q(pk__in=moved(done, Table.REVISION)))
     move_change_sets(going, to=pair.merged)
     going.update(end_user=pair.merged)
-    ProfileSection.objects.filter(pk__in=moved, end_user=pair.survivor).update(end_user=pair.merged)
-    return kept
+    sections.filter(end_user=pair.survivor).update(end_user=pair.merged)
 
 
 def _outcome(ours: ProfileSection | None, theirs: ProfileSection) -> SectionOutcome:
@@ -82,17 +79,17 @@ def _outcome(ours: ProfileSection | None, theirs: ProfileSection) -> SectionOutc
     return SectionOutcome.LEFT if same or not theirs.summary else SectionOutcome.ASKED
 
 
-def _move(pair: Pair, merge: PersonMerge, sections: Sequence[str]) -> None:
+def _move(pair: Pair, changes: Changes, sections: Sequence[str]) -> None:
     """Move the sections with their history, and open proposals of any section."""
-    note(merge, Kind.SECTION, _ids(ProfileSection.objects.filter(end_user=pair.merged, section__in=sections)))
-    theirs = ProfileRevision.objects.filter(end_user=pair.merged)
+    rows = ProfileSection.objects.filter(end_user=pair.merged, section__in=sections)
+    changes.move(Table.SECTION, list(rows.values_list("pk", flat=True)))
     waiting = ReviewItem.objects.waiting().filter(end_user=pair.merged).exclude(proposed_section=None)
     moving = Q(section__in=sections) | Q(pk__in=waiting.values("proposed_section"))
-    note(merge, Kind.REVISION, _ids(theirs.filter(moving)))
-    history = ProfileRevision.objects.filter(pk__in=noted(merge, Kind.REVISION))
+    history = ProfileRevision.objects.filter(moving, end_user=pair.merged)
+    changes.move(Table.REVISION, list(history.values_list("pk", flat=True)))
     move_change_sets(history, to=pair.survivor)
     history.update(end_user=pair.survivor)
-    ProfileSection.objects.filter(pk__in=noted(merge, Kind.SECTION)).update(end_user=pair.survivor)
+    rows.update(end_user=pair.survivor)
 
 
 def _write(ours: ProfileSection, theirs: ProfileSection, pair: Pair, changes: Changes) -> None:
@@ -124,31 +121,9 @@ def _propose(ours: ProfileSection, theirs: ProfileSection, pair: Pair, changes: 
     review_items.ask(question, run=None, now=changes.now)
 
 
-def _restore_texts(merge: PersonMerge, changes: Changes) -> int:
-    """Give sections that took over the other's text their own back; returns how many had changed since."""
-    kept = 0
-    written = ProfileRevision.objects.filter(change_set=merge.pk, verb=MERGE, version__isnull=False)
-    for revision in written.order_by("pk"):
-        rows = ProfileSection.objects.select_for_update(of=("self",)).select_related("end_user")
-        row = rows.filter(end_user=revision.end_user_id, section=revision.section).first()
-        if row is None or row.version != revision.version:
-            kept += 1
-            continue
-        before = copy(row)
-        row.summary, row.binding = revision.before, revision.binding_before
-        row.actor_kind, row.extraction, row.prompt_version = changes.actor.kind, None, ""
-        row.trust, row.evidence = trust_of(row), []
-        changes.revise_section(row, "undo", before)
-    return kept
-
-
-def _withdraw_proposals(merge: PersonMerge) -> None:
+def _withdraw_proposals(done: ChangeSet) -> None:
     """Delete what the merge proposed and nobody has decided, and with it the review items."""
-    proposed = ProfileRevision.objects.filter(change_set=merge.pk, verb=MERGE, version=None)
+    proposed = ProfileRevision.objects.filter(change_set=done.pk, verb=MERGE, version=None)
     open_ones = ReviewItem.objects.waiting().filter(proposed_section__in=proposed)
     going = list(open_ones.select_for_update(of=("self",)).order_by("pk").values_list("proposed_section", flat=True))
     ProfileRevision.objects.filter(pk__in=going).delete()
-
-
-def _ids(rows: QuerySet[Any]) -> Sequence[uuid.UUID]:
-    return list(rows.values_list("pk", flat=True))

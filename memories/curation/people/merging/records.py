@@ -1,12 +1,12 @@
 """The rows of two people who are merged: which fields the survivor takes over, and which ids lead to whom."""
 
-from datetime import datetime
-
+from memories.curation.change_sets import Changes
 from memories.curation.people.merging.locks import Pair
-from memories.curation.people.merging.rows import Kind, note, noted
-from memories.models import ActorKind, EndUser, PersonMerge
+from memories.curation.people.merging.rows import moved
+from memories.models import ActorKind, Change, ChangeSet, EndUser
 from memories.models.people.people import SWITCHES, who_switched
 
+Table, Action = Change.Table, Change.Action
 _TEXTS = ("display_name", "time_zone", "language", "metadata")
 
 
@@ -17,37 +17,36 @@ def fields_to_take(pair: Pair) -> list[str]:
     return empty + [name for name in SWITCHES if getattr(ours, name) and not getattr(theirs, name)]
 
 
-def join(pair: Pair, merge: PersonMerge) -> None:
+def join(pair: Pair, changes: Changes) -> None:
     """Let the id of the merged person, and its aliases, lead to the survivor, who takes over fields_to_take()."""
     survivor, merged = pair.people
-    merge.taken = fields_to_take(pair)
-    for name in merge.taken:
+    before = {name: getattr(survivor, name) for name in fields_to_take(pair)}
+    changes.note(Table.PERSON, Action.CHANGED, survivor.pk, before=before)
+    for name in before:
         setattr(survivor, name, getattr(merged, name))
     survivor.last_seen_at = max(survivor.last_seen_at, merged.last_seen_at)
-    survivor.save(update_fields=[*merge.taken, *_combine_switchers(survivor, merged), "last_seen_at"])
+    survivor.save(update_fields=[*before, *_combine_switchers(survivor, merged), "last_seen_at"])
     aliases = EndUser.objects.filter(merged_into=merged)
-    note(merge, Kind.NAME, list(aliases.values_list("pk", flat=True)))
+    changes.move(Table.PERSON, list(aliases.values_list("pk", flat=True)))
     aliases.update(merged_into=survivor)
     merged.merged_into = survivor
     merged.save(update_fields=["merged_into"])
 
 
-def separate(pair: Pair, merge: PersonMerge, *, now: datetime) -> None:
+def separate(pair: Pair, done: ChangeSet) -> None:
     """Undo join(); a field that somebody has written since stays as it is."""
     survivor, merged = pair.people
-    empty = EndUser()
-    given = [name for name in merge.taken if getattr(survivor, name) == getattr(merged, name)]
+    before = done.changes.get(table=Table.PERSON, action=Action.CHANGED).before
+    given = [name for name in before if getattr(survivor, name) == getattr(merged, name)]
     for name in given:
-        setattr(survivor, name, getattr(empty, name))
+        setattr(survivor, name, before[name])
     switched = [who_switched(name) for name in given if name in SWITCHES]
     for name in switched:
         setattr(survivor, name, "")
     survivor.save(update_fields=[*given, *switched])
-    EndUser.objects.filter(pk__in=noted(merge, Kind.NAME), merged_into=survivor).update(merged_into=merged)
+    EndUser.objects.filter(pk__in=moved(done, Table.PERSON), merged_into=survivor).update(merged_into=merged)
     merged.merged_into = None
     merged.save(update_fields=["merged_into"])
-    merge.undone_at = now
-    merge.save(update_fields=["undone_at"])
 
 
 def _combine_switchers(survivor: EndUser, merged: EndUser) -> list[str]:

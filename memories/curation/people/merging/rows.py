@@ -4,7 +4,7 @@ A test compares CONSIDERED with the privacy registry, so that nobody forgets a n
 """
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from typing import Any
 
@@ -12,23 +12,22 @@ from django.apps import apps
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext as _
 
+from memories.curation.change_sets import Changes
 from memories.curation.people.merging.locks import Pair
 from memories.exceptions import Conflict
 from memories.models import (
+    Change,
     ChangeSet,
     EndUser,
     Fact,
     FactRefusal,
     IdempotencyRecord,
-    MergeEntry,
-    PersonMerge,
     ProfileRevision,
     ReviewItem,
     Session,
 )
 
-Kind = MergeEntry.EntryKind
-STEP = 1000
+Table, Action = Change.Table, Change.Action
 _LONGEST_ID = 255
 # Digits of the hub's own id that are enough to distinguish the sessions of one person.
 _DIGITS = 12
@@ -69,8 +68,6 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.ProfileRevision": Way.OWN_RULE,
     "memories.FactRefusal": Way.OWN_RULE,
     "memories.IdempotencyRecord": Way.OWN_RULE,
-    "memories.PersonMerge": Way.STAYS,
-    "memories.MergeEntry": Way.HANGS,
     "memories.PrivacyCase": Way.STAYS,
     "memories.PrivacyExport": Way.HANGS,
 }
@@ -85,25 +82,8 @@ WITH_SESSION = {
 WITH_FACT = {"memories.FactVector": "fact"}
 
 
-def note(merge: PersonMerge, kind: Kind, ids: Iterable[uuid.UUID | int]) -> int:
-    """Record the ids of rows that the merge moved or made, for its undo; returns how many."""
-    named = [{"number": one} if isinstance(one, int) else {"uuid": one} for one in ids]
-    MergeEntry.objects.bulk_create((MergeEntry(merge=merge, kind=kind, **name) for name in named), STEP)
-    return len(named)
-
-
-def noted(merge: PersonMerge, *kinds: Kind) -> QuerySet[MergeEntry, Any]:
-    """The ids of these rows, as a subquery."""
-    return merge.entries.order_by().filter(kind__in=kinds).values_list("uuid", flat=True)
-
-
-def noted_numbers(merge: PersonMerge, *kinds: Kind) -> QuerySet[MergeEntry, Any]:
-    """The same for rows that are numbered."""
-    return merge.entries.order_by().filter(kind__in=kinds).values_list("number", flat=True)
-
-
-def carry(sessions: Any, facts: Any, *, to: EndUser) -> None:
-    """Give these sessions and facts to the person, with every copy of the person's id; both are subqueries of ids."""
+def carry(sessions: Sequence[uuid.UUID], facts: Sequence[uuid.UUID], *, to: EndUser) -> None:
+    """Give these sessions and facts to the person, with every copy of the person's id."""
     Session.objects.filter(pk__in=sessions).update(end_user=to)
     Fact.objects.filter(pk__in=facts).update(end_user=to)
     for paths, ids in ((WITH_SESSION, sessions), (WITH_FACT, facts)):
@@ -121,18 +101,18 @@ def move_questions(*, frm: EndUser, to: EndUser) -> int:
     )
 
 
-def move_refusals(merge: PersonMerge, *, frm: EndUser, to: EndUser) -> int:
+def move_refusals(changes: Changes, *, frm: EndUser, to: EndUser) -> int:
     """Move the refusals that the other person does not have as well; returns how many."""
     own = FactRefusal.objects.filter(end_user=to)
     moving = FactRefusal.objects.filter(end_user=frm)
     ids = [row.pk for row in moving if not own.filter(kind=row.kind, digest=row.digest).exists()]
     FactRefusal.objects.filter(pk__in=ids).update(end_user=to)
-    return note(merge, Kind.REFUSAL, ids)
+    return changes.move(Table.REFUSAL, ids)
 
 
 def move_change_sets(revisions: QuerySet[ProfileRevision], *, to: EndUser) -> None:
-    """Let the change sets of these revisions of sections follow them."""
-    made = ChangeSet.objects.filter(pk__in=revisions.values("change_set")).exclude(end_user=None)
+    """Let the change sets of these revisions of sections follow them, but for merges: they are of two people."""
+    made = ChangeSet.objects.filter(pk__in=revisions.values("change_set"), merged=None).exclude(end_user=None)
     made.update(end_user=to)
 
 
@@ -150,24 +130,29 @@ def same_session_ids(survivor: EndUser, merged: EndUser) -> QuerySet[Session]:
     return Session.objects.filter(Exists(ours), end_user=merged)
 
 
-def rename_sessions(pair: Pair, merge: PersonMerge) -> int:
+def rename_sessions(pair: Pair, changes: Changes) -> int:
     """Give these sessions another id; returns how many. Errors: Conflict when the id would be too long."""
     renamed = list(same_session_ids(*pair.people))
     for session in renamed:
-        session.external_id += _suffix(session)
+        changes.note(Table.SESSION, Action.CHANGED, session.pk, before={"external_id": session.external_id})
+        session.external_id += f"~{session.pk.hex[-_DIGITS:]}"
         if len(session.external_id) > _LONGEST_ID:
             raise Conflict(_("Both have a session with the same id, and the id is too long to be changed."))
     Session.objects.bulk_update(renamed, ["external_id"], batch_size=500)
-    return note(merge, Kind.RENAMED, [session.pk for session in renamed])
+    return len(renamed)
 
 
-def restore_session_ids(merge: PersonMerge) -> None:
+def restore_session_ids(done: ChangeSet) -> None:
     """Undo rename_sessions(), after the sessions are the other person's again."""
-    renamed = list(Session.objects.filter(pk__in=noted(merge, Kind.RENAMED)))
+    rows = done.changes.filter(table=Table.SESSION, action=Action.CHANGED)
+    before = {row.uuid: row.before for row in rows if row.uuid}
+    renamed = list(Session.objects.filter(pk__in=before))
     for session in renamed:
-        session.external_id = session.external_id.removesuffix(_suffix(session))
+        session.external_id = before[session.pk]["external_id"]
     Session.objects.bulk_update(renamed, ["external_id"], batch_size=500)
 
 
-def _suffix(session: Session) -> str:
-    return f"~{session.pk.hex[-_DIGITS:]}"
+def moved(done: ChangeSet, table: Change.Table) -> QuerySet[Change, Any]:
+    """Ids of the rows that became another person's, as a subquery."""
+    name = "number" if table == Table.REFUSAL else "uuid"
+    return done.changes.order_by().filter(table=table, action=Action.MOVED).values_list(name, flat=True)
