@@ -12,7 +12,7 @@ from memories.curation.facts import editing, forgetting, restoring
 from memories.curation.review import suggestions
 from memories.curation.review.decisions import reject_item
 from memories.curation.sessions import delete_session
-from memories.exceptions import Conflict, DuplicateFact
+from memories.exceptions import Conflict, DuplicateFact, OperatorWord
 from memories.models import ActorKind, EndUser, Fact, FactRevision, ReviewItem
 from tests import factories
 from tests.curation.test_review_decisions import conflict, duplicate, fresh, statuses, stored, suggested, undo
@@ -164,8 +164,15 @@ class TestRestoring:
         assert list(Fact.objects.filter(status="active").values_list("content", flat=True)) == ["Lives in Delft"]
 
     def test_by_a_key_it_may_where_nothing_holds_the_key(self, old: Fact) -> None:
-        act("forget", Fact.objects.get(content="Lives in Delft").pk)
+        act("forget", Fact.objects.get(content="Lives in Delft").pk, actor=KEY)
         act("restore", old.pk, version=1, actor=KEY)
+        assert Fact.objects.get(status="active") == old
+
+    def test_by_a_key_it_may_not_where_an_operator_refused_the_key(self, old: Fact) -> None:
+        act("forget", Fact.objects.get(content="Lives in Delft").pk)
+        with pytest.raises(OperatorWord):
+            act("restore", old.pk, version=1, actor=KEY)
+        act("restore", old.pk, version=1)
         assert Fact.objects.get(status="active") == old
 
     @pytest.mark.parametrize("over", [{"value": "LEIDEN"}, {"value": ""}, {"key": "work_city"}, {"agent_id": "bot"}])
