@@ -2,6 +2,9 @@
 
 from django.db import migrations, models
 
+# Personal data: an erased person is not to remain in the planner's samples.
+UNSAMPLED = "ALTER TABLE memories_turn ALTER COLUMN digest SET STATISTICS 0"
+
 
 class Migration(migrations.Migration):
     dependencies = [("memories", "0013_who_refused")]
@@ -30,4 +33,5 @@ class Migration(migrations.Migration):
                 help_text="Keyed hash of what a redacted one said: the same message is not stored again.",
             ),
         ),
+        migrations.RunSQL(UNSAMPLED, migrations.RunSQL.noop),
     ]

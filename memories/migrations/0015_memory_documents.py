@@ -2,6 +2,12 @@
 
 from django.db import migrations, models
 
+# Personal data: an erased person is not to remain in the planner's samples.
+UNSAMPLED = """
+ALTER TABLE memories_fact ALTER COLUMN external_id SET STATISTICS 0, ALTER COLUMN document SET STATISTICS 0;
+ALTER TABLE memories_profilesection ALTER COLUMN document SET STATISTICS 0;
+"""
+
 
 class Migration(migrations.Migration):
     dependencies = [("memories", "0014_redacted_turns")]
@@ -36,4 +42,5 @@ class Migration(migrations.Migration):
                 null=True,
             ),
         ),
+        migrations.RunSQL(UNSAMPLED, migrations.RunSQL.noop),
     ]

@@ -131,7 +131,7 @@ def test_there_is_a_cap_and_the_oldest_come_first(
     monkeypatch.setattr(review_bulk, "MOST", 2)
     preview = choose(admin, [], all="1")
     assert preview.context["count"] == 2
-    assert "At most 2 at once" in text_of(preview)
+    assert "At most 2 at a time" in text_of(preview)
     confirm(admin, preview)
     assert states(items) == ["approved", "approved", "open"]
 

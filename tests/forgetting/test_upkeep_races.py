@@ -140,7 +140,7 @@ def test_of_who_was_restricted_before_the_call_nothing_is_sent(
 ) -> None:
     facts = old(person)
 
-    def admitted(_: Any) -> bool:
+    def admitted(*_: Any, **__: Any) -> bool:
         restrict(facts[0])
         return True
 
