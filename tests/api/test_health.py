@@ -128,11 +128,11 @@ def test_a_database_that_is_gone_is_503(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.usefixtures("worker")
-def test_costs_six_queries_once_the_migrations_are_known(
+def test_costs_seven_queries_once_the_migrations_are_known(
     with_model: None, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     ready()
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         ready()
 
 
