@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
             models.CharField(
                 choices=[("en", "English"), ("zh-hans", "简体中文")],
                 default="en",
-                help_text="Of their first line and headings. What is remembered stays in its own language.",
+                help_text="Language of the first line and the headings. Memories stay in their own language.",
                 max_length=10,
                 verbose_name="language of contexts",
             ),

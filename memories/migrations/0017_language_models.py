@@ -32,7 +32,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('tenant', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='+', serialize=False, to='memories.tenant', verbose_name='tenant')),
                 ('model', models.CharField(blank=True, help_text="The model's name at the endpoint.", max_length=100)),
-                ('base_url', models.CharField(blank=True, help_text='Address of the endpoint.', max_length=500)),
+                ('base_url', models.CharField(blank=True, help_text='Endpoint address.', max_length=500)),
                 ('api_key', models.TextField(blank=True, help_text='Encrypted under MEMORYHUB_MFA_KEY; shown to nobody.')),
                 ('prompt_price', models.DecimalField(blank=True, decimal_places=6, help_text='US dollars for a million tokens read.', max_digits=11, null=True)),
                 ('completion_price', models.DecimalField(blank=True, decimal_places=6, help_text='US dollars for a million tokens written.', max_digits=11, null=True)),

@@ -11,12 +11,11 @@ class Migration(migrations.Migration):
             "memory_of",
             models.CharField(
                 choices=[
-                    ("person", "The person: every agent of theirs is told"),
-                    ("agent", "The agent that had it: no other agent is told"),
+                    ("person", "The person: shared by all agents"),
+                    ("agent", "The agent: private to the agent of the conversation"),
                 ],
                 default="person",
-                help_text="With “the agent” the facts of a conversation are the agent's, and its turns and episodes are "
-                "told to that agent alone. Facts from before stay whose they are.",
+                help_text="With “The agent”, the facts, turns and episodes of a conversation are visible only to its agent. Existing facts keep their owner.",
                 max_length=6,
                 verbose_name="memory belongs to",
             ),

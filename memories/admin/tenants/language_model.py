@@ -57,45 +57,49 @@ class LanguageModelForm(VerbForm):
         label=gettext_lazy("Model"),
         required=False,
         max_length=100,
-        help_text=gettext_lazy("Its name at the endpoint. Empty: the hub's own."),
+        help_text=gettext_lazy("The model's name at the endpoint. Empty: the hub's model."),
     )
     base_url = LineField(
-        label=gettext_lazy("Address of the endpoint"),
+        label=gettext_lazy("Endpoint address"),
         required=False,
         max_length=LONGEST_ADDRESS,
         help_text=gettext_lazy(
-            "Like https://api.openai.com/v1. Empty: the hub's own. A new address needs its key anew."
+            "Such as https://api.openai.com/v1. Empty: the hub's endpoint. Enter the key again when you change the "
+            "address."
         ),
     )
     api_key = forms.CharField(
-        label=gettext_lazy("Key of the endpoint"),
+        label=gettext_lazy("API key of the endpoint"),
         required=False,
         max_length=500,
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "off"}),
-        help_text=gettext_lazy("Stored encrypted and never shown. Empty: the stored one stays."),
+        help_text=gettext_lazy("Stored encrypted and never shown. Leave empty to keep the stored key."),
     )
     remove_key = SwitchField(
         label=gettext_lazy("Remove the stored key"), help_text=gettext_lazy("For an endpoint that needs none.")
     )
     prompt_price = PriceField(
-        label=gettext_lazy("Price of a million tokens read, in dollars"), most=MOST_PRICE, decimals=6, least=Decimal(0)
+        label=gettext_lazy("Price per million input tokens, in dollars"), most=MOST_PRICE, decimals=6, least=Decimal(0)
     )
     completion_price = PriceField(
-        label=gettext_lazy("Price of a million tokens written, in dollars"),
+        label=gettext_lazy("Price per million output tokens, in dollars"),
         most=MOST_PRICE,
         decimals=6,
         least=Decimal(0),
-        help_text=gettext_lazy("Without prices of a model of its own, its cost is not known."),
+        help_text=gettext_lazy("Without prices, the cost of the tenant's own model is unknown."),
     )
     daily_tokens = forms.IntegerField(
-        label=gettext_lazy("Most tokens a day"),
+        label=gettext_lazy("Daily cap: tokens"),
         required=False,
         min_value=1,
         max_value=MOST_TOKENS,
         widget=UnfoldAdminIntegerFieldWidget,
-        help_text=gettext_lazy("Read and written, by the tenant's clock. Beyond it extraction waits for the next day."),
+        help_text=gettext_lazy(
+            "Input and output together, per day in the tenant's time zone. At the cap, extraction waits until the next "
+            "day."
+        ),
     )
-    daily_cost = PriceField(label=gettext_lazy("Most dollars a day"), most=MOST_COST, decimals=2, least=Decimal("0.01"))
+    daily_cost = PriceField(label=gettext_lazy("Daily cap: dollars"), most=MOST_COST, decimals=2, least=Decimal("0.01"))
     version = forms.IntegerField(widget=forms.HiddenInput)
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:

@@ -22,7 +22,7 @@ class LanguageModel(models.Model):
         Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, primary_key=True, related_name="+"
     )
     model = models.CharField(max_length=100, blank=True, help_text="The model's name at the endpoint.")
-    base_url = models.CharField(max_length=500, blank=True, help_text="Address of the endpoint.")
+    base_url = models.CharField(max_length=500, blank=True, help_text="Endpoint address.")
     api_key = models.TextField(blank=True, help_text="Encrypted under MEMORYHUB_MFA_KEY; shown to nobody.")
     prompt_price = models.DecimalField(
         max_digits=11, decimal_places=6, null=True, blank=True, help_text="US dollars for a million tokens read."

@@ -16,8 +16,8 @@ class Tenant(models.Model):
     class MemoryOf(models.TextChoices):
         """Whose memory a conversation becomes."""
 
-        PERSON = "person", _("The person: every agent of theirs is told")
-        AGENT = "agent", _("The agent that had it: no other agent is told")
+        PERSON = "person", _("The person: shared by all agents")
+        AGENT = "agent", _("The agent: private to the agent of the conversation")
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     slug = models.SlugField(
@@ -56,7 +56,7 @@ class Tenant(models.Model):
         max_length=10,
         choices=Language.choices,
         default=Language.ENGLISH,
-        help_text=_("Of their first line and headings. What is remembered stays in its own language."),
+        help_text=_("Language of the first line and the headings. Memories stay in their own language."),
     )
     memory_of = models.CharField(
         _("memory belongs to"),
@@ -64,8 +64,8 @@ class Tenant(models.Model):
         choices=MemoryOf.choices,
         default=MemoryOf.PERSON,
         help_text=_(
-            "With “the agent” the facts of a conversation are the agent's, and its turns and episodes are told to that "
-            "agent alone. Facts from before stay whose they are."
+            "With “The agent”, the facts, turns and episodes of a conversation are visible only to its agent. Existing "
+            "facts keep their owner."
         ),
     )
     numbers = models.JSONField(
