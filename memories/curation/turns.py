@@ -46,7 +46,7 @@ _TEXTS = ("content", "parts", "name", "tool_calls", "metadata")
 
 
 @dataclass(frozen=True)
-class _Place:
+class _LockedTurn:
     """A turn with the rows of its session, all locked."""
 
     turn: Turn
@@ -100,7 +100,7 @@ def redact_turn(
         return turn.end_user_id
 
 
-def _locked(turn_id: uuid.UUID, tenant: Tenant | None) -> _Place:
+def _locked(turn_id: uuid.UUID, tenant: Tenant | None) -> _LockedTurn:
     """Lock the rows in the order of everybody else: queue, working memory, session, person, turn. Errors: NotFound."""
     turns = Turn.objects.filter(pk=turn_id)
     if tenant is not None:
@@ -119,7 +119,7 @@ def _locked(turn_id: uuid.UUID, tenant: Tenant | None) -> _Place:
     turn = turns.select_for_update(of=("self",)).first()
     if turn is None:
         raise NotFound
-    return _Place(turn, session, queue, window)
+    return _LockedTurn(turn, session, queue, window)
 
 
 def _empty(turn: Turn) -> bool:
@@ -210,7 +210,7 @@ def _forget_text(revisions: QuerySet[ProfileRevision], text: str) -> None:
     revisions.filter(before=text).update(before="")
 
 
-def _delete_episodes(place: _Place, *, actor: Actor, now: datetime) -> int:
+def _delete_episodes(place: _LockedTurn, *, actor: Actor, now: datetime) -> int:
     """Delete the episodes that were made of it; returns how many. The session's last one is made anew."""
     turn, window = place.turn, place.window
     if not place.is_spoken:
@@ -226,7 +226,7 @@ def _delete_episodes(place: _Place, *, actor: Actor, now: datetime) -> int:
     return len(gone)
 
 
-def _stop_work(place: _Place) -> None:
+def _stop_work(place: _LockedTurn) -> None:
     """Throw away what workers may have read of it, and let them begin again; forget a summary that may tell it."""
     turn, session, queue, window = place.turn, place.session, place.queue, place.window
     if queue.lease_token and turn.number > queue.extracted_number:

@@ -7,7 +7,7 @@ from memories.models.ids import new_id
 
 
 class Tenant(models.Model):
-    class Language(models.TextChoices):
+    class ContextLanguage(models.TextChoices):
         """The languages in which contexts have the hub's own words (memories/text/memory_block.py)."""
 
         ENGLISH = "en", "English"
@@ -54,8 +54,8 @@ class Tenant(models.Model):
     language = models.CharField(
         _("language of contexts"),
         max_length=10,
-        choices=Language.choices,
-        default=Language.ENGLISH,
+        choices=ContextLanguage.choices,
+        default=ContextLanguage.ENGLISH,
         help_text=_("Language of the first line and the headings. Memories stay in their own language."),
     )
     memory_of = models.CharField(
