@@ -34,7 +34,10 @@ WRITERS = (
     "putMemory", "createPrivacyRequest",
 )  # fmt: skip
 # They take no text, or keep none of it.
-OTHERS = {"getContext", "search", "flushSession", "endSession", "restoreFact", "giveFactFeedback"}
+OTHERS = {
+    "getContext", "search", "flushSession", "endSession", "restoreFact", "giveFactFeedback", "deleteFacts",
+    "redactTurn",
+}  # fmt: skip
 
 
 @pytest.fixture
