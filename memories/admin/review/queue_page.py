@@ -23,9 +23,8 @@ from memories.admin.review import queue as review_queue
 from memories.admin.review import wording
 from memories.admin.review.detail import decision_of, evidence_of
 from memories.admin.review.queue import QueueFilters, Rows
-from memories.admin.site.page import RecordPage, VerbForm, actor_of, address
+from memories.admin.site.page import RecordPage, VerbForm, address, attempt
 from memories.curation.review.deciding import Choice, choices_of
-from memories.exceptions import MemoryHubError
 from memories.models import ReviewItem
 from memories.models.ids import parse_uuid
 
@@ -87,7 +86,7 @@ class QueueViews(RecordPage):
         if request.method != "POST" or verb not in self.verbs:
             return HttpResponseRedirect(_address(filters, item=record))
         form = self.verbs[verb](request.POST, record=record)
-        done, status = self._carry_out(request, form)
+        done, status = attempt(request, form)
         if not done:
             record = self.find(request, str(object_id), may_change=True)
             form.see(record)
@@ -100,16 +99,6 @@ class QueueViews(RecordPage):
             return self._show_queue(request, chosen, done=done)
         messages.success(request, done)
         return HttpResponseRedirect(_address(filters, item=chosen, start=request.GET.get("start", "")))
-
-    def _carry_out(self, request: HttpRequest, form: VerbForm) -> tuple[str, int]:
-        """The message once it is done; "" with a status if it is not."""
-        if not form.is_valid():
-            return "", 400
-        try:
-            return form.carry_out(actor=actor_of(request), now=timezone.now()), 200
-        except MemoryHubError as error:
-            form.refuse(error)
-            return "", error.status
 
     def _item(self, request: HttpRequest, item_id: uuid.UUID) -> ReviewItem | None:
         found: ReviewItem | None = self.get_queryset(request).filter(pk=item_id).first()

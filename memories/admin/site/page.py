@@ -8,6 +8,7 @@ Pages without a model use `require()` and `render_page()`.
 import uuid
 from collections.abc import Callable
 from datetime import datetime
+from http import HTTPStatus
 from inspect import getmembers, isfunction
 from typing import Any, ClassVar, TypeVar
 
@@ -212,6 +213,17 @@ class VerbForm(forms.Form):
         show_again(self)
 
 
+def attempt(request: HttpRequest, form: VerbForm) -> tuple[str, HTTPStatus]:
+    """Carry out a posted form: its message and 200, or "" and the status with which the page shows it again."""
+    if not form.is_valid():
+        return "", HTTPStatus.BAD_REQUEST
+    try:
+        return form.carry_out(actor=actor_of(request), now=timezone.now()), HTTPStatus.OK
+    except MemoryHubError as error:
+        form.refuse(error)
+        return "", HTTPStatus(error.status)
+
+
 class VersionForm(VerbForm):
     """The input of a verb that is refused if the record has another version than the operator saw."""
 
@@ -289,15 +301,9 @@ class RecordPage(HubModelAdmin):
         if self.verbs[verb].needs_fresh_password and (challenge := fresh.required(request)):
             return challenge
         form = self.verbs[verb](request.POST, record=record)
-        status = 400
-        if form.is_valid():
-            try:
-                done = form.carry_out(actor=actor_of(request), now=timezone.now())
-            except MemoryHubError as error:
-                form.refuse(error)
-                status = error.status
-            else:
-                return self.answer(request, form, done)
+        done, status = attempt(request, form)
+        if status == HTTPStatus.OK:
+            return self.answer(request, form, done)
         record = self.find(request, object_id, may_change=True)
         form.see(record)
         return self.show(request, record, tried=form, status=status)

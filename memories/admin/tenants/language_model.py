@@ -4,6 +4,7 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,7 +24,7 @@ from memories.admin.access.operator_forms import SwitchField
 from memories.admin.access.reach import tenants_of
 from memories.admin.site.fields import LineField
 from memories.admin.site.naming import called
-from memories.admin.site.page import VerbForm, actor_of, render_page, require, url_of
+from memories.admin.site.page import VerbForm, attempt, render_page, require, url_of
 from memories.audit import Actor
 from memories.curation.tenants.language_models import ModelSettings, save_language_model
 from memories.exceptions import InvalidInput, MemoryHubError
@@ -163,14 +164,11 @@ def language_model(request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
         return _page(request, tenant, LanguageModelForm(record=tenant))
     if challenge := fresh.required(request):
         return challenge
-    form, status = LanguageModelForm(request.POST, record=tenant), 400
-    if form.is_valid():
-        try:
-            messages.success(request, form.carry_out(actor=actor_of(request), now=timezone.now()))
-            return HttpResponseRedirect(url_of(tenant))
-        except MemoryHubError as error:
-            form.refuse(error)
-            status = error.status
+    form = LanguageModelForm(request.POST, record=tenant)
+    done, status = attempt(request, form)
+    if status == HTTPStatus.OK:
+        messages.success(request, done)
+        return HttpResponseRedirect(url_of(tenant))
     return _page(request, tenant, form, status=status)
 
 

@@ -1,6 +1,7 @@
 """Off-boarding a tenant and taking it back. A page shows the consequences before anything happens."""
 
 import uuid
+from http import HTTPStatus
 from typing import Any
 
 from django import forms
@@ -15,9 +16,8 @@ from django.utils.translation import gettext_lazy
 from memories.admin.access import fresh
 from memories.admin.site.fields import LineField
 from memories.admin.site.naming import called
-from memories.admin.site.page import HubModelAdmin, VerbForm, actor_of, address, render_page, url_of
+from memories.admin.site.page import HubModelAdmin, VerbForm, address, attempt, render_page, url_of
 from memories.curation.tenants.off_boarding import off_board_tenant, preview_off_boarding, take_back_tenant
-from memories.exceptions import MemoryHubError
 from memories.models import Tenant
 
 
@@ -72,14 +72,11 @@ class OffBoardingPage(HubModelAdmin):
             return self.ask(request, tenant)
         if challenge := fresh.required(request):
             return challenge
-        form, status = verb(request.POST, record=tenant), 400
-        if form.is_valid():
-            try:
-                messages.success(request, form.carry_out(actor=actor_of(request), now=timezone.now()))
-                return HttpResponseRedirect(url_of(tenant))
-            except MemoryHubError as error:
-                form.refuse(error)
-                status = error.status
+        form = verb(request.POST, record=tenant)
+        done, status = attempt(request, form)
+        if status == HTTPStatus.OK:
+            messages.success(request, done)
+            return HttpResponseRedirect(url_of(tenant))
         return self.ask(request, self.get_object(request, str(object_id)), tried=form, status=status)
 
     def ask(
