@@ -72,15 +72,8 @@ class CompactionAttempt(Attempt):
         self.calls += 1
 
     def spend(self, prompt_tokens: int, completion_tokens: int) -> None:
-        """Count what a call used: for the sums of the day's summaries, and at once for the tenant's caps."""
         self.spent.add(prompt_tokens, completion_tokens)
-        spending.count(
-            self.claim.session.tenant,
-            prompt_tokens=prompt_tokens,
-            completion_tokens=completion_tokens,
-            prices=self.claim.config.prices,
-            now=self.now(),
-        )
+        super().spend(prompt_tokens, completion_tokens)
 
 
 @dataclass(frozen=True)

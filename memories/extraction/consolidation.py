@@ -21,7 +21,7 @@ from memories.llm.prices import cost_of
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.memory_update import MemoryUpdate
 from memories.models import ExtractionRun, SessionQueue
-from memories.queue import circuit_breaker, queue_rows, session_queue, spending
+from memories.queue import circuit_breaker, queue_rows, session_queue
 from memories.queue.attempts import Attempt
 from memories.queue.leases import WORKER_LOST
 from memories.queue.retry_policy import INTERNAL_ERROR, Retry, retry_for
@@ -80,18 +80,11 @@ class ExtractionAttempt(Attempt):
         ExtractionRun.objects.filter(pk=run.pk).update(**{name: getattr(run, name) for name in names})
 
     def spend(self, prompt_tokens: int, completion_tokens: int) -> None:
-        """Count what a call used: on the run, and at once for the tenant's day."""
         if self.run is None:
             return
         self.run.prompt_tokens += prompt_tokens
         self.run.completion_tokens += completion_tokens
-        spending.count(
-            self.claim.session.tenant,
-            prompt_tokens=prompt_tokens,
-            completion_tokens=completion_tokens,
-            prices=self.claim.config.prices,
-            now=self.now(),
-        )
+        super().spend(prompt_tokens, completion_tokens)
 
     def cost(self) -> Decimal | None:
         if self.run is None or not self.calls:

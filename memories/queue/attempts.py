@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from memories import conf
 from memories.models import Session
 from memories.models.conversations.conversations import QueueRow
+from memories.queue import spending
 from memories.queue.leases import Lease
 
 Row = TypeVar("Row", bound=QueueRow)
@@ -42,6 +43,16 @@ class Attempt:
     def before_call(self) -> None:
         """Renew the lease and count the call. Errors: LeaseLost, PersonRestricted."""
         raise NotImplementedError
+
+    def spend(self, prompt_tokens: int, completion_tokens: int) -> None:
+        """Count what a call used, at once, for the tenant's daily caps."""
+        spending.count(
+            self.claim.session.tenant,
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+            prices=self.claim.config.prices,
+            now=self.now(),
+        )
 
     @property
     def calls_left(self) -> int:
