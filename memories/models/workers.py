@@ -46,6 +46,7 @@ class EndpointState(models.Model):
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, null=True, related_name="+", db_index=False)
     failures = models.PositiveIntegerField(default=0, help_text="Of different sessions, since it last answered.")
+    failing_since = models.DateTimeField(null=True, help_text="The first of these failures.")
     last_session = models.UUIDField(null=True, help_text="The session that failed last; none: several did.")
     until = models.DateTimeField(null=True, help_text="Nobody asks before; then one batch finds out.")
     confirmed = models.BooleanField(default=False, help_text="It failed at a question that holds nobody's words, too.")

@@ -34,6 +34,13 @@ LONGEST_PAUSE_SECONDS = 30.0
 LONGEST_STATED_PAUSE_SECONDS = 300.0
 # The tenant whose own endpoint it is; None: the hub's.
 Owner = uuid.UUID | None
+_CLOSED: dict[str, Any] = {
+    "failures": 0,
+    "failing_since": None,
+    "last_session": None,
+    "until": None,
+    "confirmed": False,
+}
 
 logger = logging.getLogger(__name__)
 
@@ -125,6 +132,7 @@ def count_failure(
     state = EndpointState.objects.with_clock().select_for_update().get(tenant=owner)
     was_open = state.failures >= FAILURES_TO_OPEN
     state.confirmed = state.confirmed or is_confirmed
+    state.failing_since = state.failing_since or state.clock
     _count(state, session_id, is_confirmed=is_confirmed)
     is_down = state.failures >= FAILURES_TO_OPEN
     if is_down and not was_open:
@@ -167,13 +175,12 @@ def close(owner: Owner = None) -> None:
     What was parked in a confirmed outage goes on. After failures of single batches it stays parked, as they would take
     turns for ever.
     """
-    closed = {"failures": 0, "last_session": None, "until": None, "confirmed": False}
     state = EndpointState.objects.filter(tenant=owner)
-    if state.filter(confirmed=True).update(**closed):
+    if state.filter(confirmed=True).update(**_CLOSED):
         for parked in _parked_by_outages(owner):
             parked.revive()
     else:
-        state.exclude(failures=0, until=None).update(**closed)
+        state.exclude(failures=0, until=None).update(**_CLOSED)
 
 
 def to_probe(*, lease: timedelta) -> list[Owner]:
@@ -206,9 +213,7 @@ def probe(owner: Owner = None) -> bool:
 @transaction.atomic
 def forget(owner: uuid.UUID) -> None:
     """The tenant's endpoint is another one now: what is known of the old one goes, and what it parked is due."""
-    EndpointState.objects.filter(tenant=owner).update(
-        failures=0, last_session=None, until=None, confirmed=False, stated_until=None
-    )
+    EndpointState.objects.filter(tenant=owner).update(**_CLOSED, stated_until=None)
     for parked in _parked_by_outages(owner):
         parked.revive()
 

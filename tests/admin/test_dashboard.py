@@ -62,7 +62,17 @@ def test_it_counts_this_weeks_failures_by_reason_and_what_the_model_took(admin: 
     ]
     assert page.context["spent"] == {"calls": 13, "cost": None}
     assert page.context["tokens"].totals == (1210, 50)
-    assert "cost unknown" in text_of(page)
+    assert "13 calls; set prices to see their cost" in text_of(page)
+
+
+def test_calls_without_tokens_are_not_said_to_be_no_calls(admin: Client) -> None:
+    assert "No calls yet" in text_of(admin.get(reverse(INDEX)))
+    talk = factories.session(factories.end_user())
+    factories.run(talk, status="failed", failure="model_timeout", started_at=timezone.now(), calls=8)
+    page = text_of(admin.get(reverse(INDEX)))
+    assert "8 calls" in page
+    assert "counted no tokens" in page
+    assert "was not called" not in page
 
 
 def test_it_says_what_to_do_when_nothing_is_remembered(admin: Client) -> None:

@@ -27,7 +27,7 @@ from memories.models import (
     WorkingMemory,
 )
 from memories.privacy.casework.workflow import SOON_DAYS, URGENT_DAYS
-from memories.queue import spending
+from memories.queue import outages, spending
 
 WEEK, DAY = timedelta(days=7), timedelta(days=1)
 DAYS_SHOWN = 30
@@ -135,9 +135,12 @@ def queue(within: Within, *, now: datetime) -> dict[str, Any]:
     return {**figures, "windows_parked": windows}
 
 
-def capped(within: Within, *, now: datetime) -> list[tuple[Tenant, spending.Day]]:
-    """The tenants whose extraction waits at a daily cap."""
-    return spending.capped(within(LanguageModel.objects.select_related("tenant")), now=now)
+def model_waits(within: Within, *, now: datetime) -> dict[str, Any]:
+    """Why extraction waits although nothing is wrong with the hub: endpoints that do not answer, and daily caps."""
+    return {
+        "outages": outages.outages(within(Tenant.objects.all(), "pk")),
+        "capped": spending.capped(within(LanguageModel.objects.select_related("tenant")), now=now),
+    }
 
 
 def cases_by_days_left(within: Within, *, now: datetime) -> dict[str, Any]:

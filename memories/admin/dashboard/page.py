@@ -120,7 +120,7 @@ BOXES: tuple[tuple[tuple[str, ...], Callable[[figures.Within, datetime], dict[st
     (("memories.view_fact",), lambda rows, now: {"facts": _facts(rows, now)}),
     (
         ("memories.view_session",),
-        lambda rows, now: {"queue": figures.queue(rows, now=now), "capped": figures.capped(rows, now=now)},
+        lambda rows, now: {"queue": figures.queue(rows, now=now), **figures.model_waits(rows, now=now)},
     ),
     (("memories.view_decaypass",), lambda rows, now: {"fading": _fading(rows, now)}),
     (("memories.view_privacycase",), lambda rows, now: {"cases": figures.cases_by_days_left(rows, now=now)}),

@@ -14,6 +14,7 @@ from memories.admin.access.reach import within
 from memories.admin.dashboard import figures
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
+from memories.admin.runs.waits import waits_of, when_taken
 from memories.admin.site.naming import called
 from memories.admin.site.page import RecordPage, VerbForm
 from memories.admin.site.wording import KINDS
@@ -28,8 +29,8 @@ RETRIABLE = (ExtractionRun.RunStatus.FAILED, ExtractionRun.RunStatus.PARKED)
 class RetryRunForm(VerbForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         retry_extraction(run=self.record, actor=actor, now=now)
-        done = gettext("%(run)s: the batch is due now; a worker takes it within two seconds.")
-        return done % {"run": called(self.record)}
+        done = gettext("%(run)s: the batch is due now.") % {"run": called(self.record)}
+        return f"{done} {when_taken(self.record.tenant, now=now)}"
 
 
 class RunPage(RecordPage):
@@ -62,7 +63,7 @@ class RunPage(RecordPage):
         return str(run.outcome.get("stored", "–"))
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        extra = {"capped": figures.capped(partial(within, request.user), now=timezone.now())}
+        extra = figures.model_waits(partial(within, request.user), now=timezone.now())
         return super().changelist_view(request, extra | (extra_context or {}))
 
     @column(_("Model"))
@@ -79,6 +80,8 @@ class RunPage(RecordPage):
 
     def gather(self, request: HttpRequest, record: ExtractionRun) -> dict[str, Any]:
         context: dict[str, Any] = {"run": record, "retriable": record.status in RETRIABLE}
+        if context["retriable"]:
+            context |= waits_of(record.tenant, now=timezone.now())
         if record.finished_at:
             context["seconds"] = (record.finished_at - record.started_at).total_seconds()
         if request.user.has_perm("memories.view_fact"):

@@ -1,6 +1,7 @@
 """Parked work by reason of failure, with a button that retries all work of one reason."""
 
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -13,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memories.admin.access.reach import tenants_of, within
+from memories.admin.dashboard import figures
 from memories.admin.site.page import actor_of, render_page, require
 from memories.curation.retries import EXTRACTION, MOST, WINDOW, retry_parked
 from memories.models import SessionQueue, WorkingMemory
@@ -33,9 +35,11 @@ def urls() -> list[URLPattern]:
 def parked(request: HttpRequest) -> HttpResponse:
     """The parked work that the operator may see. A POST retries the work of one reason."""
     require(request, VIEW)
+    now = timezone.now()
     if request.method == "POST":
-        return _retry(request, now=timezone.now())
+        return _retry(request, now=now)
     context: dict[str, Any] = {
+        **figures.model_waits(partial(within, request.user), now=now),
         "title": _("Parked work"),
         "groups": [*_groups(request, EXTRACTION, SessionQueue), *_groups(request, WINDOW, WorkingMemory)],
         "most": MOST,
@@ -59,5 +63,6 @@ def _retry(request: HttpRequest, *, now: datetime) -> HttpResponse:
     tenants, actor = tenants_of(request.user), actor_of(request)
     count = retry_parked(**form.cleaned_data, tenants=tenants, actor=actor, now=now)
     message = ngettext("%(count)s session is due again.", "%(count)s sessions are due again.", count)
+    # Where they wait for the model nevertheless, the page says so.
     messages.success(request, message % {"count": count})
     return HttpResponseRedirect(request.path)

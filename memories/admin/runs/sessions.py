@@ -1,6 +1,7 @@
 """Sessions: the list, the conversation with its queue, retrying, and deleting after a preview."""
 
 from datetime import datetime
+from functools import partial
 from typing import Any, ClassVar
 
 from django import forms
@@ -17,8 +18,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memories import conf
+from memories.admin.access.reach import within
+from memories.admin.dashboard import figures
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
+from memories.admin.runs.waits import waits_of, when_taken
+from memories.admin.site.naming import called
 from memories.admin.site.page import RecordPage, VerbForm, require
 from memories.admin.site.template_tags import TURNS_SHOWN
 from memories.admin.site.wording import KINDS, WORK
@@ -37,11 +42,10 @@ FACTS_SHOWN = 10
 
 
 class RetrySessionForm(VerbForm):
-    calls = staticmethod(retry_working_memory)
-    done = _("%(session)s: its working memory is due now; a worker takes it within two seconds.")
-
-    def arguments(self) -> dict[str, Any]:
-        return {"session": self.record}
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        retry_working_memory(session=self.record, actor=actor, now=now)
+        done = gettext("%(session)s: its working memory is due now.") % {"session": called(self.record)}
+        return f"{done} {when_taken(self.record.tenant, now=now)}"
 
 
 class DeleteForm(VerbForm):
@@ -100,6 +104,10 @@ class SessionPage(RecordPage):
     def person(self, session: Session) -> SafeString:
         return cells.person(session.end_user)
 
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        extra = figures.model_waits(partial(within, request.user), now=timezone.now())
+        return super().changelist_view(request, extra | (extra_context or {}))
+
     @column(_("Extraction"), label=KINDS)
     def state(self, session: Session) -> tuple[str, str]:
         status = status_of(_queue(session), now=timezone.now()).status
@@ -117,6 +125,7 @@ class SessionPage(RecordPage):
             "rules": conf.rules(record.tenant),
             "page": _page(record, request.GET.get("page")),
             "clip": TURN_CLIP,
+            **waits_of(record.tenant, now=timezone.now()),
             "may_delete": self.has_change_permission(request) and request.user.has_perms(DeleteForm.needs_permissions),
         }
         if request.user.has_perm("memories.view_extractionrun"):
