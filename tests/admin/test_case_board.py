@@ -1,7 +1,7 @@
 """The board and the list of privacy cases: where each stands, how urgent it is, and whose it is."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.test import Client, RequestFactory
@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memories.admin.cases import board as case_board
+from memories.admin.cases.wording import days_left
 from memories.admin.site import sidebar
 from memories.models import Operator, PrivacyCase
 from tests import factories
@@ -66,22 +67,30 @@ def test_the_soonest_due_is_first_and_a_column_has_an_end(admin: Client, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("days", "says", "level"),
+    ("due", "says", "level"),
     [
-        (12.5, "12 days left", "ok"),
-        (6.5, "6 days left", "soon"),
-        (1.5, "1 day left", "urgent"),
-        (0.5, "less than a day left", "urgent"),
-        (-0.5, "overdue since today", "overdue"),
-        (-3.5, "overdue by 3 days", "overdue"),
+        (datetime(2027, 3, 22, 9, tzinfo=UTC), "12 days left", "ok"),
+        # Received a moment ago: the whole month is left, not one day less.
+        (datetime(2027, 4, 10, 11, 59, tzinfo=UTC), "31 days left", "ok"),
+        (datetime(2027, 3, 11, 9, tzinfo=UTC), "1 day left", "urgent"),
+        (datetime(2027, 3, 10, 23, tzinfo=UTC), "due today", "urgent"),
+        (datetime(2027, 3, 10, 9, tzinfo=UTC), "overdue since today", "overdue"),
+        (datetime(2027, 3, 9, 23, tzinfo=UTC), "overdue by 1 day", "overdue"),
+        (datetime(2027, 3, 7, 9, tzinfo=UTC), "overdue by 3 days", "overdue"),
     ],
 )
-def test_days_left_are_said_in_words(admin: Client, days: float, says: str, level: str) -> None:
+def test_days_left_are_counted_by_the_calendar(due: datetime, says: str, level: str) -> None:
+    case = PrivacyCase(type="access", state="received", due_at=due)
+    left = days_left(case, now=datetime(2027, 3, 10, 12, tzinfo=UTC))
+    assert left is not None
+    assert (left.text, left.level) == (says, level)
+
+
+@pytest.mark.parametrize(("days", "level"), [(12.5, "ok"), (6.5, "soon"), (1.5, "urgent"), (-3.5, "overdue")])
+def test_days_left_are_shown_on_each_page(admin: Client, days: float, level: str) -> None:
     case = case_of(factories.end_user(), days=days)
     for page in (board_address(), page_of(case), list_of(PrivacyCase)):
-        shown = text_of(admin.get(page))
-        assert says in shown
-        assert f"hub-left-{level}" in shown
+        assert f"hub-left-{level}" in text_of(admin.get(page))
 
 
 def test_it_is_filtered_by_type_and_tenant(admin: Client) -> None:

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from memories.curation.people.records import update_person
-from memories.models import AuditEvent, EndUser
+from memories.models import AuditEvent, EndUser, ReviewItem
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import list_of, page_of, text_of
@@ -73,8 +73,25 @@ def test_the_page_shows_who_it_is_and_how_much_there_is(admin: Client, person: E
         assert text in page
     shown = response.context_data
     assert shown["fact_counts"] == {"active": 1, "pending": 1, "trashed": 1}
-    assert [(status, number) for status, _, number in shown["fact_rest"]] == [("trashed", 1)]
+    assert [(status, number) for status, _, number in shown["fact_rest"]] == [
+        ("pending", 1),
+        ("trashed", 1),
+    ]
     assert (shown["episode_count"], shown["session_count"], shown["turn_count"]) == (1, 1, 1)
+
+
+def test_what_waits_is_counted_as_its_list_shows_it(
+    admin: Client, staff_who_may: Callable[..., Client], person: EndUser
+) -> None:
+    held, known = factories.fact(person, "Waits", status="pending"), factories.fact(person, "Known")
+    factories.review_item(held)
+    factories.review_item(known, kind="duplicate")
+    factories.review_item(factories.fact(factories.end_user()))
+    page: Any = admin.get(page_of(person))
+    listed: Any = admin.get(f"{list_of(ReviewItem)}?end_user__id__exact={person.pk}")
+    assert page.context_data["to_review"] == listed.context_data["cl"].result_count == 2
+    others: Any = staff_who_may("view_enduser", "view_fact").get(page_of(person))
+    assert "to_review" not in others.context_data
 
 
 def test_the_profile_is_a_view_of_its_own(admin: Client, person: EndUser) -> None:

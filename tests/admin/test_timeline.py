@@ -65,6 +65,16 @@ def everything(person: EndUser, operator: Operator) -> None:
     update_person(end_user=person, changes={"language": "nl"}, **given)
 
 
+def test_a_turn_stands_on_the_day_it_was_said(admin: Client, person: EndUser) -> None:
+    turns(person, ["Imported", "Posted"])
+    Turn.objects.filter(content="Imported").update(timestamp=NOW - timedelta(days=400))
+    assert [names for _day, names in days(admin, person)] == [["turn"], ["turn"]]
+    (posted, imported) = timeline.read(person, timeline.SOURCES, TimelineFilters()).items
+    assert (posted.moment, imported.moment) == (NOW, NOW - timedelta(days=400))
+    up_to = (NOW - timedelta(days=399)).date()
+    assert [names for _day, names in days(admin, person, day=up_to.isoformat())] == [["turn"]]
+
+
 def test_all_kinds_stand_in_one_order(admin: Client, person: EndUser, administrator: Operator) -> None:
     everything(person, administrator)
     names = ["record", "profile", "revision", "fact", "episode", "turn"]

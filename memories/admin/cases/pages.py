@@ -57,7 +57,7 @@ class CasePage(BoardViews, IntakeViews, FileViews):
 
     @column(_("Received on"), ordering="received_at")
     def received(self, case: PrivacyCase) -> SafeString | str:
-        return cells.moment(case.received_at)
+        return cells.day(case.received_at)
 
     def gather(self, request: HttpRequest, record: PrivacyCase) -> dict[str, Any]:
         return shown_of(record, request.user, now=timezone.now())  # type: ignore[arg-type]  # signed in

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django.apps import apps
 from django.utils.text import capfirst
+from django.utils.timezone import localdate
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -96,9 +97,9 @@ FAILURES = {
 
 @dataclass(frozen=True)
 class DaysLeft:
-    """How long until a case is due, in whole days; text and colour both show how urgent it is."""
+    """How long until a case is due, in calendar days of the current time zone; text and colour both show how urgent it
+    is."""
 
-    days: int
     level: Level
     text: str
 
@@ -115,13 +116,12 @@ def days_left(case: PrivacyCase, *, now: datetime) -> DaysLeft | None:
     """None for a case that is closed."""
     if case.state in CLOSED:
         return None
-    days, level = workflow.days_left(case, now), workflow.level_of(case, now)
+    days, level = (localdate(case.due_at) - localdate(now)).days, workflow.level_of(case, now)
     if level == Level.OVERDUE:
-        late = -days - 1
-        text = ngettext("overdue by %(count)d day", "overdue by %(count)d days", late) % {"count": late}
-        return DaysLeft(days, level, text if late else _("overdue since today"))
+        text = ngettext("overdue by %(count)d day", "overdue by %(count)d days", -days) % {"count": -days}
+        return DaysLeft(level, text if days else _("overdue since today"))
     text = ngettext("%(count)d day left", "%(count)d days left", days) % {"count": days}
-    return DaysLeft(days, level, text if days else _("less than a day left"))
+    return DaysLeft(level, text if days else _("due today"))
 
 
 def store_name(label: str) -> str:

@@ -38,7 +38,7 @@ FAILED = (ExtractionRun.RunStatus.FAILED, ExtractionRun.RunStatus.PARKED)
 OUTCOMES = (
     (Series("served", _("Active")), (Status.ACTIVE,)),
     (Series("gone", _("Replaced or forgotten")), (Status.SUPERSEDED, Status.ARCHIVED, Status.TRASHED)),
-    (Series("waiting", _("Pending review")), (Status.PENDING,)),
+    (Series("waiting", _("Pending")), (Status.PENDING,)),
     (Series("rejected", _("Rejected")), (Status.REJECTED,)),
 )
 TOKENS = (Series("served", _("Read by the model")), Series("written", _("Written by the model")))

@@ -6,6 +6,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from memories.admin.cases.wording import DaysLeft
+from memories.admin.site import template_tags
 from memories.admin.site.template_tags import ago, percent, who
 from memories.models import EndUser
 
@@ -14,6 +15,11 @@ CLIP = 300
 
 def moment(value: datetime | None) -> SafeString | str:
     return ago(value)
+
+
+def day(value: datetime) -> SafeString:
+    """The date, for what has no time of day."""
+    return template_tags.day(value)
 
 
 def statement(text: str) -> SafeString:

@@ -30,7 +30,7 @@ from memories.admin.site.page import VerbForm, address
 from memories.admin.site.wording import CUT_OUT
 from memories.audit import Actor
 from memories.curation.people.records import seen_of_person, update_person
-from memories.models import EndUser, Episode, EpisodeStatus, ExtractionRun, Fact, Session, Status
+from memories.models import EndUser, Episode, EpisodeStatus, ExtractionRun, Fact, ReviewItem, Session, Status
 from memories.privacy.casework.restriction import cases_of
 
 SESSIONS_SHOWN = 25
@@ -113,6 +113,9 @@ class PersonPage(PersonMergingViews, LiveContextViews, ProfileViews):
             profile = sections_of(record)
             written = any(section.row and section.row.summary for section in profile)
             shown |= {"profile": profile, "written": written, **_fact_counts(record)}
+        if has_perm("memories.view_reviewitem"):
+            # What waits is counted as its list shows it: not each item is about a pending fact.
+            shown["to_review"] = ReviewItem.objects.waiting().filter(end_user=record).count()
         if has_perm("memories.view_episode"):
             shown["episode_count"] = Episode.objects.filter(end_user=record, status=EpisodeStatus.ACTIVE).count()
         if has_perm("memories.view_session"):
@@ -167,7 +170,7 @@ def _count(rows: QuerySet[Any]) -> Coalesce:
 
 
 def _fact_counts(person: EndUser) -> dict[str, Any]:
-    """The number of facts by status; statuses that are not live come with their labels, too."""
+    """The number of facts by status; those that are not active come with their labels, too."""
     counts = dict(Fact.objects.filter(end_user=person).order_by().values_list("status").annotate(number=Count("pk")))
-    rest = [status for status in Status if status in counts and status not in (Status.ACTIVE, Status.PENDING)]
+    rest = [status for status in Status if status in counts and status != Status.ACTIVE]
     return {"fact_counts": counts, "fact_rest": [(one.value, one.label, counts[one]) for one in rest]}

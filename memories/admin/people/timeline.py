@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db.models import Q, QuerySet
+from django.db.models import DateTimeField, Q, QuerySet
 from django.db.models.functions import Left, Length
 from django.utils import timezone
 from django.utils.dateparse import parse_date
@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy as _
 from memories.admin.facts.detail import FieldChange, changes_of, text_diff
 from memories.admin.site.segments import Segment, diff
 from memories.admin.trail.authors import names_of
-from memories.models import AuditEvent, EndUser, Episode, Fact, FactRevision, ProfileRevision, Section, Turn
+from memories.models import SAID_AT, AuditEvent, EndUser, Episode, Fact, FactRevision, ProfileRevision, Section, Turn
 from memories.models.keyset import beyond
 
 PAGE = 50
@@ -111,11 +111,11 @@ SOURCES = (
         "turn",
         "turn",
         "view_session",
-        # The database clips the text: a message may hold a megabyte.
-        Turn.objects.annotate(start=Left("content", CLIP), length=Length("content")).defer(
+        # By its own time: an imported one may be years old. The database clips the text: a message may hold a megabyte.
+        Turn.objects.annotate(dated=SAID_AT, start=Left("content", CLIP), length=Length("content")).defer(
             "content", "parts", "terms", "tool_calls", "metadata"
         ),
-        order=("created_at", "session_id", "number"),
+        order=("dated", "session_id", "number"),
     ),
 )
 _POSITIONS = {source.name: position for position, source in enumerate(SOURCES)}
@@ -166,7 +166,9 @@ def _parse_cursor(source: TimelineSource, values: Sequence[str]) -> list[Any] | 
     """The values of a cursor; None when somebody made them up."""
     if len(values) != len(source.order):
         return None
-    fields: list[Any] = [source.rows.model._meta.get_field(name) for name in source.order]
+    _moment, *names = source.order
+    # All moments are alike, and a turn's is not a column.
+    fields: list[Any] = [DateTimeField(), *(source.rows.model._meta.get_field(name) for name in names)]
     try:
         key = [field.to_python(value) for field, value in zip(fields, values, strict=True)]
     except (ValidationError, OverflowError):

@@ -121,11 +121,6 @@ def notice_days(case: PrivacyCase) -> tuple[date, date]:
     return case.received_at.date(), due_at(case.received_at).date()
 
 
-def days_left(case: PrivacyCase, now: datetime) -> int:
-    """Whole days until the case is due; negative once it is overdue."""
-    return (case.due_at - now).days
-
-
 def level_of(case: PrivacyCase, now: datetime) -> Level:
     """How urgent the case is; a closed one is not."""
     if case.state in CLOSED:
