@@ -66,7 +66,7 @@ def _turn(session: Session, text: str, number: int) -> Turn:
         role=("assistant", "user")[number % 2],
         content=text,
         token_count=20,
-        terms=terms.pack(terms.count(text)),
+        terms=terms.pack(text),
         created_at=NOW + timedelta(seconds=number),
     )
 

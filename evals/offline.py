@@ -39,7 +39,7 @@ def units_of(corpus: Corpus, embedding: Embedding, constants: Constants = DEFAUL
     order = {name: place for place, name in enumerate(dict.fromkeys(unit.session for unit in corpus.units))}
     return Units.of(
         sessions=np.array([order[unit.session] for unit in corpus.units], np.int32),
-        packed=[terms.pack(terms.count(text)) for text in texts],
+        packed=[terms.pack(text) for text in texts],
         vectors=embedding.of(texts),
         languages=[language.of(text) for text in texts],
         blocks=embedding.blocks,

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db.models import Model, QuerySet
 from django.utils import timezone
+from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
@@ -17,6 +18,7 @@ from rest_framework.views import APIView
 from memories.api import bound
 from memories.api.authentication import Caller, caller_of
 from memories.api.errors import faults_of
+from memories.api.negotiation import Negotiation
 from memories.api.pagination import NEWEST_FIRST, CursorPages
 from memories.api.parsers import accept_chunked, parameters, refuse_parameters
 from memories.api.throttles import KeyThrottle, rate_limit_headers
@@ -34,6 +36,7 @@ class Endpoint(APIView):
 
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
     throttle_classes = (KeyThrottle,)
+    content_negotiation_class: type[BaseContentNegotiation] = Negotiation
     # The fact that the answer shows, for the record that is kept under an Idempotency-Key.
     subject_fact: UUID | None = None
 

@@ -12,10 +12,10 @@ from django.db.models.functions import Now
 
 from memories import conf
 from memories.capture import get_or_create
-from memories.capture.session_rows import locked_queue, save_locked
+from memories.capture.session_rows import create_session, locked_queue, save_locked
 from memories.exceptions import Erased, ExternalIdReused, Fault, PersonRestricted
 from memories.llm import tokens
-from memories.models import EndUser, Role, Session, SessionQueue, Tenant, Turn, WorkingMemory
+from memories.models import EndUser, Role, Session, SessionQueue, Tenant, Turn
 from memories.models.conversations.conversations import REPEATED
 from memories.queue import session_queue, window_queue
 from memories.queue.session_queue import ExtractionStatus
@@ -174,7 +174,7 @@ def _redacted(message: PostedMessage, key_id: uuid.UUID | None) -> tuple[Turn, i
         token_count=tokens.count(clean.content),
         key_id=key_id,
     )
-    turn.terms = terms.pack(terms.count(turn.content)) if turn.is_searchable else None
+    turn.terms = terms.pack(turn.content) if turn.is_searchable else None
     return turn, clean.count
 
 
@@ -225,15 +225,7 @@ def _create_session(tenant: Tenant, *, user_id: str, session_id: str, agent_id: 
         return True
     if not _may_capture(person):
         return False
-    session, _ = Session.objects.get_or_create(
-        end_user=person,
-        agent_id=agent_id,
-        external_id=session_id,
-        defaults={"tenant": tenant, "created_at": now, "last_turn_at": now},
-    )
-    # Of two requests at once the second finds the rows: one statement each, without a look-up before it.
-    SessionQueue.objects.bulk_create([SessionQueue(session=session)], ignore_conflicts=True)
-    WorkingMemory.objects.bulk_create([WorkingMemory(session=session)], ignore_conflicts=True)
+    create_session(person, agent_id=agent_id, external_id=session_id, now=now)
     return True
 
 

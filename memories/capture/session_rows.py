@@ -1,34 +1,56 @@
-"""The SQL of a post: lock the session's rows, insert turns, write the counters and due times.
+"""The SQL of a post: make and lock the session's rows, insert turns, write the counters and due times.
 
 It is written by hand: every post runs it, and Django takes longer to write the statements than PostgreSQL to run them.
 """
 
 import json
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.db import connection, models
 
 from memories.models import EndUser, Session, SessionQueue, Tenant, Turn, WorkingMemory
-from memories.models.hand_written import assigned, columns_of, first, read, selected
+from memories.models.hand_written import assigned, columns_of, defaults_of, first, given, read, selected
 from memories.queue import session_queue, window_queue
 
 _QUEUE, _SESSION = columns_of(SessionQueue), columns_of(Session)
 _WINDOW = (*window_queue.READ, *window_queue.ARMED)
+_QUEUE_DEFAULTS, _WINDOW_DEFAULTS = defaults_of(SessionQueue), defaults_of(WorkingMemory)
 _PERSON = ("id", "tenant_id", "external_id", "capture", "restricted_at", "last_seen_at")
 
 # All three rows are locked. After a wait, a joined row without a lock would have its state from before the wait.
+# The person is looked up first, in a query of its own: joined, PostgreSQL expects several and reads whole tables.
 _LOCK = f"""
-    SELECT {selected("q", _QUEUE)}, {selected("s", _SESSION)}, {selected("p", _PERSON)},
+    SELECT {selected("p", _PERSON)}, {selected("s", _SESSION)}, {selected("q", _QUEUE)},
         {selected("w", _WINDOW)}, statement_timestamp()
-    FROM memories_enduser named
-    JOIN memories_enduser p ON p.id = coalesce(named.merged_into_id, named.id)
-    JOIN memories_session s ON s.end_user_id = p.id
+    FROM memories_session s
+    JOIN memories_enduser p ON p.id = s.end_user_id
     JOIN memories_sessionqueue q ON q.session_id = s.id
     JOIN memories_workingmemory w ON w.session_id = s.id
-    WHERE named.tenant_id = %(tenant)s AND named.external_id = %(user)s
-        AND s.agent_id = %(agent)s AND s.external_id = %(session)s
+    WHERE s.agent_id = %(agent)s AND s.external_id = %(session)s AND s.end_user_id = (
+        SELECT coalesce(merged_into_id, id) FROM memories_enduser
+        WHERE tenant_id = %(tenant)s AND external_id = %(user)s
+    )
     FOR NO KEY UPDATE OF q, s, w
+"""  # noqa: S608  (columns of our own models)
+
+# One statement for the rows of a session. Of two at once the second waits until the first has committed all of them; it
+# does not see them, and makes none.
+_CREATE = f"""
+    WITH made AS (
+        INSERT INTO memories_session ({", ".join(_SESSION)}) VALUES ({given(_SESSION, "session_")})
+        ON CONFLICT (end_user_id, agent_id, external_id) DO NOTHING RETURNING id
+    ), found AS (
+        SELECT id FROM made UNION ALL SELECT id FROM memories_session
+        WHERE end_user_id = %(session_end_user_id)s AND agent_id = %(session_agent_id)s
+            AND external_id = %(session_external_id)s
+    ), queued AS (
+        INSERT INTO memories_sessionqueue (session_id, {", ".join(_QUEUE_DEFAULTS)})
+        SELECT id, {given(_QUEUE_DEFAULTS, "queue_")} FROM found ON CONFLICT DO NOTHING
+    )
+    INSERT INTO memories_workingmemory (session_id, {", ".join(_WINDOW_DEFAULTS)})
+    SELECT id, {given(_WINDOW_DEFAULTS, "window_")} FROM found ON CONFLICT DO NOTHING
 """  # noqa: S608  (columns of our own models)
 
 _FIELDS = Turn._meta.concrete_fields
@@ -47,7 +69,7 @@ _COUNTED = ("turn_count", "token_count", "round_count", "last_turn_at", "ended_a
 # most posts hold one, and its arrays would take longer to write than the row.
 _INSERT_ONE = (
     f"said AS (INSERT INTO memories_turn ({', '.join(_TURN)}) "  # noqa: S608
-    f"VALUES ({', '.join(f'%(turn_{name})s' for name in _TURN)}))"
+    f"VALUES ({given(_TURN, 'turn_')}))"
 )
 _COUNT = f"counted AS (UPDATE memories_session SET {assigned(_COUNTED)} WHERE id = %(id)s)"  # noqa: S608
 _ARM_WINDOW = f"""
@@ -65,14 +87,29 @@ def locked_queue(tenant: Tenant, *, user_id: str, session_id: str, agent_id: str
     if row is None:
         return None
     values = iter(row)
-    queue, session = read(SessionQueue, _QUEUE, values), read(Session, _SESSION, values)
-    person = read(EndUser, _PERSON, values)
-    window = read(WorkingMemory, _WINDOW, values)
-    queue.clock = next(values)
+    person = read(EndUser, _PERSON, values, tenant=tenant)
+    session = read(Session, _SESSION, values, tenant=tenant, end_user=person)
+    queue, window = read(SessionQueue, _QUEUE, values), read(WorkingMemory, _WINDOW, values)
     queue.session = window.session = session
-    session.end_user = person
-    session.tenant = person.tenant = tenant
+    queue.clock = next(values)
     return queue
+
+
+def create_session(person: EndUser, *, agent_id: str, external_id: str, now: datetime) -> None:
+    """The session with its queue row and working memory, each where it is missing."""
+    session = Session(
+        tenant_id=person.tenant_id,
+        end_user=person,
+        agent_id=agent_id,
+        external_id=external_id,
+        created_at=now,
+        last_turn_at=now,
+    )
+    parameters = {f"session_{name}": getattr(session, name) for name in _SESSION}
+    parameters |= {f"queue_{name}": value for name, value in _QUEUE_DEFAULTS.items()}
+    parameters |= {f"window_{name}": value for name, value in _WINDOW_DEFAULTS.items()}
+    with connection.cursor() as cursor:
+        cursor.execute(_CREATE, parameters)
 
 
 def save_locked(queue: SessionQueue, new: Sequence[Turn] = (), window: WorkingMemory | None = None) -> None:
@@ -80,16 +117,16 @@ def save_locked(queue: SessionQueue, new: Sequence[Turn] = (), window: WorkingMe
     if len(new) > 1:
         insert_turns(new)
     parts = [_COUNT]
-    given = {name: getattr(queue.session, name) for name in _COUNTED}
-    given |= {name: getattr(queue, name) for name in session_queue.ARMED}
+    values = {name: getattr(queue.session, name) for name in _COUNTED}
+    values |= {name: getattr(queue, name) for name in session_queue.ARMED}
     if len(new) == 1:
         parts.append(_INSERT_ONE)
-        given |= {f"turn_{name}": _value(new[0], name) for name in _TURN}
+        values |= {f"turn_{name}": _value(new[0], name) for name in _TURN}
     if window:
         parts.append(_ARM_WINDOW)
-        given |= {f"window_{name}": getattr(window, name) for name in window_queue.ARMED}
+        values |= {f"window_{name}": getattr(window, name) for name in window_queue.ARMED}
     with connection.cursor() as cursor:
-        cursor.execute(f"WITH {', '.join(parts)} {_ARM}", {"id": queue.pk, **given})
+        cursor.execute(f"WITH {', '.join(parts)} {_ARM}", {"id": queue.pk, **values})
 
 
 def insert_turns(turns: Sequence[Turn]) -> None:

@@ -116,7 +116,7 @@ def llm(own: OwnModel | None = None) -> LLMConfig:
     Without an endpoint the mode is rules unless another was asked for. If the hub's is off, so are tenants'.
     """
     hub = LLMConfig(
-        mode=_llm_mode(),
+        mode=llm_mode(),
         model=settings.MEMORYHUB_LLM_MODEL,
         timeout=settings.MEMORYHUB_LLM_TIMEOUT,
         concurrency=settings.MEMORYHUB_LLM_CONCURRENCY,
@@ -183,7 +183,8 @@ def is_private_endpoint(url: str) -> bool:
     return bool(host) and not allowed.isdisjoint({host, f"{host}:{port}"})
 
 
-def _llm_mode() -> str:
+def llm_mode() -> str:
+    """The mode of the hub's own model, as llm() has it: requests ask for it alone."""
     endpoint = bool(settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL)
     wanted: str = settings.MEMORYHUB_LLM or (LLM_OPENAI if endpoint else LLM_RULES)
     return wanted

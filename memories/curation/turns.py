@@ -78,7 +78,7 @@ def redact_turn(
         if not (_cut(turn, passages) if passages else _empty(turn)):
             return turn.end_user_id
         turn.digest, turn.redacted_at = digest, now
-        turn.terms = terms.pack(terms.count(turn.content)) if turn.is_searchable else None
+        turn.terms = terms.pack(turn.content) if turn.is_searchable else None
         turn.save()
         TurnVector.objects.filter(turn=turn).delete()
         session.redactions += 1

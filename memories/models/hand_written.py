@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from django.db import connection, models
+from django.db import DEFAULT_DB_ALIAS, connection, models
 from django.db.models.base import ModelState
 from psycopg.pq import Format
 
@@ -15,9 +15,19 @@ def columns_of(model: type[models.Model]) -> tuple[str, ...]:
     return tuple(str(field.column) for field in model._meta.concrete_fields)
 
 
+def defaults_of(model: type[models.Model]) -> dict[str, Any]:
+    """What the columns of a new row hold, beside its key, where nobody says otherwise."""
+    return {str(field.column): field.get_default() for field in model._meta.concrete_fields if not field.primary_key}
+
+
 def selected(alias: str, names: Sequence[str]) -> str:
     """What stands behind SELECT for these columns of a table."""
     return ", ".join(f"{alias}.{name}" for name in names)
+
+
+def given(names: Iterable[str], prefix: str = "") -> str:
+    """What stands behind VALUES, with parameters of the same names after the prefix."""
+    return ", ".join(f"%({prefix}{name})s" for name in names)
 
 
 def assigned(names: Sequence[str], prefix: str = "") -> str:
@@ -34,14 +44,16 @@ def first(statement: str, parameters: Mapping[str, Any] | None = None) -> tuple[
         return row
 
 
-def read(model: type[Row], names: Sequence[str], values: Iterable[Any]) -> Row:
+def read(model: type[Row], names: Sequence[str], values: Iterable[Any], **joined: models.Model) -> Row:
     """The next of `values` as a row; columns that are not named are read when somebody asks for them.
 
-    As Model.from_db() makes it, without the two signals of every new object: nobody listens to them.
+    As Model.from_db() makes it, without the two signals of every new object: nobody listens to them. `joined` are the
+    rows that its foreign keys name.
     """
     row = model.__new__(model)
     row._state = ModelState()
-    row._state.adding, row._state.db = False, connection.alias
+    row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
+    row._state.fields_cache = joined
     # zip() takes a name before a value: the values that follow are left.
     row.__dict__.update(zip(names, values, strict=False))
     return row

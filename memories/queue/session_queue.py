@@ -50,7 +50,7 @@ class ExtractionStatus:
 
 def status_of(queue: SessionQueue | None, *, now: datetime) -> ExtractionStatus:
     """The state of a session's extraction at `now`."""
-    if conf.llm().mode == conf.LLM_OFF:
+    if conf.llm_mode() == conf.LLM_OFF:
         return ExtractionStatus("off")
     if queue is None or (queue.due_at is None and queue.parked_at is None):
         return ExtractionStatus("idle")
@@ -96,7 +96,7 @@ def arm(
         elif queue.attempts:
             # It backs off.
             due = max(due, queue.due_at)
-    queue.due_at = due if conf.llm().mode != conf.LLM_OFF else None
+    queue.due_at = due if conf.llm_mode() != conf.LLM_OFF else None
     # A wake-up already sent may come before the new time and find nothing: the next one must not wait for REWAKE.
     queue.woken_at = None
 

@@ -57,7 +57,7 @@ class Compacted:
 
 def status_of(row: WorkingMemory | None, *, now: datetime) -> WindowStatus:
     """The state of a session's working memory at `now`."""
-    if conf.llm().mode == conf.LLM_OFF:
+    if conf.llm_mode() == conf.LLM_OFF:
         return WindowStatus("off")
     if row is None:
         return WindowStatus("idle")
@@ -75,7 +75,7 @@ def arm(row: WorkingMemory, session: Session, *, rules: Rules, now: datetime) ->
     The caller holds the locks of the row and of the session. A post that neither wakes the row nor fills the window
     writes nothing. Revives a parked row.
     """
-    if conf.llm().mode == conf.LLM_OFF:
+    if conf.llm_mode() == conf.LLM_OFF:
         if row.due_at or row.unarmed:
             return False
         # It is armed once there is a model. Written once, not by every post.

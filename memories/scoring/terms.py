@@ -10,6 +10,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,22 +51,23 @@ class TermCounts(NamedTuple):
 
 def count(text: str) -> TermCounts:
     """The terms of any text. Stop words are no terms and do not count in the length."""
-    hashes = [_hash(token) for token in tokens(text)]
-    counted = Counter(hashes)
-    ids = sorted(counted)
-    counts = [min(counted[one], _MOST) for one in ids]
-    return TermCounts(np.array(ids, np.uint32), np.array(counts, np.uint16), len(hashes))
+    ids, counts, length = _counted(text)
+    return TermCounts(np.array(ids, np.uint32), np.array(counts, np.uint16), length)
 
 
-def pack(terms: TermCounts) -> bytes:
-    """Six bytes of version and length, then six for each term: id and count, little-endian, ids ascending."""
-    packed = np.empty(len(terms.ids), RECORD)
-    packed["id"], packed["count"] = terms.ids, terms.counts
-    return _HEADER.pack(VERSION, 0, terms.length) + packed.tobytes()
+def pack(text: str) -> bytes:
+    """The terms of a text as they are stored.
+
+    Six bytes of version and length, then six for each term: id and count, little-endian, ids ascending.
+    """
+    ids, counts, length = _counted(text)
+    # Arrays of a few terms take longer to make than to fill: every post packs some.
+    records = chain.from_iterable(zip(ids, counts, strict=True))
+    return _HEADER.pack(VERSION, 0, length) + struct.pack(f"<{'IH' * len(ids)}", *records)
 
 
 def unpack(packed: bytes) -> TermCounts:
-    """The opposite of `pack`. ValueError for another version or a length that cannot be."""
+    """What `pack` has packed, as `count` gives it. ValueError for another version or a length that cannot be."""
     check(packed)
     records = np.frombuffer(packed, RECORD, offset=HEADER.itemsize)
     header = np.frombuffer(packed, HEADER, count=1)[0]
@@ -99,6 +101,14 @@ def tokens(text: str) -> Iterator[str]:
             yield from _pairs(found)
         else:
             yield from _of_word(found)
+
+
+def _counted(text: str) -> tuple[list[int], list[int], int]:
+    """Distinct terms ascending, how often each, and the number of all."""
+    hashes = list(map(_hash, tokens(text)))
+    counted = Counter(hashes)
+    ids = sorted(counted)
+    return ids, [min(counted[one], _MOST) for one in ids], len(hashes)
 
 
 @lru_cache(maxsize=65_536)

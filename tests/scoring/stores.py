@@ -15,7 +15,7 @@ PLAIN = (VectorBlock("plain", 2),)
 
 
 def packed(texts: Sequence[str]) -> list[bytes]:
-    return [terms.pack(terms.count(text)) for text in texts]
+    return [terms.pack(text) for text in texts]
 
 
 def units(

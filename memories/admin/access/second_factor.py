@@ -25,6 +25,7 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from memories.admin.access import fresh
+from memories.admin.site.middleware import ADMIN
 from memories.conf import second_factor_keys as keys
 from memories.curation.access.second_factors import use_second_factor
 from memories.models import Operator
@@ -102,7 +103,8 @@ class Gate(MiddlewareMixin):
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
     ) -> HttpResponse | None:
-        if not request.path_info.startswith(reverse("admin:index")):
+        # Before any address is looked up: requests of the API come by here.
+        if not request.path_info.startswith(ADMIN):
             return None
         mode = settings.MEMORYHUB_SECOND_FACTOR
         if request.path_info.startswith(reverse("mfa_index")):

@@ -28,7 +28,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 _KEY, _TENANT = columns_of(APIKey), columns_of(Tenant)
 # By hand: every request begins with it.
 _FIND = f"""
-    SELECT {selected("k", _KEY)}, {selected("t", _TENANT)}
+    SELECT {selected("t", _TENANT)}, {selected("k", _KEY)}
     FROM memories_apikey k JOIN memories_tenant t ON t.id = k.tenant_id
     WHERE k.prefix = %(prefix)s AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > %(now)s)
 """  # noqa: S608  (columns of our own models)
@@ -196,6 +196,5 @@ def _usable_key(*, prefix: str, now: datetime) -> APIKey | None:
     if row is None:
         return None
     values = iter(row)
-    key = read(APIKey, _KEY, values)
-    key.tenant = read(Tenant, _TENANT, values)
-    return key
+    tenant = read(Tenant, _TENANT, values)
+    return read(APIKey, _KEY, values, tenant=tenant)

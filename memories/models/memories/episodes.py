@@ -165,4 +165,4 @@ class Episode(models.Model):
         """Take this summary, with the hash and the terms of all that it is found by; set the lists before."""
         self.summary = summary
         self.content_hash = text_digest(self.text)
-        self.terms = terms.pack(terms.count(self.text))
+        self.terms = terms.pack(self.text)

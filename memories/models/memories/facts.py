@@ -293,7 +293,7 @@ class Fact(models.Model):
         """Take this text, with the hash that keeps it unique and the terms that it is found by."""
         self.content = content
         self.content_hash = text_digest(content)
-        self.terms = terms.pack(terms.count(content))
+        self.terms = terms.pack(content)
 
     def begin(
         self, *, now: datetime, rules: conf.Rules, said: Iterable[datetime] = (), valid_from: datetime | None = None

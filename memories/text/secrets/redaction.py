@@ -81,7 +81,7 @@ def redact_message(
         tool_calls=None if tool_calls is None else redactor.value(tool_calls),
         tool_call_id=redactor.text(tool_call_id) if tool_call_id else "",
         metadata=redactor.value(dict(metadata or {})),
-        name=redactor.text(name),
+        name=redactor.text(name) if name else "",
         count=redactor.count,
     )
 
