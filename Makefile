@@ -14,8 +14,10 @@ help: ## Show these targets.
 up: .venv/runtime ## Start the hub: database, web and worker. Ctrl-C stops everything.
 	@$(BIN)/python manage.py up
 
-# What the caller's environment says about a hub is ignored.
-PYTEST = env $$(env | sed -nE 's/^((MEMORYHUB|OPENAI)_[A-Za-z0-9_]*|DATABASE_URL)=.*/-u \1/p') $(BIN)/python -m pytest
+# What the caller's environment says about a hub is ignored. Bytecode is kept: the tests start hundreds of processes, and
+# without it each would compile all modules anew.
+PYTEST = env -u PYTHONDONTWRITEBYTECODE \
+	$$(env | sed -nE 's/^((MEMORYHUB|OPENAI)_[A-Za-z0-9_]*|DATABASE_URL)=.*/-u \1/p') $(BIN)/python -m pytest
 
 test: .venv/dev .venv/browser ## Run all tests: most of them side by side, then those that start hubs and browsers.
 	@failed=; \
