@@ -1,30 +1,36 @@
 """What the hub keeps without a model of utterances that were labelled by hand: limits below the measured figures."""
 
+from functools import cache
+
 import pytest
 
 from evals.rules import measure
 from evals.rules.measure import KEEP, LEAVE, PARTS, Figures, Outcome, Utterance
 
-MEASURED = {part: measure.measure(measure.utterances(part)) for part in PARTS}
+
+# Not when the file is imported: processes that run other tests import it, too.
+@cache
+def measured(part: str) -> Figures:
+    return measure.measure(measure.utterances(part))
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_what_people_ask_for_and_say_is_kept(part: str) -> None:
-    assert MEASURED[part].recall >= 0.9, missed(part)
+    assert measured(part).recall >= 0.9, missed(part)
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_nothing_else_becomes_active(part: str) -> None:
-    assert MEASURED[part].precision >= 0.97, [one.active for one in MEASURED[part].outcomes if one.active != ()]
+    assert measured(part).precision >= 0.97, [one.active for one in measured(part).outcomes if one.active != ()]
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_hardly_anything_harmless_waits_for_review(part: str) -> None:
-    assert MEASURED[part].suggested <= 0.06 * MEASURED[part].harmless
+    assert measured(part).suggested <= 0.06 * measured(part).harmless
 
 
 def missed(part: str) -> list[str]:
-    return [one.said.text for one in MEASURED[part].outcomes if one.said.label == KEEP and not one.right]
+    return [one.said.text for one in measured(part).outcomes if one.said.label == KEEP and not one.right]
 
 
 def test_the_set_is_as_large_as_it_is_said_to_be() -> None:
