@@ -15,6 +15,7 @@ from django.utils import timezone
 from memories import conf
 from memories.admin.access.reach import tenants_of, within
 from memories.admin.dashboard import figures
+from memories.admin.dashboard.needs import needs
 from memories.models import (
     EmbeddingSpace,
     EndUser,
@@ -43,7 +44,12 @@ def refreshed(request: HttpRequest) -> HttpResponse:
 def overview(operator: Operator | AnonymousUser, *, now: datetime) -> dict[str, Any]:
     """The context of the page. Figures that the operator may not see are not computed."""
     rows = partial(within, operator)
-    context: dict[str, Any] = {"now": now, "tenants": tenants_of(operator).count(), "in_use": _in_use()}
+    context: dict[str, Any] = {
+        "now": now,
+        "tenants": tenants_of(operator).count(),
+        "in_use": _in_use(),
+        "needs": needs(rows, operator.has_perm, now=now),
+    }
     for permissions, read in BOXES:
         if operator.has_perms(permissions):
             context |= read(rows, now)

@@ -9,7 +9,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from memories import models
-from memories.models import CLOSED, ActorKind, CaseState, EpisodeStatus, Status
+from memories.models import CLOSED, ActorKind, CaseState, CaseType, EpisodeStatus, Status
 
 # Query parameter.
 TAB = "tab"
@@ -74,6 +74,7 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
         Tab("open", _("Open"), lambda _now: _OPEN),
         Tab("overdue", _("Overdue"), lambda now: _OPEN & Q(due_at__lt=now)),
         Tab("week", _("Due this week"), lambda now: _OPEN & _soon("due_at", now)),
+        Tab("approval", _("To approve"), lambda _now: Q(type=CaseType.ERASURE, state=CaseState.SCOPED)),
         Tab("stopped", _("On hold or failed"), lambda _now: Q(state__in=[CaseState.ON_HOLD, CaseState.FAILED])),
         Tab("closed", _("Closed"), lambda _now: Q(state__in=CLOSED)),
     ),

@@ -1,0 +1,157 @@
+"""What waits for the operator: per kind of work how many, since when, and the list that shows just these."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Min, Model, QuerySet
+from django.urls import reverse
+from django.utils.translation import ngettext_lazy
+
+from memories.admin.dashboard.figures import Within
+from memories.admin.lists import tabs
+from memories.models import APIKey, DecayPass, PrivacyCase, ReviewItem, Session
+
+
+@dataclass(frozen=True)
+class Work:
+    """A kind of work: who does it, the list and its tab, the moment that ages it, and its words.
+
+    `path` leads from a row to its tenant. `waits`: whether the moment is the start of the wait or what it must be done
+    by. `is_urgent`: red.
+    """
+
+    permission: str
+    model: type[Model]
+    tab: str
+    moment: str
+    icon: str
+    text: Any
+    waits: bool = True
+    is_urgent: bool = False
+
+    def rows(self, now: datetime) -> QuerySet[Any]:
+        if self.model is ReviewItem:
+            return ReviewItem.objects.waiting()
+        return self.model._default_manager.filter(tabs.where(self.model, self.tab, now=now))
+
+    @property
+    def link(self) -> str:
+        if self.model is ReviewItem:
+            return reverse("admin:memories_reviewitem_queue")
+        return f"{reverse(f'admin:memories_{self.model._meta.model_name}_changelist')}?{tabs.TAB}={self.tab}"
+
+
+@dataclass(frozen=True)
+class Need:
+    """Some work that waits: `text` says how many, `moment` since when the oldest does, or when the first is due."""
+
+    icon: str
+    text: str
+    moment: datetime | None
+    waits: bool
+    link: str
+    is_urgent: bool
+
+
+# In the order of the page: what has a deadline by law, what stops the machine, then the daily work.
+WORK = (
+    Work(
+        "memories.change_privacycase",
+        PrivacyCase,
+        "overdue",
+        "due_at",
+        "error",
+        ngettext_lazy("%(count)s privacy case is overdue", "%(count)s privacy cases are overdue", "count"),
+        is_urgent=True,
+    ),
+    Work(
+        "memories.approve_privacycase",
+        PrivacyCase,
+        "approval",
+        "scoped_at",
+        "verified_user",
+        ngettext_lazy("%(count)s erasure waits for approval", "%(count)s erasures wait for approval", "count"),
+    ),
+    Work(
+        "memories.change_privacycase",
+        PrivacyCase,
+        "stopped",
+        "due_at",
+        "pause_circle",
+        ngettext_lazy(
+            "%(count)s privacy case is on hold or failed", "%(count)s privacy cases are on hold or failed", "count"
+        ),
+        waits=False,
+    ),
+    Work(
+        "memories.change_privacycase",
+        PrivacyCase,
+        "week",
+        "due_at",
+        "hourglass_bottom",
+        ngettext_lazy("%(count)s privacy case is due this week", "%(count)s privacy cases are due this week", "count"),
+        waits=False,
+    ),
+    Work(
+        "memories.change_session",
+        Session,
+        "parked",
+        "queue__parked_at",
+        "report",
+        ngettext_lazy(
+            "Extraction is parked for %(count)s session", "Extraction is parked for %(count)s sessions", "count"
+        ),
+        is_urgent=True,
+    ),
+    Work(
+        "memories.change_session",
+        Session,
+        "window_parked",
+        "working_memory__parked_at",
+        "report",
+        ngettext_lazy(
+            "Working memory is parked for %(count)s session", "Working memory is parked for %(count)s sessions", "count"
+        ),
+        is_urgent=True,
+    ),
+    Work(
+        "memories.change_decaypass",
+        DecayPass,
+        "held",
+        "started_at",
+        "front_hand",
+        ngettext_lazy("%(count)s clean-up is held", "%(count)s clean-ups are held", "count"),
+    ),
+    Work(
+        "memories.change_reviewitem",
+        ReviewItem,
+        "",
+        "created_at",
+        "rule",
+        ngettext_lazy("%(count)s item to review", "%(count)s items to review", "count"),
+    ),
+    Work(
+        "memories.change_apikey",
+        APIKey,
+        "expiring",
+        "expires_at",
+        "key",
+        ngettext_lazy("%(count)s API key expires this week", "%(count)s API keys expire this week", "count"),
+        waits=False,
+    ),
+)
+
+
+def needs(within: Within, has_perm: Callable[[str], bool], *, now: datetime) -> list[Need]:
+    """What waits for somebody with these permissions; one query for each kind of work that they can do."""
+    found = []
+    for work in WORK:
+        if not has_perm(work.permission):
+            continue
+        rows = within(work.rows(now)).order_by().aggregate(count=Count("pk"), first=Min(work.moment))
+        if rows["count"]:
+            text = str(work.text % {"count": rows["count"]})
+            found.append(Need(work.icon, text, rows["first"], work.waits, work.link, work.is_urgent))
+    return found
