@@ -105,10 +105,11 @@ def store_turns(
     messages: Sequence[PostedMessage],
     flush: bool = False,
     key_id: uuid.UUID | None = None,
+    memory_of: str = "",
 ) -> Receipt:
     """Store messages in order and arm the session; person and session are created where missing.
 
-    `key_id` is the API key that posted them.
+    `key_id` is the API key that posted them, `memory_of` its choice of whose memory a session becomes that it opens.
 
     Errors, with nothing stored: PersonRestricted; Erased; ExternalIdReused when an external_id has other content.
     """
@@ -116,13 +117,13 @@ def store_turns(
     # Before the lock: redacting a long text takes longer than storing it.
     prepared = _prepare(conversation, tenant, key_id)
     with transaction.atomic():
-        receipt = _store(tenant, conversation, prepared)
+        receipt = _store(tenant, conversation, prepared, memory_of=memory_of)
         _note_activity([receipt])
         return receipt
 
 
 def store_conversations(
-    *, tenant: Tenant, conversations: Sequence[Conversation], key_id: uuid.UUID | None = None
+    *, tenant: Tenant, conversations: Sequence[Conversation], key_id: uuid.UUID | None = None, memory_of: str = ""
 ) -> list[Receipt]:
     """Store them all, or none; the receipts are in the given order.
 
@@ -136,7 +137,9 @@ def store_conversations(
         # All requests lock in the same order, so that two with the same sessions cannot deadlock.
         for index in sorted(range(len(conversations)), key=lambda index: conversations[index].key):
             try:
-                receipts[index] = _store(tenant, conversations[index], prepared[index], resumes=True)
+                receipts[index] = _store(
+                    tenant, conversations[index], prepared[index], memory_of=memory_of, resumes=True
+                )
             except (Erased, ExternalIdReused, PersonRestricted) as error:
                 fault = Fault(f"/conversations/{index}", error.code, error.detail)
                 raise type(error)(faults=[fault]) from error
@@ -178,8 +181,10 @@ def _redacted(message: PostedMessage, key_id: uuid.UUID | None) -> tuple[Turn, i
     return turn, clean.count
 
 
-def _store(tenant: Tenant, conversation: Conversation, prepared: _Prepared, *, resumes: bool = False) -> Receipt:
-    queue = _capturing_queue(tenant, *conversation.key)
+def _store(
+    tenant: Tenant, conversation: Conversation, prepared: _Prepared, *, memory_of: str, resumes: bool = False
+) -> Receipt:
+    queue = _capturing_queue(tenant, *conversation.key, memory_of)
     if queue is None:
         return Receipt(session=None, turns=[], extraction=ExtractionStatus("off"))
     session, now = queue.session, queue.clock
@@ -201,21 +206,23 @@ def _store(tenant: Tenant, conversation: Conversation, prepared: _Prepared, *, r
     return Receipt(session, stored, status, prepared.redactions, prepared.signals)
 
 
-def _capturing_queue(tenant: Tenant, user_id: str, agent_id: str, session_id: str) -> SessionQueue | None:
+def _capturing_queue(
+    tenant: Tenant, user_id: str, agent_id: str, session_id: str, memory_of: str
+) -> SessionQueue | None:
     """The session's queue row, locked, created where missing; None when capture is off."""
     if not tenant.capture:
         return None
     key = {"user_id": user_id, "session_id": session_id, "agent_id": agent_id}
     queue = locked_queue(tenant, **key)
     while queue is None:
-        if not _create_session(tenant, **key):
+        if not _create_session(tenant, **key, memory_of=memory_of):
             return None
         # Somebody may have deleted it since, or given the person another id.
         queue = locked_queue(tenant, **key)
     return queue if _may_capture(queue.session.end_user) else None
 
 
-def _create_session(tenant: Tenant, *, user_id: str, session_id: str, agent_id: str) -> bool:
+def _create_session(tenant: Tenant, *, user_id: str, session_id: str, agent_id: str, memory_of: str) -> bool:
     """Create person, session and queue rows where missing. False: capture is off."""
     now = Tenant.objects.annotate(clock=Now()).values_list("clock", flat=True).get(pk=tenant.pk)
     named, is_new = get_or_create.end_user(tenant=tenant, user_id=user_id, now=now)
@@ -225,7 +232,7 @@ def _create_session(tenant: Tenant, *, user_id: str, session_id: str, agent_id: 
         return True
     if not _may_capture(person):
         return False
-    create_session(person, agent_id=agent_id, external_id=session_id, now=now)
+    create_session(person, agent_id=agent_id, external_id=session_id, memory_of=memory_of, now=now)
     return True
 
 

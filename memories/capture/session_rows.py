@@ -95,13 +95,14 @@ def locked_queue(tenant: Tenant, *, user_id: str, session_id: str, agent_id: str
     return queue
 
 
-def create_session(person: EndUser, *, agent_id: str, external_id: str, now: datetime) -> None:
+def create_session(person: EndUser, *, agent_id: str, external_id: str, memory_of: str, now: datetime) -> None:
     """The session with its queue row and working memory, each where it is missing."""
     session = Session(
         tenant_id=person.tenant_id,
         end_user=person,
         agent_id=agent_id,
         external_id=external_id,
+        memory_of=memory_of,
         created_at=now,
         last_turn_at=now,
     )

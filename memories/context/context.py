@@ -16,7 +16,8 @@ from memories.context.budget import Block
 from memories.context.facts import FactLines, fact_lines
 from memories.context.rendering import Line, episode_line, profile_line, text_of, turn_line
 from memories.context.window import OpenWindow, open_window
-from memories.models import SAID_AT, EndUser, Role, Section, Tenant, Turn
+from memories.models import SAID_AT, EndUser, Role, Section, Session, Tenant, Turn
+from memories.models.people.tenants import Listener
 from memories.retrieval import episode_search, recalls
 from memories.retrieval.episode_search import RankedEpisode, VisibleEpisode
 from memories.retrieval.prepared_query import PreparedQuery, prepare
@@ -88,8 +89,7 @@ class _Task(NamedTuple):
     rules: conf.Rules
     now: datetime
     frame: Frame
-    # Those whose conversations may be told; None: all.
-    agents: frozenset[str] | None
+    listener: Listener
 
 
 class _Sequence(NamedTuple):
@@ -121,8 +121,8 @@ def build(*, tenant: Tenant, request: ContextRequest, now: datetime, noted: bool
         window = open_window(found.person, agent_id=request.agent_id, session_id=request.session_id, rules=rules)
     query = prepare(request.query) if request.query else None
     frame = FRAMES.get(tenant.language, ENGLISH)
-    agents = tenant.agents_told(request.agent_id)
-    task = _Task(found, found.person, request, query, window, rules, now, frame, agents)
+    listener = tenant.listener(request.agent_id)
+    task = _Task(found, found.person, request, query, window, rules, now, frame, listener)
     sequence = _sequence(task)
     block = Block(request.max_tokens, request.tokenizer, frame)
     block.offer(sequence.lines)
@@ -179,8 +179,7 @@ def _episodes(task: _Task) -> tuple[_Episodes, _Episodes]:
         one for one in served if not window.covers(session=one.session, first=one.first_number, last=one.last_number)
     ]
     hidden = [one for one in hidden if not request.as_of or one.ended_at <= request.as_of]
-    if task.agents is not None:
-        hidden = [one for one in hidden if one.agent_id in task.agents]
+    hidden = [one for one in hidden if task.listener.hears(one.agent_id, one.memory_of)]
     ordered: _Episodes = (
         [(one.episode, one) for one in episode_search.rank(person, hidden, query, now=now)]
         if query
@@ -210,8 +209,7 @@ def _unextracted(task: _Task) -> list[Line]:
         .exclude(session=window.session, number__in=window.numbers)
         .filter(role__in=[Role.USER, Role.ASSISTANT])
     )
-    if task.agents is not None:
-        turns = turns.filter(session__agent_id__in=task.agents)
+    turns = turns.exclude(session__in=Session.objects.filter(end_user=person).untold(task.listener))
     if as_of:
         turns = turns.filter(Q(timestamp__lte=as_of) | Q(created_at__lte=as_of))
     newest = turns.order_by(SAID_AT.desc(), "session", "-number")[:UNEXTRACTED_TURNS]
@@ -227,7 +225,7 @@ def _recall_turns(block: Block, task: _Task, texts: Sequence[str]) -> None:
     shown = {line.id for line in block.lines}
     as_of = task.request.as_of
     for batch in recalled_turns.batches(
-        task.person, task.query, task.window, room=block.room, texts=texts, as_of=as_of, agents=task.agents
+        task.person, task.query, task.window, room=block.room, texts=texts, as_of=as_of, listener=task.listener
     ):
         told = [line for line in batch if line.id not in shown][:left]
         block.offer(told)

@@ -14,8 +14,9 @@ from memories.context.rendering import Line, text_of, turn_line
 from memories.context.window import OpenWindow
 from memories.db import binary_rows
 from memories.llm.reranking import Candidate
-from memories.models import EndUser, Role, Turn, hand_written
+from memories.models import EndUser, MemoryOf, Role, Turn, hand_written
 from memories.models.folding import fold
+from memories.models.people.tenants import Listener
 from memories.retrieval import reranking, turn_search
 from memories.retrieval.hits import TURN, SearchFilters
 from memories.retrieval.prepared_query import PreparedQuery
@@ -46,17 +47,18 @@ _LATEST = f"""
         WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND role = ANY(%(roles)s) AND terms IS NOT NULL
             AND flagged IS NOT TRUE AND least(timestamp, created_at) <= coalesce(%(as_of)s, 'infinity'::timestamptz)
             AND NOT (session_id IS NOT DISTINCT FROM %(session)s::uuid AND number = ANY(%(numbers)s::int[]))
-            AND of_told_agents
+            AND NOT session_id IN (
+                SELECT id FROM memories_session
+                WHERE end_user_id = %(person)s AND agent_id NOT IN ('', %(agent)s) AND kept_from_others
+            )
         ORDER BY {_NEWEST} LIMIT %(most)s
     ), counted AS (
         SELECT *, sum(tokens) OVER (ORDER BY {_NEWEST}) - tokens AS newer FROM latest
     )
     SELECT {", ".join(SHOWN)} FROM counted WHERE newer <= %(room)s ORDER BY {_NEWEST}
 """  # noqa: S608  (columns of our own model)
-
-_OF_TOLD_AGENTS = """
-    session_id IN (SELECT id FROM memories_session WHERE end_user_id = %(person)s AND agent_id = ANY(%(agents)s))
-"""
+# Which sessions are told to their agent alone, by the tenant's choice for those without their own (Listener.hears()).
+_KEPT_FROM_OTHERS = {MemoryOf.PERSON: "memory_of = 'agent'", MemoryOf.AGENT: "memory_of <> 'person'"}
 _Recalled = list[tuple[Turn, Line]]
 
 
@@ -66,7 +68,7 @@ class _Bounds(NamedTuple):
     window: OpenWindow
     room: int
     as_of: datetime | None
-    agents: frozenset[str] | None
+    listener: Listener
 
 
 def batches(
@@ -77,16 +79,16 @@ def batches(
     room: int,
     texts: Sequence[str],
     as_of: datetime | None = None,
-    agents: frozenset[str] | None = None,
+    listener: Listener,
 ) -> Iterator[list[Line]]:
     """Lines in their order, first about as many as fill so many tokens of `room`.
 
-    Turns in the window are left out, what was said after `as_of`, and what was said to none of the `agents` (None: to
-    all of them). Turns that repeat one of `texts` (those of facts and episodes) come last.
+    Turns in the window are left out, what was said after `as_of`, and what the `listener` is not told. Turns that
+    repeat one of `texts` (those of facts and episodes) come last.
     """
     folded = sorted(map(fold, texts), key=len)
     repeating: list[Line] = []
-    bounds = _Bounds(window, room, as_of, agents)
+    bounds = _Bounds(window, room, as_of, listener)
     for recalled in _answering(person, query, bounds) if query else [_latest(person, bounds)]:
         told: list[Line] = []
         for turn, line in recalled:
@@ -103,7 +105,7 @@ def may_be_recalled(turn: Turn) -> bool:
 
 def _latest(person: EndUser, bounds: _Bounds) -> _Recalled:
     """What was said last."""
-    window, room, as_of, agents = bounds
+    window, room, as_of, listener = bounds
     parameters = {
         "tenant": person.tenant_id,
         "person": person.pk,
@@ -113,18 +115,18 @@ def _latest(person: EndUser, bounds: _Bounds) -> _Recalled:
         "most": room // LEAST,
         "room": room,
         "as_of": as_of,
-        "agents": sorted(agents or ()),
+        "agent": listener.agent_id,
     }
-    statement = _LATEST.replace("of_told_agents", "true" if agents is None else _OF_TOLD_AGENTS)
+    statement = _LATEST.replace("kept_from_others", _KEPT_FROM_OTHERS[MemoryOf(listener.by_default)])
     turns = [hand_written.read(Turn, SHOWN, row) for row in binary_rows.fetched(statement, parameters)]
     return [(turn, turn_line(turn)) for turn in turns]
 
 
 def _answering(person: EndUser, query: PreparedQuery, bounds: _Bounds) -> Iterator[_Recalled]:
     """The best hits, best first."""
-    window, room, as_of, agents = bounds
+    window, room, as_of, listener = bounds
     index = open_index(person, query.space)
-    ranked = turn_search.rank(person, index, query, SearchFilters(agents=agents))
+    ranked = turn_search.rank(person, index, query, SearchFilters(listener=listener))
     recallable = _recallable(index, window) & ranked.allowed
     if as_of:
         recallable &= index.times <= as_of.timestamp()

@@ -29,7 +29,7 @@ from memories.models.memories.review import ReviewItem
 from memories.models.memories.revisions import FactRevision, ProfileRevision
 from memories.models.people.language_models import DailySpending, LanguageModel
 from memories.models.people.people import EndUser
-from memories.models.people.tenants import Tenant
+from memories.models.people.tenants import MemoryOf, Tenant
 from memories.models.people.tombstones import ReturnPolicy, Tombstone
 from memories.models.privacy.audit import AuditEvent, AuditSeal
 from memories.models.privacy.cases import (
@@ -88,6 +88,7 @@ __all__ = [
     "IdentityCheck",
     "Language",
     "LanguageModel",
+    "MemoryOf",
     "MemoryScope",
     "MemoryType",
     "ModelUse",

@@ -20,7 +20,7 @@ from memories.scoring.weighting import Weights
 _SERVED = """
     SELECT e.id, e.session_id, e.first_number, e.last_number, e.summary, e.importance, e.quality,
         e.pinned OR e.binding, e.ended_at, greatest(e.created_at, e.last_recalled_at), e.content_hash, e.terms,
-        s.external_id, s.agent_id,
+        s.external_id, s.agent_id, s.memory_of,
         hashint8extended(v.id, v.xmin::text::bigint)
     FROM memories_episode e JOIN memories_session s ON s.id = e.session_id
     LEFT JOIN memories_episodevector v
@@ -56,6 +56,7 @@ class VisibleEpisode(NamedTuple):
     terms: bytes | None
     session_id: str
     agent_id: str
+    memory_of: str
     stamp: int | None
     left: float = 0.0
 
@@ -65,7 +66,7 @@ class VisibleEpisode(NamedTuple):
             (filters.since and self.ended_at < filters.since)
             or (filters.until and self.ended_at >= filters.until)
             or filters.agent_id not in (None, self.agent_id)
-            or (filters.agents is not None and self.agent_id not in filters.agents)
+            or (filters.listener is not None and not filters.listener.hears(self.agent_id, self.memory_of))
             or filters.session_id not in (None, self.session_id)
         )
 

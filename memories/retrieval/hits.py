@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from memories.models.people.tenants import Listener
+
 FACT, EPISODE, TURN, SESSION = "fact", "episode", "turn", "session"
 KINDS = (FACT, EPISODE, TURN, SESSION)
 
@@ -13,7 +15,7 @@ KINDS = (FACT, EPISODE, TURN, SESSION)
 class SearchFilters:
     """All given filters must hold; `until` is exclusive. Only facts have `category` and `tags`.
 
-    `agents`: those whose conversations may be told (Tenant.agents_told()); facts say for themselves whose they are.
+    `listener`: who is told of conversations (None: somebody who is told all); facts say for themselves whose they are.
     """
 
     category: str | None = None
@@ -22,7 +24,7 @@ class SearchFilters:
     until: datetime | None = None
     agent_id: str | None = None
     session_id: str | None = None
-    agents: frozenset[str] | None = None
+    listener: Listener | None = None
 
     def said_by(self, as_of: datetime | None) -> "SearchFilters":
         """With nothing said after that moment."""

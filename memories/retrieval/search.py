@@ -80,7 +80,7 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
     if found.person is None:
         return SearchResult(restricted=found.restricted, serve=found.serve)
     query = prepare(search.query)
-    told = replace(search.filters, agents=tenant.agents_told(search.filters.agent_id or ""))
+    told = replace(search.filters, listener=tenant.listener(search.filters.agent_id or ""))
     # A reranker sees more than the limit.
     wide = replace(search, limit=reranking.candidates_for(search.limit), filters=told)
     hits, searched = _memories(found, found.person, query, wide, now=now)

@@ -27,7 +27,8 @@ IDLE_SECONDS = 600.0
 ROLES = tuple(Role.values)
 # By hand, because an agent waits for it before every reply.
 _SESSIONS = """
-    SELECT id, external_id, agent_id, turn_count, embedded_number, deleted_number, redactions FROM memories_session
+    SELECT id, external_id, agent_id, memory_of, turn_count, embedded_number, deleted_number, redactions
+    FROM memories_session
     WHERE tenant_id = %s AND end_user_id = %s AND turn_count > deleted_number ORDER BY created_at, id
 """
 
@@ -40,6 +41,7 @@ class IndexedSession:
     id: uuid.UUID
     external_id: str
     agent_id: str
+    memory_of: str
     turn_count: int = 0
     embedded: int = 0
     deleted: int = 0
@@ -114,7 +116,7 @@ class TurnIndex:
         return len(self.session_of)
 
     def _joined(self, name: str) -> Any:
-        empty = getattr(_empty(IndexedSession(uuid.UUID(int=0), "", ""), self.space), name)
+        empty = getattr(_empty(IndexedSession(uuid.UUID(int=0), "", "", ""), self.space), name)
         return np.concatenate([empty, *(getattr(part, name) for part in self.sessions)])
 
 
@@ -165,7 +167,7 @@ def _update(
 
 def _empty(session: IndexedSession, space: EmbeddingSpace | None) -> SessionTurns:
     return SessionTurns(
-        session=IndexedSession(session.id, session.external_id, session.agent_id),
+        session=IndexedSession(session.id, session.external_id, session.agent_id, session.memory_of),
         ids=[],
         numbers=np.empty(0, np.int32),
         times=np.empty(0, np.float64),

@@ -68,13 +68,13 @@ def rank(person: EndUser, index: TurnIndex, query: PreparedQuery, filters: Searc
         allowed &= index.times >= filters.since.timestamp()
     if filters.until:
         allowed &= index.times < filters.until.timestamp()
-    if (filters.agent_id, filters.session_id, filters.agents) != (None, None, None):
-        passing = [
-            filters.agent_id in (None, part.session.agent_id)
-            and filters.session_id in (None, part.session.external_id)
-            and (filters.agents is None or part.session.agent_id in filters.agents)
-            for part in index.sessions
-        ]
+    passing = [
+        filters.agent_id in (None, session.agent_id)
+        and filters.session_id in (None, session.external_id)
+        and (filters.listener is None or filters.listener.hears(session.agent_id, session.memory_of))
+        for session in (part.session for part in index.sessions)
+    ]
+    if not all(passing):
         allowed &= np.array(passing, np.bool_)[index.session_of]
     return TurnRanking(person, index, ranking.score(index.units, query.queries), allowed)
 

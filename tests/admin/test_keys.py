@@ -157,6 +157,18 @@ def test_a_year_is_filled_in(admin: Client) -> None:
     assert form["expires_on"].value() == timezone.localdate() + timedelta(days=365)
 
 
+def test_a_key_chooses_whose_memory_its_sessions_become_and_so_does_its_successor(
+    admin: Client, tenant: Tenant
+) -> None:
+    add(admin, tenant, memory_of="agent")
+    key = APIKey.objects.get()
+    assert key.memory_of == "agent"
+    assert "private to the agent of the conversation" in text_of(admin.get(page_of(key)))
+    admin.post(page_of(key, "rotate"), {"ends": "60"})
+    assert list(APIKey.objects.values_list("memory_of", flat=True)) == ["agent", "agent"]
+    assert add(admin, tenant, memory_of="everybody").status_code == 400
+
+
 def test_a_key_for_one_person_and_agent(admin: Client, tenant: Tenant, staff_who_may: Callable[..., Client]) -> None:
     add(admin, tenant, user_id="anna-4711", agent_id="Support", name="bound")
     key = APIKey.objects.get()

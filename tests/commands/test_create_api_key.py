@@ -45,6 +45,12 @@ def test_a_key_is_for_one_person_or_agent(arguments: list[str], bound: tuple[str
     assert (key.user_id, key.agent_id, key.writes_as) == bound
 
 
+def test_a_key_chooses_whose_memory_its_sessions_become() -> None:
+    create("--memory-of", "agent")
+    create()
+    assert list(APIKey.objects.order_by("created_at").values_list("memory_of", flat=True)) == ["agent", ""]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -53,6 +59,7 @@ def test_a_key_is_for_one_person_or_agent(arguments: list[str], bound: tuple[str
         (["--agent", " "], "--agent: An id has"),
         (["--agent", "İ" * 255], "--agent: The name becomes too long"),
         (["--writes-as", "tool"], "--writes-as"),
+        (["--memory-of", "tool"], "--memory-of"),
         (["--expires-days", "-1"], "--expires-days"),
         (["--expires-days", "soon"], "--expires-days"),
         (["--expires-days", "36501"], "--expires-days"),

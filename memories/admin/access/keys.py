@@ -32,7 +32,7 @@ from memories.curation.access.keys import (
 )
 from memories.curation.people.external_ids import LONGEST_ID
 from memories.exceptions import Conflict, InvalidInput, MemoryHubError
-from memories.models import APIKey, Operator, Scope, Tenant, WritesAs
+from memories.models import APIKey, MemoryOf, Operator, Scope, Tenant, WritesAs
 from memories.models.people.people import NOBODY
 
 # Keys that expire within this time have a state of their own on pages.
@@ -97,6 +97,13 @@ class KeyForm(forms.Form):
             "If a key for one agent writes as the user, that agent is believed like the user."
         ),
     )
+    memory_of = forms.ChoiceField(
+        required=False,
+        label=_("Memory belongs to"),
+        choices=[("", _("As the tenant chose")), *MemoryOf.choices],
+        widget=UnfoldAdminSelectWidget,
+        help_text=_("Whose memory a session becomes if this key opens it. Sessions that exist keep theirs."),
+    )
     expires_on = forms.DateField(
         required=False,
         label=_("Expires on"),
@@ -122,8 +129,7 @@ class KeyForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         data = self.cleaned_data
         try:
-            binding = Binding(data.get("user_id", ""), data.get("agent_id", ""), data.get("writes_as", ""))
-            binding.columns()
+            _binding_of(data).columns()
         except InvalidInput as error:
             for fault in error.faults:
                 self.add_error(fault.pointer, fault.detail)
@@ -264,7 +270,7 @@ class KeyPage(RecordPage):
                 name=data["name"],
                 scopes=data["scopes"],
                 expires_at=data["expires_on"],
-                binding=Binding(data["user_id"], data["agent_id"], data["writes_as"]),
+                binding=_binding_of(data),
                 actor=actor_of(request),
                 now=timezone.now(),
             )
@@ -297,6 +303,11 @@ class KeyPage(RecordPage):
 def may_give(operator: Operator | AnonymousUser, scopes: list[str]) -> bool:
     """Whether the operator may do what a key with these scopes opens."""
     return Scope.PRIVACY not in scopes or operator.has_perm("memories.add_privacycase")
+
+
+def _binding_of(data: dict[str, Any]) -> Binding:
+    """What the form says, as far as it is valid."""
+    return Binding(*(data.get(name, "") for name in ("user_id", "agent_id", "writes_as", "memory_of")))
 
 
 def _is_trusting(key: APIKey) -> bool:

@@ -59,9 +59,8 @@ COLUMNS: dict[type[Model], tuple[str, ...]] = {
     ),
     models.DecayPass: ("id", "tenant__slug", "state", "trigger", "counts", "started_at"),
     models.APIKey: (
-        *("id", "tenant__slug", "name", "prefix", "scopes", "agent_id", "writes_as", "created_at", "expires_at"),
-        "revoked_at",
-        "last_used_at",
+        *("id", "tenant__slug", "name", "prefix", "scopes", "agent_id", "writes_as", "memory_of", "created_at"),
+        *("expires_at", "revoked_at", "last_used_at"),
     ),
     models.Tenant: ("id", "slug", "name", "time_zone", "capture", "serve", "offboarded_at", "created_at"),
     models.AuditEvent: (

@@ -36,14 +36,17 @@ _FIND = f"""
 
 @dataclass(frozen=True)
 class Binding:
-    """What a key is bound to: one person by the caller's id, one agent, both or neither, and whose words it writes.
+    """What a key is bound to: one person by the caller's id, one agent, both or neither; whose words it writes, and
+    whose memory a session becomes that it opens.
 
-    Without `writes_as` these are the agent's where it has one, else the user's.
+    Without `writes_as` its words are the agent's where it has one, else the user's. Without `memory_of` it is as the
+    tenant says.
     """
 
     user_id: str = ""
     agent_id: str = ""
     writes_as: str = ""
+    memory_of: str = ""
 
     def columns(self) -> dict[str, str]:
         """As they are stored. Errors: InvalidInput for what the API does not take as an id."""
@@ -56,7 +59,12 @@ class Binding:
                 "agent_id", _("The name becomes too long when it is lower-cased. Choose a shorter name.")
             )
         by_default = WritesAs.AGENT if agent_id else WritesAs.USER
-        return {"user_id": self.user_id, "agent_id": agent_id, "writes_as": self.writes_as or by_default}
+        return {
+            "user_id": self.user_id,
+            "agent_id": agent_id,
+            "writes_as": self.writes_as or by_default,
+            "memory_of": self.memory_of,
+        }
 
 
 UNBOUND = Binding()
@@ -138,7 +146,7 @@ def rotate_api_key(*, key: APIKey, ends_at: datetime, actor: Actor, now: datetim
             expires_at=now + span if span else None,
             actor=actor,
             now=now,
-            binding=Binding(old.user_id, old.agent_id, old.writes_as),
+            binding=Binding(old.user_id, old.agent_id, old.writes_as, old.memory_of),
         )
         old.successor = successor
         old.expires_at = min(old.expires_at, ends_at) if old.expires_at else ends_at

@@ -13,7 +13,7 @@ from memories.curation.access.keys import DEFAULT_DAYS, Binding, create_api_key
 from memories.curation.tenants.settings import save_tenant
 from memories.exceptions import Conflict, Erased, InvalidInput, PersonRestricted
 from memories.management.arguments import external_id
-from memories.models import ActorKind, APIKey, Scope, Tenant, WritesAs
+from memories.models import ActorKind, APIKey, MemoryOf, Scope, Tenant, WritesAs
 
 MOST_DAYS = 36_500
 
@@ -35,6 +35,12 @@ class Command(BaseCommand):
         parser.add_argument("--agent", type=external_id, default="", help="The only agent that it is for (agent_id).")
         parser.add_argument(
             "--writes-as", choices=WritesAs.values, help="Whose words it writes: agent with --agent, else user."
+        )
+
+        parser.add_argument(
+            "--memory-of",
+            choices=MemoryOf.values,
+            help="Whose memory sessions become that it opens; without it, as the tenant says.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -75,7 +81,7 @@ def _scopes(text: str) -> list[str]:
 
 
 def _binding(options: dict[str, Any]) -> Binding:
-    binding = Binding(options["user"], options["agent"], options["writes_as"] or "")
+    binding = Binding(options["user"], options["agent"], options["writes_as"] or "", options["memory_of"] or "")
     try:
         binding.columns()
     except InvalidInput as error:

@@ -6,7 +6,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.ids import new_id
-from memories.models.people.tenants import Tenant
+from memories.models.people.tenants import MemoryOf, Tenant
 
 
 class Scope(models.TextChoices):
@@ -50,6 +50,13 @@ class APIKey(models.Model):
         default=WritesAs.USER,
         editable=False,
         help_text="Whose words it writes.",
+    )
+    memory_of = models.CharField(
+        max_length=6,
+        blank=True,
+        choices=MemoryOf.choices,
+        editable=False,
+        help_text="Whose memory sessions become that it opens; empty: as the tenant says.",
     )
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)

@@ -14,7 +14,7 @@ from memories.conf import pepper
 from memories.models.ids import new_id
 from memories.models.leases import Leased, LeasedQuerySet
 from memories.models.people.people import EndUser
-from memories.models.people.tenants import Tenant
+from memories.models.people.tenants import Listener, MemoryOf, Tenant
 
 
 class Role(models.TextChoices):
@@ -33,6 +33,13 @@ class SessionQuerySet(models.QuerySet["Session"]):
         """Sessions with turns that no embedder has looked at."""
         return self.filter(UNEMBEDDED)
 
+    def untold(self, listener: Listener) -> Self:
+        """Sessions that it is not told; `Listener.hears()` in SQL."""
+        others = self.exclude(agent_id__in=["", listener.agent_id])
+        if listener.by_default == MemoryOf.PERSON:
+            return others.filter(memory_of=MemoryOf.AGENT)
+        return others.exclude(memory_of=MemoryOf.PERSON)
+
 
 class Session(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -42,6 +49,14 @@ class Session(models.Model):
     end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="sessions", db_index=False)
     agent_id = models.CharField(max_length=255, blank=True, help_text="Lower-cased; empty when no agent was named.")
     external_id = models.CharField(max_length=255, help_text="The caller's own id (session_id in the API).")
+    # Kept here, as the key can be gone before its turns are read, and other keys can write to the session.
+    memory_of = models.CharField(
+        max_length=6,
+        blank=True,
+        choices=MemoryOf.choices,
+        editable=False,
+        help_text="Whose memory it becomes, as the key chose that opened it; empty: as the tenant says.",
+    )
     turn_count = models.PositiveIntegerField(_("turns"), default=0)
     token_count = models.PositiveBigIntegerField(_("tokens"), default=0)
     round_count = models.PositiveIntegerField(default=0, help_text="User turns.")
@@ -82,10 +97,16 @@ class Session(models.Model):
             models.Index(fields=["tenant", "-last_turn_at"], name="session_tenant_recent_idx"),
             # Serves the embedder once a second: what was said last goes first.
             models.Index(fields=["-last_turn_at"], name="session_unembedded_idx", condition=UNEMBEDDED),
+            # Serves contexts, which leave them out for other agents; empty but where keys choose it.
+            models.Index(fields=["end_user"], name="session_of_agent_alone_idx", condition=Q(memory_of=MemoryOf.AGENT)),
         ]
 
     def __str__(self) -> str:
         return f"Session {self.id}"
+
+    def owner(self, tenant: Tenant) -> str:
+        """The agent whose memory it becomes; empty: it becomes the person's own."""
+        return self.agent_id if (self.memory_of or tenant.memory_of) == MemoryOf.AGENT else ""
 
 
 _QueueRow = TypeVar("_QueueRow", bound="QueueRow")

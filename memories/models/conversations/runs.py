@@ -67,7 +67,7 @@ class ExtractionRun(models.Model):
 
         An attempt reads the tenant once, with its claim: a setting that changes meanwhile is the next one's.
         """
-        return self.session.agent_id if self.tenant.memory_of == Tenant.MemoryOf.AGENT else ""
+        return self.session.owner(self.tenant)
 
 
 class ModelUse(models.Model):

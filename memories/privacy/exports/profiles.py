@@ -94,8 +94,8 @@ SECTIONS = (
     ExportSection(
         "sessions",
         "memories.Session",
-        ("id", "agent_id", "external_id", "turn_count", "token_count", "round_count", "created_at", "last_turn_at",
-         "ended_at"),
+        ("id", "agent_id", "external_id", "memory_of", "turn_count", "token_count", "round_count", "created_at",
+         "last_turn_at", "ended_at"),
         provided=("id", "agent_id", "external_id", "created_at", "last_turn_at", "ended_at"),
         with_rows=("queue", "working_memory"),
         inside=(_QUEUE, _WORKING_MEMORY),

@@ -17,6 +17,7 @@ _OUR_IDS = "ids of ours and codes; an audit event holds no content"
 
 WAIVERS = (
     Waiver("memories.SessionQueue", _CODES, ("failure",)),
+    Waiver("memories.Session", _CODES, ("memory_of",)),
     Waiver("memories.Turn", _CODES, ("role",)),
     Waiver("memories.EndUser", _CODES, ("capture_off_by", "serve_off_by")),
     Waiver(
@@ -52,7 +53,7 @@ WAIVERS = (
     Waiver(
         "memories.APIKey",
         "names an application's key and agent, written by staff",
-        ("name", "prefix", "digest", "scopes", "agent_id", "writes_as"),
+        ("name", "prefix", "digest", "scopes", "agent_id", "writes_as", "memory_of"),
     ),
     Waiver("memories.Operator", "staff, not people being remembered"),
     Waiver("memories.ModelUse", "sums of a tenant's day"),

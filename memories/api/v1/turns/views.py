@@ -44,6 +44,7 @@ class TurnsView(Endpoint):
             messages=given["messages"],
             flush=given["flush"],
             key_id=self.caller.key.pk,
+            memory_of=self.caller.key.memory_of,
         )
         if receipt.session:
             self.subjects.add(receipt.session.end_user_id)
@@ -64,7 +65,10 @@ class BulkTurnsView(Endpoint):
     )
     def post(self, request: Request) -> Response:
         given = self.body(BulkSerializer)["conversations"]
-        receipts = ingest.store_conversations(tenant=self.tenant, conversations=given, key_id=self.caller.key.pk)
+        key = self.caller.key
+        receipts = ingest.store_conversations(
+            tenant=self.tenant, conversations=given, key_id=key.pk, memory_of=key.memory_of
+        )
         self.subjects.update(receipt.session.end_user_id for receipt in receipts if receipt.session)
         results = [
             receipt_answer(receipt, user_id=conversation.user_id)
