@@ -197,6 +197,7 @@ def revise_section(
     """
     return ProfileRevision.objects.create(
         end_user=row.end_user,
+        agent_id=row.agent_id,
         section=row.section,
         version=row.version,
         verb=verb,

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import uuid
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -110,7 +111,7 @@ def build(*, tenant: Tenant, request: ContextRequest, now: datetime, noted: bool
     `noted=False`: an operator looks, so what the query recalls does not fade later.
     """
     with_profile = "profile" in request.include and request.as_of is None
-    found = audience(tenant=tenant, user_id=request.user_id, with_profile=with_profile)
+    found = audience(tenant=tenant, user_id=request.user_id, with_profile=with_profile, agent_id=request.agent_id)
     with_messages = "working_memory" in request.include
     if found.person is None:
         nothing = Context("", 0, request.max_tokens, request.tokenizer, messages=[] if with_messages else None)
@@ -138,15 +139,14 @@ def build(*, tenant: Tenant, request: ContextRequest, now: datetime, noted: bool
 
 def _sequence(task: _Task) -> _Sequence:
     """Every line but those of recalled turns, without the turns and episodes that the window shows."""
-    profile = {
-        section: profile_line(row_id=pk, section=section, summary=summary, frame=task.frame)
-        for section, pk, summary in task.audience.profile
-    }
+    profile = defaultdict[str, list[Line]](list)
+    for section, pk, summary in task.audience.profile:
+        profile[section].append(profile_line(row_id=pk, section=section, summary=summary, frame=task.frame))
     facts = _facts(task)
     shown, beyond = _episodes(task)
     unextracted = _unextracted(task) if "unextracted" in task.request.include else []
-    before = [profile[section] for section in BEFORE_FACTS if section in profile]
-    after = [profile[section] for section in AFTER_FACTS if section in profile]
+    before = [line for section in BEFORE_FACTS for line in profile[section]]
+    after = [line for section in AFTER_FACTS for line in profile[section]]
     episode_lines = [_episode_line(episode, ranked) for episode, ranked in shown]
     return _Sequence(
         [*facts.instructions, *before, *facts.ranked, *episode_lines, *after, *unextracted],

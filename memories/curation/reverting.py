@@ -219,8 +219,8 @@ def _put_fact_back(fact: Fact, revision: FactRevision, rule: RevertRule, changes
 def _put_sections_back(done: ChangeSet, rule: RevertRule, changes: Changes) -> None:
     for revision in ProfileRevision.objects.filter(change_set=done.pk, version__isnull=False).order_by("-version"):
         rows = ProfileSection.objects.select_for_update(of=("self",)).select_related("end_user__tenant")
-        row = rows.filter(end_user=revision.end_user_id, section=revision.section).first()
-        history = ProfileRevision.objects.filter(end_user=revision.end_user_id, section=revision.section)
+        named = {"end_user": revision.end_user_id, "agent_id": revision.agent_id, "section": revision.section}
+        row, history = rows.filter(**named).first(), ProfileRevision.objects.of(revision)
         if row and _is_at(_left_at(done, row.pk) or revision.version or 0, row.version, history):
             put_back_section(row, revision, rule.verb, changes)
             changes.counts["sections"] += 1

@@ -190,9 +190,9 @@ def _empty_sections(turn: Turn, *, actor: Actor, now: datetime) -> int:
     made = revisions.filter(resting, evidence__len=1)
     # A proposal goes with its question.
     made.filter(version=None).delete()
-    gone = {(row.section, row.summary) for row in alone} | set(made.values_list("section", "after"))
-    for section, text in gone:
-        _forget_text(revisions.filter(section=section), text)
+    gone = {(row.agent_id, row.section, row.summary) for row in alone}
+    for agent_id, section, text in gone | set(made.values_list("agent_id", "section", "after")):
+        _forget_text(revisions.filter(agent_id=agent_id, section=section), text)
     for row in alone:
         before = ProfileSection(summary="", binding=row.binding)
         row.summary, row.version, row.updated_at = "", row.version + 1, now

@@ -40,7 +40,8 @@ def gather(*, claim: Claim, now: datetime) -> TurnBatch:
     if not any(turn.is_user for turn in turns):
         return TurnBatch(first_number=first, last_number=last)
     facts = _facts_to_show(claim, turns, now=now)
-    profile = list(ProfileSection.objects.filter(tenant=session.tenant, end_user=session.end_user))
+    owner = session.owner(session.tenant)
+    profile = list(ProfileSection.objects.filter(tenant=session.tenant, end_user=session.end_user, agent_id=owner))
     # A paraphrase of what the person or an operator stated before is supported, too.
     stated = (Trust.USER, Trust.OPERATOR)
     stated_texts = [fact.content for fact in facts if fact.trust in stated]

@@ -55,17 +55,18 @@ class _SectionText:
 
 
 def rewrite(*, basis: RewriteBasis, answer: Mapping[str, Any], shown: Mapping[str, int]) -> Counter[str]:
-    """Write the sections that `answer` changes; returns counts of what was done and refused.
+    """Write the sections that `answer` changes, of the run's agent or the person's own; returns counts of what was done
+    and refused.
 
     `shown` are the versions that the model was shown, missing ones 0: a later text is not overwritten. The caller's
     transaction holds the person's row, so no two writers create the same section.
     """
     counts: Counter[str] = Counter()
     wanted = {section: _summary(answer.get(section)) for section in Section.values}
-    rows = {row.section: row for row in ProfileSection.objects.select_for_update().filter(end_user=basis.run.end_user)}
+    whose = {"tenant": basis.run.tenant, "end_user": basis.run.end_user, "agent_id": basis.run.owner}
+    rows = {row.section: row for row in ProfileSection.objects.select_for_update().filter(**whose)}
     for section, summary in wanted.items():
-        row = rows.get(section)
-        row = row or ProfileSection(tenant=basis.run.tenant, end_user=basis.run.end_user, section=section, version=0)
+        row = rows.get(section) or ProfileSection(**whose, section=section, version=0)
         if summary and fold(summary) != fold(row.summary):
             is_stale = row.version != shown.get(section, 0)
             counts.update(_take(row, summary, is_stale=is_stale, basis=basis))
@@ -155,11 +156,12 @@ def _write(row: ProfileSection, text: _SectionText, basis: RewriteBasis) -> None
 
 def _hold(row: ProfileSection, summary: str, reason: ReviewItem.Reason, trust: Trust, basis: RewriteBasis) -> str:
     """Propose the text, unless it waits already or was rejected; returns what was done."""
-    proposed = ProfileRevision.objects.filter(end_user=row.end_user, section=row.section, version=None)
+    proposed = ProfileRevision.objects.of(row).filter(version=None)
     if fold(summary) in map(fold, proposed.values_list("after", flat=True)[:_COMPARED]):
         return "profile_proposed_before"
     proposal = ProfileRevision.objects.create(
         end_user=row.end_user,
+        agent_id=row.agent_id,
         section=row.section,
         version=None,
         verb="extract",

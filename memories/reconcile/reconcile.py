@@ -1,7 +1,6 @@
 """Reconcile: the only place that makes extracted facts. It holds candidates against existing facts, in the transaction
 that holds the claim."""
 
-from collections import Counter
 from datetime import datetime
 from types import MappingProxyType
 
@@ -53,10 +52,7 @@ def apply(
     if changes.over:
         review_items.settle(changes.over, now=now)
     basis = profile.RewriteBasis(run, batch.evidence, rules.trust_assistant, now)
-    # The profile is the person's, and every agent is told it: what one agent heard is not written there.
-    sections = Counter[str]()
-    if not run.owner:
-        sections = profile.rewrite(basis=basis, answer=answer.profile, shown=batch.shown_profile)
+    sections = profile.rewrite(basis=basis, answer=answer.profile, shown=batch.shown_profile)
     done = changes.outcome
     return Outcome(done.done + sections, admitted.refusals + refusals + unrelated + done.refusals)
 

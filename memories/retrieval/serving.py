@@ -20,8 +20,8 @@ _FIND = f"""
 _FIND_WITH_PROFILE = f"""
     SELECT {selected("p", _PERSON)}, {_EPISODES}, s.section, s.id, s.summary FROM {_CALLED}
     LEFT JOIN memories_profilesection s ON s.tenant_id = p.tenant_id AND s.end_user_id = p.id AND s.summary <> ''
-        AND p.serve AND p.restricted_at IS NULL
-    WHERE {_NAMED}
+        AND s.agent_id IN ('', %(agent)s) AND p.serve AND p.restricted_at IS NULL
+    WHERE {_NAMED} ORDER BY s.agent_id
 """  # noqa: S608  (columns of our own models)
 
 
@@ -29,7 +29,8 @@ _FIND_WITH_PROFILE = f"""
 class Audience:
     """The person whose memories may be served; None for an unknown, restricted or switched-off one.
 
-    `has_episodes`: whether to read them at all. `profile`: (section, id, summary) of its sections, if asked for.
+    `has_episodes`: whether to read them at all. `profile`: (section, id, summary) of the person's own sections and then
+    of the agent's, if asked for.
     """
 
     person: EndUser | None = None
@@ -39,9 +40,12 @@ class Audience:
     profile: list[tuple[str, uuid.UUID, str]] = field(default_factory=list)
 
 
-def audience(*, tenant: Tenant, user_id: str, with_profile: bool = False) -> Audience:
-    """The person of `user_id`, if their memories may be served; one statement."""
-    found = binary_rows.fetched(_FIND_WITH_PROFILE if with_profile else _FIND, {"tenant": tenant.pk, "user": user_id})
+def audience(*, tenant: Tenant, user_id: str, with_profile: bool = False, agent_id: str = "") -> Audience:
+    """The person of `user_id`, if their memories may be served; one statement. The profile is also that of
+    `agent_id`.
+    """
+    given = {"tenant": tenant.pk, "user": user_id, "agent": agent_id}
+    found = binary_rows.fetched(_FIND_WITH_PROFILE if with_profile else _FIND, given)
     if not found:
         return Audience()
     person = read(EndUser, _PERSON, found[0])

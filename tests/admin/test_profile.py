@@ -193,3 +193,33 @@ def test_reading_and_writing_need_their_permissions(person: EndUser, staff_who_m
     assert said()[0] == "Runs a bakery."
     assert send(staff_who_may("change_enduser", "view_fact"), person, "write", summary="Yes").status_code == 302
     assert said()[0] == "Yes"
+
+
+def test_a_section_of_an_agent_has_a_page_of_its_own(admin: Client, person: EndUser) -> None:
+    written(person, "Runs a bakery.")
+    factories.profile_section(person, summary="Sells bread.", agent_id="sales & co")
+    factories.profile_revision(person, "Sells bread.", agent_id="sales & co")
+    everything = text_of(admin.get(all_of(person)))
+    assert "?agent=sales%20%26%20co" in everything
+    assert "Runs a bakery." in everything
+    assert "Sells bread." not in everything
+    of_agent = text_of(admin.get(all_of(person), {"agent": "sales & co"}))
+    assert "Sells bread." in of_agent
+    assert "Runs a bakery." not in of_agent
+    page = text_of(admin.get(section_of(person), {"agent": "sales & co"}))
+    assert "Sells bread." in page
+    assert "Runs a bakery." not in page
+    response = send(admin, person, "write", summary="Sells cake.", agent_id="sales & co")
+    assert response["Location"] == f"{section_of(person)}?agent=sales+%26+co"
+    stale = send(admin, person, "write", summary="Sells pies.", agent_id="sales & co")
+    assert stale.status_code == 412
+    assert "Sells cake." in text_of(stale)
+    first = ProfileRevision.objects.get(agent_id="sales & co", version=1)
+    send(admin, person, "restore", version=2, revision=first.pk, agent_id="sales & co")
+    send(admin, person, "release", version=3, agent_id="sales & co")
+    assert set(ProfileSection.objects.values_list("agent_id", "summary", "binding", "version")) == {
+        ("", "Runs a bakery.", False, 1),
+        ("sales & co", "Sells bread.", False, 4),
+    }
+    # A version of an agent's section is not one of the person's.
+    assert send(admin, person, "restore", version=1, revision=first.pk).status_code == 404

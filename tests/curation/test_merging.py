@@ -556,7 +556,7 @@ class TestPreview:
         theirs.save()
         preview = preview_person_merge(survivor=ours, merged=theirs)
         assert (preview.same_texts, preview.same_keys, preview.same_sessions, preview.refused) == (1, 1, 1, 0)
-        fates = {section: fate.name for section, fate in preview.sections.items()}
+        fates = {section: fate.name for (_agent, section), fate in preview.sections.items()}
         assert fates == {"top_of_mind": "MOVED", "work_context": "ASKED"}
         assert (preview.taken, preview.merged["active"], preview.beyond) == (["display_name"], 2, 0)
         assert (ChangeSet.objects.count(), theirs.facts.count()) == (0, 2)

@@ -78,10 +78,9 @@ class TestWhoIsTold:
         hear(tenant, "sales", "s1")
         factories.episode(SessionQueue.objects.get().session, "Moved to Leiden")
         assert owners() == {("sales", "Lives in Leiden", "active")}
-        # The profile is the person's: what one agent heard is not written there.
-        assert not ProfileSection.objects.exists()
+        assert list(ProfileSection.objects.values_list("agent_id", "summary")) == [("sales", "Lives in Leiden.")]
         for query in ("", "Where in Leiden?"):
-            for text in ("Lives in Leiden", "Moved to Leiden", "Hello"):
+            for text in ("Lives in Leiden", "Work: Lives in Leiden.", "Moved to Leiden", "Hello"):
                 assert text in told(tenant, "sales", query)
                 assert text not in told(tenant, "support", query)
                 assert text not in told(tenant, "", query)
@@ -93,7 +92,7 @@ class TestWhoIsTold:
         model.say(candidate(), profile={"work_context": {"summary": "Lives in Leiden.", "should_update": True}})
         hear(tenant, "sales", "s1")
         assert owners() == {("", "Lives in Leiden", "active")}
-        assert ProfileSection.objects.exists()
+        assert ProfileSection.objects.get().agent_id == ""
         for agent in ("sales", "support", ""):
             assert "Lives in Leiden" in told(tenant, agent)
             assert "Hello" in told(tenant, agent)

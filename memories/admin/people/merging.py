@@ -283,5 +283,8 @@ def overlaps_of(merge: PersonMergePreview) -> list[Overlap]:
         Overlap(ASKED[0], merge.same_keys + merge.refused, ASKED[1]),
         Overlap(RENAMED[0], merge.same_sessions, RENAMED[1]),
     ]
-    sections = [Overlap(Section(name).label, None, SECTION_EFFECTS[fate]) for name, fate in merge.sections.items()]
+    sections = [
+        Overlap(f"{agent} · {Section(name).label}" if agent else Section(name).label, None, SECTION_EFFECTS[fate])
+        for (agent, name), fate in merge.sections.items()
+    ]
     return [*(overlap for overlap in found if overlap.number), *sections]

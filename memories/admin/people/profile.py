@@ -9,18 +9,18 @@ from django import forms
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin.people.views import PersonViews
 from memories.admin.site.fields import LineField, TextField
-from memories.admin.site.page import VerbForm, address, require, show_again
+from memories.admin.site.page import VerbForm, address, address_of_section, require, show_again
 from memories.admin.site.segments import Segment, diff
 from memories.admin.site.wording import CUT_OUT
 from memories.admin.trail.authors import names_of
 from memories.audit import Actor
+from memories.curation.people.external_ids import LONGEST_ID
 from memories.curation.profile.sections import release_profile_section, restore_profile_section, write_profile_section
 from memories.exceptions import NotFound
 from memories.models import EndUser, ProfileRevision, ProfileSection, ReviewItem, Section
@@ -39,8 +39,11 @@ PURPOSES: dict[str, Promise] = {
 
 @dataclass(frozen=True)
 class ShownSection:
-    """A section as the pages show it; `row` is None when nobody has written it, `author` who wrote it."""
+    """A section as the pages show it; `row` is None when nobody has written it, `author` who wrote it. It is the
+    agent's, or the person's own.
+    """
 
+    agent_id: str
     name: str
     label: str
     purpose: Promise
@@ -48,9 +51,9 @@ class ShownSection:
     author: str
 
     @classmethod
-    def of(cls, section: Section, row: ProfileSection | None) -> "ShownSection":
+    def of(cls, section: Section, row: ProfileSection | None, agent_id: str = "") -> "ShownSection":
         author = row.get_actor_kind_display() if row else ""
-        return cls(section.value, str(section.label), PURPOSES[section], row, author)
+        return cls(agent_id, section.value, str(section.label), PURPOSES[section], row, author)
 
 
 @dataclass(frozen=True)
@@ -67,18 +70,21 @@ class SectionForm(VerbForm):
     """A verb on one section, with the version that the operator saw."""
 
     needs_permissions = ("memories.view_fact",)
+    # The agent whose section it is; empty: the person's own.
+    agent_id = forms.CharField(widget=forms.HiddenInput, required=False, max_length=LONGEST_ID, strip=False)
     section = forms.ChoiceField(choices=Section.choices, widget=forms.HiddenInput)
     version = forms.IntegerField(widget=forms.HiddenInput)
     record: EndUser
 
-    def look_at(self, section: str, row: ProfileSection | None) -> None:
-        """Start from the section as it is; `row` is None when nobody has written it."""
-        self.initial = {"section": section, "version": row.version if row else 0}
+    def look_at(self, shown: ShownSection) -> None:
+        """Start from the section as it is."""
+        version = shown.row.version if shown.row else 0
+        self.initial = {"agent_id": shown.agent_id, "section": shown.name, "version": version}
         if self.is_bound:
             show_again(self)
 
     def leads_to(self) -> str:
-        return reverse("admin:memories_enduser_profile", args=[self.record.pk, self.cleaned_data["section"]])
+        return address_of_section(self.record.pk, self.cleaned_data["section"], self.cleaned_data["agent_id"])
 
     def label(self) -> str:
         return str(Section(self.cleaned_data["section"]).label)
@@ -99,9 +105,9 @@ class WriteSectionForm(SectionForm):
         help_text=_("Optional; kept with the revision."),
     )
 
-    def look_at(self, section: str, row: ProfileSection | None) -> None:
-        super().look_at(section, row)
-        self.initial["summary"] = row.summary if row else ""
+    def look_at(self, shown: ShownSection) -> None:
+        super().look_at(shown)
+        self.initial["summary"] = shown.row.summary if shown.row else ""
 
     def clean_summary(self) -> str:
         # A browser sends each end of a line as two characters: the text would differ from itself.
@@ -128,7 +134,8 @@ class RestoreSectionForm(SectionForm):
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         data = self.cleaned_data
-        revisions = ProfileRevision.objects.filter(end_user=self.record, section=data["section"])
+        named = {name: data[name] for name in ("agent_id", "section")}
+        revisions = ProfileRevision.objects.filter(end_user=self.record, **named)
         revision = revisions.filter(pk=data["revision"]).select_related("extraction").first()
         if revision is None:
             raise NotFound
@@ -141,8 +148,9 @@ class RestoreSectionForm(SectionForm):
 
 class ReleaseSectionForm(SectionForm):
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
-        section, version = self.cleaned_data["section"], self.cleaned_data["version"]
-        release_profile_section(end_user=self.record, section=section, expected_version=version, actor=actor, now=now)
+        data = dict(self.cleaned_data)
+        data["expected_version"] = data.pop("version")
+        release_profile_section(end_user=self.record, **data, actor=actor, now=now)
         return gettext("%(section)s is released. The next extraction can rewrite it.") % {"section": self.label()}
 
 
@@ -157,20 +165,21 @@ class ProfileViews(PersonViews):
 
     @address("<uuid:object_id>/profile/", "profile_all")
     def sections_view(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
-        """All six, each with the form that writes it."""
+        """All six of the person or of an agent, each with the form that writes it."""
         person = self.find(request, str(object_id), may_change=False)
         require(request, *SectionForm.needs_permissions)
         page = self.render_tab(request, person, "memories/person_profile.html", {"tab": "profile"})
         shown = page.context_data or {}
+        agent_id = _agent_of(request)
         rows: list[tuple[ShownSection, WriteSectionForm | None]] = []
-        for section in shown["profile"]:
+        for section in sections_of(person, agent_id) if agent_id else shown["profile"]:
             form = WriteSectionForm(record=person) if shown["forms"] else None
             if form:
                 # The forms of six sections stand on one page.
                 form.auto_id = f"{section.name}_%s"
-                form.look_at(section.name, section.row)
+                form.look_at(section)
             rows.append((section, form))
-        page.context_data = {**shown, "rows": rows}
+        page.context_data = {**shown, "rows": rows, "agent_id": agent_id, "agents": _agents_with_profile(person)}
         return page
 
     @address("<uuid:object_id>/profile/<str:section>/", "profile")
@@ -181,7 +190,7 @@ class ProfileViews(PersonViews):
             raise Http404
         if request.method not in ("GET", "HEAD"):
             return HttpResponse(status=405, headers={"Allow": "GET, HEAD"})
-        return self._show_section(request, super().show(request, person), section)
+        return self._show_section(request, super().show(request, person), section, _agent_of(request))
 
     def show(
         self, request: HttpRequest, record: Any, *, tried: VerbForm | None = None, status: int = 200
@@ -189,26 +198,32 @@ class ProfileViews(PersonViews):
         """The page of the person; after a refused verb on a section, the page of that section."""
         page = super().show(request, record, tried=tried, status=status)
         section = tried.data.get("section") if isinstance(tried, SectionForm) else None
-        return self._show_section(request, page, section) if section in Section.values else page
+        if section not in Section.values:
+            return page
+        return self._show_section(request, page, section, tried.data.get("agent_id", "") if tried else "")
 
-    def _show_section(self, request: HttpRequest, page: TemplateResponse, section: str) -> TemplateResponse:
+    def _show_section(
+        self, request: HttpRequest, page: TemplateResponse, section: str, agent_id: str
+    ) -> TemplateResponse:
         """Turn the page of a person into that of one section."""
         shown = page.context_data or {}
         person: EndUser = shown["original"]
-        written = ProfileSection.objects.filter(end_user=person, section=section)
-        row = written.select_related("extraction__session").first()
+        named = {"agent_id": agent_id, "section": section}
+        row = ProfileSection.objects.filter(end_user=person, **named).select_related("extraction__session").first()
+        one = ShownSection.of(Section(section), row, agent_id)
         for form in shown["forms"].values():
             if isinstance(form, SectionForm):
-                form.look_at(section, row)
+                form.look_at(one)
         # A proposed text has no version; it is among the waiting.
-        versions = ProfileRevision.objects.filter(end_user=person, section=section).exclude(version=None)
+        versions = ProfileRevision.objects.filter(end_user=person, **named).exclude(version=None)
         newest_first = versions.select_related("extraction").order_by("-version", "-id")
         history = Paginator(newest_first, REVISIONS_SHOWN).get_page(request.GET.get("page"))
-        waiting = ReviewItem.objects.waiting().filter(end_user=person, proposed_section__section=section)
+        proposed = {f"proposed_section__{name}": value for name, value in named.items()}
+        waiting = ReviewItem.objects.waiting().filter(end_user=person, **proposed)
         page.template_name = "memories/person_section.html"
         page.context_data = {
             **shown,
-            "section": ShownSection.of(Section(section), row),
+            "section": one,
             "page": history,
             "changes": _changes(list(history), row),
             "waiting": waiting.count(),
@@ -216,11 +231,21 @@ class ProfileViews(PersonViews):
         return page
 
 
-def sections_of(person: EndUser) -> list[ShownSection]:
+def sections_of(person: EndUser, agent_id: str = "") -> list[ShownSection]:
     """All six in their order, with the runs and sessions that they rest on; one query."""
-    written = ProfileSection.objects.filter(end_user=person).select_related("extraction__session")
+    written = ProfileSection.objects.filter(end_user=person, agent_id=agent_id).select_related("extraction__session")
     rows = {row.section: row for row in written}
-    return [ShownSection.of(section, rows.get(section)) for section in Section]
+    return [ShownSection.of(section, rows.get(section), agent_id) for section in Section]
+
+
+def _agent_of(request: HttpRequest) -> str:
+    """The agent whose profile the page shows; empty: the person's own."""
+    return request.GET.get("agent", "")[:LONGEST_ID].replace("\0", "")
+
+
+def _agents_with_profile(person: EndUser) -> list[str]:
+    rows = ProfileSection.objects.filter(end_user=person).exclude(agent_id="")
+    return list(rows.order_by("agent_id").values_list("agent_id", flat=True).distinct())
 
 
 def _changes(revisions: list[ProfileRevision], row: ProfileSection | None) -> list[SectionDiff]:

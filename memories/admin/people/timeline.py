@@ -195,4 +195,4 @@ def _describe_edit(item: TimelineItem, names: dict[str, str]) -> None:
     elif isinstance(row, ProfileRevision):
         # A first text does not change another.
         item.segments = diff(row.before, row.after) if row.before else [Segment(row.after)]
-        item.section = str(Section(row.section).label)
+        item.section = " · ".join(name for name in (row.agent_id, str(Section(row.section).label)) if name)

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Left
 from django.urls import reverse
 
-from memories.admin.site.page import url_of
+from memories.admin.site.page import address_of_section, url_of
 from memories.admin.site.template_tags import turn_page
 from memories.models import EndUser, Episode, Fact, ProfileSection, Turn
 
@@ -66,7 +66,7 @@ def _address_of(person: EndUser, kind: str, row: Any) -> str:
         session = reverse("admin:memories_session_change", args=[row.session_id])
         return f"{session}?page={turn_page(row.number)}#turn-{row.number}"
     if kind == "profile":
-        return reverse("admin:memories_enduser_profile", args=[person.pk, row.section])
+        return address_of_section(person.pk, row.section, row.agent_id)
     return url_of(row)
 
 

@@ -69,7 +69,8 @@ def decision_of(item: ReviewItem, operator: Operator | AnonymousUser) -> dict[st
 def _proposal(item: ReviewItem) -> list[Segment]:
     """The proposal as a diff to what it stands against; what should go is struck out."""
     if item.proposed_section:
-        stands = ProfileSection.objects.filter(end_user=item.end_user_id, section=item.proposed_section.section)
+        named = {name: getattr(item.proposed_section, name) for name in ("agent_id", "section")}
+        stands = ProfileSection.objects.filter(end_user=item.end_user_id, **named)
         before = stands.values_list("summary", flat=True).first() if item.state == ReviewItem.State.OPEN else None
         return diff(item.proposed_section.before if before is None else before, item.proposed_section.after)
     if item.episode:

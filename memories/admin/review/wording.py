@@ -95,7 +95,8 @@ def headline(item: ReviewItem) -> str:
 def about(item: ReviewItem) -> str:
     """The category of the fact, the section of the profile, or an episode."""
     if item.proposed_section:
-        return _("Profile: %(section)s") % {"section": item.proposed_section.get_section_display()}
+        named = {"section": item.proposed_section.get_section_display(), "agent": item.proposed_section.agent_id}
+        return (_("Profile of %(agent)s: %(section)s") if named["agent"] else _("Profile: %(section)s")) % named
     fact = item.fact or item.known
     return fact.get_category_display() if fact else _("Episode")
 

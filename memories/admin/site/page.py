@@ -22,6 +22,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.functional import Promise
+from django.utils.http import urlencode
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
@@ -50,6 +51,12 @@ def actor_of(request: HttpRequest) -> Actor:
     if not isinstance(request.user, Operator):
         raise PermissionDenied
     return Actor.operator(request.user, request_id=kept_request_id(getattr(request, "request_id", "")))
+
+
+def address_of_section(person: uuid.UUID, section: str, agent_id: str) -> str:
+    """The page of a section of the person, or of an agent's."""
+    page = reverse("admin:memories_enduser_profile", args=[person, section])
+    return f"{page}?{urlencode({'agent': agent_id})}" if agent_id else page
 
 
 def url_of(record: Model, name: str = "change") -> str:

@@ -32,9 +32,10 @@ def clear_memories(
 ) -> dict[str, int]:
     """Move facts and episodes to the trash and empty the profile; returns how many of each.
 
-    With `agent_id` only what is that agent's: its facts, and the episodes of its sessions. `visible`: the facts that
-    the caller sees; None: all. A key leaves what an operator wrote, and what is locked. Turns stay, and nothing is
-    refused: what is said, or extracted, from now on is remembered anew. What is in the trash already stays there.
+    With `agent_id` only what is that agent's: its facts and profile, and the episodes of its sessions. `visible`: the
+    facts that the caller sees; None: all. A key leaves what an operator wrote, and what is locked. Turns stay, and
+    nothing is refused: what is said, or extracted, from now on is remembered anew. What is in the trash already stays
+    there.
 
     Errors: NotFound, PersonMerged, PersonRestricted for a key.
     """
@@ -55,7 +56,7 @@ def clear_memories(
         facts = lock_facts(seen.values_list("pk", flat=True))
         changes.trash(facts, "forget")
         episode_count = sum(_forget(pk, changes) for pk in list(told.order_by("pk").values_list("pk", flat=True)))
-        section_count = 0 if agent_id else empty_sections(end_user, changes)
+        section_count = empty_sections(end_user, changes, agent_id=agent_id)
         item_states.settle(changes)
         counts = {"facts": len(facts), "episodes": episode_count, "sections": section_count}
         if any(counts.values()):

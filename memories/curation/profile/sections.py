@@ -46,17 +46,19 @@ def write_profile_section(
     summary: str,
     actor: Actor,
     now: datetime,
+    agent_id: str = "",
     expected_version: int | None = None,
     reason: str = "",
 ) -> ProfileSection | None:
-    """Write one section of the profile, without secrets; an empty text empties it, and None is returned.
+    """Write one section of the profile, or of the agent's, without secrets; an empty text empties it, and None is
+    returned.
 
     `expected_version` is that of the section as the caller saw it, 0 when there was none. The text that it has already
     leaves no trace. Errors: NotFound, PersonRestricted and OperatorWord for a key, PreconditionFailed.
     """
     text = redact_text(summary)[0]
     with transaction.atomic():
-        row = locked_section(end_user.pk, section, actor=actor, expected_version=expected_version)
+        row = locked_section(end_user.pk, section, agent_id, actor=actor, expected_version=expected_version)
         changes = Changes(actor=actor, now=now, reason=reason)
         _write(row, text, "write" if text else "delete", changes, binding=actor.is_operator, basis=_Basis.of(actor))
     return row if text else None
@@ -77,7 +79,7 @@ def restore_profile_section(
     if revision.version is None:
         raise Conflict(_("This text was only proposed. You can accept or reject it, not restore it."))
     with transaction.atomic():
-        row = locked_section(revision.end_user_id, revision.section, actor=actor, expected_version=expected_version)
+        row = _locked_section_of(revision, actor=actor, expected_version=expected_version)
         changes = Changes(actor=actor, now=now, reason=reason)
         basis = _Basis.of(actor, revision)
         _write(row, revision.after, "restore", changes, binding=actor.is_operator, basis=basis)
@@ -90,6 +92,7 @@ def release_profile_section(
     section: str,
     actor: Actor,
     now: datetime,
+    agent_id: str = "",
     expected_version: int | None = None,
     reason: str = "",
 ) -> ProfileSection:
@@ -98,7 +101,7 @@ def release_profile_section(
     Errors: as write_profile_section(); Conflict when it is not binding.
     """
     with transaction.atomic():
-        row = locked_section(end_user.pk, section, actor=actor, expected_version=expected_version)
+        row = locked_section(end_user.pk, section, agent_id, actor=actor, expected_version=expected_version)
         if not row.binding:
             raise Conflict(_("No operator wrote this section, so jobs and keys can already change it."))
         basis = _Basis(row.trust, row.extraction, row.evidence)
@@ -123,19 +126,22 @@ def take_proposed_section(
         raise Conflict(_("This text is not a proposal; it was part of the profile."))
     with transaction.atomic():
         actor = changes.actor
-        row = locked_section(revision.end_user_id, revision.section, actor=actor, expected_version=expected_version)
+        row = _locked_section_of(revision, actor=actor, expected_version=expected_version)
         text = revision.after if summary is None else redact_text(summary)[0]
         _set_text(row, text, "approve", changes, binding=actor.is_operator, basis=_Basis.of(actor, revision))
     return row
 
 
-def empty_sections(end_user: EndUser, changes: Changes) -> int:
-    """Empty the sections of a locked person, for a key without those that an operator wrote; returns how many.
+def empty_sections(end_user: EndUser, changes: Changes, *, agent_id: str = "") -> int:
+    """Empty the sections of a locked person and of all agents, or of this one; for a key without those that an operator
+    wrote. Returns how many.
 
     Nobody is bound by that: what is said from now on is written again.
     """
     rows = ProfileSection.objects.written().filter(end_user=end_user).select_related("end_user__tenant", "extraction")
-    emptied = [row for row in rows.order_by("section") if changes.actor.is_operator or not row.binding]
+    if agent_id:
+        rows = rows.filter(agent_id=agent_id)
+    emptied = [row for row in rows.order_by("agent_id", "section") if changes.actor.is_operator or not row.binding]
     return sum(_set_text(row, "", "delete", changes, binding=False, basis=_Basis()) for row in emptied)
 
 
@@ -145,8 +151,11 @@ def put_back_section(row: ProfileSection, revision: ProfileRevision, verb: str, 
     _set_text(row, revision.before, verb, changes, binding=revision.binding_before, basis=basis)
 
 
-def locked_section(person_id: uuid.UUID, section: str, *, actor: Actor, expected_version: int | None) -> ProfileSection:
-    """Lock the person; the section as it is now, of version 0 when nobody has written it yet.
+def locked_section(
+    person_id: uuid.UUID, section: str, agent_id: str, *, actor: Actor, expected_version: int | None
+) -> ProfileSection:
+    """Lock the person; the section as it is now, of version 0 when nobody has written it yet. An empty `agent_id` means
+    the person's own.
 
     Errors: NotFound, PersonMerged, PreconditionFailed; PersonRestricted and OperatorWord for a key.
     """
@@ -159,14 +168,20 @@ def locked_section(person_id: uuid.UUID, section: str, *, actor: Actor, expected
         raise PersonMerged
     if person.restricted_at and not actor.is_operator:
         raise PersonRestricted
-    row = ProfileSection.objects.filter(end_user=person, section=section).first()
-    row = row or ProfileSection(tenant=person.tenant, end_user=person, section=section, version=0)
+    named = {"tenant": person.tenant, "end_user": person, "agent_id": agent_id, "section": section}
+    row = ProfileSection.objects.filter(**named).first() or ProfileSection(**named, version=0)
     row.end_user = person
     if row.binding and not actor.is_operator:
         raise OperatorWord(_("An operator wrote this section. Only an operator can change it."))
     if expected_version is not None and expected_version != row.version:
         raise PreconditionFailed
     return row
+
+
+def _locked_section_of(revision: ProfileRevision, *, actor: Actor, expected_version: int | None) -> ProfileSection:
+    """locked_section() for the one that this is a version or a proposal of."""
+    named = (revision.end_user_id, revision.section, revision.agent_id)
+    return locked_section(*named, actor=actor, expected_version=expected_version)
 
 
 def _write(row: ProfileSection, summary: str, verb: str, changes: Changes, *, binding: bool, basis: _Basis) -> None:
@@ -192,13 +207,13 @@ def _set_text(row: ProfileSection, summary: str, verb: str, changes: Changes, *,
 
 def _basis_before(revision: ProfileRevision) -> _Basis:
     """What the version before rested on."""
-    earlier = ProfileRevision.objects.filter(end_user=revision.end_user_id, section=revision.section)
-    previous = earlier.filter(version__lt=revision.version).select_related("extraction").order_by("-version").first()
+    earlier = ProfileRevision.objects.of(revision).filter(version__lt=revision.version)
+    previous = earlier.select_related("extraction").order_by("-version").first()
     return _Basis(previous.trust, previous.extraction, previous.evidence) if previous else _Basis()
 
 
 def trust_of(row: ProfileSection) -> str:
     """The trust of a text that the section had before: that of its last revision with it, else the user's."""
-    same = ProfileRevision.objects.filter(end_user=row.end_user_id, section=row.section, after=row.summary)
+    same = ProfileRevision.objects.of(row).filter(after=row.summary)
     trust = same.exclude(version=None).order_by("-version").values_list("trust", flat=True).first()
     return trust or Trust.USER

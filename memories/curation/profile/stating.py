@@ -22,9 +22,16 @@ _COMPARED = 50
 
 
 def state_profile_section(
-    *, end_user: EndUser, section: str, summary: str, actor: Actor, now: datetime, voice: WriteTrust = AS_USER
+    *,
+    end_user: EndUser,
+    section: str,
+    summary: str,
+    actor: Actor,
+    now: datetime,
+    agent_id: str = "",
+    voice: WriteTrust = AS_USER,
 ) -> ReviewItem | None:
-    """Write one section as a key states it, without secrets.
+    """Write one section of the profile, or of the agent's, as a key states it, without secrets.
 
     A text that speaks to a model, or of a voice that is not believed, is only proposed: then the review item that waits
     for an operator is returned. The same text waits once.
@@ -33,12 +40,14 @@ def state_profile_section(
     """
     text = redact_text(summary)[0]
     with transaction.atomic():
-        row = locked_section(end_user.pk, section, actor=actor, expected_version=None)
+        row = locked_section(end_user.pk, section, agent_id, actor=actor, expected_version=None)
         if text == row.summary:
             return None
         reason = _why_proposed(row, text, voice)
         if reason is None:
-            write_profile_section(end_user=end_user, section=section, summary=text, actor=actor, now=now)
+            write_profile_section(
+                end_user=end_user, section=section, summary=text, actor=actor, now=now, agent_id=agent_id
+            )
             return None
         return _asked_before(row, text) or _propose(row, text, reason, actor=actor, now=now)
 
@@ -60,7 +69,7 @@ def _why_proposed(row: ProfileSection, text: str, voice: WriteTrust) -> Reason |
 
 def _asked_before(row: ProfileSection, text: str) -> ReviewItem | None:
     """The open review item about the same text, if any. Errors: RefusedBefore when it was rejected."""
-    proposals = ProfileRevision.objects.filter(end_user=row.end_user, section=row.section, version=None)
+    proposals = ProfileRevision.objects.of(row).filter(version=None)
     newest = proposals.values_list("pk", "after")[:_COMPARED]
     same = [pk for pk, proposed in newest if fold(proposed) == fold(text)]
     last = ReviewItem.objects.filter(proposed_section__in=same).order_by("-created_at", "-pk").first()
@@ -72,6 +81,7 @@ def _asked_before(row: ProfileSection, text: str) -> ReviewItem | None:
 def _propose(row: ProfileSection, text: str, reason: Reason, *, actor: Actor, now: datetime) -> ReviewItem:
     proposal = ProfileRevision.objects.create(
         end_user=row.end_user,
+        agent_id=row.agent_id,
         section=row.section,
         version=None,
         verb="write",

@@ -150,7 +150,7 @@ def _is_replaced(fact: Fact, successor: uuid.UUID | None) -> bool:
 
 def _put_section_back(changes: Changes, row: Any) -> None:
     """Give the section the text that it had before its `first` version; an empty one empties it."""
-    own = ProfileRevision.objects.filter(end_user=row.end_user_id, section=row.section)
+    own = ProfileRevision.objects.of(row)
     before = copy(row)
     row.summary = own.get(version=row.first).before
     row.actor_kind, row.extraction, row.prompt_version = changes.actor.kind, None, ""

@@ -79,8 +79,8 @@ def touched_sections(selector: Selector) -> QuerySet[Any]:
     """Sections of profiles that these runs wrote, with `first` and `stays` as in touched()."""
     written = ProfileRevision.objects.filter(actor_kind=ActorKind.RUN, version__isnull=False)
     selected = written.filter(extraction__in=runs(selector))
-    own = ProfileRevision.objects.filter(end_user=OuterRef("end_user"), section=OuterRef("section"))
-    own = own.filter(version__isnull=False)
+    named = {name: OuterRef(name) for name in ("end_user", "agent_id", "section")}
+    own = ProfileRevision.objects.filter(**named, version__isnull=False)
     first = own.filter(pk__in=selected.values("pk")).order_by("version").values("version")[:1]
     others = own.filter(version__gt=OuterRef("first")).exclude(pk__in=selected.values("pk")).exclude(verb__in=NEUTRAL)
     people = selected.values("end_user")

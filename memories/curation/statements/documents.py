@@ -95,11 +95,11 @@ def import_document(
 ) -> HeldParts:
     """Write the named sections, change the facts that the document names by our ids or its own, add those that are new.
 
-    `visible`: the facts that the caller sees. A document changes these, and that of an agent (`agent_id`) its own ones
-    alone; ids of others are ignored. New facts are the agent's, or the person's own. `updated`: when the document says
-    that it was last updated. All or nothing. What it does not name stays; what an operator wrote stays as it is. A text
-    that was refused before, one that speaks to a model, and what a `voice` states that is not believed, wait for
-    review; an import that would change a fact waits beside it.
+    `visible`: the facts that the caller sees. A document changes these, and that of an agent (`agent_id`) its own
+    ones alone; ids of others are ignored. New facts and sections are the agent's, or the person's own. `updated`:
+    when the document says that it was last updated. All or nothing. What it does not name stays; what an operator
+    wrote stays as it is. A text that was refused before, one that speaks to a model, and what a `voice` states that
+    is not believed, wait for review; an import that would change a fact waits beside it.
 
     Errors: PersonMerged, PersonRestricted, DuplicateFact, CapacityReached when a fact would be archived at once.
     """
@@ -110,9 +110,10 @@ def import_document(
         end_user.refresh_from_db(fields=["restricted_at"])
         if end_user.restricted_at:
             raise PersonRestricted
+        new_sections = _not_told(end_user, sections, agent_id) if agent_id else sections
         held = [
-            _write_section(end_user, name, section, updated=updated, actor=actor, now=now, voice=voice)
-            for name, section in sections.items()
+            _write_section(end_user, agent_id, name, section, updated=updated, actor=actor, now=now, voice=voice)
+            for name, section in new_sections.items()
         ]
         seen = (Fact.objects.all() if visible is None else visible).of(end_user.tenant, end_user)
         seen = seen.filter(status__in=[Status.ACTIVE, Status.PENDING])
@@ -139,8 +140,16 @@ def import_document(
     return HeldParts(waiting, sum(held))
 
 
+def _not_told(end_user: EndUser, sections: Mapping[str, DocumentSection], agent_id: str) -> dict[str, DocumentSection]:
+    """Without those in which the agent repeats the person's own section, and has none itself."""
+    rows = {row.section: row for row in ProfileSection.objects.written().filter(end_user=end_user).told(agent_id)}
+    told = {name: row.summary for name, row in rows.items() if not row.agent_id}
+    return {name: section for name, section in sections.items() if told.get(name) != section.summary}
+
+
 def _write_section(
     end_user: EndUser,
+    agent_id: str,
     name: str,
     section: DocumentSection,
     *,
@@ -152,13 +161,20 @@ def _write_section(
     """Whether the text waits for an operator."""
     try:
         item = state_profile_section(
-            end_user=end_user, section=name, summary=section.summary, actor=actor, now=now, voice=voice
+            end_user=end_user,
+            section=name,
+            summary=section.summary,
+            actor=actor,
+            now=now,
+            agent_id=agent_id,
+            voice=voice,
         )
     except (OperatorWord, RefusedBefore):
         return False
     if item is None and section.updated:
         # Not a change of the section: a version for it would end what an operator is about to write.
-        row = ProfileSection.objects.written().filter(end_user=end_user, section=name).first()
+        named = {"end_user": end_user, "agent_id": agent_id, "section": name}
+        row = ProfileSection.objects.written().filter(**named).first()
         given = {"updatedAt": redact_text(section.updated)[0]}
         document = {"given": given, "updated": updated, "version": row.version} if row else None
         if row and document != row.document:

@@ -1,4 +1,4 @@
-"""The profile: six running summaries of a person."""
+"""The profile: six running summaries of a person; agents can have six of their own."""
 
 from typing import Self
 
@@ -28,11 +28,16 @@ class ProfileSectionQuerySet(models.QuerySet["ProfileSection"]):
         """Sections that say something; an emptied one stays as a row, so that its versions and its owner do."""
         return self.exclude(summary="")
 
+    def told(self, agent_id: str) -> Self:
+        """What this agent is told: the person's own sections, then the agent's."""
+        return self.filter(agent_id__in=["", agent_id]).order_by("agent_id", "section")
+
 
 class ProfileSection(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="profile", db_index=False)
+    agent_id = models.CharField(max_length=255, blank=True, help_text="Whose it is alone; empty: the person's own.")
     section = models.CharField(max_length=20, choices=Section.choices)
     summary = models.TextField(max_length=4000)
     binding = models.BooleanField(default=False, help_text="An operator wrote it: no job changes it.")
@@ -57,12 +62,12 @@ class ProfileSection(models.Model):
     objects = ProfileSectionQuerySet.as_manager()
 
     class Meta:
-        ordering = ["end_user", "section"]
+        ordering = ["end_user", "agent_id", "section"]
         verbose_name = _("profile section")
         verbose_name_plural = _("profile sections")
         constraints = [
             # Serves every read of a profile.
-            models.UniqueConstraint(fields=["end_user", "section"], name="profile_section_once"),
+            models.UniqueConstraint(fields=["end_user", "tenant", "agent_id", "section"], name="profile_section_once"),
         ]
 
     def __str__(self) -> str:

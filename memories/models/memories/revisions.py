@@ -1,5 +1,7 @@
 """What changed in a fact or in a section of the profile, who or what changed it, and why."""
 
+from typing import Self
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -8,7 +10,7 @@ from memories.models.actors import ActorKind
 from memories.models.conversations.runs import ExtractionRun
 from memories.models.ids import new_id
 from memories.models.memories.facts import Fact, Trust
-from memories.models.memories.profile import Section
+from memories.models.memories.profile import ProfileSection, Section
 from memories.models.people.people import EndUser
 
 
@@ -48,11 +50,18 @@ class FactRevision(models.Model):
         return f"Revision {self.version} of fact {self.fact_id}"
 
 
+class ProfileRevisionQuerySet(models.QuerySet["ProfileRevision"]):
+    def of(self, row: "ProfileRevision | ProfileSection") -> Self:
+        """Versions and proposals of this section, or of the section that this is a version of."""
+        return self.filter(end_user=row.end_user_id, agent_id=row.agent_id, section=row.section)
+
+
 class ProfileRevision(models.Model):
     """One version of a section of a person's profile, or one that a model proposed and that waits for review."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     end_user = models.ForeignKey(EndUser, on_delete=models.CASCADE, related_name="profile_revisions", db_index=False)
+    agent_id = models.CharField(max_length=255, blank=True, help_text="As of a section.")
     section = models.CharField(max_length=20, choices=Section.choices)
     version = models.PositiveIntegerField(null=True, help_text="Of the section; empty: proposed and never written.")
     verb = models.CharField(max_length=20)
@@ -69,6 +78,8 @@ class ProfileRevision(models.Model):
     reason = models.TextField(blank=True, max_length=2000)
     change_set = models.UUIDField(null=True, editable=False)
     created_at = models.DateTimeField()
+
+    objects = ProfileRevisionQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at", "-id"]

@@ -128,15 +128,15 @@ SECTIONS = (
     ExportSection(
         "profile_sections",
         "memories.ProfileSection",
-        ("id", "section", "summary", "binding", "actor_kind", "extraction", "prompt_version", "trust", "evidence",
-         "version", "updated_at", "document"),
-        order=("section", "pk"),
+        ("id", "agent_id", "section", "summary", "binding", "actor_kind", "extraction", "prompt_version", "trust",
+         "evidence", "version", "updated_at", "document"),
+        order=("agent_id", "section", "pk"),
     ),
     ExportSection(
         "profile_history",
         "memories.ProfileRevision",
-        ("id", "section", "version", "verb", "actor_kind", "before", "after", "binding_before", "extraction", "trust",
-         "evidence", "reason", "change_set", "created_at"),
+        ("id", "agent_id", "section", "version", "verb", "actor_kind", "before", "after", "binding_before",
+         "extraction", "trust", "evidence", "reason", "change_set", "created_at"),
         computed=("run",),
     ),
     ExportSection(

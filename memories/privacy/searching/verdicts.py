@@ -127,8 +127,8 @@ SAID: Mapping[str, frozenset[str]] = {
     "memories.FactEvidence": frozenset({"quote"}),
     "memories.FactRevision": frozenset({"reason"}),
     "memories.Episode": frozenset({"summary", "key_topics", "actions_taken", "outcomes"}),
-    "memories.ProfileSection": frozenset({"summary", "document"}),
-    "memories.ProfileRevision": frozenset({"before", "after", "reason"}),
+    "memories.ProfileSection": frozenset({"agent_id", "summary", "document"}),
+    "memories.ProfileRevision": frozenset({"agent_id", "before", "after", "reason"}),
     "memories.WorkingMemory": frozenset({"summary"}),
     "memories.ReviewItem": frozenset({"note"}),
     "memories.PrivacyCase": frozenset(

@@ -113,8 +113,8 @@ STORES: tuple[Store, ...] = (
          "external_id", "document", "allowed_users", "allowed_roles", "embedded_hash"),
         loosens=(("memories.Fact", "superseded_by"), ("memories.FactRefusal", "fact")),
     ),
-    Store("memories.ProfileSection", "end_user", ("summary", "document")),
-    Store("memories.ProfileRevision", "end_user", ("before", "after", "reason")),
+    Store("memories.ProfileSection", "end_user", ("agent_id", "summary", "document")),
+    Store("memories.ProfileRevision", "end_user", ("agent_id", "before", "after", "reason")),
     Store(
         "memories.Episode",
         "end_user",

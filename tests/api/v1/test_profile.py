@@ -13,6 +13,7 @@ def test_shows_six_sections(hub: Hub) -> None:
     assert list(answer["sections"]) == Section.values
     shown = answer["sections"]["top_of_mind"]
     assert shown == {
+        "agent_id": None,
         "summary": "正在准备马拉松。",
         "version": 1,
         "updated_at": "2026-11-03T09:12:00Z",

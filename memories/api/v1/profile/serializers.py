@@ -6,7 +6,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from memories.api.v1.fields import CleanText, Identifier, StatedByField, Strict
+from memories.api.v1.fields import AgentId, CleanText, Identifier, OrNull, StatedByField, Strict
 from memories.models import ProfileSection, ReviewItem, Section, Trust
 
 
@@ -14,8 +14,15 @@ class PersonQuery(Strict):
     user_id = Identifier()
 
 
+class ProfileQuery(PersonQuery):
+    agent_id = AgentId(help_text="With it, that agent's own sections take the place of the person's.")
+
+
 class SummarySerializer(Strict):
+    # Without it the person's own section is written, also by a key for one agent.
+    agent_of_key = False
     user_id = Identifier()
+    agent_id = AgentId(help_text="Write that agent's own section, which no other agent is told.")
     summary = CleanText(max_length=4000, allow_blank=True, help_text="An empty one empties the section.")
     stated_by = StatedByField()
 
@@ -26,6 +33,7 @@ class SectionEvidenceSerializer(serializers.Serializer[Any]):
 
 
 class SectionSerializer(serializers.Serializer[Any]):
+    agent_id = OrNull(help_text="The agent whose section it is; null: the person's own.")
     summary = serializers.CharField()
     version = serializers.IntegerField()
     updated_at = serializers.DateTimeField()
@@ -82,6 +90,6 @@ def held_answer(user_id: str, rows: Iterable[ProfileSection], item: ReviewItem) 
 
 
 def profile_answer(user_id: str, rows: Iterable[ProfileSection]) -> dict[str, Any]:
-    """In the shape of ProfileSerializer."""
+    """In the shape of ProfileSerializer; of two rows of a section, the later one."""
     shown = {row.section: SectionSerializer(row).data for row in rows}
     return {"user_id": user_id, "sections": {section: shown.get(section) for section in Section.values}}

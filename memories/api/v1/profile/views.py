@@ -1,5 +1,7 @@
 """/profile: six running summaries of a person."""
 
+from typing import Any
+
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
@@ -11,7 +13,7 @@ from memories.api.endpoints import Endpoint
 from memories.api.schema import operation
 from memories.api.v1.profile.serializers import (
     HeldSectionSerializer,
-    PersonQuery,
+    ProfileQuery,
     ProfileSerializer,
     SummarySerializer,
     held_answer,
@@ -29,13 +31,13 @@ class ProfileView(Endpoint):
         "Get a person's profile",
         scope=Scope.READ,
         bound=Bound.NAMED,
-        parameters=[PersonQuery],
+        parameters=[ProfileQuery],
         answers={200: ProfileSerializer},
     )
     def get(self, request: Request) -> Response:
-        user_id = self.query(PersonQuery)["user_id"]
-        person = lookups.readable_person(tenant=self.tenant, user_id=user_id)
-        return Response(profile_answer(user_id, _sections(person) if person else ()))
+        given = self.query(ProfileQuery)
+        person = lookups.readable_person(tenant=self.tenant, user_id=given["user_id"])
+        return Response(profile_answer(given["user_id"], _sections(person, given) if person else ()))
 
 
 class ProfileSectionView(Endpoint):
@@ -65,13 +67,16 @@ class ProfileSectionView(Endpoint):
             summary=given["summary"],
             actor=self.actor,
             now=self.now,
+            agent_id=given.get("agent_id") or "",
             voice=self.voice(given.get("stated_by")),
         )
         if held:
-            return Response(held_answer(given["user_id"], _sections(person), held), status=202)
-        return Response(profile_answer(given["user_id"], _sections(person)))
+            return Response(held_answer(given["user_id"], _sections(person, given), held), status=202)
+        return Response(profile_answer(given["user_id"], _sections(person, given)))
 
 
-def _sections(person: EndUser) -> list[ProfileSection]:
+def _sections(person: EndUser, given: dict[str, Any]) -> list[ProfileSection]:
+    """The person's own sections, then those of the agent that was named."""
     rows = ProfileSection.objects.written().filter(tenant=person.tenant, end_user=person)
+    rows = rows.told(given.get("agent_id") or "")
     return list(rows.select_related("extraction__session"))

@@ -55,7 +55,7 @@ class PersonMergePreview:
     same_keys: int
     refused: int
     same_sessions: int
-    sections: Mapping[str, profile.SectionOutcome]
+    sections: Mapping[profile.Name, profile.SectionOutcome]
     taken: list[str] = field(default_factory=list)
     beyond: int = 0
 

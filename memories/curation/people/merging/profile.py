@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from copy import copy
 from enum import Enum, auto
+from functools import reduce
+from operator import or_
 
 from django.db.models import Q
 
@@ -31,27 +33,31 @@ class SectionOutcome(Enum):
     LEFT = auto()
 
 
-def outcomes(survivor: EndUser, merged: EndUser) -> dict[str, SectionOutcome]:
-    """By section of the merged person."""
-    ours = {row.section: row for row in ProfileSection.objects.filter(end_user=survivor)}
-    theirs = ProfileSection.objects.filter(end_user=merged)
-    return {row.section: _outcome(ours.get(row.section), row) for row in theirs.order_by("section")}
+# The agent ("" for the person's own) and the section.
+Name = tuple[str, str]
+
+
+def outcomes(survivor: EndUser, merged: EndUser) -> dict[Name, SectionOutcome]:
+    """By section of the merged person, and of their agents."""
+    ours = {_name(row): row for row in ProfileSection.objects.filter(end_user=survivor)}
+    theirs = ProfileSection.objects.filter(end_user=merged).order_by("agent_id", "section")
+    return {_name(row): _outcome(ours.get(_name(row)), row) for row in theirs}
 
 
 def join(pair: Pair, changes: Changes) -> None:
     """Carry the outcomes out; counts sections taken over and proposals."""
     outcome_of = outcomes(*pair.people)
     rows = {
-        (row.end_user_id, row.section): row
+        (row.end_user_id, *_name(row)): row
         for row in ProfileSection.objects.select_for_update(of=("self",)).filter(end_user__in=pair.people)
     }
-    for section, outcome in outcome_of.items():
-        ours, theirs = (rows.get((person.pk, section)) for person in pair.people)
+    for name, outcome in outcome_of.items():
+        ours, theirs = (rows.get((person.pk, *name)) for person in pair.people)
         if ours and theirs and outcome == SectionOutcome.WRITTEN:
             _write(ours, theirs, pair, changes)
         elif ours and theirs and outcome == SectionOutcome.ASKED:
             _propose(ours, theirs, pair, changes)
-    _move(pair, changes, [section for section, outcome in outcome_of.items() if outcome == SectionOutcome.MOVED])
+    _move(pair, changes, [name for name, outcome in outcome_of.items() if outcome == SectionOutcome.MOVED])
     found = list(outcome_of.values())
     changes.counts["sections"] = len(found) - found.count(SectionOutcome.LEFT)
     changes.counts["proposed"] = found.count(SectionOutcome.ASKED)
@@ -60,14 +66,24 @@ def join(pair: Pair, changes: Changes) -> None:
 def separate(pair: Pair, done: ChangeSet) -> None:
     """Undo join() but for texts that it wrote: what moved goes back with what was written of it since."""
     sections = ProfileSection.objects.filter(pk__in=moved(done, Table.SECTION))
-    names = list(sections.values_list("section", flat=True))
+    names = list(sections.values_list("agent_id", "section"))
     _withdraw_proposals(done)
-    since = Q(section__in=names, created_at__gte=done.created_at)
+    since = _named(names) & Q(created_at__gte=done.created_at)
     ours = ProfileRevision.objects.filter(end_user=pair.survivor)
     going = ours.filter(since | Q(pk__in=moved(done, Table.REVISION)))
     move_change_sets(going, to=pair.merged)
     going.update(end_user=pair.merged)
     sections.filter(end_user=pair.survivor).update(end_user=pair.merged)
+
+
+def _name(row: ProfileSection) -> Name:
+    return row.agent_id, row.section
+
+
+def _named(names: Sequence[Name]) -> Q:
+    """Rows of these sections; of none, no row."""
+    each = (Q(agent_id=agent_id, section=section) for agent_id, section in names)
+    return reduce(or_, each, Q(pk__in=()))
 
 
 def _outcome(ours: ProfileSection | None, theirs: ProfileSection) -> SectionOutcome:
@@ -79,12 +95,12 @@ def _outcome(ours: ProfileSection | None, theirs: ProfileSection) -> SectionOutc
     return SectionOutcome.LEFT if same or not theirs.summary else SectionOutcome.ASKED
 
 
-def _move(pair: Pair, changes: Changes, sections: Sequence[str]) -> None:
+def _move(pair: Pair, changes: Changes, names: Sequence[Name]) -> None:
     """Move the sections with their history, and open proposals of any section."""
-    rows = ProfileSection.objects.filter(end_user=pair.merged, section__in=sections)
+    rows = ProfileSection.objects.filter(_named(names), end_user=pair.merged)
     changes.move(Table.SECTION, list(rows.values_list("pk", flat=True)))
     waiting = ReviewItem.objects.waiting().filter(end_user=pair.merged).exclude(proposed_section=None)
-    moving = Q(section__in=sections) | Q(pk__in=waiting.values("proposed_section"))
+    moving = _named(names) | Q(pk__in=waiting.values("proposed_section"))
     history = ProfileRevision.objects.filter(moving, end_user=pair.merged)
     changes.move(Table.REVISION, list(history.values_list("pk", flat=True)))
     move_change_sets(history, to=pair.survivor)
@@ -104,6 +120,7 @@ def _write(ours: ProfileSection, theirs: ProfileSection, pair: Pair, changes: Ch
 def _propose(ours: ProfileSection, theirs: ProfileSection, pair: Pair, changes: Changes) -> None:
     proposal = ProfileRevision.objects.create(
         end_user=pair.survivor,
+        agent_id=ours.agent_id,
         section=ours.section,
         version=None,
         verb=MERGE,
