@@ -102,6 +102,11 @@ class FactChanges:
         self.over.add(fact.pk)
         self.count("superseded")
 
+    def stand_beside(self, persons: Fact, fact: Fact) -> None:
+        """An agent's fact contradicts the person's own, which the other agents are still told."""
+        self.writer.relate(fact, RelationType.CONTRADICTS, [persons])
+        self.count("beside")
+
     def hold(
         self, candidate: Accepted, suggestion: Fact | None, why: Reason, *, against: Fact | None, opposed: bool = False
     ) -> None:

@@ -68,6 +68,7 @@ def _suggest(changes: FactChanges, candidate: Accepted, compared: Comparison) ->
 def _assert(changes: FactChanges, candidate: Accepted, compared: Comparison) -> None:
     """Somebody who is believed stated it: same text, then same key, then the verdicts (rules.md, 5.1 to 5.3)."""
     suggestion, opposes = compared.suggestion, compared.opposes
+    refined = next((fact for fact in compared.refines if changes.existing.may_replace(fact)), None)
     place = changes.existing.place(candidate, opposes, moment=changes.writer.said(candidate.cited)[-1])
     stronger = next((fact for fact in opposes if not _wins(candidate, fact)), None)
     if place:
@@ -80,20 +81,24 @@ def _assert(changes: FactChanges, candidate: Accepted, compared: Comparison) -> 
         changes.hold(candidate, suggestion, Reason.LESS_SURE, against=stronger, opposed=True)
     elif suggestion and changes.existing.is_contested(suggestion, opposes):
         changes.join(candidate, suggestion)
-    elif compared.refines and not opposes and suggestion is None:
-        changes.refine(compared.refines[0], candidate)
+    elif refined and not opposes and suggestion is None:
+        changes.refine(refined, candidate)
     else:
         _establish(changes, candidate, compared)
 
 
 def _establish(changes: FactChanges, candidate: Accepted, compared: Comparison) -> None:
-    """Make it a fact in place of those that it opposes; if nobody judged a near one, ask whether the two are one."""
+    """Make it a fact in place of those that it opposes and may replace; if nobody judged a near one, ask whether the
+    two are one."""
     if compared.suggestion and not is_trusted_enough(candidate, compared.suggestion):
         changes.count("outranked")
         return
     fact = changes.establish(candidate, compared.suggestion)
     for opposed in compared.opposes:
-        changes.supersede(opposed, by=fact)
+        if changes.existing.may_replace(opposed):
+            changes.supersede(opposed, by=fact)
+        else:
+            changes.stand_beside(opposed, fact)
     for near in compared.unjudged[:MOST_DUPLICATES]:
         changes.ask(Reason.NOT_JUDGED, fact=fact, known=near)
 

@@ -95,8 +95,13 @@ class ExistingFacts:
         """Where the candidate, said at that moment, belongs if another value, or its contrary, was said later."""
         stated = [fact for fact in self.facts if _has_key(fact, candidate) and fact.value and candidate.value]
         told = [fact for fact in stated if fact.status == Status.SUPERSEDED or self._is_in_force(fact)]
-        own = {fact.pk: fact for fact in [*told, *opposes] if self._is_told(fact)}
+        own = {fact.pk: fact for fact in [*told, *opposes] if self._is_told(fact) and self.may_replace(fact)}
         return timeline.place(list(own.values()), moment=moment)
+
+    def may_replace(self, fact: Fact) -> bool:
+        """Whether what the run hears takes the fact's place. What one agent hears does not take that of the person's
+        own: that agent is told it instead (FactQuerySet.latest_for()), and the others are told what they were."""
+        return not self.run.owner or fact.agent_id == self.run.owner
 
     def is_contested(self, suggestion: Fact, beside: Collection[Fact]) -> bool:
         """Whether a person has yet to decide it against a fact that is not one of `beside`."""
@@ -179,7 +184,7 @@ def load(
     same_key = Q(key__in={candidate.key for candidate in candidates if candidate.key})
     pairs = {pair.fact_id for pairs in near.values() for pair in pairs}
     # What was superseded bears on what was said before or after it and arrives only now.
-    history = Q(status=Status.SUPERSEDED, agent_id__in={"", run.owner}) & same_key
+    history = Q(status=Status.SUPERSEDED, agent_id=run.owner) & same_key
     bearing = Q(status__in=LIVE) & (same_text | same_key | Q(pk__in=named)) | history
     # In the order of their ids, as everywhere: two transactions that lock the same facts cannot deadlock.
     facts = list(_locked(run).filter(bearing | Q(pk__in=pairs)).order_by("pk"))

@@ -102,7 +102,10 @@ def _remove(changes: FactChanges, fact: Fact, reference: Reference) -> None:
         changes.refuse("replacement_not_stored")
     elif changes.writer.said(reference.turns)[-1] < fact.last_confirmed_at:
         changes.refuse("said_since")
-    elif fact.protected or not is_enough:
+    elif successor and not changes.existing.may_replace(fact):
+        # The agent is told its own instead, if both say something of one key. The other agents are told what they were.
+        changes.count("beside")
+    elif fact.protected or not is_enough or not changes.existing.may_replace(fact):
         changes.ask(Reason.OPERATORS_WORD if fact.protected else Reason.REMOVAL, known=fact)
         changes.count("removal_conflicts")
     else:

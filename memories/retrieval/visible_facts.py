@@ -80,10 +80,35 @@ _VISIBLE = f"""
     )))
     AND (allowed_roles = '{{}}' OR allowed_roles && %(roles)s::varchar[])
 """  # noqa: S608  (columns of our own models)
+# Its latest_for(): the agent's own facts that give a key a value, and whether the person's own say otherwise since.
+_UNBOUND = "NOT (binding OR pinned OR locked)"
+_OWN = f"""
+    WITH own AS MATERIALIZED (
+        SELECT fact.id, fact.category, fact.key, fact.last_confirmed_at, {_UNBOUND} AND EXISTS (
+            SELECT 1 FROM memories_fact persons
+            WHERE persons.end_user_id = %(person)s AND persons.agent_id = '' AND persons.value <> ''
+                AND persons.category = fact.category AND persons.key = fact.key
+                AND persons.last_confirmed_at > fact.last_confirmed_at AND {_VISIBLE}
+        ) AS is_past
+        FROM memories_fact fact
+        WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND agent_id = %(agent)s
+            AND agent_id <> '' AND key <> '' AND value <> '' AND {_VISIBLE}
+    )
+"""  # noqa: S608  (columns of our own models)
+_LATEST = f"""
+    AND NOT EXISTS (
+        SELECT 1 FROM own WHERE own.category = memories_fact.category AND own.key = memories_fact.key AND (
+            own.id = memories_fact.id AND own.is_past
+            OR memories_fact.agent_id = '' AND memories_fact.value <> ''
+                AND {_UNBOUND} AND own.last_confirmed_at >= memories_fact.last_confirmed_at
+        )
+    )
+"""  # noqa: S608  (columns of our own models)
 # The person's own, and its public_beside().
 _SERVED = f"""
+    {_OWN}
     SELECT NAMES FROM memories_fact
-    WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND {_VISIBLE}
+    WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND {_VISIBLE} {_LATEST}
     UNION ALL
     SELECT NAMES FROM memories_fact
     WHERE tenant_id = %(tenant)s AND scope = 'public' AND end_user_id <> %(person)s AND {_VISIBLE}
@@ -172,4 +197,6 @@ def _read(
         "as_of": viewer.as_of,
         **more,
     }
+    if not viewer.agent_id:
+        statement = statement.replace(_OWN, "").replace(_LATEST, "")
     return binary_rows.fetched(statement.replace(_ACTIVE, _HELD) if viewer.as_of else statement, parameters)

@@ -126,14 +126,14 @@ class TestComparing:
         model.say(candidate(value="Leiden", **self.HOME))
         hear(tenant, "sales", "s1")
         assert owners() == {("support", "Lives in Delft", "active"), ("sales", "Lives in Leiden", "active")}
-        # Its own is replaced, and so is the person's.
+        # Its own is replaced. The person's stays for the others.
         factories.fact(person, "Lives in Paris", value="Paris", confidence=0.5, **self.HOME)
         model.say(candidate("Lives in Utrecht", value="Utrecht", **self.HOME))
         hear(tenant, "sales", "s2")
         assert owners() == {
             ("support", "Lives in Delft", "active"),
             ("sales", "Lives in Leiden", "superseded"),
-            ("", "Lives in Paris", "superseded"),
+            ("", "Lives in Paris", "active"),
             ("sales", "Lives in Utrecht", "active"),
         }
 

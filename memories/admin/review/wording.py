@@ -134,7 +134,11 @@ def _effect_of_approval(item: ReviewItem) -> str:
         return _("It is served from now on.")
     if item.kind == Kind.DUPLICATE:
         return _("The new fact stays and supersedes the existing one.")
-    if item.known.protected:
+    if not item.known.may_give_way_to(item.fact):
+        text = _(
+            "Its agent is served it from now on. The existing fact is the end user's own and stays for other agents."
+        )
+    elif item.known.protected:
         text = _("It is served from now on. It supersedes the existing fact, although an operator confirmed that one.")
     else:
         text = _("It is served from now on and supersedes the existing fact.")

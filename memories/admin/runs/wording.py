@@ -13,6 +13,7 @@ OUTCOMES: dict[str, Promise] = {
     "conflicts": _("Conflicting, pending review"),
     "refined": _("Refined"),
     "superseded": _("Replaced an existing fact"),
+    "beside": _("Beside the end user's own fact, which other agents are still told"),
     "older": _("Older than an existing fact"),
     "repeated": _("Duplicate in one answer"),
     "outranked": _("Skipped: the existing fact is more trusted"),

@@ -148,11 +148,14 @@ def check_no_rival(facts: Sequence[Fact], *, now: datetime) -> None:
 
 
 def make_way(fact: Fact, changes: Changes, *, instead_of: Collection[uuid.UUID] = ()) -> None:
-    """Supersede what gives the fact's key another value, and what contradicts it in an open conflict."""
+    """Supersede what gives the fact's key another value, and what contradicts it in an open conflict.
+
+    An agent's fact takes no place of the person's own: that agent is told it instead (FactQuerySet.latest_for()).
+    """
     conflicts = ReviewItem.objects.waiting().filter(fact=fact, kind=ReviewItem.Kind.CONFLICT).exclude(known=None)
     against = [*rivals_of(fact, now=changes.now), *conflicts.values_list("known", flat=True), *instead_of]
     for rival in lock_facts(against):
-        if rival.status == Status.ACTIVE:
+        if rival.status == Status.ACTIVE and rival.may_give_way_to(fact):
             changes.supersede(rival, by=fact)
 
 

@@ -26,8 +26,9 @@ Kind = ReviewItem.Kind
 def approve_item(
     *, item_id: uuid.UUID, actor: Actor, now: datetime, seen: Seen | None = None, reason: str = ""
 ) -> ReviewItem:
-    """Accept the proposal: a suggestion becomes active and supersedes what it contradicts, also an operator's word; a
-    fact that was proposed to be out of date is archived; a proposed section is written; a poor episode is served.
+    """Accept the proposal: a suggestion becomes active and supersedes what it contradicts, also an operator's word, but
+    an agent's supersedes nothing of the person's own; a fact that was proposed to be out of date is archived; a
+    proposed section is written; a poor episode is served.
 
     Errors: NotFound, Conflict (decided meanwhile), PreconditionFailed (changed since `seen`).
     """
@@ -128,6 +129,8 @@ def merge_items(
             fault = _("One of the two must stay, with a text.")
             raise InvalidInput.at("content" if not content else "survivor", fault)
         kept, other = (fact, known) if survivor == fact.pk else (known, fact)
+        if not other.may_give_way_to(kept):
+            raise Conflict(_("One of the two is an agent's and the other is the end user's own. Keep the latter."))
         # First, so that the survivor may take its very text.
         changes.supersede(other, by=kept)
         changes.lift_refusals(kept)

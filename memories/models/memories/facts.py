@@ -9,7 +9,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils.translation import gettext_lazy as _
 
 from memories import conf
@@ -148,6 +148,24 @@ class FactQuerySet(models.QuerySet["Fact"]):
         access = Q(allowed_roles=[]) | Q(allowed_roles__overlap=list(roles))
         return self.filter(people, access)
 
+    def latest_for(
+        self, agent_id: str, *, now: datetime, user_id: str, roles: Sequence[str], person: EndUser | None = None
+    ) -> Self:
+        """What the agent is told of the person's own facts and its own: of two with one key, what was said last.
+
+        On a tie its own. What an operator confirmed, pinned or locked stays. The others are told the person's own.
+        """
+        if not agent_id:
+            return self
+        active = Fact.objects.active(now=now).open_to(user_id=user_id, roles=roles, person=person).exclude(value="")
+        same = active.filter(**{name: OuterRef(name) for name in ("end_user", "category", "key")})
+        later = Q(last_confirmed_at__gt=OuterRef("last_confirmed_at"))
+        tied = Q(last_confirmed_at=OuterRef("last_confirmed_at"))
+        stated = ~Q(key="") & ~Q(value="") & Q(binding=False, pinned=False, locked=False)
+        by_agent = Exists(same.filter(later | tied, agent_id=agent_id))
+        by_person = Exists(same.filter(later, agent_id=""))
+        return self.exclude(stated & Q(agent_id="") & by_agent).exclude(stated & Q(agent_id=agent_id) & by_person)
+
     def for_agent(self, agent_id: str) -> Self:
         """The person's own facts, those of the agent, and what other agents share."""
         return self.filter(Q(agent_id="") | Q(agent_id=agent_id) | ~Q(scope=MemoryScope.PRIVATE))
@@ -254,6 +272,12 @@ class Fact(models.Model):
             models.Index(
                 fields=["end_user", "category", "key"], name="fact_key_idx", condition=Q(status="active") & ~Q(key="")
             ),
+            # Serves contexts and searches of an agent: what it says of a key takes the place of what the person does.
+            models.Index(
+                fields=["end_user", "agent_id", "category", "key"],
+                name="fact_of_agent_idx",
+                condition=Q(status="active") & ~Q(agent_id="") & ~Q(key=""),
+            ),
             # Serves contexts and searches of everybody in the tenant, and is empty but where operators publish facts.
             models.Index(fields=["tenant"], name="fact_public_idx", condition=Q(scope="public") & Q(status="active")),
             # Serves the decay pass: only what is due.
@@ -288,6 +312,10 @@ class Fact(models.Model):
     def protected(self) -> bool:
         """No job changes, merges or supersedes it, and it does not fade."""
         return self.binding or self.pinned or self.locked
+
+    def may_give_way_to(self, other: "Fact") -> bool:
+        """Whether the other can take its place: the person's own gives way to no agent's, as all agents are told it."""
+        return other.agent_id in ("", self.agent_id)
 
     def say(self, content: str) -> None:
         """Take this text, with the hash that keeps it unique and the terms that it is found by."""
