@@ -51,8 +51,8 @@ class Round:
     held: set[uuid.UUID] = field(default_factory=set)
     failure: str = ""
 
-    def count(self, space: EmbeddingSpace, vectors: Sequence[Vector | None]) -> None:
-        """Add what was written, in the same transaction."""
+    def count(self, space: EmbeddingSpace, vectors: Sequence[object | None]) -> None:
+        """Add what was written, in the same transaction; None for a text that has no vector."""
         refused = sum(vector is None for vector in vectors)
         self.embedded += len(vectors) - refused
         self.refused += refused
@@ -121,10 +121,15 @@ def storable(vector: Vector) -> HalfVector:
 
 
 class _Half(HalfVector):
-    def to_text(self) -> str:
-        """Five digits distinguish all numbers of half precision. Four times as fast as str() of each."""
+    def __init__(self, vector: Vector) -> None:
+        super().__init__(vector)
+        # Now, not when a statement takes it: others wait for the rows that are locked by then.
         numbers = self.to_list()
-        return f"[{','.join(['%.5g'] * len(numbers))}]" % tuple(numbers)
+        # Five digits distinguish all numbers of half precision. Four times as fast as str() of each.
+        self._text = f"[{','.join(['%.5g'] * len(numbers))}]" % tuple(numbers)
+
+    def to_text(self) -> str:
+        return self._text
 
 
 def quick_commit() -> None:

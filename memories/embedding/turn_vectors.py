@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import OperationalError, transaction
+from django.db import OperationalError, connection, transaction
 from django.db.models import Case, F, Q, TextField, Value, When
 from django.db.models.functions import Left
 from psycopg.errors import LockNotAvailable
@@ -18,8 +18,14 @@ from memories.models.conversations.conversations import trimmed
 from memories.scoring import language
 from memories.text.injection import flagged_turns
 
+# Turn → its row, if the model took its text.
+Rows = Mapping[uuid.UUID, TurnVector]
 # Turn → whether it is flagged.
 Verdicts = Mapping[uuid.UUID, bool]
+_MOVE = """
+    UPDATE memories_session SET embedded_number = moved.number FROM unnest(%s::uuid[], %s::int[]) moved (id, number)
+    WHERE memories_session.id = moved.id
+"""
 _UNJUDGED = Q(role__in=flagged_turns.JUDGED, flagged=None)
 
 
@@ -39,9 +45,11 @@ def embed_turns(space: EmbeddingSpace, done: Round, passing_over: Collection[uui
     turns = [turn for part in ranges for turn in part.turns]
     vectors = embed_each(space, [text_of(turn) for turn in turns])
     verdicts = _verdicts(turns)
-    for part in _write(space, ranges, vectors, verdicts, done, wait=False):
+    # Before the locks, for which posts to these sessions wait.
+    rows = {row.turn_id: row for row in rows_of(space, turns, vectors)}
+    for part in _write(space, ranges, rows, verdicts, done, wait=False):
         # One at a time: waiting for one session while holding others would block bulk posts.
-        if _write(space, [part], vectors, verdicts, done, wait=True):
+        if _write(space, [part], rows, verdicts, done, wait=True):
             done.held.add(part.session.pk)
 
 
@@ -86,7 +94,7 @@ def _verdicts(turns: Sequence[Any]) -> Verdicts:
 def _write(
     space: EmbeddingSpace,
     ranges: Sequence[TurnRange],
-    vectors: Vectors,
+    rows: Rows,
     verdicts: Verdicts,
     done: Round,
     *,
@@ -99,7 +107,7 @@ def _write(
             if not spaces.may_write(space):
                 return []
             free = _lock(ranges, wait=wait)
-            written = _write_vectors(space, free, vectors, done)
+            written = _write_vectors(space, free, rows, done)
             for flagged in (False, True):
                 judged = [turn.pk for turn in written if verdicts.get(turn.pk) is flagged]
                 if judged:
@@ -121,7 +129,7 @@ def _lock(ranges: Sequence[TurnRange], *, wait: bool) -> list[TurnRange]:
     return [part for part in ranges if now.get(part.session.pk) == (part.session.embedded_number, part.generation)]
 
 
-def _write_vectors(space: EmbeddingSpace, ranges: Sequence[TurnRange], vectors: Vectors, done: Round) -> list[Any]:
+def _write_vectors(space: EmbeddingSpace, ranges: Sequence[TurnRange], rows: Rows, done: Round) -> list[Any]:
     """Returned are the turns that still exist; they are locked."""
     existing = lock_existing([turn for part in ranges for turn in part.turns])
     written: list[Any] = []
@@ -135,9 +143,11 @@ def _write_vectors(space: EmbeddingSpace, ranges: Sequence[TurnRange], vectors: 
             written.append(turn)
         done.moved += last - part.session.embedded_number
         part.session.embedded_number = last
-    TurnVector.objects.bulk_create(rows_of(space, written, vectors), ignore_conflicts=True)
-    Session.objects.bulk_update([part.session for part in ranges], ["embedded_number"])
-    done.count(space, [vectors[turn.pk] for turn in written])
+    TurnVector.objects.bulk_create([rows[turn.pk] for turn in written if turn.pk in rows], ignore_conflicts=True)
+    with connection.cursor() as cursor:
+        sessions = [part.session for part in ranges]
+        cursor.execute(_MOVE, [[one.pk for one in sessions], [one.embedded_number for one in sessions]])
+    done.count(space, [rows.get(turn.pk) for turn in written])
     return written
 
 

@@ -3,7 +3,6 @@
 import os
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from django.db import DatabaseError
@@ -11,7 +10,6 @@ from django.db import DatabaseError
 from memories.embedding import spaces, vectors
 from memories.jobs import embedder
 from memories.jobs.embedder import Embedder, EmbedderPulse
-from memories.management.commands import embedder as embedder_command
 from memories.models import TurnVector, WorkerHeartbeat, WorkerKind
 from memoryhub import embedded_postgres
 from tests import factories
@@ -76,10 +74,6 @@ def test_killed_it_is_started_again_and_ends_with_the_worker(stopped: Hub) -> No
         connection.execute("DELETE FROM memories_workerheartbeat")
     worker = stopped.run("worker")
     first = _embedder(stopped, besides=0)
-    if embedder_command.SESSION.exists():
-        # Its own: of this test's session, as of the web server's, it says nothing.
-        assert Path(f"/proc/{first}/autogroup").read_text(encoding="ascii").split()[-2:] == ["nice", "10"]
-        assert embedder_command.SESSION.read_text(encoding="ascii").split()[-1] == "0"
     os.kill(first, signal.SIGKILL)
     assert _embedder(stopped, besides=first) != first
     worker.send_signal(signal.SIGTERM)
