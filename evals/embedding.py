@@ -14,7 +14,7 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 from memories.llm.backends import local_embeddings
 from memories.llm.embeddings import USE, Kind
-from memories.scoring import dense
+from memories.scoring import code, dense
 
 MODEL = USE
 # What the product embeds of a text, and how many at once.
@@ -37,6 +37,8 @@ class Embedding:
     def of(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
         """float32[n, dimensions]."""
         read = [text[:READ_CHARACTERS] for text in texts]
+        if kind == "passage":
+            read = [code.told(text) for text in read]
         return np.concatenate([self._part(name, read, kind) for name in self.model.split("+")], axis=1)
 
     def _part(self, model: str, read: Sequence[str], kind: Kind) -> NDArray[np.float32]:

@@ -15,7 +15,7 @@ from memories.embedding.batching import EmbeddableText, Round, Vectors, embed_ea
 from memories.llm.embeddings import BATCH, LONGEST_TEXT
 from memories.models import EmbeddingSpace, Session, Turn, TurnVector
 from memories.models.conversations.conversations import trimmed
-from memories.scoring import language
+from memories.scoring import code, language
 from memories.text.injection import flagged_turns
 
 # Turn → its row, if the model took its text.
@@ -81,8 +81,8 @@ def with_text(turns: Any) -> Any:
 
 
 def text_of(turn: Any) -> EmbeddableText:
-    """Of a turn that was read with_text()."""
-    return EmbeddableText(turn.pk, turn.end_user_id, turn.text)
+    """Of a turn that was read with_text(): what it tells beside the code in it."""
+    return EmbeddableText(turn.pk, turn.end_user_id, code.told(turn.text))
 
 
 def _verdicts(turns: Sequence[Any]) -> Verdicts:

@@ -32,8 +32,8 @@ class PreparedQuery:
 
     @property
     def terms(self) -> list[str]:
-        """Its words and characters, each once, in their order."""
-        return list(dict.fromkeys(terms.tokens(self.text)))
+        """The words and characters of what it is about, each once, in their order."""
+        return list(dict.fromkeys(terms.tokens(query_texts(self.text)[0])))
 
     @property
     def language(self) -> Language:

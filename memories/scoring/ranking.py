@@ -14,6 +14,7 @@ from memories.scoring.dates import Date
 from memories.scoring.dense import VectorBlock, Vectors
 from memories.scoring.language import Language
 from memories.scoring.lexical import Coverage, Layout, Postings, coverage
+from memories.scoring.questions import subject
 
 Floats = NDArray[np.float32]
 # A query of this many words (characters of Chinese count as words) in several sentences is looked at in parts.
@@ -100,8 +101,8 @@ class SessionScores(NamedTuple):
 
 
 def query_texts(text: str) -> list[str]:
-    """What to embed and score for a query: the whole; of a long rambling one also its last three questions."""
-    whole = text.strip()
+    """What to embed and score for a query: what it is about; of a long rambling one also its last three questions."""
+    whole = subject(text.strip())
     sentences = [one.strip() for one in _SENTENCE.findall(whole)]
     if len(sentences) < 2 or len(_WORD.findall(whole)) < LONG_QUERY_WORDS:
         return [whole]

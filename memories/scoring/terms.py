@@ -18,6 +18,8 @@ import numpy as np
 import Stemmer
 from numpy.typing import NDArray
 
+from memories.scoring.code import apart
+
 # The first byte of what is packed. Raise it with every change of tokens or hashes: stored terms must then be recounted.
 VERSION = 1
 RECORD = np.dtype([("id", "<u4"), ("count", "<u2")])
@@ -50,7 +52,10 @@ class TermCounts(NamedTuple):
 
 
 def count(text: str) -> TermCounts:
-    """The terms of any text. Stop words are no terms and do not count in the length."""
+    """The terms of any text. Stop words are no terms and do not count in the length.
+
+    A word that only the code in fences holds counts once, so code is found and does not hide what is told beside it.
+    """
     ids, counts, length = _counted(text)
     return TermCounts(np.array(ids, np.uint32), np.array(counts, np.uint16), length)
 
@@ -105,10 +110,12 @@ def tokens(text: str) -> Iterator[str]:
 
 def _counted(text: str) -> tuple[list[int], list[int], int]:
     """Distinct terms ascending, how often each, and the number of all."""
-    hashes = list(map(_hash, tokens(text)))
-    counted = Counter(hashes)
+    told, code = apart(text)
+    counted = Counter(map(_hash, tokens(told)))
+    if code:
+        counted.update(set(map(_hash, tokens(code))) - counted.keys())
     ids = sorted(counted)
-    return ids, [min(counted[one], _MOST) for one in ids], len(hashes)
+    return ids, [min(counted[one], _MOST) for one in ids], counted.total()
 
 
 @lru_cache(maxsize=65_536)

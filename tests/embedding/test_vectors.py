@@ -58,6 +58,18 @@ def resume() -> None:
 
 
 @pytest.mark.django_db
+def test_the_vector_of_a_turn_is_of_what_it_tells_beside_its_code() -> None:
+    block = "```\nfor row in rows:\n    print(row)\n```"
+    told = f"Why is the export slow?\n{block}"
+    session = factories.session(factories.end_user(), [("user", told), ("user", block), ("user", "rows ```print```")])
+    embed_all()
+    found = [row.vector for row in TurnVector.objects.filter(session=session).order_by("number")]
+    # A turn that is all code is embedded as it is.
+    expected = embeddings.embed(["Why is the export slow?", block, "rows ```print```"])
+    assert np.einsum("ij,ij->i", found, expected) == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.django_db
 def test_every_text_that_can_be_found_gets_its_vector() -> None:
     person = factories.end_user()
     roles = [("user", "你好"), ("system", "Be kind."), ("tool", "{}"), ("assistant", " \u3000\n"), ("user", "Bye")]

@@ -1,0 +1,69 @@
+"""What a question is about, without the words around it; pure.
+
+"Can you give me a summary of how I handled the budget across our conversations? Mention only five items." is about how
+I handled the budget. The rest speaks of the talk itself and of the form of the answer. It brings no turn nearer, and
+words that nobody said count against every turn.
+"""
+
+import re
+
+_NUMBER = r"(?:\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten)"
+_ITEMS = r"(?:items?|things?|points?|words|sentences|bullets?)"
+# "in my chat app" and "in our sessions table" are about an app and a table.
+_ENDS = r"(?=\s*(?:[.?!,;:]|$)|\s+(?:about|on|so|in|where|when|that|with|and|did|do|have|how|what|which)\b)"
+_ENGLISH = (
+    # The form of the answer, a sentence of its own.
+    (
+        rf"(?<=[.?!])\s*(?:please\s+)?(?:mention|list|name|give|include|use)\s+(?:only|exactly|at\s+most|no\s+more\s+than)\b"
+        rf"[^.?!\n]{{0,20}}?\b{_NUMBER}\s+{_ITEMS}[.!]*\s*$"
+    ),
+    r"(?<=[.?!])\s*(?:please\s+)?(?:be|keep\s+it)\s+(?:brief|short|concise)[.!]*\s*$",
+    # The request.
+    (
+        r"^\s*(?:please\s+)?(?:(?:can|could|would|will)\s+you\s+)?(?:please\s+)?"
+        r"(?:(?:list|summari[sz]e|explain|describe|recap|outline)(?:\s+(?:to|for)\s+me)?"
+        r"|(?:tell|show|give|walk|provide)\s+(?:me|us)(?:\s+through)?|provide(?=\s+an?\s))"
+        r"(?:\s+step\s+by\s+step)?"
+        r"(?:\s+(?:the\s+(?:chronological\s+)?order\s+in\s+which|an?\s+(?:\w+\s+){0,2}(?:summary|overview|recap)\s+of))?"
+        r"(?=\s)"
+    ),
+    # The talk.
+    (
+        r",?\s{0,2}\b(?:across|throughout|during|in|over|through)\s+(?:all\s+)?(?:of\s+)?(?:our|my)\s+"
+        r"(?:(?:past|previous|earlier|recent)\s+)?"
+        rf"(?:conversation|session|discussion|chat|talk|message|request|question)s?{_ENDS}(?:,?\s+in\s+order\b)?"
+    ),
+    (
+        r"\b(?:I\s+(?:brought\s+up|mentioned|asked\s+about|told\s+you\s+about)"
+        r"|we(?:'ve|\s+have)?\s+(?:discussed|covered|talked\s+about))\b"
+        r"(?:\s+different\s+(?:\w+\s+)?(?:aspects|topics|concepts|parts|things)(?:\s+(?:of|about|related\s+to))?)?"
+    ),
+    r",?\s{0,2}\b(?:so\s+far|over\s+time|in\s+chronological\s+order)(?=\s*(?:[.?!,]|$))|,\s+in\s+order(?=\s*(?:[.?!,]|$))",
+)
+_CHINESE = (
+    (
+        r"(?<=[。？！])\s*请?只(?:需|要)*(?:列出|说出|提到|给出)"
+        r"[一二两三四五六七八九十\d]{1,3}[个项条点件][^。？！\n]{0,4}[。！]*\s*$"
+    ),
+    r"(?<=[。？！])\s*请?(?:简短|简单|简要)(?:地)?(?:回答|说明)(?:一下)?[。！]*\s*$",
+    (
+        r"^\s*(?:请|麻烦)?你?(?:能不能|能否|可不可以|可以|能)?请?(?:帮我|给我|为我|跟我)?"
+        r"(?:列出|总结|概括|回顾|梳理|归纳|说说|讲讲)(?:一下)?(?=[^\s，。？！?])"
+    ),
+    r"在?我们(?:所有|之前|以前|过去|最近|历次)?的?(?:对话|聊天|谈话|会话|讨论|交流)(?:过程)?(?:当中|里面|中|里)，?",
+    (
+        r"我(?:们)?(?:之前|以前|曾经|先前)?(?:提到|提起|说到|聊到|谈到)过?"
+        r"的?(?:不同)?(?:方面|话题|内容)?的?(?:先后)?顺序"
+    ),
+    r"到目前为止|按照?(?:时间|先后)的?顺序",
+)
+_AROUND = tuple(re.compile(pattern, re.IGNORECASE) for pattern in (*_ENGLISH, *_CHINESE))
+_WORD, _GAPS = re.compile(r"\w"), re.compile(r" {2,}")
+
+
+def subject(text: str) -> str:
+    """The question without what speaks of the talk and of the answer, or the whole of it if nothing else is left."""
+    left = text
+    for pattern in _AROUND:
+        left = pattern.sub(" ", left)
+    return _GAPS.sub(" ", left).strip() if left != text and _WORD.search(left) else text

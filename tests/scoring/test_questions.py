@@ -1,0 +1,77 @@
+"""What a question is about: the words that speak of the talk and of the answer are left out (docs/retrieval.md)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memories.scoring.questions import subject
+from memories.scoring.ranking import query_texts
+
+
+@pytest.mark.parametrize(
+    ("question", "about"),
+    [
+        ("Can you give me a short summary of how I trained for the race?", "how I trained for the race?"),
+        ("Please summarise my plans for the garden so far.", "my plans for the garden ."),
+        ("Could you tell me when the rent is due?", "when the rent is due?"),
+        (
+            (
+                "List the order in which I brought up different parts of the move across our earlier chats. "
+                "Name only three items."
+            ),
+            "the move .",
+        ),
+        ("What have we discussed about the kitchen, in order?", "What have about the kitchen ?"),
+        (
+            "How many guests did I invite in total across all our conversations?",
+            "How many guests did I invite in total ?",
+        ),
+        ("Where does Anna live? Keep it short.", "Where does Anna live?"),
+        ("请帮我总结一下我的装修计划", "我的装修计划"),
+        ("在我们之前的对话中，安娜住在哪里？", "安娜住在哪里？"),
+        ("安娜去过哪些城市？只列出三个城市。", "安娜去过哪些城市？"),
+    ],
+)
+def test_words_around_the_subject_are_left_out(question: str, about: str) -> None:
+    assert subject(question) == about
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where do I live?",
+        "How do I store users in my session table?",
+        "Which colour did I pick in our chat app?",
+        "What did I learn in my French conversation class?",
+        "Is my passport in order?",
+        "Who does the list belong to?",
+        "Show jumping: when did I start?",
+        "Walk the dog when?",
+        "Who gave the summary at work?",
+        "Do I want only three items on the menu?",
+        "Name only three items.",
+        "我昨天的会议总结是什么？",
+        "谁列出了名单？",
+        "我只要三个苹果吗？",
+        "我们的对话框是什么颜色？",
+        # Nothing else is left.
+        "Can you tell me so far?",
+        "我们的对话中，",
+        "",
+        "   ",
+    ],
+)
+def test_other_questions_stay_as_they_are(question: str) -> None:
+    assert subject(question) == question
+
+
+def test_a_query_is_scored_by_its_subject() -> None:
+    assert query_texts(" Can you tell me where I live? ") == ["where I live?"]
+
+
+_PIECES = st.sampled_from([*"?. ，。请只我们", "list ", "only ", "in our ", "chats ", "我们的对话中", "so far"])
+
+
+@given(st.lists(_PIECES, max_size=30).map("".join))
+def test_something_always_stays(question: str) -> None:
+    assert not question.strip() or subject(question).strip()
