@@ -120,7 +120,8 @@ def build(*, tenant: Tenant, request: ContextRequest, now: datetime, noted: bool
     window = OpenWindow()
     if with_messages and request.session_id:
         window = open_window(found.person, agent_id=request.agent_id, session_id=request.session_id, rules=rules)
-    query = prepare(request.query) if request.query else None
+    asked = found.person.local(request.as_of or now)
+    query = prepare(request.query, asked=asked) if request.query else None
     frame = FRAMES.get(tenant.language, ENGLISH)
     listener = tenant.listener(request.agent_id)
     task = _Task(found, found.person, request, query, window, rules, now, frame, listener)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+import numpy as np
+
 from memories import conf
 from memories.db import binary_rows
 from memories.models import EmbeddingSpace, EndUser
@@ -141,5 +143,6 @@ def rank(
     weights = Weights.of(
         (episode.quality, episode.left, float((day - episode.ended_at) // DAY)) for episode in episodes
     )
-    ranking = memory_index.rank(units, weights, query.queries)
+    ended = np.array([[episode.ended_at.timestamp()] for episode in episodes], np.float64)
+    ranking = memory_index.rank(units, weights, ended, query.queries)
     return [RankedEpisode(episodes[place], place, ranking) for place in ranking.best()]

@@ -6,6 +6,9 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from memories import conf
 from memories.db import binary_rows
 from memories.models import EmbeddingSpace, EndUser, Fact, FactVector, MemoryScope
@@ -41,6 +44,7 @@ class FactIndex:
     facts: list[FactFeatures]
     units: Units
     weights: Weights
+    times: NDArray[np.float64]
 
     @cached_property
     def ids(self) -> list[str]:
@@ -81,7 +85,9 @@ def build(
     weights = (
         (fact.confidence, decayed(fact, rules, day), float((day - fact.last_confirmed_at) // DAY)) for fact in facts
     )
-    return FactIndex(facts, units, Weights.of(weights))
+    # When it was said first and last.
+    said = [(fact.first_observed_at.timestamp(), fact.last_confirmed_at.timestamp()) for fact in facts]
+    return FactIndex(facts, units, Weights.of(weights), np.array(said, np.float64).reshape(-1, 2))
 
 
 def decayed(fact: FactFeatures, rules: conf.Rules, day: datetime) -> float:

@@ -38,7 +38,7 @@ class RankedFacts:
 
 
 def rank(index: FactIndex, query: PreparedQuery) -> RankedFacts:
-    return RankedFacts(index, memory_index.rank(index.units, index.weights, query.queries))
+    return RankedFacts(index, memory_index.rank(index.units, index.weights, index.times, query.queries))
 
 
 def read_features(facts: FactQuerySet) -> list[FactFeatures]:

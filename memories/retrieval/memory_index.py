@@ -44,6 +44,7 @@ class MemoryRanking:
 
     scores: Scores
     weighed: Weighed
+    dates: NDArray[np.float32]
 
     def best(self, limit: int | None = None, *, allowed: NDArray[np.bool_] | None = None) -> list[int]:
         """Places of the best (of those allowed), best first; ties keep their order."""
@@ -65,6 +66,8 @@ class MemoryRanking:
             "decay": self.weighed.decay[place],
             "recency": self.weighed.recency[place],
         }
+        if self.dates[place]:
+            parts["dates"] = self.dates[place]
         return {name: round(float(value), 6) for name, value in parts.items()}
 
 
@@ -109,9 +112,15 @@ def _build(memories: Sequence[IndexedMemory], space: EmbeddingSpace | None, rows
     )
 
 
-def rank(units: Units, weights: Weights, queries: Sequence[Query]) -> MemoryRanking:
+def rank(units: Units, weights: Weights, times: NDArray[np.float64], queries: Sequence[Query]) -> MemoryRanking:
+    """`times`: [n, m], the moments at which each was said, in seconds since 1970. For a query that names a date the one
+    nearest to it counts, as of a turn."""
     scores = ranking.score(units, queries)
-    return MemoryRanking(scores, weighting.weigh(scores.total, weights))
+    dates = np.zeros(len(units), np.float32)
+    for query in queries if times.size else ():
+        if query.dates:
+            np.maximum(dates, query.said_then(times).max(axis=1), out=dates)
+    return MemoryRanking(scores, weighting.weigh(scores.total + dates, weights), dates)
 
 
 def today(now: datetime) -> datetime:

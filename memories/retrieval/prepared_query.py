@@ -4,6 +4,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from memories import conf
 from memories.embedding import deadlines, spaces
@@ -45,17 +46,18 @@ class PreparedQuery:
         return self.space.model if self.space and self.queries[0].vector is not None else None
 
 
-def prepare(text: str) -> PreparedQuery:
+def prepare(text: str, *, asked: datetime | None = None) -> PreparedQuery:
     """The query; by words alone when there is no space yet or its model does not answer in time.
 
+    `asked`: when, in the time zone of who asks; None: dates relative to that day are not read.
     An endpoint costs at most MEMORYHUB_EMBEDDING_QUERY_TIMEOUT, and nothing during a pause after a failure.
     """
     space = spaces.serving()
     texts = query_texts(text)
     vectors = _vectors(texts, space) if space else None
     if vectors is None:
-        return PreparedQuery(text, [Query.of(one) for one in texts], space)
-    return PreparedQuery(text, [Query.of(*one) for one in zip(texts, vectors, strict=True)], space)
+        return PreparedQuery(text, [Query.of(one, asked=asked) for one in texts], space)
+    return PreparedQuery(text, [Query.of(*one, asked=asked) for one in zip(texts, vectors, strict=True)], space)
 
 
 def _vectors(texts: Sequence[str], space: EmbeddingSpace) -> list[embeddings.Vectors] | None:

@@ -79,7 +79,7 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
     found = audience(tenant=tenant, user_id=search.user_id)
     if found.person is None:
         return SearchResult(restricted=found.restricted, serve=found.serve)
-    query = prepare(search.query)
+    query = prepare(search.query, asked=found.person.local(search.as_of or now))
     told = replace(search.filters, listener=tenant.listener(search.filters.agent_id or ""))
     # A reranker sees more than the limit.
     wide = replace(search, limit=reranking.candidates_for(search.limit), filters=told)

@@ -7,7 +7,7 @@ from memories.db import binary_rows
 from memories.models import EndUser, Tenant
 from memories.models.hand_written import read, selected
 
-_PERSON = ("id", "tenant_id", "external_id", "serve", "restricted_at", "generation")
+_PERSON = ("id", "tenant_id", "external_id", "time_zone", "serve", "restricted_at", "generation")
 _EPISODES = "EXISTS (SELECT 1 FROM memories_episode e WHERE e.end_user_id = p.id AND e.status = 'active')"
 # The person with this id or alias: EndUserQuerySet.called() in SQL.
 _CALLED = "memories_enduser named JOIN memories_enduser p ON p.id = coalesce(named.merged_into_id, named.id)"

@@ -35,8 +35,8 @@ class Constants:
     # With few sessions it tells little to be in the right one: the weight grows with their logarithm up to here.
     sessions_full: int = 20
     neighbour: float = 0.25
-    # Turns that were said at a date which the query names, or so many days before and after it: one day because dates
-    # are those of UTC, seven because people tell of a day later.
+    # Turns that were said at a date which the query names, or so many days before and after it: one day because it
+    # may be another day where it was said, seven because people tell of a day later. Of facts and episodes, too.
     date: float = 0.3
     date_before: float = 1.0
     date_after: float = 7.0

@@ -1,4 +1,4 @@
-"""Days, months and years that a query names, and how near to them something was said; pure.
+"""Days, weeks, months and years that a query names, and how near to them something was said; pure.
 
 A turn seldom says its own date. "What did I paint in July 2022?" is answered by one that was said then, or soon after.
 """
@@ -6,11 +6,15 @@ A turn seldom says its own date. "What did I paint in July 2022?" is answered by
 import calendar
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import date as day_of
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from memories.scoring import relative_dates
+from memories.scoring.relative_dates import Period
 
 Floats = NDArray[np.float32]
 
@@ -64,29 +68,48 @@ class Date(NamedTuple):
     day: int | None
 
 
-def named(text: str) -> tuple[Date, ...]:
-    """The dates that a text names, if they are few."""
+def named(text: str, asked: datetime | None = None) -> tuple[Date | Period, ...]:
+    """The dates that a text names, if they are few; also those relative to the day on which it is `asked`."""
+    periods, text = relative_dates.periods(text, asked.date()) if asked else ((), text)
+    found = dict.fromkeys([*_of_year(_absolute(text), periods)])
+    return tuple(found) if len(found) <= MOST_DATES else ()
+
+
+def _absolute(text: str) -> list[Date]:
     if not _HINT.search(text):
-        return ()
-    found: dict[Date, None] = {}
+        return []
+    found: list[Date] = []
     for pattern in _PATTERNS:
         for match in pattern.finditer(text):
             date = _date(match.groupdict())
             # 2000 had a 29th of February; what no calendar has is no date.
             if _span(date, date.year or 2000):
-                found[date] = None
+                found.append(date)
         text = pattern.sub(" ; ", text)
-    return tuple(found) if len(found) <= MOST_DATES else ()
+    return found
 
 
-def closeness(times: NDArray[np.float64], dates: Sequence[Date], *, before: float, after: float) -> Floats:
-    """1 for what was said at one of the dates, falling to 0 as many days before and after it; float32[n].
+def _of_year(dates: Sequence[Date], periods: Sequence[Period]) -> list[Date | Period]:
+    """All of them; of "on 3 May last year" the day in that year."""
+    years = [period for period in periods if period.is_year]
+    if len(years) != 1 or not any(date.year is None for date in dates):
+        return [*dates, *periods]
+    dated = [date if date.year else date._replace(year=years[0].first.year) for date in dates]
+    return [*dated, *(period for period in periods if period not in years)]
 
-    `times`: seconds since 1970. Days are those of UTC.
+
+def closeness(
+    times: NDArray[np.float64], dates: Sequence[Date | Period], *, before: float, after: float, zone: tzinfo = UTC
+) -> Floats:
+    """1 for what was said at one of the dates, falling to 0 as many days before and after it; float32 as `times`.
+
+    `times`: seconds since 1970. Days are those of the zone.
     """
-    spans = sorted(span for date in dates for year in _years(date, times) if (span := _span(date, year)))
+    spans = sorted(
+        span for date in dates for year in _years(date, times) if (span := _span(date, year, zone)) is not None
+    )
     if not spans:
-        return np.zeros(len(times), np.float32)
+        return np.zeros(times.shape, np.float32)
     starts, ends = np.array(spans).T
     begun = np.searchsorted(starts, times, side="right")
     early = np.append(starts, np.inf)[begun] - times
@@ -110,25 +133,33 @@ def _number(text: str) -> int:
     return (_HAN_DIGITS.index(tens or "一") * 10 if ten else 0) + (_HAN_DIGITS.index(ones) if ones else 0)
 
 
-def _years(date: Date, times: NDArray[np.float64]) -> Sequence[int]:
+def _years(date: Date | Period, times: NDArray[np.float64]) -> Sequence[int]:
     """The date's own, or all in which something was said and one more at both ends."""
+    if isinstance(date, Period):
+        return [date.first.year]
     if date.year is not None:
         return [date.year]
-    if not len(times):
+    if not times.size:
         return []
     first, last = (datetime.fromtimestamp(seconds, UTC).year for seconds in (times.min(), times.max()))
     return range(first - 1, last + 2)
 
 
-def _span(date: Date, year: int) -> tuple[float, float] | None:
+def _span(date: Date | Period, year: int, zone: tzinfo = UTC) -> tuple[float, float] | None:
     """Seconds from its beginning to its end; None for what is not in the calendar of that year."""
-    month, day = 1 if date.month is None else date.month, 1 if date.day is None else date.day
     try:
-        start = datetime(year, month, day, tzinfo=UTC)
-    except ValueError:
+        first, days = _days(date, year)
+        start = datetime(first.year, first.month, first.day, tzinfo=zone)
+        return start.timestamp(), (start + timedelta(days=days)).timestamp()
+    except (ValueError, OverflowError):
         return None
+
+
+def _days(date: Date | Period, year: int) -> tuple[day_of, int]:
+    """Its first day, and how many they are."""
+    if isinstance(date, Period):
+        return date.first, (date.last - date.first).days + 1
+    first = day_of(year, 1 if date.month is None else date.month, 1 if date.day is None else date.day)
     if date.month is None:
-        days = 366 if calendar.isleap(year) else 365
-    else:
-        days = calendar.monthrange(year, month)[1] if date.day is None else 1
-    return start.timestamp(), (start + timedelta(days=days)).timestamp()
+        return first, 366 if calendar.isleap(year) else 365
+    return first, calendar.monthrange(year, date.month)[1] if date.day is None else 1

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from memories.scoring.dense import VectorBlock, Vectors
 from memories.scoring.language import Language
 from memories.scoring.lexical import Coverage, Layout, Postings, coverage
 from memories.scoring.questions import subject
+from memories.scoring.relative_dates import Period
 
 Floats = NDArray[np.float32]
 # A query of this many words (characters of Chinese count as words) in several sentences is looked at in parts.
@@ -28,17 +30,24 @@ _QUESTION = re.compile(r"[?？]\s*$")
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
     """One text that is asked for: its distinct terms, its language, its raw unit vector if there is one, and the dates
-    that it names."""
+    that it names, with the zone of their days."""
 
     terms: NDArray[np.uint32]
     language: Language
     vector: Floats | None = None
-    dates: tuple[Date, ...] = ()
+    dates: tuple[Date | Period, ...] = ()
+    zone: tzinfo = UTC
 
     @classmethod
-    def of(cls, text: str, vector: Floats | None = None) -> "Query":
-        """From the text, and its vector as the model gave it."""
-        return cls(terms.count(text).ids, language.of(text), vector, dates.named(text))
+    def of(cls, text: str, vector: Floats | None = None, *, asked: datetime | None = None) -> "Query":
+        """From the text, its vector as the model gave it, and when it is asked, in the zone of who asks."""
+        zone = (asked and asked.tzinfo) or UTC
+        return cls(terms.count(text).ids, language.of(text), vector, dates.named(text, asked), zone)
+
+    def said_then(self, times: NDArray[np.float64], c: Constants = DEFAULT) -> Floats:
+        """What being said at the dates that it names adds to a score; `times` in seconds since 1970."""
+        near = dates.closeness(times, self.dates, before=c.date_before, after=c.date_after, zone=self.zone)
+        return np.float32(c.date) * near
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,8 +141,7 @@ def _score(units: Units, query: Query) -> Scores:
     lexical += np.where(near, np.float32(0), np.float32(c.unembedded) * covered.turn)
     around = _context(vector + lexical, covered, units.layout, c)
     if units.times is not None and query.dates:
-        then = dates.closeness(units.times, query.dates, before=c.date_before, after=c.date_after)
-        around += np.float32(c.date) * then
+        around += query.said_then(units.times, c)
     return Scores(vector + lexical + around, vector, lexical, around)
 
 

@@ -51,6 +51,7 @@ PARTS: Mapping[str, tuple[Promise, float]] = {
     "confidence": (_("Confidence"), DEFAULT.confidence),
     "decay": (_("Strength"), DEFAULT.decay),
     "recency": (_("Freshness"), DEFAULT.recency),
+    "dates": (_("Dates"), 1.0),
 }
 KINDS: Mapping[str, Promise] = {FACT: _("Facts"), EPISODE: _("Episodes"), TURN: _("Turns")}
 
@@ -217,7 +218,9 @@ def unserved(person: EndUser, asked: ContextRequest, live: LiveContext, *, now: 
     others = fact_search.read_features(Fact.objects.of(person.tenant, person).exclude(pk__in=served))
     rules = conf.rules(person.tenant)
     # Without an embedding space and a stamp: the index that serves agents stays in the cache as it is.
-    query = PreparedQuery(asked.query, [Query.of(text) for text in query_texts(asked.query)], None)
+    query = PreparedQuery(
+        asked.query, [Query.of(text, asked=person.local(now)) for text in query_texts(asked.query)], None
+    )
     store = fact_index.build(person, others, None, stamp=None, rules=rules, day=today(now))
     ranked = fact_search.rank(store, query)
     near = [others[place].id for place in ranked.best() if ranked.ranking.scores.lexical[place] > 0][:MOST_UNSERVED]

@@ -1,5 +1,6 @@
 """The people being remembered."""
 
+from datetime import datetime
 from typing import Self
 
 from django.db import models
@@ -10,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from memories.models.actors import ActorKind
 from memories.models.ids import new_id
 from memories.models.people.tenants import Tenant
+from memories.time_zones import zone_or_utc
 
 # In the place of a caller's id that was erased. No caller's id has a control character.
 NOBODY = "\x1a"
@@ -114,3 +116,7 @@ class EndUser(models.Model):
     def zone(self) -> str:
         """The IANA zone that this person's dates are told in."""
         return self.time_zone or self.tenant.time_zone
+
+    def local(self, moment: datetime) -> datetime:
+        """The moment in this zone, or in UTC if this host does not know it."""
+        return moment.astimezone(zone_or_utc(self.zone))
