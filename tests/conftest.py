@@ -9,6 +9,7 @@ from django.conf import LazySettings
 from django.db import connection, connections
 from django.db.backends.postgresql.operations import DatabaseOperations
 from hypothesis import HealthCheck, settings
+from whitenoise.middleware import WhiteNoiseMiddleware
 
 from memories.models import EndUser
 from tests import factories
@@ -64,6 +65,22 @@ def emptied_tables() -> Any:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(DatabaseOperations, "sql_flush", deletes)
         patched.setattr(DatabaseOperations, "execute_sql_flush", at_once)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def static_files_looked_up_once() -> Iterator[None]:
+    """Each client of a test has middleware of its own, and that of the static files looks up all of them: 9 ms."""
+    plain, known = WhiteNoiseMiddleware.add_files_from_finders, dict[str, Any]()
+
+    def add(self: WhiteNoiseMiddleware) -> None:
+        if not known:
+            plain(self)
+            known.update(self.files)
+        self.files.update(known)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(WhiteNoiseMiddleware, "add_files_from_finders", add)
         yield
 
 
