@@ -19,10 +19,15 @@ up: .venv/runtime ## Start the hub: database, web and worker. Ctrl-C stops every
 PYTEST = env -u PYTHONDONTWRITEBYTECODE \
 	$$(env | sed -nE 's/^((MEMORYHUB|OPENAI)_[A-Za-z0-9_]*|DATABASE_URL)=.*/-u \1/p') $(BIN)/python -m pytest
 
+# In the order of tests/conftest.py.
+BY_FILE = --dist loadfile --no-loadscope-reorder
+# Where the tests of the second part are: its processes need not read the others.
+ALONE = benchmarks browser commands e2e faults privacy
+
 test: .venv/dev .venv/browser ## Run all tests: most of them side by side, then those that start hubs and browsers.
 	@failed=; \
-	$(PYTEST) -m "not soak and not alone" --numprocesses auto --maxprocesses 4 --dist loadfile || failed=1; \
-	$(PYTEST) -m "not soak and alone" --numprocesses 2 --dist loadfile || failed=1; \
+	$(PYTEST) -m "not soak and not alone" --numprocesses auto --maxprocesses 4 $(BY_FILE) || failed=1; \
+	$(PYTEST) -m "not soak and alone" --numprocesses 2 $(BY_FILE) $(ALONE:%=tests/%) || failed=1; \
 	test -z "$$failed"
 
 soak: .venv/dev ## Show the faults at their full size, each ROUNDS times (5), on a machine with nothing else to do.

@@ -1,7 +1,10 @@
 """What all tests share."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +26,32 @@ THREADS = 16
 ALONE = ("benchmarks", "browser", "e2e", "faults")
 # What starts a hub of its own elsewhere.
 OWN_HUB = "own_hub"
+# The folders in which `make test` looks for what is alone.
+MAKEFILE = (Path(__file__).parent.parent / "Makefile").read_text(encoding="utf-8")
+SEARCHED = re.findall(r"^ALONE = (.*)$", MAKEFILE, re.MULTILINE)[0].split()
+# Begun first. A file of these takes half a minute or more with few tests: begun last, it would be waited for alone.
+LONG = (
+    "tests/redteam/test_redteam.py",
+    "tests/admin/test_matrix.py",
+    "tests/redteam/test_blind_rounds.py",
+    "tests/models/test_migrations.py",
+    "tests/reconcile/test_negation_outcomes.py",
+    "tests/stateful/test_planted.py",
+    "tests/stateful/test_life.py",
+    "tests/commands/test_restore_of_old.py",
+    "tests/faults/test_wedged.py",
+    "tests/browser/test_pages.py",
+    "tests/faults/test_worker_killed.py",
+    # Wants an empty home, which others of the folder leave filled.
+    "tests/commands/test_up.py",
+    "tests/e2e/test_readme.py",
+    "tests/faults/test_lives_killed.py",
+    "tests/benchmarks/test_bench.py",
+    "tests/faults/test_whole_hub.py",
+    "tests/commands/test_worker.py",
+    "tests/commands/test_slow_clients.py",
+    "tests/browser/test_review_queue.py",
+)
 # A busy machine is no fault of what is tested.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
@@ -45,6 +74,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.split("/")[1] in ALONE or OWN_HUB in getattr(item, "fixturenames", ()):
             item.add_marker("alone")
+        if item.get_closest_marker("alone") and item.nodeid.split("/")[1] not in SEARCHED:
+            raise pytest.UsageError(f"{item.nodeid}: make test needs its folder in ALONE of the Makefile")
+    tests = Counter(map(_file, items))
+    begun = {file: place for place, file in enumerate(LONG)}
+    items.sort(key=lambda item: (begun.get(_file(item), len(LONG)), -tests[_file(item)]))
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -11,6 +11,8 @@ import pytest
 from django.apps import apps
 from django.db import models
 
+from tests.conftest import LONG
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("memoryhub", "memories")
 BANNED_NAMES = ("utils", "helpers", "common", "manager", "service", "handler")
@@ -186,3 +188,7 @@ def test_the_guard_knows_a_name_that_django_made_up() -> None:
     made_up = models.Index(fields=["content"])
     made_up.set_name_with_model(fact)
     assert _auto_named(fact, made_up.name)
+
+
+def test_each_file_that_is_begun_first_is_there() -> None:
+    assert [file for file in LONG if not (ROOT / file).is_file()] == []
