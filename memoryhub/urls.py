@@ -22,6 +22,7 @@ urlpatterns = [
     path("admin/sign-in/", include("allauth.socialaccount.providers.openid_connect.urls")),
     path("admin/second-factor/", include("allauth.mfa.urls")),
     path("admin/", admin.site.urls),
+    path("admin", RedirectView.as_view(pattern_name="admin:index")),
 ]
 handler400 = "memories.api.errors.bad_request"
 handler403 = "memories.admin.site.error_pages.forbidden"

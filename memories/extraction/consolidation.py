@@ -4,6 +4,7 @@ The commit is one short transaction that checks the lease.
 """
 
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -33,6 +34,8 @@ from memories.reconcile.judgement import Verdicts
 from memories.reconcile.review_items import SUGGESTED
 
 RunStatus = ExtractionRun.RunStatus
+# In the counts of a run: a request to remember something that the rules could not read.
+UNREAD = "unread_request"
 
 
 @dataclass
@@ -168,7 +171,8 @@ def _extract(attempt: ExtractionAttempt, batch: TurnBatch) -> None:
         circuit_breaker.close(attempt.claim.config.tenant_id)
         found = rules_mode.extract(batch.turns, batch.patterns)
         held = dict.fromkeys(found.suggested, SUGGESTED)
-        _commit(attempt, run, batch, MemoryUpdate(new_facts=found.new_facts), held=held)
+        refused = Counter({UNREAD: found.unread})
+        _commit(attempt, run, batch, MemoryUpdate(new_facts=found.new_facts), held=held, refused=refused)
     else:
         _ask(attempt, run, batch)
 
@@ -196,9 +200,17 @@ def _ask(attempt: ExtractionAttempt, run: ExtractionRun, batch: TurnBatch) -> No
 
 
 def _commit(
-    attempt: ExtractionAttempt, run: ExtractionRun, batch: TurnBatch, answer: MemoryUpdate, *, held: Mapping[int, str]
+    attempt: ExtractionAttempt,
+    run: ExtractionRun,
+    batch: TurnBatch,
+    answer: MemoryUpdate,
+    *,
+    held: Mapping[int, str],
+    refused: Counter[str] | None = None,
 ) -> None:
-    """Commit results, run and watermark together; `held` are flags of new facts, by place."""
+    """Commit results, run and watermark together; `held` are flags of new facts, by place; `refused` counts what the
+    answer leaves out.
+    """
     claim = attempt.claim
     admitted = gate.admit(answer.new_facts, evidence=batch.evidence, rules=claim.rules, held=held)
     profile.prepare(batch.evidence, answer.profile)
@@ -207,7 +219,7 @@ def _commit(
     with transaction.atomic():
         queue = queue_rows.fence(claim)
         outcome = reconcile.apply(run=run, batch=batch, answer=answer, admitted=admitted, near=near, now=now)
-        run.outcome, run.refusals = dict(outcome.done), dict(outcome.refusals)
+        run.outcome, run.refusals = dict(outcome.done), dict(outcome.refusals + (refused or Counter()))
         run.status, run.calls, run.finished_at = RunStatus.COMMITTED, attempt.calls, now
         run.cost = attempt.cost()
         run.save(force_update=True)

@@ -56,6 +56,7 @@ _POINTS_BACK, _POINTS_ON = _compiled(_DATA["points_back"]), _compiled(_DATA["poi
 _NOT_FOLLOWED_BY = [_compiled(pattern) for pattern in _DATA["not_followed_by"]]
 _OTHER_TEXT = _compiled(rf"{_DATA['other_text']}[^\n]{{0,200}}[:：]\s*\Z")
 _PREDICATE = _compiled(f"{_DATA['predicate']}|{_DATA['chinese_predicate']}")
+_CLAUSE = _compiled(_DATA["clause"])
 _CATEGORIES = {name: _compiled(pattern) for name, pattern in _DATA["category"].items()}
 _DOTTED = re.compile(r"\b[a-z]\.[a-z]\.\Z", re.IGNORECASE)
 _POLITE_WISH = re.compile(
@@ -66,10 +67,14 @@ _POLITE_QUESTION = re.compile(r"(?:can|could|would|will) you|你?(?:能不能|�
 
 @dataclass(frozen=True)
 class Extracted:
-    """Items of the form of memory_update's `new_facts`; those at the places `suggested` wait for review."""
+    """Items of the form of memory_update's `new_facts`; those at the places `suggested` wait for review.
+
+    `unread`: the number of requests to remember something in which the rules found no statement.
+    """
 
     new_facts: list[dict[str, Any]]
     suggested: frozenset[int]
+    unread: int = 0
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,7 @@ def extract(turns: Iterable[FedTurn], patterns: Patterns | None = None) -> Extra
     first = {fold(item["content"]): item for item in reversed([*asked, *suggested])}
     items = [item for item in [*asked, *suggested] if first[fold(item["content"])] is item][:_MOST]
     wait = frozenset(place for place, item in enumerate(items) if not any(item is other for other in asked))
-    return Extracted(items, wait)
+    return Extracted(items, wait, unread=sum(map(_unread, (turn.text for turn in users))))
 
 
 def _candidate(turn: FedTurn, statement: _QuotedText, patterns: Patterns | None, *, asked: bool) -> dict[str, Any]:
@@ -149,6 +154,21 @@ def _requests(text: str) -> Iterator[_QuotedText]:
             yield from _pointed_at(found[:place])
         elif statement := _requested(sentence, start) or _noun(sentence, start):
             yield statement
+
+
+def _unread(text: str) -> int:
+    """How many sentences ask to remember something of which nothing is kept."""
+    return sum(map(_is_unread, _sentences(text)))
+
+
+def _is_unread(sentence: _OwnSentence) -> bool:
+    start = _after_lead_in(sentence.own)
+    asking = _asking(sentence.own, start)
+    if asking is None or sentences.is_question(sentence.own) or not sentence.own[asking.end() :].strip(" .。!！~"):
+        return False
+    if any(pattern.match(sentence.own, asking.end()) for pattern in _NOT_FOLLOWED_BY):
+        return False
+    return not (_POINTS_ON.match(sentence.own, start) or _requested(sentence, start) or _noun(sentence, start))
 
 
 def _plain(text: str) -> Iterator[_QuotedText]:
@@ -213,7 +233,9 @@ def _requested(sentence: _OwnSentence, start: int) -> _QuotedText | None:
     content = _trimmed(sentence.text[asking.end() :])
     if sentences.is_question(own):
         content = content.rstrip("?？ ").removesuffix("吗")
-    return _QuotedText(content, sentence.text) if _is_statement(content) else None
+    # What follows "that" has a verb; a bare "remember my …" may only name something.
+    is_clause = asking[0].rstrip().casefold().endswith("that") and _CLAUSE.match(content.translate(_APOSTROPHES))
+    return _QuotedText(content, sentence.text) if _is_statement(content, is_clause=bool(is_clause)) else None
 
 
 def _noun(sentence: _OwnSentence, start: int) -> _QuotedText | None:
@@ -257,10 +279,10 @@ def _trimmed(content: str) -> str:
     return kept if _DOTTED.search(kept) else kept.rstrip(".。!！~;； ")
 
 
-def _is_statement(content: str) -> bool:
-    """Whether it is a statement of sensible length without a redacted secret."""
+def _is_statement(content: str, *, is_clause: bool = False) -> bool:
+    """Whether it is a statement of sensible length without a redacted secret; `is_clause`: its verb was found."""
     own = sentences.own_words(content).replace(sentences.BLANK, "").translate(_APOSTROPHES)
     if _MARK in content or len(content) > _LONGEST:
         return False
     enough = len(own) >= 4 and (not own.isascii() or len(own.split()) >= 2)
-    return enough and _PREDICATE.search(own) is not None
+    return enough and (is_clause or _PREDICATE.search(own) is not None)

@@ -39,7 +39,7 @@ _PAGE = 50
 def hindrance(rules: conf.Rules, tenant: Tenant) -> str:
     """Why there is no upkeep; empty when there is."""
     if not (rules.staleness_review or rules.merge_crowded):
-        return _("Upkeep is off. Neither staleness_review nor merge_crowded is enabled.")
+        return _("Upkeep is off: neither “Staleness review” nor “Merge crowded categories” is enabled.")
     config = own_models.config_of(tenant.pk)
     return "" if client.is_configured(config) else _("Upkeep needs a language model.")
 

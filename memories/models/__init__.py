@@ -45,6 +45,7 @@ from memories.models.privacy.cases import (
     PrivacyCaseQuerySet,
     PrivacyExport,
     RefusalGround,
+    waits_for_handover,
 )
 from memories.models.privacy.retention import RetentionPass, TableRewrite
 from memories.models.workers import EndpointState, WorkerHeartbeat, WorkerKind
@@ -124,4 +125,5 @@ __all__ = [
     "WritesAs",
     "categories_of",
     "said_at",
+    "waits_for_handover",
 ]

@@ -30,6 +30,8 @@ def everything(now: datetime) -> Any:
     case_of(person, "on_hold", days=20)
     case_of(person, days=3)
     case_of(person, "completed", days=-2)
+    made = case_of(person, "completed", type="access", days=20)
+    factories.privacy_export(made, expires_at=now + 7 * DAY)
     for model in (SessionQueue, WorkingMemory):
         stuck = factories.session(person)
         model._default_manager.filter(pk=stuck.pk).update(parked_at=now - DAY, due_at=None, failure="model_timeout")
@@ -59,6 +61,7 @@ def test_each_kind_is_counted_with_its_age() -> None:
     assert [need.text for need in shown] == [
         "1 privacy case is overdue",
         "1 erasure waits for approval",
+        "1 file is to be handed over",
         "1 privacy case is on hold or failed",
         "1 privacy case is due this week",
         "Extraction is parked for 1 session",
@@ -97,4 +100,4 @@ def test_work_of_other_tenants_is_not_mine() -> None:
     page = text_of(signed_in(limited(person.tenant)).get(reverse("admin:index")))
     assert "1 item to review" in page
     assert APIKey.objects.count() == 4
-    assert PrivacyCase.objects.count() == 10
+    assert PrivacyCase.objects.count() == 12

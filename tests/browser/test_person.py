@@ -1,5 +1,7 @@
 """A person in a real browser: the timeline goes on where one is, a look at what an agent sees, and setting it right."""
 
+from itertools import pairwise
+
 import pytest
 from django.urls import reverse
 from django.utils import timezone
@@ -79,7 +81,7 @@ def test_what_an_agent_said_is_found_and_set_right(open_page: Open, operator: Op
     assert (fact.binding, fact.last_recalled_at) == (True, None)
 
 
-def test_a_refused_verb_loses_nothing(
+def test_a_refused_verb_loses_neither_its_input_nor_the_question(
     open_page: Open, operator: Operator, person: EndUser, complaints: list[str]
 ) -> None:
     page = open_page(who=operator)
@@ -89,10 +91,29 @@ def test_a_refused_verb_loses_nothing(
     hit.locator("summary", has_text="Correct").click()
     hit.get_by_label("Corrected text").fill("She lives in Utrecht")
     hit.get_by_role("button", name="Correct").click()
-    expect(page.get_by_role("alert")).to_contain_text("Not saved.")
-    expect(page.get_by_label("Corrected text")).to_have_value("She lives in Utrecht")
+    expect(hit).to_contain_text("This field is required.")
+    expect(hit.locator("details[open]").get_by_label("Reason")).to_be_focused()
+    expect(hit.get_by_label("Corrected text")).to_have_value("She lives in Utrecht")
+    assert page.url.split("?")[0].endswith(reverse("admin:recalled"))
+    # What was missing is filled in, and the question is asked again.
+    hit.locator("details[open]").get_by_label("Reason").fill("She said so")
+    hit.get_by_role("button", name="Correct").click()
+    expect(page.get_by_text("Saved; ranking updated.")).to_be_visible()
+    expect(page.locator(".hub-hit", has_text="She lives in Utrecht")).to_contain_text("In context")
     # A browser notes every answer of 400.
     complaints[:] = [one for one in complaints if "status of 400" not in one]
+
+
+def test_verbs_beside_a_hit_stay_together(open_page: Open, operator: Operator, person: EndUser) -> None:
+    page = open_page(who=operator)
+    page.goto(f"{reverse('admin:recalled')}?person={person.pk}")
+    look(page, "Explain ranking")
+    verbs = page.locator(".hub-hit", has_text="She lives in Leiden").locator("summary")
+    boxes = [box for verb in verbs.all() if (box := verb.bounding_box())]
+    assert len(boxes) == 3
+    assert len({box["y"] for box in boxes}) == 1
+    gaps = [right["x"] - left["x"] - left["width"] for left, right in pairwise(boxes)]
+    assert max(gaps) < 16
 
 
 def test_all_of_it_on_a_phone_in_the_dark(open_page: Open, operator: Operator, person: EndUser) -> None:

@@ -255,10 +255,13 @@ class KeyPage(RecordPage):
         """The form, or the new key."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form = KeyForm(request.POST if request.method == "POST" else None, operator=request.user)
-        render = partial(
-            render_page, request, "memories/key_add.html", title=gettext("New API key"), opts=self.opts, form=form
-        )
+        initial = {"tenant": request.GET.get("tenant", "")}
+        form = KeyForm(request.POST if request.method == "POST" else None, operator=request.user, initial=initial)
+        context: dict[str, Any] = {"title": gettext("New API key"), "opts": self.opts, "form": form}
+        if not tenants_of(request.user).exists():
+            may_add = self.admin_site.get_model_admin(Tenant).has_add_permission(request)
+            context |= {"no_tenant": True, "may_add_tenant": may_add}
+        render = partial(render_page, request, "memories/key_add.html", **context)
         if not form.is_valid():
             return render(status=400 if form.is_bound else 200)
         if challenge := fresh.required(request):

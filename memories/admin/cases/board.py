@@ -19,24 +19,27 @@ from django.utils.translation import gettext_lazy
 from memories.admin.access.reach import tenants_of
 from memories.admin.cases.wording import TYPE_ICONS, DaysLeft, days_left
 from memories.admin.site.page import RecordPage, address, render_page
-from memories.models import CLOSED, CaseState, CaseType, PrivacyCase, PrivacyCaseQuerySet
+from memories.models import CLOSED, CaseState, CaseType, PrivacyCase, PrivacyCaseQuerySet, waits_for_handover
 from memories.models.ids import parse_uuid
 from memories.privacy.casework.workflow import URGENT_DAYS
 
 # A column shows as many; the list has them all.
 MOST = 40
 CLOSED_SHOWN = timedelta(days=30)
-# Each column with the states in it.
-FLOW: tuple[tuple[str | Promise, tuple[CaseState, ...]], ...] = (
-    (CaseState.RECEIVED.label, (CaseState.RECEIVED,)),
-    (CaseState.VERIFIED.label, (CaseState.VERIFIED,)),
-    (CaseState.SCOPED.label, (CaseState.SCOPED,)),
-    (CaseState.APPROVED.label, (CaseState.APPROVED,)),
-    (gettext_lazy("Running"), (CaseState.RUNNING, CaseState.VERIFYING)),
+# Each column with the states in it, and the query of the list that has the same cases. Of the unanswered cases those
+# that are completed wait to be handed over.
+Stage = tuple[str | Promise, tuple[CaseState, ...], str]
+FLOW: tuple[Stage, ...] = (
+    (CaseState.RECEIVED.label, (CaseState.RECEIVED,), "state__exact=received"),
+    (CaseState.VERIFIED.label, (CaseState.VERIFIED,), "state__exact=verified"),
+    (CaseState.SCOPED.label, (CaseState.SCOPED,), "state__exact=scoped"),
+    (CaseState.APPROVED.label, (CaseState.APPROVED,), "state__exact=approved"),
+    (gettext_lazy("Running"), (CaseState.RUNNING, CaseState.VERIFYING), "tab=running"),
+    (gettext_lazy("To hand over"), (CaseState.COMPLETED,), "tab=handover"),
 )
-STOPPED: tuple[tuple[str | Promise, tuple[CaseState, ...]], ...] = (
-    (CaseState.FAILED.label, (CaseState.FAILED,)),
-    (CaseState.ON_HOLD.label, (CaseState.ON_HOLD,)),
+STOPPED: tuple[Stage, ...] = (
+    (CaseState.FAILED.label, (CaseState.FAILED,), "state__exact=failed"),
+    (CaseState.ON_HOLD.label, (CaseState.ON_HOLD,), "state__exact=on_hold"),
 )
 
 
@@ -75,10 +78,12 @@ class Card:
 
 @dataclass(frozen=True)
 class BoardColumn:
-    """Cases at one stage, the soonest due first; `count`: all of them, also those that are not shown."""
+    """Cases at one stage, the soonest due first; `count`: all of them, also those that are not shown, which the list
+    with this `query` has.
+    """
 
     title: str
-    states: Sequence[CaseState]
+    query: str
     count: int
     cards: Sequence[Card]
 
@@ -128,17 +133,18 @@ class BoardViews(RecordPage):
 
 
 def board(cases: PrivacyCaseQuerySet, *, now: datetime) -> Board:
-    """The open cases and those closed lately; three queries."""
+    """The unanswered cases and those closed lately; three queries."""
     counts = _counts(cases, now)
     # Of each state the cases that are due first, at most MOST.
     number = Window(RowNumber(), partition_by=[F("state")], order_by=[F("due_at").asc(), F("pk").asc()])
-    soonest = cases.open().alias(place=number).filter(place__lte=MOST).order_by("due_at", "pk")
-    closed = cases.filter(state__in=CLOSED, completed_at__gte=now - CLOSED_SHOWN).order_by("-completed_at", "-pk")
+    soonest = cases.unanswered(now).alias(place=number).filter(place__lte=MOST).order_by("due_at", "pk")
+    lately = cases.exclude(waits_for_handover(now)).filter(state__in=CLOSED, completed_at__gte=now - CLOSED_SHOWN)
+    closed = lately.order_by("-completed_at", "-pk")
     shown = cards(soonest, now=now)
 
-    def column(title: str | Promise, states: Sequence[CaseState]) -> BoardColumn:
+    def column(title: str | Promise, states: Sequence[CaseState], query: str) -> BoardColumn:
         count = sum(counts[state] for state in states)
-        return BoardColumn(str(title), states, count, [card for card in shown if card.case.state in states])
+        return BoardColumn(str(title), query, count, [card for card in shown if card.case.state in states])
 
     return Board(
         flow=[column(*one) for one in FLOW],
@@ -150,11 +156,11 @@ def board(cases: PrivacyCaseQuerySet, *, now: datetime) -> Board:
 
 
 def _counts(cases: PrivacyCaseQuerySet, now: datetime) -> Counter[str]:
-    """How many are open in each state, and how many of all are overdue or urgent."""
+    """How many are unanswered in each state, and how many of all are overdue or urgent."""
     late, soon = Q(due_at__lt=now), Q(due_at__gte=now, due_at__lte=now + timedelta(days=URGENT_DAYS))
     counts: dict[str, Any] = {"count": Count("pk"), "late": Count("pk", filter=late), "soon": Count("pk", filter=soon)}
-    found: Counter[str] = Counter()
-    for state, count, overdue, urgent in cases.open().order_by().values_list("state").annotate(**counts):
+    rows, found = cases.unanswered(now).order_by(), Counter[str]()
+    for state, count, overdue, urgent in rows.values_list("state").annotate(**counts):
         found.update({state: count, "overdue": overdue, "urgent": urgent})
     return found
 

@@ -107,6 +107,8 @@ class StoreCounts:
 def shown_of(case: PrivacyCase, operator: Operator, *, now: datetime) -> dict[str, Any]:
     """All that the page shows; the number of queries does not grow with the case."""
     exports = list(case.exports.defer("content"))
+    ready = next((one for one in exports if one.state == ExportState.READY), None)
+    case.to_hand_over = ready is not None and ready.expires_at is not None and ready.expires_at > now
     steps, events = steps_of(case, exports), list(AuditEvent.objects.filter(case_uuid=case.pk)[:TRAIL_SHOWN])
     names = names_of([*events, *(step.signature for step in steps if step.signature)])
     return {
@@ -116,7 +118,7 @@ def shown_of(case: PrivacyCase, operator: Operator, *, now: datetime) -> dict[st
         "type_says": TYPES_SAY[case.type],
         "signed": [(step, _who(names, step.signature)) for step in steps],
         "exports": exports,
-        "ready": next((one for one in exports if one.state == ExportState.READY), None),
+        "ready": ready,
         "trail": [(event, _who(names, event)) for event in events],
         "may_not_approve": why_not_approve(case, operator, now=now),
         "ties": [Tie(tie).label for tie in second_person.ties_of(case)],

@@ -133,7 +133,7 @@ class IntakeViews(RecordPage):
             "opts": self.opts,
             "form": form,
             "person": person,
-            "open_cases": cases_of(person).open() if person else [],
+            "open_cases": cases_of(person).unanswered(timezone.now()) if person else [],
             "types": [(one.label, TYPES_SAY[one.value]) for one in CaseType],
         }
         return render_page(request, "memories/case_add.html", status=status, **shown)

@@ -17,7 +17,7 @@ from memories.admin.cases.wording import STATE_COLOURS, days_left
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column
 from memories.admin.site.page import VerbForm
-from memories.models import PrivacyCase
+from memories.models import PrivacyCase, PrivacyCaseQuerySet
 
 
 class CasePage(BoardViews, IntakeViews, FileViews):
@@ -33,6 +33,10 @@ class CasePage(BoardViews, IntakeViews, FileViews):
         "Open a case when somebody asks for their data or for its erasure. The case keeps the due date, the checks "
         "and the receipt."
     )
+
+    def get_queryset(self, request: HttpRequest) -> PrivacyCaseQuerySet:
+        cases: PrivacyCaseQuerySet = super().get_queryset(request)  # type: ignore[assignment]  # it is of cases
+        return cases.with_handover(timezone.now())
 
     def get_list_display(self, request: HttpRequest) -> list[str]:
         may_view_people = request.user.has_perm("memories.view_enduser")

@@ -113,8 +113,8 @@ class DaysLeft:
 
 
 def days_left(case: PrivacyCase, *, now: datetime) -> DaysLeft | None:
-    """None for a case that is closed."""
-    if case.state in CLOSED:
+    """None for a case that is closed and of which nothing waits to be handed over."""
+    if case.state in CLOSED and not case.to_hand_over:
         return None
     days, level = (localdate(case.due_at) - localdate(now)).days, workflow.level_of(case, now)
     if level == Level.OVERDUE:

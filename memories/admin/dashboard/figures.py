@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin.dashboard.charts import Chart, Series, stacked
+from memories.admin.lists.tabs import DAY, FAILED, OVERDUE, WEEK
 from memories.models import (
     DecayPass,
     EndUser,
@@ -29,12 +30,8 @@ from memories.models import (
 from memories.privacy.casework.workflow import SOON_DAYS, URGENT_DAYS
 from memories.queue import outages, spending
 
-WEEK, DAY = timedelta(days=7), timedelta(days=1)
 DAYS_SHOWN = 30
 MOST_SHOWN = 6
-# Due work normally starts within seconds. /readyz uses the same limit.
-OVERDUE = timedelta(seconds=60)
-FAILED = (ExtractionRun.RunStatus.FAILED, ExtractionRun.RunStatus.PARKED)
 OUTCOMES = (
     (Series("served", _("Active")), (Status.ACTIVE,)),
     (Series("gone", _("Replaced or forgotten")), (Status.SUPERSEDED, Status.ARCHIVED, Status.TRASHED)),
@@ -144,9 +141,9 @@ def model_waits(within: Within, *, now: datetime) -> dict[str, Any]:
 
 
 def cases_by_days_left(within: Within, *, now: datetime) -> dict[str, Any]:
-    """The open privacy cases by how soon they are due, and the first due date."""
+    """The unanswered privacy cases by how soon they are due, and the first due date."""
     urgent, soon = now + timedelta(days=URGENT_DAYS), now + timedelta(days=SOON_DAYS)
-    rows = within(PrivacyCase.objects.open())
+    rows = within(PrivacyCase.objects.unanswered(now))
     return rows.aggregate(
         open=Count("pk"),
         overdue=Count("pk", filter=Q(due_at__lt=now)),

@@ -77,6 +77,14 @@ WORK = (
     Work(
         "memories.change_privacycase",
         PrivacyCase,
+        "handover",
+        "completed_at",
+        "outbox",
+        ngettext_lazy("%(count)s file is to be handed over", "%(count)s files are to be handed over", "count"),
+    ),
+    Work(
+        "memories.change_privacycase",
+        PrivacyCase,
         "stopped",
         "due_at",
         "pause_circle",

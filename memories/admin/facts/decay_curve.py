@@ -47,7 +47,7 @@ class Dot:
 class Curve:
     """Two SVG paths in a box of 100 × 100, the dots, and the positions of today, the threshold and the end.
 
-    `left`: the strength now (0..1).
+    `left`: the strength now (0..1). `until`: where the plot ends; None if that is today.
     """
 
     left: float
@@ -55,6 +55,7 @@ class Curve:
     ahead: str
     dots: Sequence[Dot]
     start: datetime
+    until: datetime | None
     today: str
     threshold: str
     end: Dot | None
@@ -160,6 +161,7 @@ def draw(
             if phase.cause
         ][-MOST_DOTS:],
         start=start,
+        until=scale.end if scale.end > now else None,
         today=_percent(scale.across(now)),
         threshold=_percent(scale.down(below)),
         end=scale.dot(FORGOTTEN, forget_at, below) if forget_at and falls else None,

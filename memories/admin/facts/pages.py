@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 from django.db.models import Q
 from django.http import HttpRequest
+from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -76,6 +77,18 @@ class FactPage(FactAddingViews, FactBulkViews, FactMergingViews):
     @column(_("Learned"), ordering="created_at")
     def created(self, fact: Fact) -> SafeString | str:
         return cells.moment(fact.created_at)
+
+    def show(
+        self, request: HttpRequest, record: Any, *, tried: VerbForm | None = None, status: int = 200
+    ) -> TemplateResponse:
+        """The page. A script that posted the form beside a search hit gets the refused form alone."""
+        page = super().show(request, record, tried=tried, status=status)
+        if tried is not None and request.headers.get("X-Fragment") == "verb":
+            name = next(name for name, form in self.verbs.items() if type(tried) is form)
+            tried.auto_id = f"{name}_{record.pk}_%s"
+            page.context_data = {**(page.context_data or {}), "name": name, "form": tried, "fact": record}
+            page.template_name = "memories/recalled_verb.html"
+        return page
 
     def gather(self, request: HttpRequest, record: Fact) -> dict[str, Any]:
         rows = newest_revisions(record)

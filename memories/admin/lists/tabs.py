@@ -4,18 +4,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Model, Q
+from django.db.models import Model, OuterRef, Q, Subquery
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from memories import models
-from memories.models import CLOSED, ActorKind, CaseState, CaseType, EpisodeStatus, Status
+from memories.models import CLOSED, ActorKind, CaseState, CaseType, EpisodeStatus, Status, waits_for_handover
 
 # Query parameter.
 TAB = "tab"
-WEEK = timedelta(days=7)
+WEEK, DAY = timedelta(days=7), timedelta(days=1)
+# Due work normally starts within seconds. /readyz uses the same limit.
+OVERDUE = timedelta(seconds=60)
 Run, Pass = models.ExtractionRun.RunStatus, models.DecayPass.PassState
-_OPEN = ~Q(state__in=CLOSED)
+FAILED = (Run.FAILED, Run.PARKED)
+# A held pass waits for somebody only until the next one begins.
+_NEWEST_PASS = models.DecayPass.objects.filter(tenant=OuterRef("tenant")).values("pk")[:1]
 _ACTIVE, _ACTIVE_EPISODE = Q(status=Status.ACTIVE), Q(status=EpisodeStatus.ACTIVE)
 
 
@@ -30,8 +34,17 @@ def _usable(now: datetime) -> Q:
     return Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=now))
 
 
+def _unanswered(now: datetime) -> Q:
+    return ~Q(state__in=CLOSED) | waits_for_handover(now)
+
+
 def _soon(field: str, now: datetime) -> Q:
     return Q(**{f"{field}__gt": now, f"{field}__lte": now + WEEK})
+
+
+def _in_next_pass(now: datetime) -> Q:
+    """What fades in the next pass of its tenant; memories of people under restriction stay."""
+    return Q(pk__in=models.Fact.objects.faded(now=now).filter(end_user__restricted_at=None).values("pk"))
 
 
 TABS: dict[type[Model], tuple[Tab, ...]] = {
@@ -43,6 +56,7 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
     models.Fact: (
         Tab("waiting", _("Waiting"), lambda _now: Q(status=Status.PENDING)),
         Tab("expiring", _("Expires this week"), lambda now: _ACTIVE & _soon("expires_at", now)),
+        Tab("next_pass", _("In the next clean-up"), _in_next_pass),
         Tab("fading", _("Fades this week"), lambda now: _ACTIVE & Q(forget_at__lte=now + WEEK)),
         Tab("pinned", _("Pinned"), lambda _now: _ACTIVE & Q(pinned=True)),
         Tab("locked", _("Locked"), lambda _now: _ACTIVE & Q(locked=True)),
@@ -56,27 +70,32 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
         Tab("trash", _("Trash"), lambda _now: Q(status=EpisodeStatus.TRASHED)),
     ),
     models.Session: (
+        Tab("queued", _("In the queue"), lambda _now: Q(queue__parked_at=None, queue__due_at__isnull=False)),
         Tab("due", _("Due"), lambda now: Q(queue__parked_at=None, queue__due_at__lte=now)),
+        Tab("overdue", _("Overdue"), lambda now: Q(queue__parked_at=None, queue__due_at__lte=now - OVERDUE)),
         Tab("scheduled", _("Scheduled"), lambda now: Q(queue__parked_at=None, queue__due_at__gt=now)),
         Tab("parked", _("Extraction parked"), lambda _now: Q(queue__parked_at__isnull=False)),
         Tab("window_parked", _("Working memory parked"), lambda _now: Q(working_memory__parked_at__isnull=False)),
     ),
     models.ExtractionRun: (
         Tab("running", _("Running"), lambda _now: Q(status=Run.RUNNING)),
+        Tab("failed_today", _("Failed in 24 hours"), lambda now: Q(status__in=FAILED, started_at__gte=now - DAY)),
         Tab("failed", _("Failed this week"), lambda now: Q(status=Run.FAILED, started_at__gte=now - WEEK)),
         Tab("parked", _("Parked this week"), lambda now: Q(status=Run.PARKED, started_at__gte=now - WEEK)),
     ),
     models.DecayPass: (
-        Tab("held", _("Held"), lambda _now: Q(state=Pass.HELD)),
+        Tab("held", _("Held"), lambda _now: Q(state=Pass.HELD, pk=Subquery(_NEWEST_PASS))),
         Tab("week", _("This week"), lambda now: Q(started_at__gte=now - WEEK)),
     ),
     models.PrivacyCase: (
-        Tab("open", _("Open"), lambda _now: _OPEN),
-        Tab("overdue", _("Overdue"), lambda now: _OPEN & Q(due_at__lt=now)),
-        Tab("week", _("Due this week"), lambda now: _OPEN & _soon("due_at", now)),
+        Tab("open", _("Open"), _unanswered),
+        Tab("overdue", _("Overdue"), lambda now: _unanswered(now) & Q(due_at__lt=now)),
+        Tab("week", _("Due this week"), lambda now: _unanswered(now) & _soon("due_at", now)),
         Tab("approval", _("To approve"), lambda _now: Q(type=CaseType.ERASURE, state=CaseState.SCOPED)),
+        Tab("running", _("Running"), lambda _now: Q(state__in=[CaseState.RUNNING, CaseState.VERIFYING])),
+        Tab("handover", _("To hand over"), waits_for_handover),
         Tab("stopped", _("On hold or failed"), lambda _now: Q(state__in=[CaseState.ON_HOLD, CaseState.FAILED])),
-        Tab("closed", _("Closed"), lambda _now: Q(state__in=CLOSED)),
+        Tab("closed", _("Closed"), lambda now: ~_unanswered(now)),
     ),
     models.APIKey: (
         Tab("active", _("Active"), _usable),

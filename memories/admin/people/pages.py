@@ -121,7 +121,8 @@ class PersonPage(PersonMergingViews, LiveContextViews, ProfileViews):
         if has_perm("memories.view_session"):
             shown |= record.sessions.aggregate(turn_count=Sum("turn_count", default=0), session_count=Count("pk"))
         if has_perm("memories.view_privacycase"):
-            shown["open_cases"] = cards(cases_of(record).open(), now=timezone.now())
+            now = timezone.now()
+            shown["open_cases"] = cards(cases_of(record).unanswered(now), now=now)
         return shown
 
     def show(

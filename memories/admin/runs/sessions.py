@@ -26,7 +26,7 @@ from memories.admin.runs.waits import waits_of, when_taken
 from memories.admin.site.naming import called
 from memories.admin.site.page import RecordPage, VerbForm, require
 from memories.admin.site.template_tags import TURNS_SHOWN
-from memories.admin.site.wording import KINDS, WORK
+from memories.admin.site.wording import KINDS, WORK, explain_failure
 from memories.audit import Actor
 from memories.curation.retries import retry_working_memory
 from memories.curation.sessions import delete_session, facts_of_session
@@ -67,24 +67,40 @@ class DeleteForm(VerbForm):
         return reverse("admin:memories_session_changelist")
 
 
-class WindowFilter(SimpleListFilter):
-    """Sessions whose working memory is parked."""
+PARKED = "parked"
 
-    title = _("working memory")
-    parameter_name = "window"
+
+class _ParkedFilter(SimpleListFilter):
+    """Sessions whose work is parked: all of them, or those that failed for the reason in a link ("parked:<code>")."""
+
+    work: ClassVar[str]
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("parked", gettext("Parked"))]
+        value, choices = request.GET.get(str(self.parameter_name), ""), [(PARKED, gettext("Parked"))]
+        parked, colon, failure = value.partition(":")
+        return [*choices, (value, explain_failure(failure) or failure)] if parked == PARKED and colon else choices
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Session]) -> QuerySet[Session]:
-        return queryset.filter(working_memory__parked_at__isnull=False) if self.value() == "parked" else queryset
+        parked, colon, failure = (self.value() or "").partition(":")
+        if parked != PARKED:
+            return queryset
+        rows = queryset.filter(**{f"{self.work}__parked_at__isnull": False})
+        return rows.filter(**{f"{self.work}__failure": failure}) if colon else rows
+
+
+class QueueFilter(_ParkedFilter):
+    title, parameter_name, work = _("extraction"), "queue", "queue"
+
+
+class WindowFilter(_ParkedFilter):
+    title, parameter_name, work = _("working memory"), "window", "working_memory"
 
 
 class SessionPage(RecordPage):
     verbs: ClassVar[dict[str, type[VerbForm]]] = {"delete": DeleteForm, "retry": RetrySessionForm}
     page_template = "memories/session.html"
     list_display = ("session", "person", "turn_count", "token_count", "state", "last_turn", "ended")
-    list_filter = ("tenant", WindowFilter)
+    list_filter = ("tenant", QueueFilter, WindowFilter)
     linked_by = ("end_user",)
     list_select_related = ("end_user", "tenant", "queue", "working_memory")
     search_fields = ("external_id", "agent_id")

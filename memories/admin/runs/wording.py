@@ -31,6 +31,7 @@ OUTCOMES: dict[str, Promise] = {
     "operator_section": _("Skipped: sections that an operator wrote"),
 }
 REFUSALS: dict[str, Promise] = {
+    "unread_request": _("A request to remember that the rules could not read"),
     "no_content": _("Empty"),
     "content_too_long": _("Too long"),
     "low_confidence": _("Confidence too low"),

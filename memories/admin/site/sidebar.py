@@ -21,17 +21,23 @@ BOARD = "admin:memories_privacycase_board"
 
 
 class MenuEntry(NamedTuple):
-    """A line of the menu: URL name of its page, permissions, and URL name of its link if that is another page."""
+    """A line of the menu: URL name of its page, permissions, and URL name of its link if that is another page.
+
+    `others`: URL names of pages that belong to the line, and lie elsewhere.
+    """
 
     title: str | Promise
     icon: str
     page: str
     permissions: Collection[str] = ()
     link: str = ""
+    others: Collection[str] = ()
 
 
-def _list(title: str | Promise, icon: str, model: str, *, app: str = "memories", link: str = "") -> MenuEntry:
-    return MenuEntry(title, icon, f"admin:{app}_{model}_changelist", (f"{app}.view_{model}",), link)
+def _list(
+    title: str | Promise, icon: str, model: str, *, app: str = "memories", link: str = "", others: Collection[str] = ()
+) -> MenuEntry:
+    return MenuEntry(title, icon, f"admin:{app}_{model}_changelist", (f"{app}.view_{model}",), link, others)
 
 
 MENU: tuple[tuple[str | Promise, tuple[MenuEntry, ...]], ...] = (
@@ -49,8 +55,8 @@ MENU: tuple[tuple[str | Promise, tuple[MenuEntry, ...]], ...] = (
             _list(_("Facts"), "lightbulb", "fact"),
             _list(_("Episodes"), "auto_stories", "episode"),
             _list(_("Sessions"), "forum", "session"),
-            _list(_("Extraction runs"), "neurology", "extractionrun"),
-            _list(_("Forgetting"), "auto_delete", "decaypass"),
+            _list(_("Extraction runs"), "neurology", "extractionrun", others=["admin:parked"]),
+            _list(_("Forgetting"), "auto_delete", "decaypass", others=["admin:forgetting", "admin:retention"]),
             MenuEntry(_("Why recalled?"), "manage_search", "admin:recalled", playground.MAY),
             MenuEntry(_("Roll back"), "settings_backup_restore", "admin:rollback", rollback.MAY),
         ),
@@ -68,7 +74,7 @@ MENU: tuple[tuple[str | Promise, tuple[MenuEntry, ...]], ...] = (
             _list(_("Roles"), "groups", "group", app="auth"),
         ),
     ),
-    ("", (_list(_("Audit trail"), "history", "auditevent"),)),
+    ("", (_list(_("Audit trail"), "history", "auditevent", others=["admin:audit_chains"]),)),
 )
 
 
@@ -96,7 +102,11 @@ def account_links(_request: HttpRequest) -> list[dict[str, Any]]:
 def _item(request: HttpRequest, entry: MenuEntry, badges: Mapping[str, tuple[int, str]]) -> dict[str, Any]:
     page = reverse(entry.page)
     # Unfold would look for the link anywhere in the path, and every path starts with the dashboard's.
-    active = request.path == page if entry.page == "admin:index" else request.path.startswith(page)
+    active = (
+        request.path == page
+        if entry.page == "admin:index"
+        else request.path.startswith((page, *map(reverse, entry.others)))
+    )
     item = {"title": entry.title, "icon": entry.icon, "link": reverse(entry.link or entry.page), "active": active}
     count, variant = badges.get(entry.link, (0, ""))
     return {**item, "badge": f"{count:,}", "badge_variant": variant} if count else item
@@ -107,8 +117,10 @@ def _badges(request: HttpRequest) -> dict[str, tuple[int, str]]:
     operator = request.user
     if not isinstance(operator, Operator):
         return {}
-    items, cases = _visible(operator, ReviewItem.objects.waiting()), _visible(operator, PrivacyCase.objects.open())
-    counts = map(_count, (items, cases, cases.filter(due_at__lt=timezone.now())))
+    now = timezone.now()
+    items = _visible(operator, ReviewItem.objects.waiting())
+    cases = _visible(operator, PrivacyCase.objects.unanswered(now))
+    counts = map(_count, (items, cases, cases.filter(due_at__lt=now)))
     row = Operator.objects.filter(pk=operator.pk).values_list(*counts).get()
     # Django's count of none() is NULL.
     waiting, opened, overdue = (int(count or 0) for count in row)

@@ -111,7 +111,9 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
         return {**super().each_context(request), "llm_mode": conf.llm().mode}
 
     def get_urls(self) -> list[Any]:
-        return [*(pattern for module in OTHER_PAGES for pattern in module.urls()), *super().get_urls()]
+        # No record of ours has an address on a site of its own, and Django's view fails for ids that are no number.
+        django = [pattern for pattern in super().get_urls() if getattr(pattern, "name", "") != "view_on_site"]
+        return [*(pattern for module in OTHER_PAGES for pattern in module.urls()), *django]
 
     def autocomplete_view(self, request: HttpRequest) -> HttpResponseBase:
         """Nothing: no form of ours uses it, and its search would bypass the filters of the lists."""

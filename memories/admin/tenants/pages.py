@@ -4,7 +4,8 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
@@ -114,6 +115,13 @@ class TenantPage(OffBoardingPage):
         context["unusable"] = conf.unusable_numbers(tenant.numbers) if tenant else []
         context["in_force"] = in_force(tenant, now=timezone.now()) if tenant else None
         return super().render_change_form(request, context, *args, **more)  # type: ignore[no-any-return]
+
+    def response_add(self, request: HttpRequest, obj: Tenant, post_url_continue: str | None = None) -> HttpResponse:
+        """Back to the new API key, if its form led here."""
+        response: HttpResponse = super().response_add(request, obj, post_url_continue)
+        if request.GET.get("then") == "key" and request.user.has_perm("memories.add_apikey"):
+            return HttpResponseRedirect(f"{reverse('admin:memories_apikey_add')}?tenant={obj.pk}")
+        return response
 
     def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:
         saved = save_tenant(tenant=obj, actor=actor_of(request), now=timezone.now())

@@ -22,7 +22,7 @@ from memories.admin.site.page import HubModelAdmin, actor_of, address
 from memories.admin.trail.filters import CaseFilter, EventTenantFilter, ObjectFilter, VerbFilter, WhenFilter
 from memories.audit import kept_request_id
 from memories.curation.exports import note_export
-from memories.models import AuditEvent, Operator, Tenant
+from memories.models import ActorKind, AuditEvent, Operator, Tenant
 from memories.privacy.trail import sealing, trail_export
 
 LINES = "memories_auditevent_lines"
@@ -67,7 +67,7 @@ class TrailPage(HubModelAdmin):
     list_filter = ("actor_kind", VerbFilter, ObjectFilter, EventTenantFilter, CaseFilter, WhenFilter)
     list_links = ((_("Seals"), "lock", "admin:audit_chains", "memories.view_auditevent"),)
     search_fields = ("verb", "object_type", "object_id", "request_id", "case_uuid")
-    search_help_text = _("Search by verb, object or request")
+    search_help_text = _("Search by operator, verb, object or request")
     ordering = ("-id",)
     empty_title = _("No events yet")
     empty_hint = _("Every change by a person or a key is listed here.")
@@ -84,10 +84,14 @@ class TrailPage(HubModelAdmin):
         )
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        """Also by the id that a caller gave to a request."""
+        """Also by the name of the operator, and by the id that a caller gave to a request."""
         found, may_have_duplicates = super().get_search_results(request, queryset, search_term)
-        request_id = kept_request_id(search_term.strip())
-        return found | queryset.filter(request_id=request_id) if request_id else found, may_have_duplicates
+        words = search_term.strip()
+        if operators := Operator.objects.filter(username__icontains=words) if words else ():
+            found |= queryset.filter(actor_kind=ActorKind.OPERATOR, actor_id__in=[str(one.pk) for one in operators])
+        if request_id := kept_request_id(words):
+            found |= queryset.filter(request_id=request_id)
+        return found, may_have_duplicates
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         return super().changelist_view(request, {"lines_address": reverse(f"admin:{LINES}"), **(extra_context or {})})

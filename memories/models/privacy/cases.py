@@ -1,9 +1,10 @@
 """Privacy cases: what people ask of what is kept about them, from receipt to receipt; and the exports made for them."""
 
+from datetime import datetime
 from typing import Self
 
 from django.db import models
-from django.db.models import F, Q, Subquery
+from django.db.models import BooleanField, ExpressionWrapper, F, Q, Subquery
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
@@ -77,6 +78,15 @@ class PrivacyCaseQuerySet(LeasedQuerySet["PrivacyCase"]):
     def open(self) -> Self:
         return self.exclude(state__in=CLOSED)
 
+    def unanswered(self, now: datetime) -> Self:
+        """What is open, and what is completed but not handed over: the requester waits for both."""
+        return self.filter(~Q(state__in=CLOSED) | waits_for_handover(now)).with_handover(now)
+
+    def with_handover(self, now: datetime) -> Self:
+        """Each case with `to_hand_over`."""
+        waits = ExpressionWrapper(waits_for_handover(now), output_field=BooleanField())
+        return self.annotate(to_hand_over=waits)
+
     def restricting(self) -> Self:
         """Those that keep their person under restriction; one whose erasure was put on hold goes on doing so."""
         checked = Q(verified_at__isnull=False)
@@ -85,6 +95,9 @@ class PrivacyCaseQuerySet(LeasedQuerySet["PrivacyCase"]):
 
 class PrivacyCase(Leased):
     """A data-subject request. Past an erasure it tells of nobody: the person is gone and free texts are emptied."""
+
+    # Whether its export waits to be handed over; only on rows read with_handover() it can be true.
+    to_hand_over = False
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     tenant = models.ForeignKey(
@@ -212,6 +225,12 @@ class PrivacyCase(Leased):
         named = EndUser.objects.filter(privacy_cases=self)
         people = EndUser.objects.select_related("tenant")
         return people.filter(pk=Subquery(named.values_list(Coalesce("merged_into", "pk")))).first()
+
+
+def waits_for_handover(now: datetime) -> Q:
+    """Cases whose export is ready: nobody fetched it yet, and it has not expired."""
+    ready = PrivacyExport.objects.filter(state=ExportState.READY, expires_at__gt=now)
+    return Q(state=CaseState.COMPLETED, pk__in=ready.values("case"))
 
 
 class ExportState(models.TextChoices):

@@ -122,8 +122,8 @@ def notice_days(case: PrivacyCase) -> tuple[date, date]:
 
 
 def level_of(case: PrivacyCase, now: datetime) -> Level:
-    """How urgent the case is; a closed one is not."""
-    if case.state in CLOSED:
+    """How urgent the case is; a closed one is not, unless its export waits to be handed over."""
+    if case.state in CLOSED and not case.to_hand_over:
         return Level.OK
     if now > case.due_at:
         return Level.OVERDUE
