@@ -18,6 +18,7 @@ from memories.admin.cases.wording import (
     days_left,
     store_name,
     why_failed,
+    why_other_count,
 )
 from memories.admin.trail.authors import Signed, names_of
 from memories.models import (
@@ -33,6 +34,7 @@ from memories.models import (
     PrivacyExport,
 )
 from memories.privacy.casework import workflow
+from memories.privacy.exports.profiles import SECTIONS
 from memories.privacy.trail import second_person
 from memories.privacy.trail.second_person import Tie
 
@@ -96,12 +98,15 @@ class CaseStep:
 
 @dataclass(frozen=True)
 class StoreCounts:
-    """A store: how many rows of the person it has, how many of other people name them, how many are dealt with."""
+    """A store: how many rows of the person it has, how many of other people name them, how many are dealt with, and why
+    these are not as many as were counted.
+    """
 
     name: str
     count: int
     mentions: int
     done: int
+    why: str = ""
 
 
 def shown_of(case: PrivacyCase, operator: Operator, *, now: datetime) -> dict[str, Any]:
@@ -154,12 +159,28 @@ def _store_counts(case: PrivacyCase) -> list[StoreCounts]:
     for place, count in (case.preview.get(MENTIONS) or {}).items():
         mentions[_store_of(place)] += count
     held = {label: count for label, count in case.preview.items() if label != MENTIONS}
+    done = _done_by_store(case)
     rows = [
-        StoreCounts(store_name(label), held.get(label, 0), mentions[label], case.counts.get(label, 0))
-        for label in dict.fromkeys([*held, *mentions, *case.counts])
+        StoreCounts(
+            store_name(label),
+            held.get(label, 0),
+            mentions[label],
+            done[label],
+            why_other_count(case, label, held.get(label, 0), done[label]),
+        )
+        for label in dict.fromkeys([*held, *mentions, *done])
     ]
     filled = [row for row in rows if row.count or row.mentions or row.done]
     return sorted(filled, key=lambda row: (-row.count, row.name))
+
+
+def _done_by_store(case: PrivacyCase) -> Counter[str]:
+    """Label of each store → rows deleted, or in the file, whose lists have names of their own."""
+    stores = {section.name: section.store for section in SECTIONS}
+    done: Counter[str] = Counter()
+    for name, count in case.counts.items():
+        done[stores.get(name, name) if case.type in EXPORTING else name] += count
+    return done
 
 
 def why_not_approve(case: PrivacyCase, operator: Operator, *, now: datetime) -> str:

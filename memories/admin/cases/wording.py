@@ -14,6 +14,7 @@ from memories.admin.site.wording import explain_failure
 from memories.models import CLOSED, CaseState, CaseType, PrivacyCase, ReturnPolicy
 from memories.privacy.casework import workflow
 from memories.privacy.casework.workflow import Level
+from memories.privacy.exports.profiles import SECTIONS
 
 _COLOURS = {Level.OK: "", Level.SOON: "warning", Level.URGENT: "danger", Level.OVERDUE: "danger"}
 _ICONS = {Level.OK: "event", Level.SOON: "hourglass_bottom", Level.URGENT: "alarm", Level.OVERDUE: "error"}
@@ -133,6 +134,24 @@ def store_name(label: str) -> str:
         return str(capfirst(many_of(apps.get_model(app, model)))) if dot else label
     except LookupError:
         return label
+
+
+def why_other_count(case: PrivacyCase, store: str, counted: int, done: int) -> str:
+    """Why other rows of a store were deleted, or are in the file, than were counted; "" if they are as many."""
+    erases, top = case.type == CaseType.ERASURE, {section.store for section in SECTIONS}
+    inner = {part.store for section in SECTIONS for part in section.inside_in(case.type)}
+    # The first that holds.
+    reasons = (
+        (counted == done, ""),
+        (erases and store == PrivacyCase._meta.label, _("Cases stay as codes and times. Their texts are deleted.")),
+        (done > counted, _("Added after the count.")),
+        (erases, _("Gone before the erasure, or kept without content.")),
+        (store in inner, _("In the file as parts of other rows.")),
+        (case.type == CaseType.PORTABILITY, _("Not provided by the end user, so not part of this file.")),
+        (store not in top, _("Technical records without information for the end user.")),
+        (True, _("Gone after the count.")),
+    )
+    return next(reason for holds, reason in reasons if holds)
 
 
 def why_failed(case: PrivacyCase) -> str:
