@@ -34,13 +34,13 @@ class FactVisibility:
         """The visible ones of the person's facts."""
         if self.sees_all:
             return facts.for_agent(self.agent_id) if self.agent_only else facts
-        return facts.visible_to(user_id=person.external_id, agent_id=self.agent_id, roles=self.roles, person=person)
+        return facts.visible_to(person, agent_id=self.agent_id, roles=self.roles)
 
     def of_agents(self, facts: FactQuerySet, person: EndUser) -> FactQuerySet:
         """What the caller could see of the person's facts if it asked for each agent that its key is for."""
         if self.agent_only or self.sees_all:
             return self.filter(facts, person)
-        return facts.open_to(user_id=person.external_id, roles=self.roles, person=person)
+        return facts.open_to(person, roles=self.roles)
 
     def includes(self, fact: Fact) -> bool:
         return self.filter(Fact.objects.filter(pk=fact.pk), fact.end_user).exists()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import F, Q
+from django.db.models import F
 
 from memories import conf
 from memories.context import recalled_turns
@@ -17,13 +17,12 @@ from memories.context.budget import Block
 from memories.context.facts import FactLines, fact_lines
 from memories.context.rendering import Line, episode_line, profile_line, text_of, turn_line
 from memories.context.window import OpenWindow, open_window
-from memories.models import SAID_AT, EndUser, Role, Section, Session, Tenant, Turn
-from memories.models.people.tenants import Listener
+from memories.models import SAID_AT, EndUser, Role, Section, Tenant, Turn
+from memories.models.memories.visibility import Conversations, Viewer
 from memories.retrieval import episode_search, recalls
 from memories.retrieval.episode_search import RankedEpisode, VisibleEpisode
 from memories.retrieval.prepared_query import PreparedQuery, prepare
 from memories.retrieval.serving import Audience, audience
-from memories.retrieval.visible_facts import Viewer
 from memories.text.injection.flagged_turns import is_flagged
 from memories.text.memory_block import ENGLISH, FRAMES, Frame
 
@@ -90,7 +89,7 @@ class _Task(NamedTuple):
     rules: conf.Rules
     now: datetime
     frame: Frame
-    listener: Listener
+    conversations: Conversations
 
 
 class _Sequence(NamedTuple):
@@ -123,8 +122,8 @@ def build(*, tenant: Tenant, request: ContextRequest, now: datetime, noted: bool
     asked = found.person.local(request.as_of or now)
     query = prepare(request.query, asked=asked) if request.query else None
     frame = FRAMES.get(tenant.language, ENGLISH)
-    listener = tenant.listener(request.agent_id)
-    task = _Task(found, found.person, request, query, window, rules, now, frame, listener)
+    conversations = Conversations.of(tenant, agent_id=request.agent_id, as_of=request.as_of)
+    task = _Task(found, found.person, request, query, window, rules, now, frame, conversations)
     sequence = _sequence(task)
     block = Block(request.max_tokens, request.tokenizer, frame)
     block.offer(sequence.lines)
@@ -161,7 +160,7 @@ def _facts(task: _Task) -> FactLines:
     request, rules = task.request, task.rules
     if "facts" not in request.include:
         return FactLines()
-    viewer = Viewer(request.user_id, request.agent_id, request.roles, request.as_of)
+    viewer = Viewer(request.agent_id, request.roles, request.as_of)
     limit = rules.context_facts if request.facts_limit is None else request.facts_limit
     return fact_lines(task.person, viewer, task.query, limit=limit, rules=rules, now=task.now)
 
@@ -179,8 +178,7 @@ def _episodes(task: _Task) -> tuple[_Episodes, _Episodes]:
     hidden = [
         one for one in served if not window.covers(session=one.session, first=one.first_number, last=one.last_number)
     ]
-    hidden = [one for one in hidden if not request.as_of or one.ended_at <= request.as_of]
-    hidden = [one for one in hidden if task.listener.hears(one.agent_id, one.memory_of)]
+    hidden = [one for one in hidden if one.is_in(task.conversations)]
     ordered: _Episodes = (
         [(one.episode, one) for one in episode_search.rank(person, hidden, query, now=now)]
         if query
@@ -202,17 +200,14 @@ def _episode_line(episode: VisibleEpisode, ranked: RankedEpisode | None) -> Line
 
 def _unextracted(task: _Task) -> list[Line]:
     """The newest turns beyond their session's watermark. The newest take the budget first."""
-    person, window, as_of = task.person, task.window, task.request.as_of
+    person, window = task.person, task.window
     turns = Turn.objects.filter(tenant=person.tenant, end_user=person, number__gt=F("session__queue__extracted_number"))
     turns = (
         turns.exclude(content="")
         .exclude(metadata__contains={"hide_from_ui": True})
         .exclude(session=window.session, number__in=window.numbers)
-        .filter(role__in=[Role.USER, Role.ASSISTANT])
+        .filter(task.conversations.turns(person.pk), role__in=[Role.USER, Role.ASSISTANT])
     )
-    turns = turns.exclude(session__in=Session.objects.filter(end_user=person).untold(task.listener))
-    if as_of:
-        turns = turns.filter(Q(timestamp__lte=as_of) | Q(created_at__lte=as_of))
     newest = turns.order_by(SAID_AT.desc(), "session", "-number")[:UNEXTRACTED_TURNS]
     return [turn_line(turn) for turn in newest if text_of(turn) and not is_flagged(turn)]
 
@@ -224,9 +219,8 @@ def _recall_turns(block: Block, task: _Task, texts: Sequence[str]) -> None:
     if left <= 0:
         return
     shown = {line.id for line in block.lines}
-    as_of = task.request.as_of
     for batch in recalled_turns.batches(
-        task.person, task.query, task.window, room=block.room, texts=texts, as_of=as_of, listener=task.listener
+        task.person, task.query, task.window, task.conversations, room=block.room, texts=texts
     ):
         told = [line for line in batch if line.id not in shown][:left]
         block.offer(told)

@@ -9,13 +9,14 @@ from memories import conf
 from memories.context.rendering import Line, fact_line
 from memories.llm.reranking import Candidate
 from memories.models import Category, EndUser, Trust
+from memories.models.memories.visibility import Viewer
 from memories.retrieval import fact_search, reranking, visible_facts
 from memories.retrieval.fact_index import FactFeatures, decayed
 from memories.retrieval.fact_search import RankedFacts
 from memories.retrieval.hits import FACT
 from memories.retrieval.memory_index import today
 from memories.retrieval.prepared_query import PreparedQuery
-from memories.retrieval.visible_facts import FactWithText, Viewer, VisibleFact, fact_of_row
+from memories.retrieval.visible_facts import FactWithText, VisibleFact, fact_of_row
 
 # Beside corrections, what every context contains.
 INSTRUCTIONS = (Category.PREFERENCE, Category.CONSTRAINT)

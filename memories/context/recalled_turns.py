@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -14,9 +14,10 @@ from memories.context.rendering import Line, text_of, turn_line
 from memories.context.window import OpenWindow
 from memories.db import binary_rows
 from memories.llm.reranking import Candidate
-from memories.models import EndUser, MemoryOf, Role, Turn, hand_written
+from memories.models import EndUser, Role, Turn, hand_written
 from memories.models.folding import fold
-from memories.models.people.tenants import Listener
+from memories.models.hand_written import condition, parameter
+from memories.models.memories.visibility import Conversations
 from memories.retrieval import reranking, turn_search
 from memories.retrieval.hits import TURN, SearchFilters
 from memories.retrieval.prepared_query import PreparedQuery
@@ -45,20 +46,14 @@ _LATEST = f"""
     WITH latest AS (
         SELECT {", ".join(SHOWN)}, least(token_count, {MOST_TEXT}) + {BESIDE_TEXT} AS tokens FROM memories_turn
         WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND role = ANY(%(roles)s) AND terms IS NOT NULL
-            AND flagged IS NOT TRUE AND least(timestamp, created_at) <= coalesce(%(as_of)s, 'infinity'::timestamptz)
+            AND flagged IS NOT TRUE AND IN_CONVERSATIONS
             AND NOT (session_id IS NOT DISTINCT FROM %(session)s::uuid AND number = ANY(%(numbers)s::int[]))
-            AND NOT session_id IN (
-                SELECT id FROM memories_session
-                WHERE end_user_id = %(person)s AND agent_id NOT IN ('', %(agent)s) AND kept_from_others
-            )
         ORDER BY {_NEWEST} LIMIT %(most)s
     ), counted AS (
         SELECT *, sum(tokens) OVER (ORDER BY {_NEWEST}) - tokens AS newer FROM latest
     )
     SELECT {", ".join(SHOWN)} FROM counted WHERE newer <= %(room)s ORDER BY {_NEWEST}
 """  # noqa: S608  (columns of our own model)
-# Which sessions are told to their agent alone, by the tenant's choice for those without their own (Listener.hears()).
-_KEPT_FROM_OTHERS = {MemoryOf.PERSON: "memory_of = 'agent'", MemoryOf.AGENT: "memory_of <> 'person'"}
 _Recalled = list[tuple[Turn, Line]]
 
 
@@ -66,29 +61,27 @@ class _Bounds(NamedTuple):
     """What batches() was asked for besides the query."""
 
     window: OpenWindow
+    conversations: Conversations
     room: int
-    as_of: datetime | None
-    listener: Listener
 
 
 def batches(
     person: EndUser,
     query: PreparedQuery | None,
     window: OpenWindow,
+    conversations: Conversations,
     *,
     room: int,
     texts: Sequence[str],
-    as_of: datetime | None = None,
-    listener: Listener,
 ) -> Iterator[list[Line]]:
     """Lines in their order, first about as many as fill so many tokens of `room`.
 
-    Turns in the window are left out, what was said after `as_of`, and what the `listener` is not told. Turns that
-    repeat one of `texts` (those of facts and episodes) come last.
+    Turns in the window and of other conversations are left out. Turns that repeat one of `texts` (those of facts and
+    episodes) come last.
     """
     folded = sorted(map(fold, texts), key=len)
     repeating: list[Line] = []
-    bounds = _Bounds(window, room, as_of, listener)
+    bounds = _Bounds(window, conversations, room)
     for recalled in _answering(person, query, bounds) if query else [_latest(person, bounds)]:
         told: list[Line] = []
         for turn, line in recalled:
@@ -105,7 +98,7 @@ def may_be_recalled(turn: Turn) -> bool:
 
 def _latest(person: EndUser, bounds: _Bounds) -> _Recalled:
     """What was said last."""
-    window, room, as_of, listener = bounds
+    window, conversations, room = bounds
     parameters = {
         "tenant": person.tenant_id,
         "person": person.pk,
@@ -114,22 +107,26 @@ def _latest(person: EndUser, bounds: _Bounds) -> _Recalled:
         "numbers": sorted(window.numbers),
         "most": room // LEAST,
         "room": room,
-        "as_of": as_of,
-        "agent": listener.agent_id,
+        "agent": conversations.agent_id,
+        "as_of": conversations.as_of,
     }
-    statement = _LATEST.replace("kept_from_others", _KEPT_FROM_OTHERS[MemoryOf(listener.by_default)])
+    statement = _latest_statement(conversations.by_default, as_of=conversations.as_of is not None)
     turns = [hand_written.read(Turn, SHOWN, row) for row in binary_rows.fetched(statement, parameters)]
     return [(turn, turn_line(turn)) for turn in turns]
 
 
+@cache
+def _latest_statement(by_default: str, *, as_of: bool) -> str:
+    conversations = Conversations(parameter("agent"), by_default, parameter("as_of") if as_of else None)
+    return _LATEST.replace("IN_CONVERSATIONS", condition(Turn, conversations.turns(parameter("person"))))
+
+
 def _answering(person: EndUser, query: PreparedQuery, bounds: _Bounds) -> Iterator[_Recalled]:
     """The best hits, best first."""
-    window, room, as_of, listener = bounds
+    window, conversations, room = bounds
     index = open_index(person, query.space)
-    ranked = turn_search.rank(person, index, query, SearchFilters(listener=listener))
+    ranked = turn_search.rank(person, index, query, SearchFilters(), conversations)
     recallable = _recallable(index, window) & ranked.allowed
-    if as_of:
-        recallable &= index.times <= as_of.timestamp()
     places, reranked = _ordered(query.text, ranked, recallable, room // LEAST)
     most = np.where(np.arange(len(places)) < WHOLE, MOST_TEXT, PASSAGE)
     filled = np.cumsum(np.minimum(index.token_counts[places], most) + BESIDE_TEXT)

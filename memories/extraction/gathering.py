@@ -3,7 +3,6 @@
 import uuid
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
 
 from django.db.models import Max
 from django.db.models.functions import Substr
@@ -71,9 +70,8 @@ def _facts_to_show(claim: Claim, turns: Sequence[FedTurn], *, now: datetime) -> 
     nearest to what the user says now, then the most recently confirmed."""
     session, person, most = claim.session, claim.session.end_user, claim.rules.known_facts
     visible = Fact.objects.of(session.tenant, person).active(now=now)
-    seen_by: dict[str, Any] = {"user_id": person.external_id, "roles": [], "person": person}
-    visible = visible.visible_to(agent_id=session.agent_id, **seen_by)
-    visible = visible.latest_for(session.owner(session.tenant), now=now, **seen_by)
+    visible = visible.visible_to(person, agent_id=session.agent_id, roles=[])
+    visible = visible.latest_for(person, agent_id=session.owner(session.tenant), roles=[], now=now)
     rows = visible.order_by("-binding", "-last_confirmed_at", "-pk").values_list("pk", "binding")
     bound = [pk for pk, binding in rows if binding][:most]
     others = [pk for pk, binding in rows if not binding]

@@ -16,10 +16,8 @@ from memories.models.memories.facts import (
     Category,
     Fact,
     FactQuerySet,
-    MemoryScope,
     MemoryType,
     Source,
-    Status,
     Trust,
     categories_of,
 )
@@ -27,6 +25,7 @@ from memories.models.memories.profile import ProfileSection, Section
 from memories.models.memories.refusals import FactRefusal
 from memories.models.memories.review import ReviewItem
 from memories.models.memories.revisions import FactRevision, ProfileRevision
+from memories.models.memories.visibility import MemoryScope, Status
 from memories.models.people.language_models import DailySpending, LanguageModel
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import MemoryOf, Tenant

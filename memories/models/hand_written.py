@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from django.db import DEFAULT_DB_ALIAS, connection, models
 from django.db.models.base import ModelState
 from psycopg.pq import Format
+from psycopg.sql import Literal
 
 Row = TypeVar("Row", bound=models.Model)
 
@@ -33,6 +34,40 @@ def given(names: Iterable[str], prefix: str = "") -> str:
 def assigned(names: Sequence[str], prefix: str = "") -> str:
     """What stands behind SET, with parameters of the same names after the prefix."""
     return ", ".join(f"{name} = %({prefix}{name})s" for name in names)
+
+
+class Parameter(models.Expression):
+    """A named parameter of a statement, in a condition of the ORM that is written into it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def as_sql(self, *_args: Any, **_kwargs: Any) -> tuple[str, tuple[str | int, ...]]:
+        return f"%({self.name})s", ()
+
+
+def parameter(name: str) -> Any:
+    """Stands for a value of any type."""
+    return Parameter(name)
+
+
+def condition(model: type[models.Model], rule: models.Q, *, alias: str = "") -> str:
+    """What stands behind WHERE for the rows of which `rule` holds. It asks for columns of this table only.
+
+    Django writes it here once. Its values are parameter()s; constants become literals, as partial indexes need them.
+    """
+    if not rule:
+        return "true"
+    query = model._default_manager.filter(rule).query
+    table = model._meta.db_table
+    if joined := [name for name, used in query.alias_refcount.items() if used and name != table]:
+        raise ValueError(f"The condition joins {joined}")
+    sql, constants = query.get_compiler(connection=connection).compile(query.where)
+    between = sql.split("%s")
+    literals = [Literal(value).as_string(None).replace("%", "%%") for value in constants]
+    sql = "".join(text for pair in zip(between, [*literals, ""], strict=True) for text in pair)
+    return f"({sql})".replace(f'"{table}".', f"{alias}." if alias else f"{table}.")
 
 
 def first(statement: str, parameters: Mapping[str, Any] | None = None) -> tuple[Any, ...] | None:

@@ -9,7 +9,9 @@ import numpy as np
 
 from memories import conf
 from memories.db import binary_rows
-from memories.models import EmbeddingSpace, EndUser
+from memories.models import EmbeddingSpace, EndUser, Episode
+from memories.models.hand_written import condition, parameter
+from memories.models.memories.visibility import Conversations, served_episodes
 from memories.retrieval import memory_index
 from memories.retrieval.hits import EPISODE, Evidence, Finding, SearchFilters
 from memories.retrieval.memory_index import DAY, MemoryRanking, VectorRows, today
@@ -17,9 +19,8 @@ from memories.retrieval.prepared_query import PreparedQuery
 from memories.scoring.decay import Remembered, decay_score
 from memories.scoring.weighting import Weights
 
-# By hand, because an agent waits for it before every reply. EpisodeQuerySet.active() in SQL. Decay only lowers
-# importance, so that an episode below the threshold stays below it.
-_SERVED = """
+# By hand, because an agent waits for it before every reply.
+_SERVED = f"""
     SELECT e.id, e.session_id, e.first_number, e.last_number, e.summary, e.importance, e.quality,
         e.pinned OR e.binding, e.ended_at, greatest(e.created_at, e.last_recalled_at), e.content_hash, e.terms,
         s.external_id, s.agent_id, s.memory_of,
@@ -27,10 +28,10 @@ _SERVED = """
     FROM memories_episode e JOIN memories_session s ON s.id = e.session_id
     LEFT JOIN memories_episodevector v
         ON v.episode_id = e.id AND v.space_id = %(space)s AND v.text_digest = e.content_hash
-    WHERE e.tenant_id = %(tenant)s AND e.end_user_id = %(person)s AND e.status = 'active'
-        AND (e.expires_at IS NULL OR e.expires_at > %(now)s) AND e.importance > %(least)s
+    WHERE e.tenant_id = %(tenant)s AND e.end_user_id = %(person)s
+        AND {condition(Episode, served_episodes(least_importance=parameter("least"), now=parameter("now")), alias="e")}
     ORDER BY e.ended_at DESC, e.id DESC
-"""
+"""  # noqa: S608  (columns of our own models)
 _VECTORS = """
     SELECT v.episode_id, v.language, halfvec_send(v.vector) FROM memories_episodevector v
     JOIN memories_episode e ON e.id = v.episode_id AND e.content_hash = v.text_digest
@@ -62,13 +63,16 @@ class VisibleEpisode(NamedTuple):
     stamp: int | None
     left: float = 0.0
 
+    def is_in(self, conversations: Conversations) -> bool:
+        """Whether a viewer of these conversations sees it. Its time is its end."""
+        return conversations.include(self.agent_id, self.memory_of, said_at=self.ended_at)
+
     def fits(self, filters: SearchFilters) -> bool:
-        """Whether it passes the filters of time, agent and session. Its time is its end."""
+        """Whether it passes the filters of time, agent and session."""
         return not (
             (filters.since and self.ended_at < filters.since)
             or (filters.until and self.ended_at >= filters.until)
             or filters.agent_id not in (None, self.agent_id)
-            or (filters.listener is not None and not filters.listener.hears(self.agent_id, self.memory_of))
             or filters.session_id not in (None, self.session_id)
         )
 

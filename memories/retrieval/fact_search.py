@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from django.db.models import Q
 from numpy.typing import NDArray
 
 from memories.db import binary_rows
-from memories.models import EndUser, Fact, FactEvidence, FactQuerySet, MemoryScope
+from memories.models import EndUser, Fact, FactEvidence, FactQuerySet
+from memories.models.memories.visibility import own_or_public
 from memories.retrieval import memory_index
 from memories.retrieval.fact_index import FactFeatures, FactIndex
 from memories.retrieval.hits import FACT, Evidence, Finding, SearchFilters
@@ -78,7 +78,7 @@ def hits(person: EndUser, ranked: RankedFacts, places: Sequence[int]) -> list[Fi
     if not places:
         return []
     ids = {place: ranked.index.facts[place].id for place in places}
-    visible = Fact.objects.filter(Q(end_user=person) | Q(scope=MemoryScope.PUBLIC), tenant=person.tenant)
+    visible = Fact.objects.filter(own_or_public(person.tenant_id, person.pk))
     stored = visible.only(*SHOWN).in_bulk(ids.values())
     evidence: dict[uuid.UUID, list[Evidence]] = {}
     own = [pk for pk, fact in stored.items() if fact.end_user_id == person.pk]

@@ -2,10 +2,8 @@
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-
-from memories.models.people.tenants import Listener
+from dataclasses import dataclass, field
+from datetime import datetime
 
 FACT, EPISODE, TURN, SESSION = "fact", "episode", "turn", "session"
 KINDS = (FACT, EPISODE, TURN, SESSION)
@@ -13,10 +11,7 @@ KINDS = (FACT, EPISODE, TURN, SESSION)
 
 @dataclass(frozen=True)
 class SearchFilters:
-    """All given filters must hold; `until` is exclusive. Only facts have `category` and `tags`.
-
-    `listener`: who is told of conversations (None: somebody who is told all); facts say for themselves whose they are.
-    """
+    """All given filters must hold; `until` is exclusive. Only facts have `category` and `tags`."""
 
     category: str | None = None
     tags: Sequence[str] = ()
@@ -24,14 +19,6 @@ class SearchFilters:
     until: datetime | None = None
     agent_id: str | None = None
     session_id: str | None = None
-    listener: Listener | None = None
-
-    def said_by(self, as_of: datetime | None) -> "SearchFilters":
-        """With nothing said after that moment."""
-        if as_of is None:
-            return self
-        after = as_of + timedelta(microseconds=1)
-        return replace(self, until=min(self.until or after, after))
 
     @property
     def only_facts_fit(self) -> bool:

@@ -8,13 +8,13 @@ from itertools import chain, zip_longest
 from memories import conf
 from memories.llm.reranking import Candidate
 from memories.models import EndUser, Tenant
+from memories.models.memories.visibility import Conversations, Viewer
 from memories.retrieval import episode_search, fact_search, recalls, reranking, turn_index, turn_search, visible_facts
 from memories.retrieval.episode_search import VisibleEpisode
 from memories.retrieval.fact_search import RankedFacts
 from memories.retrieval.hits import EPISODE, FACT, KINDS, SESSION, TURN, Finding, SearchFilters
 from memories.retrieval.prepared_query import PreparedQuery, prepare
 from memories.retrieval.serving import Audience, audience
-from memories.retrieval.visible_facts import Viewer
 
 __all__ = [
     "EPISODE",
@@ -80,9 +80,8 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
     if found.person is None:
         return SearchResult(restricted=found.restricted, serve=found.serve)
     query = prepare(search.query, asked=found.person.local(search.as_of or now))
-    told = replace(search.filters, listener=tenant.listener(search.filters.agent_id or ""))
     # A reranker sees more than the limit.
-    wide = replace(search, limit=reranking.candidates_for(search.limit), filters=told)
+    wide = replace(search, limit=reranking.candidates_for(search.limit))
     hits, searched = _memories(found, found.person, query, wide, now=now)
     turn_hits, turns_searched = _turns(found.person, query, wide)
     hits, searched = hits | turn_hits, searched | turns_searched
@@ -113,7 +112,7 @@ def _memories(
 
 def _facts(person: EndUser, query: PreparedQuery, search: SearchRequest, *, now: datetime) -> RankedFacts:
     """Facts that may be served to the viewer (rules.md, 8.2) and pass the filters."""
-    viewer = Viewer(search.user_id, search.filters.agent_id or "", search.roles, search.as_of)
+    viewer = Viewer(search.filters.agent_id or "", search.roles, search.as_of)
     index = visible_facts.open_index(person, viewer, query.space, rules=conf.rules(person.tenant), now=now)
     ranked = fact_search.rank(index, query)
     return fact_search.narrowed(person, ranked, search.filters) if search.filters.narrows_facts else ranked
@@ -126,7 +125,8 @@ def _episodes(
     if not found.has_episodes or search.filters.only_facts_fit:
         return []
     episodes = episode_search.served(person, query.space, rules=conf.rules(person.tenant), now=now)
-    return [one for one in episodes if one.fits(search.filters.said_by(search.as_of))]
+    conversations = _conversations(person, search)
+    return [one for one in episodes if one.is_in(conversations) and one.fits(search.filters)]
 
 
 def _turns(person: EndUser, query: PreparedQuery, search: SearchRequest) -> _HitsByKind:
@@ -136,13 +136,17 @@ def _turns(person: EndUser, query: PreparedQuery, search: SearchRequest) -> _Hit
     if search.filters.only_facts_fit:
         return {TURN: [], SESSION: []}, {TURN: 0, SESSION: 0}
     index = turn_index.open_index(person, query.space)
-    ranked = turn_search.rank(person, index, query, search.filters.said_by(search.as_of))
+    ranked = turn_search.rank(person, index, query, search.filters, _conversations(person, search))
     hits = {}
     if TURN in search.kinds:
         hits[TURN] = turn_search.turns(ranked, limit=search.limit)
     if SESSION in search.kinds:
         hits[SESSION] = turn_search.sessions(ranked, limit=search.limit)
     return hits, {TURN: len(index), SESSION: len(index.sessions)}
+
+
+def _conversations(person: EndUser, search: SearchRequest) -> Conversations:
+    return Conversations.of(person.tenant, agent_id=search.filters.agent_id or "", as_of=search.as_of)
 
 
 def _merged(found: Sequence[Sequence[Finding]], limit: int) -> list[Finding]:

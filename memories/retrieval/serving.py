@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from memories.db import binary_rows
 from memories.models import EndUser, Tenant
-from memories.models.hand_written import read, selected
+from memories.models.hand_written import condition, read, selected
+from memories.models.memories.visibility import SERVED_PERSON
 
 _PERSON = ("id", "tenant_id", "external_id", "time_zone", "serve", "restricted_at", "generation")
 _EPISODES = "EXISTS (SELECT 1 FROM memories_episode e WHERE e.end_user_id = p.id AND e.status = 'active')"
@@ -20,7 +21,7 @@ _FIND = f"""
 _FIND_WITH_PROFILE = f"""
     SELECT {selected("p", _PERSON)}, {_EPISODES}, s.section, s.id, s.summary FROM {_CALLED}
     LEFT JOIN memories_profilesection s ON s.tenant_id = p.tenant_id AND s.end_user_id = p.id AND s.summary <> ''
-        AND s.agent_id IN ('', %(agent)s) AND p.serve AND p.restricted_at IS NULL
+        AND s.agent_id IN ('', %(agent)s) AND {condition(EndUser, SERVED_PERSON, alias="p")}
     WHERE {_NAMED} ORDER BY s.agent_id
 """  # noqa: S608  (columns of our own models)
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from memories.db import binary_rows
 from memories.models import EndUser, Turn, hand_written
+from memories.models.memories.visibility import Conversations
 from memories.retrieval.hits import SESSION, TURN, Finding, SearchFilters
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.retrieval.turn_index import IndexedSession, TurnIndex
@@ -61,18 +62,20 @@ class TurnRanking:
         return self.index.sessions[int(self.index.session_of[place])].session
 
 
-def rank(person: EndUser, index: TurnIndex, query: PreparedQuery, filters: SearchFilters) -> TurnRanking:
+def rank(
+    person: EndUser, index: TurnIndex, query: PreparedQuery, filters: SearchFilters, conversations: Conversations
+) -> TurnRanking:
     """Score all of the person's turns."""
-    allowed = np.ones(len(index), np.bool_)
+    sessions = [part.session for part in index.sessions]
+    of_agents = [(session.agent_id, session.memory_of) for session in sessions]
+    allowed = conversations.mask(of_agents, index.session_of, index.times)
     if filters.since:
         allowed &= index.times >= filters.since.timestamp()
     if filters.until:
         allowed &= index.times < filters.until.timestamp()
     passing = [
-        filters.agent_id in (None, session.agent_id)
-        and filters.session_id in (None, session.external_id)
-        and (filters.listener is None or filters.listener.hears(session.agent_id, session.memory_of))
-        for session in (part.session for part in index.sessions)
+        filters.agent_id in (None, session.agent_id) and filters.session_id in (None, session.external_id)
+        for session in sessions
     ]
     if not all(passing):
         allowed &= np.array(passing, np.bool_)[index.session_of]

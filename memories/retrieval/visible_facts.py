@@ -1,6 +1,6 @@
 """The facts that a viewer may see, in statements written by hand: an agent waits for them before every reply.
 
-FactQuerySet has the same rule for everybody else; tests/retrieval/test_visible_facts.py compares the two.
+Their conditions are those of models/memories/visibility.py.
 """
 
 import uuid
@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 
 from memories import conf
 from memories.db import binary_rows
-from memories.models import EmbeddingSpace, EndUser
+from memories.models import EmbeddingSpace, EndUser, Fact
+from memories.models.hand_written import condition, parameter
+from memories.models.memories import visibility
+from memories.models.memories.visibility import Viewer
 from memories.retrieval import fact_index
 from memories.retrieval.cache import StampedCache
 from memories.retrieval.fact_index import FactFeatures, FactIndex
@@ -29,15 +32,6 @@ class FactText(NamedTuple):
     confidence: float
     content: str
     source_error: str
-
-
-class Viewer(NamedTuple):
-    """Who sees the facts, an `agent_id` of "" means none; `as_of`: those that were true then, and not now."""
-
-    user_id: str
-    agent_id: str = ""
-    roles: Sequence[str] = ()
-    as_of: datetime | None = None
 
 
 class FactWithText(NamedTuple):
@@ -64,23 +58,20 @@ _COLUMNS = (*_FEATURES_SHOWN, *(name for name in FactText._fields if name not in
 _text_of = itemgetter(*(_COLUMNS.index(name) for name in FactText._fields))
 _ORDERED_BY = VisibleFact._fields[:-1]
 _order_of = itemgetter(*(_COLUMNS.index(name) for name in _ORDERED_BY))
-# FactQuerySet's active(), and its held_at().
-_ACTIVE = "status = 'active' AND (expires_at IS NULL OR expires_at > %(now)s)"
-_HELD = """
-    (status = 'active' AND (valid_to IS NULL OR valid_to > %(as_of)s)
-        OR status IN ('superseded', 'archived') AND valid_to > %(as_of)s)
-    AND (expires_at IS NULL OR expires_at > %(as_of)s) AND valid_from <= %(as_of)s
-"""
-# With FactQuerySet's visible_to().
-_VISIBLE = f"""
-    {_ACTIVE} AND confidence >= %(least)s
-    AND (agent_id = '' OR agent_id = %(agent)s OR scope <> 'private')
-    AND (allowed_users = '{{}}' OR allowed_users && (ARRAY[%(user)s]::varchar[] || ARRAY(
-        SELECT external_id FROM memories_enduser WHERE id = %(person)s OR merged_into_id = %(person)s
-    )))
-    AND (allowed_roles = '{{}}' OR allowed_roles && %(roles)s::varchar[])
-"""  # noqa: S608  (columns of our own models)
-# Its latest_for(): the agent's own facts that give a key a value, and whether the person's own say otherwise since.
+_TENANT, _PERSON = parameter("tenant"), parameter("person")
+
+
+def _shown(alias: str, as_of: Any = None) -> str:
+    viewer = Viewer(parameter("agent"), parameter("roles"), as_of)
+    least, now = parameter("least"), parameter("now")
+    conditions = visibility.served_facts(viewer, person_id=_PERSON, least_confidence=least, now=now)
+    return " AND ".join(condition(Fact, one, alias=alias) for one in conditions.values())
+
+
+_SHOWN = {alias: _shown(alias) for alias in ("memories_fact", "fact", "persons")}
+_SHOWN_THEN = {alias: _shown(alias, parameter("as_of")) for alias in _SHOWN}
+# FactQuerySet's latest_for(): the agent's own facts that give a key a value, and whether the person's own say otherwise
+# since. tests/retrieval/test_latest_for.py compares the two.
 _UNBOUND = "NOT (binding OR pinned OR locked)"
 _OWN = f"""
     WITH own AS MATERIALIZED (
@@ -88,11 +79,11 @@ _OWN = f"""
             SELECT 1 FROM memories_fact persons
             WHERE persons.end_user_id = %(person)s AND persons.agent_id = '' AND persons.value <> ''
                 AND persons.category = fact.category AND persons.key = fact.key
-                AND persons.last_confirmed_at > fact.last_confirmed_at AND {_VISIBLE}
+                AND persons.last_confirmed_at > fact.last_confirmed_at AND {_SHOWN["persons"]}
         ) AS is_past
         FROM memories_fact fact
         WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND agent_id = %(agent)s
-            AND agent_id <> '' AND key <> '' AND value <> '' AND {_VISIBLE}
+            AND agent_id <> '' AND key <> '' AND value <> '' AND {_SHOWN["fact"]}
     )
 """  # noqa: S608  (columns of our own models)
 _LATEST = f"""
@@ -104,15 +95,14 @@ _LATEST = f"""
         )
     )
 """  # noqa: S608  (columns of our own models)
-# The person's own, and its public_beside().
+# The person's own facts, and public ones.
 _SERVED = f"""
     {_OWN}
     SELECT NAMES FROM memories_fact
-    WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND {_VISIBLE} {_LATEST}
+    WHERE {condition(Fact, visibility.own(_TENANT, _PERSON))} AND {_SHOWN["memories_fact"]} {_LATEST}
     UNION ALL
     SELECT NAMES FROM memories_fact
-    WHERE tenant_id = %(tenant)s AND scope = 'public' AND end_user_id <> %(person)s AND {_VISIBLE}
-        AND (SELECT p.restricted_at IS NULL AND p.serve FROM memories_enduser p WHERE p.id = end_user_id)
+    WHERE {condition(Fact, visibility.public_beside(_TENANT, _PERSON))} AND {_SHOWN["memories_fact"]}
 """  # noqa: S608  (columns of our own models)
 _NEWEST_FIRST = "ORDER BY first_observed_at DESC, id DESC"
 _FEATURES = _SERVED.replace("NAMES", ", ".join(FactFeatures._fields)) + _NEWEST_FIRST
@@ -137,7 +127,7 @@ _WITH_TEXT = f"""
 """  # noqa: S608  (columns of our own models)
 _TEXTS = f"""
     SELECT {", ".join(_COLUMNS)} FROM memories_fact
-    WHERE tenant_id = %(tenant)s AND (end_user_id = %(person)s OR scope = 'public') AND id = ANY(%(ids)s)
+    WHERE {condition(Fact, visibility.own_or_public(_TENANT, _PERSON))} AND id = ANY(%(ids)s)
 """  # noqa: S608  (columns of our own models)
 
 _cache: StampedCache[FactIndex] = StampedCache(
@@ -191,7 +181,6 @@ def _read(
         "now": now,
         "least": rules.served_confidence,
         "agent": viewer.agent_id,
-        "user": viewer.user_id,
         "roles": list(viewer.roles),
         "few": FEW,
         "as_of": viewer.as_of,
@@ -199,4 +188,6 @@ def _read(
     }
     if not viewer.agent_id:
         statement = statement.replace(_OWN, "").replace(_LATEST, "")
-    return binary_rows.fetched(statement.replace(_ACTIVE, _HELD) if viewer.as_of else statement, parameters)
+    for alias, shown in _SHOWN.items() if viewer.as_of else ():
+        statement = statement.replace(shown, _SHOWN_THEN[alias])
+    return binary_rows.fetched(statement, parameters)

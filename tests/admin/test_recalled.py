@@ -110,6 +110,8 @@ UNSERVED: list[tuple[dict[str, Any], str]] = [
     ({"agent_id": "tutor"}, "private to the agent tutor"),
     ({"allowed_users": ["somebody"]}, "for other end users only"),
     ({"allowed_roles": ["doctor"]}, "for other roles only"),
+    # The person is among these users by an alias.
+    ({"allowed_users": ["once"], "allowed_roles": ["doctor"]}, "for other roles only"),
 ]
 
 
@@ -117,6 +119,7 @@ UNSERVED: list[tuple[dict[str, Any], str]] = [
 def test_what_is_near_and_not_served_says_why(
     admin: Client, person: EndUser, over: dict[str, Any], reason: str
 ) -> None:
+    factories.end_user(person.tenant, external_id="once", merged_into=person)
     factories.fact(person, "She does live in Haarlem", **over)
     factories.fact(person, "Plays the cello", **over)
     response = ask(admin, person)

@@ -202,7 +202,7 @@ def test_what_a_person_leaves_goes_with_the_person(person: EndUser, talk: Sessio
 def test_which_agent_sees_a_fact(person: EndUser, agent_id: str, scope: str, asking: str, seen: bool) -> None:
     factories.fact(person, agent_id=agent_id, scope=scope)
     facts = Fact.objects.of(person.tenant, person)
-    assert facts.visible_to(user_id=person.external_id, agent_id=asking, roles=[]).exists() is seen
+    assert facts.visible_to(person, agent_id=asking, roles=[]).exists() is seen
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_access_lists_narrow_who_sees_a_fact(over: dict[str, Any], roles: list[s
     person = factories.end_user(external_id="u1")
     factories.fact(person, **over)
     facts = Fact.objects.of(person.tenant, person)
-    assert facts.visible_to(user_id="u1", agent_id="", roles=roles).exists() is seen
+    assert facts.visible_to(person, agent_id="", roles=roles).exists() is seen
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from django.db import models
 
 from memories.embedding import spaces
 from memories.models import APIKey, EmbeddingSpace, EndUser, Session, SessionQueue, Tenant
-from memories.models.hand_written import columns_of, first, read, selected
+from memories.models.hand_written import columns_of, condition, first, parameter, read, selected
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -49,3 +49,19 @@ def test_no_row_is_none() -> None:
 
 def _plain(value: object) -> object:
     return bytes(value) if isinstance(value, memoryview) else value
+
+
+def test_a_condition_is_written_once_with_constants_and_named_parameters() -> None:
+    rule = models.Q(agent_id__in=["50% 'off'", parameter("agent")], end_user=parameter("person"))
+    written = condition(Session, rule, alias="s")
+    assert written == """((s."agent_id" IN ('50%% ''off''', %(agent)s) AND s."end_user_id" = (%(person)s)))"""
+    session = factories.session(factories.end_user(), agent_id="planner")
+    statement = f"SELECT s.id FROM memories_session s WHERE {written}"
+    assert first(statement, {"agent": "planner", "person": session.end_user_id}) == (session.pk,)
+    assert first(statement, {"agent": "another", "person": session.end_user_id}) is None
+    assert condition(Session, models.Q()) == "true"
+
+
+def test_a_condition_that_needs_another_table_is_refused() -> None:
+    with pytest.raises(ValueError, match="memories_enduser"):
+        condition(Session, models.Q(end_user__external_id="u1"))

@@ -97,7 +97,9 @@ class TestWhatGoes:
         told = FactRevision.objects.filter(fact__in=[alone, both]).order_by("pk")
         assert [revision.after["allowed_users"] for revision in told] == [[NOBODY], ["b"]]
         assert invariants.check() == []
-        assert not Fact.objects.filter(pk=alone.pk).visible_to(user_id="new", agent_id="", roles=[]).exists()
+        new = factories.end_user(owner, external_id="new")
+        assert not Fact.objects.filter(pk=alone.pk).visible_to(new, agent_id="", roles=[]).exists()
+        assert Fact.objects.filter(pk=alone.pk).for_agent("").exists()
 
     def test_the_history_of_a_fact_that_was_for_them_once_names_them_no_more(
         self, owner: Tenant, neighbours: Neighbours

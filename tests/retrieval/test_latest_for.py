@@ -8,8 +8,8 @@ import pytest
 
 from memories import conf
 from memories.models import Fact
+from memories.models.memories.visibility import Viewer
 from memories.retrieval import visible_facts
-from memories.retrieval.visible_facts import Viewer
 from tests import factories
 from tests.factories import NOW
 
@@ -35,8 +35,8 @@ def test_both_tell_the_same(seed: int) -> None:
         }
         factories.fact(person, f"Fact {number}", **over)
     hidden = 0
-    for viewer in (Viewer("u1", "sales"), Viewer("u1", "sales", ("doctor",)), Viewer("u1", "legal"), Viewer("u1")):
-        who: dict[str, Any] = {"agent_id": viewer.agent_id, "user_id": "u1", "roles": viewer.roles, "person": person}
+    for viewer in (Viewer("sales"), Viewer("sales", ("doctor",)), Viewer("legal"), Viewer()):
+        who: dict[str, Any] = {"person": person, "agent_id": viewer.agent_id, "roles": viewer.roles}
         seen = Fact.objects.of(person.tenant, person).active(now=NOW).visible_to(**who)
         expected = set(seen.latest_for(**who, now=NOW).values_list("pk", flat=True))
         hidden += seen.count() - len(expected)

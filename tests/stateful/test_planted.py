@@ -13,6 +13,8 @@ from memories.context import budget
 from memories.context.rendering import Line
 from memories.forgetting import trash as forgetting
 from memories.models import Fact
+from memories.models.hand_written import condition, parameter
+from memories.models.memories import visibility
 from memories.models.memories.facts import FactQuerySet
 from memories.retrieval import visible_facts
 from tests.stateful.life import Life
@@ -39,16 +41,19 @@ def doubles_are_stored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ingest, "_existing", lambda session, external_ids: {})
 
 
-def pending_facts_are_served(patch: pytest.MonkeyPatch) -> None:
+def served_otherwise(patch: pytest.MonkeyPatch, part: str, other: str) -> None:
     for name in ("_FEATURES", "_WITH_TEXT"):
-        patch.setattr(
-            visible_facts, name, getattr(visible_facts, name).replace("= 'active'", "IN ('active', 'pending')")
-        )
+        statement = getattr(visible_facts, name)
+        assert part in statement
+        patch.setattr(visible_facts, name, statement.replace(part, other))
+
+
+def pending_facts_are_served(patch: pytest.MonkeyPatch) -> None:
+    served_otherwise(patch, "\"status\" = 'active'", "\"status\" IN ('active', 'pending')")
 
 
 def expired_facts_are_served(patch: pytest.MonkeyPatch) -> None:
-    for name in ("_FEATURES", "_WITH_TEXT"):
-        patch.setattr(visible_facts, name, getattr(visible_facts, name).replace("expires_at > %(now)s", "true"))
+    served_otherwise(patch, '"expires_at" > (%(now)s)', "true")
 
 
 def budgets_forget_the_headings(patch: pytest.MonkeyPatch) -> None:
@@ -77,10 +82,8 @@ def trash_keeps_no_revision(patch: pytest.MonkeyPatch) -> None:
 
 
 def strangers_are_told(patch: pytest.MonkeyPatch) -> None:
-    told = visible_facts._FEATURES, visible_facts._WITH_TEXT
-    everybody = [sql.replace("tenant_id = %(tenant)s AND end_user_id = %(person)s", "true") for sql in told]
-    patch.setattr(visible_facts, "_FEATURES", everybody[0])
-    patch.setattr(visible_facts, "_WITH_TEXT", everybody[1])
+    own = condition(Fact, visibility.own(parameter("tenant"), parameter("person")))
+    served_otherwise(patch, own, "true")
 
 
 # With the rules that lead to it, so that few lives do. The other faults above wait for lives that find them as soon.

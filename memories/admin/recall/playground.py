@@ -10,6 +10,8 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.db.models import BooleanField, ExpressionWrapper
+from django.db.models.functions import JSONObject
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
@@ -29,7 +31,8 @@ from memories.admin.site.fields import LineField, TextField
 from memories.admin.site.page import VerbForm, render_page, require, url_of
 from memories.context import recalled_turns
 from memories.context.context import ContextRequest
-from memories.models import EndUser, Fact, MemoryScope, Status, Tenant, Turn
+from memories.models import EndUser, Fact, Status, Tenant, Turn
+from memories.models.memories.visibility import Viewer, served_facts
 from memories.retrieval import fact_index, fact_search
 from memories.retrieval import search as retrieval
 from memories.retrieval.memory_index import today
@@ -224,24 +227,26 @@ def unserved(person: EndUser, asked: ContextRequest, live: LiveContext, *, now: 
     store = fact_index.build(person, others, None, stamp=None, rules=rules, day=today(now))
     ranked = fact_search.rank(store, query)
     near = [others[place].id for place in ranked.best() if ranked.ranking.scores.lexical[place] > 0][:MOST_UNSERVED]
-    rows = Fact.objects.in_bulk(near)
+    viewer = Viewer(asked.agent_id, asked.roles)
+    conditions = served_facts(viewer, person_id=person.pk, least_confidence=rules.served_confidence, now=now)
+    holding = {name: ExpressionWrapper(one, BooleanField()) for name, one in conditions.items()}
+    rows = Fact.objects.annotate(holding=JSONObject(**holding)).in_bulk(near)
     return [
-        Memory("fact", pk, fact, fact.content, url_of(fact), reason=_why_unserved(fact, asked, rules, now=now))
+        Memory("fact", pk, fact, fact.content, url_of(fact), reason=_why_unserved(fact))
         for pk in near
         if (fact := rows.get(pk))
     ]
 
 
-def _why_unserved(fact: Fact, asked: ContextRequest, rules: conf.Rules, *, now: datetime) -> str:
-    """The first reason that holds."""
-    private = fact.agent_id not in ("", asked.agent_id) and fact.scope == MemoryScope.PRIVATE
-    checks = (
-        (fact.status == Status.PENDING, gettext("waits for review")),
-        (fact.status != Status.ACTIVE, fact.get_status_display()),
-        (fact.expires_at is not None and fact.expires_at <= now, gettext("expired")),
-        (fact.confidence < rules.served_confidence, gettext("below the confidence for serving")),
-        (private, gettext("private to the agent %(agent)s") % {"agent": fact.agent_id}),
-        (fact.allowed_users and asked.user_id not in fact.allowed_users, gettext("for other end users only")),
-        (fact.allowed_roles, gettext("for other roles only")),
-    )
-    return next((reason for holds, reason in checks if holds), gettext("changed in the meantime"))
+def _why_unserved(fact: Any) -> str:
+    """In words, the first condition that does not hold."""
+    reasons = {
+        "status": gettext("waits for review") if fact.status == Status.PENDING else fact.get_status_display(),
+        "expiry": gettext("expired"),
+        "confidence": gettext("below the confidence for serving"),
+        "agent": gettext("private to the agent %(agent)s") % {"agent": fact.agent_id},
+        "users": gettext("for other end users only"),
+        "roles": gettext("for other roles only"),
+    }
+    failing = (reason for name, reason in reasons.items() if not fact.holding[name])
+    return next(failing, gettext("changed in the meantime"))

@@ -14,7 +14,7 @@ from memories.conf import pepper
 from memories.models.ids import new_id
 from memories.models.leases import Leased, LeasedQuerySet
 from memories.models.people.people import EndUser
-from memories.models.people.tenants import Listener, MemoryOf, Tenant
+from memories.models.people.tenants import MemoryOf, Tenant
 
 
 class Role(models.TextChoices):
@@ -32,13 +32,6 @@ class SessionQuerySet(models.QuerySet["Session"]):
     def unembedded(self) -> Self:
         """Sessions with turns that no embedder has looked at."""
         return self.filter(UNEMBEDDED)
-
-    def untold(self, listener: Listener) -> Self:
-        """Sessions that it is not told; `Listener.hears()` in SQL."""
-        others = self.exclude(agent_id__in=["", listener.agent_id])
-        if listener.by_default == MemoryOf.PERSON:
-            return others.filter(memory_of=MemoryOf.AGENT)
-        return others.exclude(memory_of=MemoryOf.PERSON)
 
 
 class Session(models.Model):

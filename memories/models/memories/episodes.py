@@ -13,6 +13,7 @@ from memories import conf
 from memories.models.conversations.conversations import Session
 from memories.models.folding import text_digest
 from memories.models.ids import new_id
+from memories.models.memories import visibility
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
 from memories.scoring import terms
@@ -39,7 +40,7 @@ class EpisodeQuerySet(models.QuerySet["Episode"]):
         return self.filter(tenant=tenant, end_user=end_user)
 
     def active(self, *, now: datetime) -> Self:
-        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), status=EpisodeStatus.ACTIVE)
+        return self.filter(visibility.active(now))
 
     def faded(self, *, now: datetime) -> Self:
         """What the decay pass takes (rules.md, 7.3)."""

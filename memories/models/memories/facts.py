@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Self
 
-from django.contrib.postgres.expressions import ArraySubquery
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -16,6 +15,8 @@ from memories import conf
 from memories.models.conversations.runs import ExtractionRun
 from memories.models.folding import text_digest
 from memories.models.ids import new_id
+from memories.models.memories import visibility
+from memories.models.memories.visibility import MemoryScope, Status
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
 from memories.scoring import terms
@@ -62,15 +63,6 @@ def categories_of(memory_type: str) -> list[str]:
     return [category for category in Category if TYPE_OF_CATEGORY.get(category, MemoryType.SEMANTIC) == memory_type]
 
 
-class Status(models.TextChoices):
-    ACTIVE = "active", _("Active")
-    PENDING = "pending", _("Pending")
-    SUPERSEDED = "superseded", _("Superseded")
-    REJECTED = "rejected", _("Rejected")
-    ARCHIVED = "archived", _("Archived")
-    TRASHED = "trashed", _("In the trash")
-
-
 class Trust(models.TextChoices):
     OPERATOR = "operator", _("Operator")
     USER = "user", _("User")
@@ -86,12 +78,6 @@ class Source(models.TextChoices):
     CORRECTED = "corrected_memory", _("Corrected")
 
 
-class MemoryScope(models.TextChoices):
-    PRIVATE = "private", _("Private")
-    SHARE = "share", _("Share")
-    PUBLIC = "public", _("Public")
-
-
 # Facts that search may find and that have no vector of their present text.
 UNEMBEDDED = Q(status__in=[Status.ACTIVE, Status.PENDING]) & (
     Q(embedded_hash=None) | ~Q(embedded_hash=F("content_hash"))
@@ -104,14 +90,10 @@ class FactQuerySet(models.QuerySet["Fact"]):
         return self.filter(tenant=tenant, end_user=end_user)
 
     def active(self, *, now: datetime) -> Self:
-        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), status=Status.ACTIVE)
+        return self.filter(visibility.active(now))
 
     def held_at(self, moment: datetime) -> Self:
-        """What was true at that moment as far as it is known now, also if it has ended since; nothing in the trash."""
-        ended = Q(status__in=[Status.SUPERSEDED, Status.ARCHIVED], valid_to__gt=moment)
-        still = Q(status=Status.ACTIVE) & (Q(valid_to=None) | Q(valid_to__gt=moment))
-        lasts = Q(expires_at=None) | Q(expires_at__gt=moment)
-        return self.filter(ended | still, lasts, valid_from__lte=moment)
+        return self.filter(visibility.held_at(moment))
 
     def faded(self, *, now: datetime) -> Self:
         """What the decay pass takes (rules.md, 7.3): protected facts have no date, and are left alone if they had."""
@@ -131,33 +113,24 @@ class FactQuerySet(models.QuerySet["Fact"]):
         return self.filter(UNEMBEDDED)
 
     def public_beside(self, tenant: Tenant, end_user: EndUser) -> Self:
-        """What operators made public of other people of the tenant, as far as these may be served themselves."""
-        owners = {"end_user__restricted_at": None, "end_user__serve": True}
-        return self.filter(tenant=tenant, scope=MemoryScope.PUBLIC, **owners).exclude(end_user=end_user)
+        return self.filter(visibility.public_beside(tenant.pk, end_user.pk))
 
-    def visible_to(self, *, user_id: str, agent_id: str, roles: Sequence[str], person: EndUser | None = None) -> Self:
-        """Facts that this agent, for these roles, may see (rules.md, 5.8); a `person` by all of their names."""
-        return self.for_agent(agent_id).open_to(user_id=user_id, roles=roles, person=person)
+    def visible_to(self, person: EndUser, *, agent_id: str, roles: Sequence[str]) -> Self:
+        """Facts that this agent may see when it asks about the person for these roles (rules.md, 5.8)."""
+        return self.for_agent(agent_id).open_to(person, roles=roles)
 
-    def open_to(self, *, user_id: str, roles: Sequence[str], person: EndUser | None = None) -> Self:
+    def open_to(self, person: EndUser, *, roles: Sequence[str]) -> Self:
         """The same for all agents."""
-        people = Q(allowed_users=[]) | Q(allowed_users__contains=[user_id])
-        if person:
-            names = EndUser.objects.behind(person).values("external_id")
-            people |= Q(allowed_users__overlap=ArraySubquery(names))
-        access = Q(allowed_roles=[]) | Q(allowed_roles__overlap=list(roles))
-        return self.filter(people, access)
+        return self.filter(visibility.for_names_of(person.pk), visibility.for_roles(roles))
 
-    def latest_for(
-        self, agent_id: str, *, now: datetime, user_id: str, roles: Sequence[str], person: EndUser | None = None
-    ) -> Self:
+    def latest_for(self, person: EndUser, *, agent_id: str, roles: Sequence[str], now: datetime) -> Self:
         """What the agent is told of the person's own facts and its own: of two with one key, what was said last.
 
         On a tie its own. What an operator confirmed, pinned or locked stays. The others are told the person's own.
         """
         if not agent_id:
             return self
-        active = Fact.objects.active(now=now).open_to(user_id=user_id, roles=roles, person=person).exclude(value="")
+        active = Fact.objects.active(now=now).open_to(person, roles=roles).exclude(value="")
         same = active.filter(**{name: OuterRef(name) for name in ("end_user", "category", "key")})
         later = Q(last_confirmed_at__gt=OuterRef("last_confirmed_at"))
         tied = Q(last_confirmed_at=OuterRef("last_confirmed_at"))
@@ -167,8 +140,7 @@ class FactQuerySet(models.QuerySet["Fact"]):
         return self.exclude(stated & Q(agent_id="") & by_agent).exclude(stated & Q(agent_id=agent_id) & by_person)
 
     def for_agent(self, agent_id: str) -> Self:
-        """The person's own facts, those of the agent, and what other agents share."""
-        return self.filter(Q(agent_id="") | Q(agent_id=agent_id) | ~Q(scope=MemoryScope.PRIVATE))
+        return self.filter(visibility.for_agent(agent_id))
 
 
 class Fact(models.Model):

@@ -1,5 +1,6 @@
 """The people being remembered."""
 
+import uuid
 from datetime import datetime
 from typing import Self
 
@@ -38,9 +39,10 @@ class EndUserQuerySet(models.QuerySet["EndUser"]):
         named = EndUser.objects.filter(tenant=tenant, external_id=user_id)
         return self.filter(pk=Subquery(named.values_list(Coalesce("merged_into", "pk"))))
 
-    def behind(self, person: "EndUser") -> Self:
+    def behind(self, person: "EndUser | uuid.UUID") -> Self:
         """The person, and the names that lead to them with what was left there."""
-        return self.filter(Q(pk=person.pk) | Q(merged_into=person.pk))
+        pk = person.pk if isinstance(person, EndUser) else person
+        return self.filter(Q(pk=pk) | Q(merged_into=pk))
 
 
 class EndUser(models.Model):

@@ -1,7 +1,5 @@
 """Tenants: the applications that use the hub, with their own numbers for the rules."""
 
-from typing import NamedTuple
-
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -13,17 +11,6 @@ class MemoryOf(models.TextChoices):
 
     PERSON = "person", _("The person: shared by all agents")
     AGENT = "agent", _("The agent: private to the agent of the conversation")
-
-
-class Listener(NamedTuple):
-    """Who is told of conversations: an agent ("" for none), and its tenant's choice for sessions without their own."""
-
-    agent_id: str
-    by_default: str
-
-    def hears(self, agent_id: str, memory_of: str) -> bool:
-        """Whether it is told what was said in a session of that agent, which was opened with that choice."""
-        return agent_id in ("", self.agent_id) or (memory_of or self.by_default) == MemoryOf.PERSON
 
 
 class Tenant(models.Model):
@@ -101,7 +88,3 @@ class Tenant(models.Model):
 
     def __str__(self) -> str:
         return self.slug
-
-    def listener(self, agent_id: str) -> Listener:
-        """The agent as somebody who is told of this tenant's conversations."""
-        return Listener(agent_id, self.memory_of)

@@ -10,8 +10,8 @@ from memories import conf
 from memories.capture import ingest
 from memories.capture.ingest import PostedMessage
 from memories.models import EndUser, Episode, Fact, Session
+from memories.models.memories.visibility import Viewer
 from memories.retrieval import recalls, visible_facts
-from memories.retrieval.visible_facts import Viewer
 from tests import factories
 from tests.api.conftest import Hub
 
@@ -63,7 +63,7 @@ def test_facts_as_they_held_then(hub: Hub, person: EndUser, number: int, held: s
 
 @pytest.mark.parametrize("number", [number for number, _ in HELD])
 def test_the_statement_serves_what_the_query_set_says(person: EndUser, number: int) -> None:
-    viewer, rules = Viewer("u1", as_of=day(number)), conf.rules(person.tenant)
+    viewer, rules = Viewer(as_of=day(number)), conf.rules(person.tenant)
     expected = {fact.pk for fact in Fact.objects.of(person.tenant, person).held_at(day(number))}
     assert {one.id for one in visible_facts.served(person, viewer, rules=rules, now=timezone.now())} == expected
 

@@ -119,5 +119,5 @@ class MemoryView(Endpoint):
 
     def _told(self, facts: FactQuerySet, person: EndUser, query: dict[str, Any]) -> FactQuerySet:
         """Of a value of the person's own and one of the agent's, what was said last."""
-        asker: dict[str, Any] = {"user_id": person.external_id, "roles": query.get("roles") or (), "person": person}
-        return facts.latest_for(query.get("agent_id") or "", now=self.now, **asker)
+        agent_id, roles = query.get("agent_id") or "", query.get("roles") or ()
+        return facts.latest_for(person, agent_id=agent_id, roles=roles, now=self.now)
