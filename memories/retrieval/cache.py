@@ -8,6 +8,9 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
+# When an index is evicted that nobody used.
+IDLE_SECONDS = 600.0
+
 
 class LRUCache(Generic[T]):
     """Thread-safe cache of at most `capacity` (in the unit of `weigh`).
@@ -81,18 +84,21 @@ class LRUCache(Generic[T]):
 
 
 class StampedCache(Generic[T]):
-    """A cache whose values are valid while the rows behind them have the same stamp."""
+    """A cache of indexes: facts, turns and episodes have one each. A value is valid while its rows have its stamp."""
 
-    def __init__(self, *, capacity: int, idle_seconds: float, weigh: Callable[[T], int]) -> None:
+    def __init__(self, *, capacity: int, weigh: Callable[[T], int], idle_seconds: float = IDLE_SECONDS) -> None:
         self._cache: LRUCache[tuple[Any, T]] = LRUCache(
             capacity=capacity, idle_seconds=idle_seconds, weigh=lambda kept: weigh(kept[1])
         )
 
-    def get_or_make(self, key: Hashable, stamp: Any, make: Callable[[], T]) -> T:
-        """The value of this key and stamp. The caller read `stamp` before what `make` reads."""
+    def get_or_make(self, key: Hashable, stamp: Any, make: Callable[[T | None], T]) -> T:
+        """The value of this key and stamp. The caller read `stamp` before what `make` reads.
+
+        `make` is given the value of another stamp, if there is one, and may take over parts of it.
+        """
         kept = self._cache.get(key)
         if kept and kept[0] == stamp:
             return kept[1]
-        made = make()
+        made = make(kept[1] if kept else None)
         self._cache.put(key, (stamp, made))
         return made

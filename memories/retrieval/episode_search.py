@@ -14,7 +14,7 @@ from memories.models.hand_written import condition, parameter
 from memories.models.memories.visibility import Conversations, served_episodes
 from memories.retrieval import memory_index
 from memories.retrieval.hits import EPISODE, Evidence, Finding, SearchFilters
-from memories.retrieval.memory_index import DAY, MemoryRanking, VectorRows, today
+from memories.retrieval.memory_index import DAY, MemoryRanking, today
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.scoring.decay import Remembered, decay_score
 from memories.scoring.weighting import Weights
@@ -32,11 +32,6 @@ _SERVED = f"""
         AND {condition(Episode, served_episodes(least_importance=parameter("least"), now=parameter("now")), alias="e")}
     ORDER BY e.ended_at DESC, e.id DESC
 """  # noqa: S608  (columns of our own models)
-_VECTORS = """
-    SELECT v.episode_id, v.language, halfvec_send(v.vector) FROM memories_episodevector v
-    JOIN memories_episode e ON e.id = v.episode_id AND e.content_hash = v.text_digest
-    WHERE v.tenant_id = %s AND v.space_id = %s AND v.end_user_id = %s AND e.status = 'active'
-"""
 
 
 class VisibleEpisode(NamedTuple):
@@ -136,12 +131,8 @@ def rank(
     """Episodes that served() read with the query's space, best first; ties keep their order."""
     if not episodes:
         return []
-
-    def read_vectors(space: EmbeddingSpace) -> VectorRows:
-        return binary_rows.fetched(_VECTORS, [person.tenant_id, space.pk, person.pk])
-
     stamp = [episode.stamp for episode in episodes]
-    units = memory_index.units(("episode", person.pk), episodes, query.space, stamp=stamp, read_vectors=read_vectors)
+    units = memory_index.units("episode", person, episodes, query.space, stamp=stamp)
     day = today(now)
     # Quality takes the place of confidence, and an episode is as old as its last turn.
     weights = Weights.of(

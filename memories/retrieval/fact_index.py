@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memories import conf
-from memories.db import binary_rows
-from memories.models import EmbeddingSpace, EndUser, Fact, FactVector, MemoryScope
+from memories.models import EmbeddingSpace, EndUser, MemoryScope
 from memories.retrieval import memory_index
-from memories.retrieval.memory_index import DAY, VectorRows
+from memories.retrieval.memory_index import DAY
 from memories.scoring.decay import Remembered, decay_score
 from memories.scoring.ranking import Units
 from memories.scoring.weighting import Weights
@@ -67,21 +66,8 @@ def build(
 
     The caller read `stamp` before the facts; it changes with each of these vectors.
     """
-
-    def read_vectors(space: EmbeddingSpace) -> VectorRows:
-        # The digest leaves out vectors of an earlier text.
-        public = [fact.id for fact in facts if fact.scope == MemoryScope.PUBLIC]
-        statement = f"""
-            SELECT vector.fact_id, vector.language, halfvec_send(vector.vector)
-            FROM {FactVector._meta.db_table} vector
-            JOIN {Fact._meta.db_table} fact ON fact.id = vector.fact_id AND fact.content_hash = vector.text_digest
-            WHERE vector.tenant_id = %s AND vector.space_id = %s AND fact.status = 'active'
-                AND (vector.end_user_id = %s{" OR vector.fact_id = ANY(%s)" if public else ""})
-        """  # noqa: S608 - the tables' names are ours
-        parameters: list[Any] = [person.tenant_id, space.pk, person.pk]
-        return binary_rows.fetched(statement, [*parameters, public] if public else parameters)
-
-    units = memory_index.units(("fact", person.pk), facts, space, stamp=stamp, read_vectors=read_vectors)
+    public = [fact.id for fact in facts if fact.scope == MemoryScope.PUBLIC]
+    units = memory_index.units("fact", person, facts, space, stamp=stamp, beside=public)
     weights = (
         (fact.confidence, decayed(fact, rules, day), float((day - fact.last_confirmed_at) // DAY)) for fact in facts
     )

@@ -1,16 +1,16 @@
 """Index of facts or episodes: arrays, cached while neither texts nor vectors change, and their order for a query."""
 
 import uuid
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memories.db import binary_rows
-from memories.models import EmbeddingSpace
+from memories.models import EmbeddingSpace, EndUser
 from memories.retrieval.cache import StampedCache
 from memories.scoring import dense, ranking, weighting
 from memories.scoring.ranking import Query, Scores, Units
@@ -18,13 +18,15 @@ from memories.scoring.weighting import Weighed, Weights
 
 # Memories of all people that a process keeps; 5,000 take about 25 MB.
 CAPACITY = 25_000
-IDLE_SECONDS = 600.0
 DAY = timedelta(days=1)
-# (memory, language, vector) as halfvec_send() writes it.
-VectorRows = list[tuple[uuid.UUID, str, bytes]]
-_cache: StampedCache[Units] = StampedCache(
-    capacity=CAPACITY, idle_seconds=IDLE_SECONDS, weigh=lambda units: 1 + len(units)
-)
+_cache: StampedCache[Units] = StampedCache(capacity=CAPACITY, weigh=lambda units: 1 + len(units))
+# The digest leaves out vectors of an earlier text.
+_VECTORS = """
+    SELECT v.KIND_id, v.language, halfvec_send(v.vector)
+    FROM memories_KINDvector v JOIN memories_KIND m ON m.id = v.KIND_id AND m.content_hash = v.text_digest
+    WHERE v.tenant_id = %(tenant)s AND v.space_id = %(space)s AND m.status = 'active'
+        AND (v.end_user_id = %(person)s BESIDE)
+"""
 
 
 class IndexedMemory(Protocol):
@@ -72,26 +74,34 @@ class MemoryRanking:
 
 
 def units(
-    key: Hashable,
+    kind: Literal["fact", "episode"],
+    person: EndUser,
     memories: Sequence[IndexedMemory],
     space: EmbeddingSpace | None,
     *,
     stamp: Any,
-    read_vectors: Callable[[EmbeddingSpace], VectorRows],
+    beside: Sequence[uuid.UUID] = (),
 ) -> Units:
-    """The arrays of these memories, with their vectors in `space` (None: without vectors).
+    """The arrays of the person's memories, with their vectors in `space` (None: without vectors).
 
-    `key` names whose memories they are. The caller read `stamp` before the vectors; it changes with each of them.
+    `beside`: ids among them that may be other people's. The caller read `stamp` before; it changes with each vector.
     """
     texts = [(memory.id, memory.content_hash) for memory in memories]
     return _cache.get_or_make(
-        (key, space.pk if space else None),
+        (kind, person.pk, space.pk if space else None),
         (stamp, texts),
-        lambda: _build(memories, space, read_vectors(space) if space else []),
+        lambda _kept: _build(memories, space, _read_vectors(kind, person, space, beside) if space else []),
     )
 
 
-def _build(memories: Sequence[IndexedMemory], space: EmbeddingSpace | None, rows: VectorRows) -> Units:
+def _read_vectors(kind: str, person: EndUser, space: EmbeddingSpace, beside: Sequence[uuid.UUID]) -> list[Any]:
+    """(memory, language, vector as halfvec_send() writes it)"""
+    statement = _VECTORS.replace("BESIDE", "OR v.KIND_id = ANY(%(beside)s)" if beside else "").replace("KIND", kind)
+    given = {"tenant": person.tenant_id, "space": space.pk, "person": person.pk, "beside": list(beside)}
+    return binary_rows.fetched(statement, given)
+
+
+def _build(memories: Sequence[IndexedMemory], space: EmbeddingSpace | None, rows: list[Any]) -> Units:
     vectors, languages = None, np.zeros(len(memories), "U2")
     if space:
         vectors = np.zeros((len(memories), space.dimensions), np.float32)

@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 
 from memories.db import binary_rows
 from memories.models import EmbeddingSpace, EndUser, Role, Turn, TurnVector
-from memories.retrieval.cache import LRUCache
+from memories.retrieval.cache import StampedCache
 from memories.scoring import dense
 from memories.scoring.ranking import Units
 
 MEBIBYTE = 2**20
 # Per process. 20,000 turns take about 100 MiB, raw and centred.
 CAPACITY = 384 * MEBIBYTE
-IDLE_SECONDS = 600.0
 ROLES = tuple(Role.values)
 # By hand, because an agent waits for it before every reply.
 _SESSIONS = """
@@ -125,20 +124,15 @@ def _weight(index: TurnIndex) -> int:
     return sum(2 * part.vectors.nbytes + 4 * sum(map(len, part.terms)) + 250 * len(part) for part in index.sessions)
 
 
-_cache: LRUCache[TurnIndex] = LRUCache(capacity=CAPACITY, idle_seconds=IDLE_SECONDS, weigh=_weight)
+_cache: StampedCache[TurnIndex] = StampedCache(capacity=CAPACITY, weigh=_weight)
 
 
 def open_index(person: EndUser, space: EmbeddingSpace | None) -> TurnIndex:
     """The person's turns as they are now, with their vectors in `space` (None: without vectors)."""
     # A merge moves sessions to another person and raises the generation: an index read meanwhile serves neither.
     key = (person.pk, person.generation, space.pk if space else None)
-    kept = _cache.get(key)
     sessions = _read_sessions(person)
-    if kept and [part.session for part in kept.sessions] == sessions:
-        return kept
-    index = TurnIndex(_update(person, kept, sessions, space), space)
-    _cache.put(key, index)
-    return index
+    return _cache.get_or_make(key, sessions, lambda kept: TurnIndex(_update(person, kept, sessions, space), space))
 
 
 def _read_sessions(person: EndUser) -> list[IndexedSession]:

@@ -18,7 +18,7 @@ from memories.models.memories.visibility import Viewer
 from memories.retrieval import fact_index
 from memories.retrieval.cache import StampedCache
 from memories.retrieval.fact_index import FactFeatures, FactIndex
-from memories.retrieval.memory_index import CAPACITY, IDLE_SECONDS, today
+from memories.retrieval.memory_index import CAPACITY, today
 
 # Up to so many facts come with their texts. Of more, a second statement reads the texts of those that are shown.
 FEW = 100
@@ -130,9 +130,7 @@ _TEXTS = f"""
     WHERE {condition(Fact, visibility.own_or_public(_TENANT, _PERSON))} AND id = ANY(%(ids)s)
 """  # noqa: S608  (columns of our own models)
 
-_cache: StampedCache[FactIndex] = StampedCache(
-    capacity=CAPACITY, idle_seconds=IDLE_SECONDS, weigh=lambda index: 1 + len(index)
-)
+_cache: StampedCache[FactIndex] = StampedCache(capacity=CAPACITY, weigh=lambda index: 1 + len(index))
 
 
 def served(person: EndUser, viewer: Viewer, *, rules: conf.Rules, now: datetime) -> list[VisibleFact]:
@@ -151,7 +149,7 @@ def open_index(
     # Read before the facts: the next call notices what changes in between.
     [stamp] = _read(_STAMP, person, viewer, rules=rules, now=now, space=space.pk if space else None)
 
-    def build() -> FactIndex:
+    def build(_kept: FactIndex | None = None) -> FactIndex:
         rows = _read(_FEATURES, person, viewer, rules=rules, now=now)
         facts = [FactFeatures(*row) for row in rows]
         return fact_index.build(person, facts, space, stamp=stamp[2:], rules=rules, day=day)

@@ -15,7 +15,7 @@ from memories import conf
 from memories.models import CaseState, EndUser, PrivacyCase, Tombstone
 from memories.privacy import receipt_page, receipts
 from memories.privacy.searching import search_terms
-from memories.retrieval import memory_index, turn_index
+from memories.retrieval import cache
 from tests import factories, hostile
 from tests.factories import NOW
 
@@ -130,7 +130,7 @@ class TestWhatItSays:
         assert "models" not in whats
 
     def test_the_memory_of_processes_is_told_as_it_is(self) -> None:
-        assert receipts.MEMORY_MINUTES * 60 == turn_index.IDLE_SECONDS == memory_index.IDLE_SECONDS
+        assert receipts.MEMORY_MINUTES * 60 == cache.IDLE_SECONDS
 
     def covered(self, what: str) -> dict[str, str]:
         [found] = [one for one in issued().receipt["not_covered"] if one["what"] == what]
