@@ -22,7 +22,8 @@ from memories.admin.episodes.forms import (
 from memories.admin.facts.decay_curve import curve_of_episode
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column
-from memories.admin.site.page import RecordPage, VerbForm
+from memories.admin.site.page import VerbForm
+from memories.admin.site.undo import UndoViews
 from memories.admin.site.wording import KINDS
 from memories.models import Episode, EpisodeStatus, ReviewItem
 
@@ -41,8 +42,10 @@ class QualityFilter(SimpleListFilter):
         return chosen.get(self.value() or "", queryset)
 
 
-class EpisodePage(RecordPage):
+class EpisodePage(UndoViews):
     page_template = "memories/episode.html"
+    undo_field = "episode"
+    undo_verbs = frozenset({"edit", "forget", "pin", "restore", "unpin"})
     verbs: ClassVar[dict[str, type[VerbForm]]] = {
         "edit": EditForm,
         "pin": PinEpisodeForm,

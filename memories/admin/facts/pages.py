@@ -19,13 +19,32 @@ from memories.admin.facts.merging import FactMergingViews
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column
 from memories.admin.site.page import VerbForm
+from memories.admin.site.undo import UndoViews
 from memories.admin.site.wording import KINDS, why_it_stays
 from memories.curation.facts.splitting import is_merged
 from memories.models import Fact, ReviewItem, Status
 
 
-class FactPage(FactAddingViews, FactBulkViews, FactMergingViews):
+class FactPage(FactAddingViews, FactBulkViews, FactMergingViews, UndoViews):
     page_template = "memories/fact.html"
+    undo_field = "fact"
+    # Merges have an undo on the page. The undo of a withdrawal would publish, which needs a fresh password.
+    undo_verbs = frozenset(
+        {
+            "approve",
+            "correct",
+            "expire",
+            "forget",
+            "lock",
+            "pin",
+            "promote",
+            "publish",
+            "reconsider",
+            "reject",
+            "restore",
+        }
+        | {"unlock", "unpin"}
+    )
     verbs: ClassVar[dict[str, type[VerbForm]]] = {
         "approve": forms.ApproveForm,
         "reject": forms.RejectForm,

@@ -17,6 +17,7 @@ from memories.admin.people.views import PersonViews
 from memories.admin.site.fields import LineField, TextField
 from memories.admin.site.page import VerbForm, address, address_of_section, require, show_again
 from memories.admin.site.segments import Segment, diff
+from memories.admin.site.undo import UndoViews
 from memories.admin.site.wording import CUT_OUT
 from memories.admin.trail.authors import names_of
 from memories.audit import Actor
@@ -154,8 +155,13 @@ class ReleaseSectionForm(SectionForm):
         return gettext("%(section)s is released. The next extraction can rewrite it.") % {"section": self.label()}
 
 
-class ProfileViews(PersonViews):
+class ProfileViews(UndoViews, PersonViews):
     """A page of people whose profile can be read and written section by section."""
+
+    undo_field = "end_user"
+    undo_verbs = frozenset({"release", "restore", "write"})
+    undo_leads_to = "profile_all"
+    undo_permissions = SectionForm.needs_permissions
 
     verbs: ClassVar[dict[str, type[VerbForm]]] = {
         "write_section": WriteSectionForm,

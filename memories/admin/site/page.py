@@ -187,6 +187,8 @@ class VerbForm(forms.Form):
     calls: ClassVar[Callable[..., Any]]
     # It quotes no memory. It can name the record by its model, as in %(fact)s.
     done: ClassVar[str | Promise]
+    # When attempt() called it: a change set that it made has this time.
+    carried_out_at: datetime
 
     def __init__(self, data: Any = None, *, record: Any) -> None:
         self.record = record
@@ -224,8 +226,9 @@ def attempt(request: HttpRequest, form: VerbForm) -> tuple[str, HTTPStatus]:
     """Carry out a posted form: its message and 200, or "" and the status with which the page shows it again."""
     if not form.is_valid():
         return "", HTTPStatus.BAD_REQUEST
+    form.carried_out_at = timezone.now()
     try:
-        return form.carry_out(actor=actor_of(request), now=timezone.now()), HTTPStatus.OK
+        return form.carry_out(actor=actor_of(request), now=form.carried_out_at), HTTPStatus.OK
     except MemoryHubError as error:
         form.refuse(error)
         return "", HTTPStatus(error.status)
@@ -317,8 +320,12 @@ class RecordPage(HubModelAdmin):
 
     def answer(self, request: HttpRequest, form: VerbForm, done: str) -> HttpResponse:
         """The response after success: back to the page with a message."""
-        messages.success(request, done)
+        messages.success(request, done, extra_tags=self.tag_of(request, form))
         return HttpResponseRedirect(form.leads_to())
+
+    def tag_of(self, request: HttpRequest, form: VerbForm) -> str:
+        """The tag of the message after success."""
+        return ""
 
     def get_urls(self) -> list[URLPattern]:
         return [*(self._verb_url(verb) for verb in self.verbs), *super().get_urls()]

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django import template
+from django.contrib.messages.storage.base import Message
 from django.db.models import Model
 from django.utils import timezone
 from django.utils.html import format_html
@@ -29,6 +30,8 @@ register.filter("span", wording.span_of)
 register.filter("verb", wording.verb_of)
 
 TURNS_SHOWN = 50
+# The tag of a message that offers an undo, before its address.
+UNDO_TAG = "undo="
 
 
 def _time(moment: datetime, text: str) -> SafeString:
@@ -107,3 +110,11 @@ def turn_page(number: int) -> int:
 def pretty(value: object) -> str:
     """Indented JSON. The template escapes it."""
     return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+@register.filter
+def undo_address(message: Message | str) -> str:
+    """The address that takes back what the message says; empty if it offers none."""
+    # A text stands there, too, where a page shows one like a message.
+    tags = (getattr(message, "extra_tags", "") or "").split()
+    return next((tag.removeprefix(UNDO_TAG) for tag in tags if tag.startswith(UNDO_TAG)), "")
