@@ -41,6 +41,9 @@ Table, Action = Change.Table, Change.Action
 LIVE = (Status.ACTIVE, Status.PENDING)
 # Rows of one statement.
 STEP = 500
+# The verbs of keys that one undo takes back.
+CLEAR = "clear"
+KEPT_OF_KEYS = (CLEAR,)
 T = TypeVar("T")
 # What a change set is about, and the name of its reference to that.
 REFERENCES: dict[type[Any], str] = {ReviewItem: "item", Fact: "fact", Episode: "episode", EndUser: "end_user"}
@@ -96,11 +99,11 @@ class Changes:
         )
 
     def save(self, verb: str, about: About | Tenant, *, merged: EndUser | None = None) -> None:
-        """Keep the change set, unless a key made it: that is no person's, and a roll back of the key takes it back.
+        """Keep the change set; of a key only what many memories went by. What it states a roll back takes back.
 
         `merged`: who became the person that it is about.
         """
-        if self.actor.kind == ActorKind.KEY:
+        if self.actor.kind == ActorKind.KEY and verb not in KEPT_OF_KEYS:
             return
         reference = REFERENCES.get(type(about))
         made = ChangeSet.objects.create(

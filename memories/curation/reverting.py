@@ -7,6 +7,7 @@ not count. A revert is a change set, too; it is not reverted again: who wants th
 import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,8 +19,8 @@ from django.utils.translation import gettext as _
 from memories import audit
 from memories.audit import Actor
 from memories.curation import episodes
-from memories.curation.change_sets import Changes, steps
-from memories.curation.facts.changing import check_no_rival, lock_person
+from memories.curation.change_sets import CLEAR, Changes, steps
+from memories.curation.facts.changing import check_no_rival, lock_person, rivals_of
 from memories.curation.people import external_ids
 from memories.curation.people.merging import undo as merging
 from memories.curation.people.merging.locks import retry_when_locked
@@ -66,7 +67,7 @@ def _in_transaction(act: Callable[[], Counter[str]]) -> Counter[str]:
 class RevertRule:
     """What the revert of a verb heeds, and what it is called."""
 
-    # No other fact may have taken the key of one that becomes active again.
+    # No other fact may have taken the key of one that becomes active again; with `keeps_later` that one stays gone.
     no_rival: bool = False
     # What changed since stays as it is and is counted; else it forbids the revert.
     keeps_later: bool = False
@@ -105,7 +106,7 @@ RULES: Mapping[tuple[type[Any], str], RevertRule] = {
     (Fact, "merge"): RevertRule(no_rival=True, event="undo_merge"),
     **{(Episode, verb): RevertRule() for verb in _EPISODE},
     **{(EndUser, verb): RevertRule() for verb in _SECTION},
-    (EndUser, "clear"): RevertRule(no_rival=True),
+    (EndUser, CLEAR): RevertRule(no_rival=True, keeps_later=True),
     (EndUser, "change_id"): RevertRule(
         keeps_later=True, lock=external_ids.lock_for_undo, finish=external_ids.give_back
     ),
@@ -123,8 +124,10 @@ RULES: Mapping[tuple[type[Any], str], RevertRule] = {
 
 
 def revert(*, change_set: uuid.UUID, actor: Actor, now: datetime, reason: str = "") -> Mapping[str, int]:
-    """Put everything back that the change set changed; returns counts of it. Of most verbs nothing may have changed
-    since. Of a merge of people, a roll back and a changed id, what has changed since stays and is counted as `kept`.
+    """Put everything back that the change set changed; returns counts of it.
+
+    Of most verbs nothing may have changed since. Of a merge of people, a roll back, a clearing and a changed id, what
+    has changed since stays and is counted as `kept`.
 
     Review items that it closed are open again. Errors: NotFound; Conflict (reverted already, changed since, or the
     verb's rule forbids it); DuplicateFact; those of the rule's lock.
@@ -149,8 +152,8 @@ def _revert(seen: ChangeSet, rule: RevertRule, changes: Changes) -> Counter[str]
         rule.begin(done, changes)
     facts = _put_facts_back(done, rule, changes)
     _put_sections_back(done, rule, changes)
-    _put_episodes_back(done, changes)
-    if rule.no_rival:
+    _put_episodes_back(done, rule, changes)
+    if rule.no_rival and not rule.keeps_later:
         rivals = Fact.objects.filter(pk__in=facts).select_related("tenant", "end_user")
         check_no_rival(list(rivals), now=changes.now)
     if rule.finish:
@@ -203,17 +206,28 @@ def _put_facts_back(done: ChangeSet, rule: RevertRule, changes: Changes) -> Coll
         facts = Fact.objects.select_related("tenant", "end_user").in_bulk({row.fact_id for row in rows} & same)
         for revision in rows:
             if fact := facts.get(revision.fact_id):
-                _put_fact_back(fact, revision, rule, changes)
+                _put_fact_back(fact, revision, rule, changes, together=same)
     return same
 
 
-def _put_fact_back(fact: Fact, revision: FactRevision, rule: RevertRule, changes: Changes) -> None:
+def _put_fact_back(
+    fact: Fact, revision: FactRevision, rule: RevertRule, changes: Changes, *, together: Collection[uuid.UUID]
+) -> None:
+    """`together`: the facts that are put back, which are no rivals of each other."""
     if rule.keeps_later:
-        is_done = changes.put_back(fact, rule.verb, revision.before)
+        is_replaced = rule.no_rival and _has_rival(fact, revision, now=changes.now, but=together)
+        is_done = not is_replaced and changes.put_back(fact, rule.verb, revision.before)
         changes.counts["put_back" if is_done else "kept"] += 1
     else:
         with changes.changing(fact, rule.verb):
             audit.put_back(fact, revision.before)
+
+
+def _has_rival(fact: Fact, revision: FactRevision, *, now: datetime, but: Collection[uuid.UUID]) -> bool:
+    """Whether another fact gives its key another value by now, if it would be active again."""
+    was = copy(fact)
+    audit.put_back(was, revision.before)
+    return was.status == Status.ACTIVE and not set(rivals_of(was, now=now)) <= set(but)
 
 
 def _put_sections_back(done: ChangeSet, rule: RevertRule, changes: Changes) -> None:
@@ -230,14 +244,18 @@ def _put_sections_back(done: ChangeSet, rule: RevertRule, changes: Changes) -> N
             raise Conflict(_("This can no longer be undone, because the section has changed since."))
 
 
-def _put_episodes_back(done: ChangeSet, changes: Changes) -> None:
+def _put_episodes_back(done: ChangeSet, rule: RevertRule, changes: Changes) -> None:
     history = Change.objects.filter(table=Table.EPISODE)
-    for change in done.changes.filter(table=Table.EPISODE):
+    for change in done.changes.filter(table=Table.EPISODE).order_by("uuid"):
         episode = episodes.lock(change.uuid)
-        if episode is None or not _is_at(change.version or 0, episode.version, history.filter(uuid=change.uuid)):
+        if episode and _is_at(change.version or 0, episode.version, history.filter(uuid=change.uuid)):
+            with episodes.next_version(episode, "undo", changes):
+                episodes.put_back(episode, change.before)
+            changes.counts["episodes"] += 1
+        elif rule.keeps_later:
+            changes.counts["kept"] += 1
+        else:
             raise Conflict(_("This can no longer be undone, because the episode has changed since."))
-        with episodes.next_version(episode, "undo", changes):
-            episodes.put_back(episode, change.before)
 
 
 def _left_at(done: ChangeSet, row: uuid.UUID) -> int | None:

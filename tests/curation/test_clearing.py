@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from memories.audit import Actor
 from memories.curation.access.keys import Binding
 from memories.curation.change_sets import Changes
-from memories.curation.facts.changing import must_be_live
+from memories.curation.episodes import restore_episode
 from memories.curation.facts.editing import correct_fact
 from memories.curation.people.clearing import clear_memories
 from memories.curation.profile.sections import write_profile_section
@@ -87,8 +87,6 @@ class TestClearing:
         factories.fact(person, "Locked", locked=True)
         clear_memories(end_user=person, actor=KEY, now=NOW)
         assert live(person) == {"Whistles", "Bound", "Locked"}
-        # Nothing of that is an operator's change.
-        assert not ChangeSet.objects.filter(verb="clear").exists()
         clear_memories(end_user=person, **given)
         assert live(person) == set()
         assert not ProfileSection.objects.filter(binding=True).exists()
@@ -98,15 +96,43 @@ class TestClearing:
         assert set(clear_memories(end_user=person, actor=COMMAND, now=NOW).values()) == {0}
         assert AuditEvent.objects.filter(verb="clear").count() == 1
 
-    def test_what_changed_since_forbids_the_undo(self, person: EndUser) -> None:
-        clear_memories(end_user=person, actor=COMMAND, now=NOW)
-        fact = Fact.objects.filter(status="trashed").select_related("tenant", "end_user").first()
-        assert fact
-        with Changes(actor=COMMAND, now=NOW).changing(fact, "restore"):
-            fact.status = "active"
-        must_be_live(fact)
+    def test_an_operator_takes_back_what_a_key_cleared(self, person: EndUser) -> None:
+        before = state(person)
+        counts = clear_memories(end_user=person, actor=KEY, now=NOW)
+        done = ChangeSet.objects.get()
+        assert (done.verb, done.actor_kind, done.end_user, done.counts) == ("clear", "key", person, counts)
+        revert(change_set=done.pk, actor=COMMAND, now=NOW)
+        assert state(person) == before
         with pytest.raises(Conflict):
-            revert(change_set=ChangeSet.objects.get(verb="clear").pk, actor=COMMAND, now=NOW)
+            revert(change_set=done.pk, actor=COMMAND, now=NOW)
+        assert state(person) == before
+
+    def test_what_came_since_stays_when_it_is_taken_back(self, person: EndUser) -> None:
+        for number in (1, 2):
+            factories.fact(person, f"Lives in {number}", category="identity", key=f"city {number}", value="Leiden")
+        clear_memories(end_user=person, actor=KEY, now=NOW)
+        given: dict[str, Any] = {"actor": Actor.operator(factories.operator()), "now": NOW}
+        restored = Fact.objects.get(content="Sings", agent_id="")
+        with Changes(**given).changing(restored, "restore"):
+            restored.status = "active"
+        restore_episode(episode_id=Episode.objects.get(summary="Talked to sales").pk, **given)
+        write_profile_section(end_user=person, section="work_context", summary="Said since", **given)
+        # The one says again what was cleared, the other gives its key another value.
+        factories.fact(person, "A suggestion")
+        factories.fact(person, "Lives in Delft", category="identity", key="city 1", value="Delft")
+        counts = revert(change_set=ChangeSet.objects.get(verb="clear").pk, **given)
+        assert counts == {"put_back": 3, "episodes": 1, "sections": 0, "kept": 5}
+        assert live(person) == {
+            *("Sings", "A suggestion", "Lives in Delft", "Lives in 2", "Talked to nobody", "Talked to sales"),
+            "Said since",
+        }
+
+    def test_nobody_takes_back_what_was_erased(self, person: EndUser) -> None:
+        clear_memories(end_user=person, actor=KEY, now=NOW)
+        done = ChangeSet.objects.get()
+        person.delete()
+        with pytest.raises(NotFound):
+            revert(change_set=done.pk, actor=COMMAND, now=NOW)
 
     def test_a_key_clears_nobody_under_restriction(self, person: EndUser) -> None:
         EndUser.objects.filter(pk=person.pk).update(restricted_at=NOW)

@@ -21,7 +21,7 @@ from memories.admin.lists import cells
 from memories.admin.lists.columns import column
 from memories.admin.people import timeline
 from memories.admin.people.adding import RecordFields
-from memories.admin.people.merging import PersonMergingViews
+from memories.admin.people.clearing import PersonClearingViews
 from memories.admin.people.profile import ProfileViews, sections_of
 from memories.admin.people.views import MEMORY, tabs_for
 from memories.admin.recall.live_context import LiveContextViews
@@ -69,7 +69,7 @@ class PersonForm(RecordFields, VerbForm):
         return f"{done}{CUT_OUT if cut else ''}"
 
 
-class PersonPage(PersonMergingViews, LiveContextViews, ProfileViews):
+class PersonPage(PersonClearingViews, LiveContextViews, ProfileViews):
     page_template = "memories/person_timeline.html"
     verbs: ClassVar[dict[str, type[VerbForm]]] = {"update": PersonForm, **ProfileViews.verbs}
     list_display = ("person", "tenant", "facts_active", "sessions_held", "seen")

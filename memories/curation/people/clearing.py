@@ -4,17 +4,17 @@ import uuid
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from memories.audit import Actor
 from memories.curation import episodes
-from memories.curation.change_sets import Changes
+from memories.curation.change_sets import CLEAR, Changes
 from memories.curation.facts.changing import lock_facts, lock_person
 from memories.curation.people.errors import PersonMerged
 from memories.curation.profile.sections import empty_sections
 from memories.curation.review import item_states
 from memories.exceptions import PersonRestricted
-from memories.models import EndUser, Episode, EpisodeStatus, Fact, FactQuerySet, Status
+from memories.models import EndUser, Episode, EpisodeStatus, Fact, FactQuerySet, ProfileSection, Status
 from memories.reconcile import review_items
 
 # A rejected fact is no memory: it stays for what an operator refused.
@@ -46,11 +46,7 @@ def clear_memories(
         end_user.refresh_from_db(fields=["restricted_at"])
         if end_user.restricted_at and not actor.is_operator:
             raise PersonRestricted
-        seen = (Fact.objects.all() if visible is None else visible).of(end_user.tenant, end_user)
-        seen = seen.exclude(status__in=_KEPT)
-        told = Episode.objects.filter(tenant=end_user.tenant, end_user=end_user, status__in=episodes.LIVE)
-        if agent_id:
-            seen, told = seen.filter(agent_id=agent_id), told.filter(session__agent_id=agent_id)
+        seen, told = _remembered(end_user, agent_id, Fact.objects.all() if visible is None else visible)
         if not actor.is_operator:
             seen, told = seen.exclude(Q(binding=True) | Q(locked=True)), told.exclude(binding=True)
         facts = lock_facts(seen.values_list("pk", flat=True))
@@ -60,8 +56,33 @@ def clear_memories(
         item_states.settle(changes)
         counts = {"facts": len(facts), "episodes": episode_count, "sections": section_count}
         if any(counts.values()):
-            changes.record("clear", end_user, counts=counts)
+            changes.counts.update(counts)
+            changes.record(CLEAR, end_user, counts=counts)
     return counts
+
+
+def preview_clearing(*, end_user: EndUser, agent_id: str = "") -> dict[str, int]:
+    """What clear_memories() by an operator would move and empty now; nothing is changed."""
+    seen, told = _remembered(end_user, agent_id, Fact.objects.all())
+    written = ProfileSection.objects.written().filter(end_user=end_user)
+    return {"facts": seen.count(), "episodes": told.count(), "sections": 0 if agent_id else written.count()}
+
+
+def agents_remembered(end_user: EndUser) -> list[str]:
+    """The agents who have memories of the person, by name."""
+    seen, told = _remembered(end_user, "", Fact.objects.all())
+    names = {*seen.values_list("agent_id", flat=True).distinct()}
+    names |= {*told.values_list("session__agent_id", flat=True).distinct()}
+    return sorted(names - {""})
+
+
+def _remembered(end_user: EndUser, agent_id: str, facts: FactQuerySet) -> tuple[FactQuerySet, QuerySet[Episode]]:
+    """The facts and episodes of the person, or of one agent of theirs, that are no trash yet."""
+    seen = facts.of(end_user.tenant, end_user).exclude(status__in=_KEPT)
+    told = Episode.objects.filter(tenant=end_user.tenant, end_user=end_user, status__in=episodes.LIVE)
+    if agent_id:
+        seen, told = seen.filter(agent_id=agent_id), told.filter(session__agent_id=agent_id)
+    return seen, told
 
 
 def _forget(pk: uuid.UUID, changes: Changes) -> int:
