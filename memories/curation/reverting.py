@@ -279,10 +279,12 @@ def _is_at(left: int, version: int, history: QuerySet[Any]) -> bool:
 
 
 def _put_rows_back(done: ChangeSet) -> None:
-    """Delete rows that it made, and make those of the person again that it deleted."""
+    """Delete rows that it made, give back what it changed, and make those of the person again that it deleted."""
     for table, model in ((Table.REFUSAL, FactRefusal), (Table.EVIDENCE, FactEvidence), (Table.RELATION, FactRelation)):
         made = done.changes.filter(table=table, action=Action.MADE)
         model._default_manager.filter(pk__in=made.values("number")).delete()
+    for change in done.changes.filter(table=Table.REFUSAL, action=Action.CHANGED):
+        FactRefusal.objects.filter(pk__in=[change.number]).update(**change.before)
     person = _person_of(done)
     if person is None:
         return

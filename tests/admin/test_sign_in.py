@@ -5,12 +5,13 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from memories.models import EndUser, Fact, Operator
+from memories.models import EndUser, Fact, LanguageModel, Operator
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import list_of, page_of, text_of
 
 BANNER = "No language model configured: messages are kept as written."
+ENDPOINT = "https://models.example/v1"
 
 
 def test_signing_in_leads_to_the_dashboard(client: Client, administrator: Operator) -> None:
@@ -79,3 +80,32 @@ def test_a_search_does_not_travel_into_addresses(admin: Client) -> None:
     page = text_of(admin.get(list_of(EndUser), {"q": "Katherine"}))
     assert "Katherine" in page
     assert "_changelist_filters" not in page
+
+
+def test_the_banner_is_for_tenants_without_an_endpoint_of_their_own(admin: Client, settings: Settings) -> None:
+    def says() -> tuple[bool, bool]:
+        page = text_of(admin.get(reverse("admin:index")))
+        return BANNER in page, "Some tenants have no language model" in page
+
+    settings.MEMORYHUB_LLM = "rules"
+    own, other = factories.tenant(), factories.tenant()
+    assert says() == (True, False)
+    LanguageModel.objects.create(tenant=own, base_url=ENDPOINT, updated_at=factories.NOW)
+    assert says() == (False, True)
+    # Another model at the hub's endpoint, which there is not.
+    LanguageModel.objects.create(tenant=other, model="m", updated_at=factories.NOW)
+    assert says() == (False, True)
+    LanguageModel.objects.update(base_url=ENDPOINT)
+    assert says() == (False, False)
+    settings.MEMORYHUB_LLM = "off"
+    assert says() == (True, False)
+
+
+def test_the_banner_counts_the_operators_tenants(db: None, settings: Settings) -> None:
+    settings.MEMORYHUB_LLM = "rules"
+    limited = factories.operator(all_tenants=False)
+    limited.tenants.add(factories.tenant())
+    LanguageModel.objects.create(tenant=limited.tenants.get(), base_url=ENDPOINT, updated_at=factories.NOW)
+    factories.tenant()
+    page = text_of(signed_in(limited).get(reverse("admin:index")))
+    assert "no language model" not in page.casefold()

@@ -327,6 +327,18 @@ class TestWhereTheyMeet:
         assert (other.external_id, other.end_user_id) == ("main", theirs.pk)
         assert sound()
 
+    @pytest.mark.parametrize("whose", ["ours", "theirs"])
+    def test_of_what_both_refused_the_operators_refusal_binds(self, ours: EndUser, theirs: EndUser, whose: str) -> None:
+        for name, person in (("ours", ours), ("theirs", theirs)):
+            by = {"actor_kind": "operator" if name == whose else "key", "actor_id": name}
+            digest = refusal_of_text("Smokes")
+            FactRefusal.objects.create(end_user=person, kind="text", digest=digest, created_at=NOW, **by)
+        before = [list(person.refusals.order_by("pk").values()) for person in (ours, theirs)]
+        done = merge(ours, theirs)
+        assert (ours.refusals.get().actor_kind, ours.refusals.get().actor_id) == ("operator", whose)
+        undo(done)
+        assert [list(person.refusals.order_by("pk").values()) for person in (ours, theirs)] == before
+
     def test_an_id_without_room_is_refused_and_nothing_happens(self, ours: EndUser, theirs: EndUser) -> None:
         for person in (ours, theirs):
             factories.session(person, session_id="x" * 250)

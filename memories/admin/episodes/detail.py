@@ -8,6 +8,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin.trail.authors import names_of
+from memories.admin.trail.redactions import sign_redactions
 from memories.models import AuditEvent, Episode, Turn
 
 TURNS_SHOWN = 20
@@ -35,11 +36,12 @@ class TurnExcerpt:
 
 
 def turns_of(episode: Episode) -> TurnExcerpt:
-    """One query; the text of each turn is clipped in the database."""
+    """The text of each turn is clipped in the database."""
     numbers = (episode.first_number, episode.last_number)
     turns = Turn.objects.filter(session=episode.session_id, number__range=numbers).order_by("number")
     clipped = turns.annotate(start=Left("content", TURN_CLIP), length=Length("content")).defer("content", "parts")
     shown = list(clipped[:TURNS_SHOWN])
+    sign_redactions(shown)
     count = episode.last_number - episode.first_number + 1
     return TurnExcerpt(shown, max(0, count - len(shown)) if shown else 0)
 

@@ -17,6 +17,7 @@ from memories.admin.site.segments import Segment, diff, highlight
 from memories.admin.site.template_tags import percent
 from memories.admin.site.wording import day_of
 from memories.admin.trail.authors import names_of
+from memories.admin.trail.redactions import sign_redactions
 from memories.audit import REVISED_FIELDS, REVISED_MOMENTS
 from memories.models import (
     Fact,
@@ -78,12 +79,16 @@ def may_see_turns(operator: Operator | AnonymousUser) -> bool:
 
 
 def citations(fact: Fact, operator: Operator | AnonymousUser) -> list[Citation]:
-    """The evidence in order, as far as its turns are kept and the operator may see them; two queries at most."""
+    """The evidence in order, as far as its turns are kept and the operator may see them.
+
+    Two queries at most, and those of sign_redactions().
+    """
     if not may_see_turns(operator):
         return []
     cited = FactEvidence.objects.filter(fact=fact, turn__isnull=False)
     rows = list(cited.select_related("turn", "session")[:MOST_CITATIONS])
     around = _neighbours(rows)
+    sign_redactions([*(row.turn for row in rows), *around.values()])
     return [
         Citation(
             turn=turn,

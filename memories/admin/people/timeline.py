@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy as _
 from memories.admin.facts.detail import FieldChange, changes_of, text_diff
 from memories.admin.site.segments import Segment, diff
 from memories.admin.trail.authors import names_of
+from memories.admin.trail.redactions import sign_redactions
 from memories.models import SAID_AT, AuditEvent, EndUser, Episode, Fact, FactRevision, ProfileRevision, Section, Turn
 from memories.models.keyset import beyond
 
@@ -182,6 +183,7 @@ def days_of(page: TimelinePage) -> list[tuple[date, list[TimelineItem]]]:
     names = names_of(item.row for item in edits) if edits else {}
     for item in edits:
         _describe_edit(item, names)
+    sign_redactions(item.row for item in page.items if isinstance(item.row, Turn))
     days = groupby(page.items, key=lambda item: timezone.localtime(item.moment).date())
     return [(day, list(items)) for day, items in days]
 

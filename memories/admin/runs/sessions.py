@@ -27,6 +27,7 @@ from memories.admin.site.naming import called
 from memories.admin.site.page import RecordPage, VerbForm, require
 from memories.admin.site.template_tags import TURNS_SHOWN
 from memories.admin.site.wording import KINDS, WORK, explain_failure
+from memories.admin.trail.redactions import sign_redactions
 from memories.audit import Actor
 from memories.curation.retries import retry_working_memory
 from memories.curation.sessions import delete_session, facts_of_session
@@ -189,11 +190,13 @@ class _ByNumber:
     def __len__(self) -> int:
         return self.session.turn_count
 
-    def __getitem__(self, span: slice) -> QuerySet[Turn]:
+    def __getitem__(self, span: slice) -> list[Turn]:
         turns = Turn.objects.filter(session=self.session, number__gt=span.start, number__lte=span.stop)
         # The database clips the text: a message may have a megabyte.
         clipped = turns.annotate(start=Left("content", TURN_CLIP), length=Length("content"))
-        return clipped.defer("content", "parts").order_by("number")
+        shown = list(clipped.defer("content", "parts").order_by("number"))
+        sign_redactions(shown)
+        return shown
 
 
 def _page(session: Session, number: str | None) -> Page[Turn]:

@@ -11,10 +11,10 @@ from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from memories.admin.access.reach import within
+from memories.admin.access.reach import tenants_of, within
 from memories.admin.recall import playground
 from memories.admin.tenants import rollback
-from memories.models import Operator, PrivacyCase, ReviewItem
+from memories.models import LanguageModel, Operator, PrivacyCase, ReviewItem
 
 QUEUE = "admin:memories_reviewitem_queue"
 BOARD = "admin:memories_privacycase_board"
@@ -78,6 +78,37 @@ MENU: tuple[tuple[str | Promise, tuple[MenuEntry, ...]], ...] = (
 )
 
 
+class FrameCounts(NamedTuple):
+    """What the frame of every page counts for the operator: open review items and cases, overdue cases, the tenants and
+    those with a model endpoint of their own."""
+
+    waiting: int = 0
+    cases: int = 0
+    overdue: int = 0
+    tenants: int = 0
+    own_endpoints: int = 0
+
+
+def counts_of(request: HttpRequest) -> FrameCounts:
+    """One query for each request; nothing for who has not signed in."""
+    operator = request.user
+    if not isinstance(operator, Operator):
+        return FrameCounts()
+    found: FrameCounts | None = getattr(request, "frame_counts", None)
+    if found is None:
+        now = timezone.now()
+        items = _visible(operator, ReviewItem.objects.waiting())
+        cases = _visible(operator, PrivacyCase.objects.unanswered(now))
+        own = within(operator, LanguageModel.objects.exclude(base_url=""))
+        overdue = cases.filter(due_at__lt=now)
+        counts = map(_count, (items, cases, overdue, tenants_of(operator), own))
+        row = Operator.objects.filter(pk=operator.pk).values_list(*counts).get()
+        # Django's count of none() is NULL.
+        found = FrameCounts(*(int(count or 0) for count in row))
+        request.frame_counts = found  # type: ignore[attr-defined]
+    return found
+
+
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     """The menu in Unfold's format. Unfold leaves out empty groups."""
     groups: list[dict[str, Any]] = []
@@ -113,18 +144,12 @@ def _item(request: HttpRequest, entry: MenuEntry, badges: Mapping[str, tuple[int
 
 
 def _badges(request: HttpRequest) -> dict[str, tuple[int, str]]:
-    """The count and the colour of each link with a badge, in one query."""
-    operator = request.user
-    if not isinstance(operator, Operator):
-        return {}
-    now = timezone.now()
-    items = _visible(operator, ReviewItem.objects.waiting())
-    cases = _visible(operator, PrivacyCase.objects.unanswered(now))
-    counts = map(_count, (items, cases, cases.filter(due_at__lt=now)))
-    row = Operator.objects.filter(pk=operator.pk).values_list(*counts).get()
-    # Django's count of none() is NULL.
-    waiting, opened, overdue = (int(count or 0) for count in row)
-    return {QUEUE: (waiting, "danger"), BOARD: (opened, "danger" if overdue else "primary")}
+    """The count and the colour of each link with a badge."""
+    counts = counts_of(request)
+    return {
+        QUEUE: (counts.waiting, "danger"),
+        BOARD: (counts.cases, "danger" if counts.overdue else "primary"),
+    }
 
 
 def _visible(operator: Operator, rows: QuerySet[Any]) -> QuerySet[Any]:

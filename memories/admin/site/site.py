@@ -1,7 +1,7 @@
 """The admin site: which pages it has, and the frame that they share."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib import admin
 from django.contrib.admin import ModelAdmin
@@ -34,7 +34,7 @@ from memories.admin.review.pages import ReviewPage
 from memories.admin.runs import parked
 from memories.admin.runs.pages import RunPage
 from memories.admin.runs.sessions import SessionPage
-from memories.admin.site import palette
+from memories.admin.site import palette, sidebar
 from memories.admin.site.page import HubModelAdmin
 from memories.admin.tenants import forgetting, language_model, retention, rollback
 from memories.admin.tenants.pages import TenantPage
@@ -78,6 +78,22 @@ def register_all() -> None:
         admin.site.register(model, page)
 
 
+class ModelIsOff(NamedTuple):
+    """What the banner says: whether only some tenants lack a model, and whether rules make suggestions for them."""
+
+    only_some: bool
+    suggests: bool
+
+
+def model_is_off(mode: str, counts: sidebar.FrameCounts) -> ModelIsOff | None:
+    """None where every tenant that the operator may see has a model. A hub that is off asks no tenant's, either."""
+    if mode == conf.LLM_OFF:
+        return ModelIsOff(only_some=False, suggests=False)
+    if mode != conf.LLM_RULES or 0 < counts.tenants == counts.own_endpoints:
+        return None
+    return ModelIsOff(only_some=counts.own_endpoints > 0, suggests=True)
+
+
 class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
     index_title = gettext_lazy("Dashboard")
     index_template = "memories/dashboard.html"
@@ -108,7 +124,8 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
         return in_own_zone
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        return {**super().each_context(request), "llm_mode": conf.llm().mode}
+        context = super().each_context(request)
+        return {**context, "model_is_off": model_is_off(conf.llm().mode, sidebar.counts_of(request))}
 
     def get_urls(self) -> list[Any]:
         # No record of ours has an address on a site of its own, and Django's view fails for ids that are no number.

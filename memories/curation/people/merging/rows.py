@@ -102,10 +102,19 @@ def move_questions(*, frm: EndUser, to: EndUser) -> int:
 
 
 def move_refusals(changes: Changes, *, frm: EndUser, to: EndUser) -> int:
-    """Move the refusals that the other person does not have as well; returns how many."""
-    own = FactRefusal.objects.filter(end_user=to)
-    moving = FactRefusal.objects.filter(end_user=frm)
-    ids = [row.pk for row in moving if not own.filter(kind=row.kind, digest=row.digest).exists()]
+    """Move the refusals that the other person does not have as well; returns how many.
+
+    Of those that both have the operator's binds: one that a key made becomes the operator's.
+    """
+    own = {(row.kind, bytes(row.digest)): row for row in FactRefusal.objects.filter(end_user=to)}
+    pairs = [(row, own.get((row.kind, bytes(row.digest)))) for row in FactRefusal.objects.filter(end_user=frm)]
+    for theirs, ours in pairs:
+        if ours and ours.by_key and not theirs.by_key:
+            before = {"actor_kind": ours.actor_kind, "actor_id": ours.actor_id}
+            changes.note(Table.REFUSAL, Action.CHANGED, ours.pk, before=before)
+            ours.actor_kind, ours.actor_id = theirs.actor_kind, theirs.actor_id
+            ours.save(update_fields=["actor_kind", "actor_id"])
+    ids = [theirs.pk for theirs, ours in pairs if ours is None]
     FactRefusal.objects.filter(pk__in=ids).update(end_user=to)
     return changes.move(Table.REFUSAL, ids)
 
