@@ -151,6 +151,7 @@ def _revert(seen: ChangeSet, rule: RevertRule, changes: Changes) -> Counter[str]
     if rule.begin:
         rule.begin(done, changes)
     facts = _put_facts_back(done, rule, changes)
+    _put_evidence_back(done, facts)
     _put_sections_back(done, rule, changes)
     _put_episodes_back(done, rule, changes)
     if rule.no_rival and not rule.keeps_later:
@@ -208,6 +209,14 @@ def _put_facts_back(done: ChangeSet, rule: RevertRule, changes: Changes) -> Coll
             if fact := facts.get(revision.fact_id):
                 _put_fact_back(fact, revision, rule, changes, together=same)
     return same
+
+
+def _put_evidence_back(done: ChangeSet, facts: Collection[uuid.UUID]) -> None:
+    """Give facts that are put back, and locked, the evidence that it took from them."""
+    for change in done.changes.filter(table=Table.EVIDENCE, action=Action.CHANGED):
+        fact = uuid.UUID(change.before["fact"])
+        if fact in facts:
+            FactEvidence.objects.filter(pk__in=[change.number]).update(fact=fact)
 
 
 def _put_fact_back(

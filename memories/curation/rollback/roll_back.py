@@ -1,14 +1,14 @@
 """Roll back what came of a session, an agent, a key or a time: one change set, which reverting.revert() takes back."""
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from memories import audit
 from memories.audit import Actor
@@ -17,7 +17,17 @@ from memories.curation.people.errors import PersonMerged
 from memories.curation.profile.sections import trust_of
 from memories.curation.review import item_states
 from memories.curation.rollback.selection import ROLL_BACK, Selector, revisions, touched, touched_sections
-from memories.models import ChangeSet, EndUser, Fact, FactRevision, ProfileRevision, Status
+from memories.models import (
+    Change,
+    ChangeSet,
+    EndUser,
+    Fact,
+    FactEvidence,
+    FactRevision,
+    ProfileRevision,
+    Status,
+)
+from memories.models.ids import parse_uuid
 from memories.reconcile import review_items
 
 EXAMPLES = 10
@@ -66,12 +76,18 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
         kept = touched(selector).filter(stays=True).count()
         changes.counts.update(trashed=0, put_back=0, sections=0, kept=kept)
         going = list(touched(selector).filter(stays=False).order_by("pk").values_list("pk", "first"))
-        for fact in _read([pk for pk, first in going if first == 1]):
+        made = [pk for pk, first in going if first == 1]
+        for fact in _read(made):
             with changes.changing(fact, ROLL_BACK):
                 fact.status, fact.trashed_at = Status.TRASHED, now
             changes.counts["trashed"] += 1
+        put_back = set()
         for fact in _read([pk for pk, first in going if first != 1]):
-            changes.counts["put_back" if _put_back_before(changes, fact, selector) else "kept"] += 1
+            is_done = _put_back_before(changes, fact, selector)
+            changes.counts["put_back" if is_done else "kept"] += 1
+            put_back |= {fact.pk} if is_done else set()
+        for ids in steps(made):
+            _join_again(ids, put_back, changes)
         for row in touched_sections(selector).select_related("end_user"):
             changes.counts["kept" if row.stays else "sections"] += 1
             if not row.stays:
@@ -146,6 +162,40 @@ def _is_replaced(fact: Fact, successor: uuid.UUID | None) -> bool:
     rivals = Q(agent_id=fact.agent_id, category=fact.category, key=fact.key) if fact.key and fact.value else Q()
     in_place = Q(pk=successor) | rivals if successor else rivals
     return bool(in_place) and active.filter(in_place).exists()
+
+
+def _join_again(made: Sequence[uuid.UUID], put_back: Collection[uuid.UUID], changes: Changes) -> None:
+    """Give a fact that a run had split its evidence back: the split moved it to the earlier part, which is gone now."""
+    # A fact is never older than its own evidence, unless it got that from another.
+    begun = FactRevision.objects.filter(fact=OuterRef("fact"), version=1)
+    rows = FactEvidence.objects.filter(fact__in=made).annotate(begun=Subquery(begun.values("created_at")[:1]))
+    moved = list(rows.filter(created_at__lt=F("begun")).order_by("pk").values_list("pk", "fact", "turn"))
+    wholes = {part: _split_from(part, put_back) for _row, part, _turn in moved}
+    for row, part, turn in moved:
+        whole = wholes[part]
+        # What cites the turn already needs it no second time.
+        if whole and not FactEvidence.objects.filter(fact=whole, turn=turn, turn__isnull=False).exists():
+            FactEvidence.objects.filter(pk=row).update(fact=whole)
+            changes.note(Change.Table.EVIDENCE, Change.Action.CHANGED, row, before={"fact": str(part)})
+
+
+def _split_from(part: uuid.UUID, put_back: Collection[uuid.UUID]) -> uuid.UUID | None:
+    """The fact of these that the part was split from: what came between the two names it as its successor."""
+    seen = {part}
+    while True:
+        between = _successor_at_first(part)
+        whole = _successor_at_first(between) if between else None
+        if whole is None or whole in put_back or whole in seen:
+            return whole if whole in put_back else None
+        # It was itself split off before.
+        seen.add(whole)
+        part = whole
+
+
+def _successor_at_first(fact: uuid.UUID) -> uuid.UUID | None:
+    """What its first version names as its successor."""
+    after = FactRevision.objects.filter(fact=fact, version=1).values_list("after", flat=True).first() or {}
+    return parse_uuid(after.get("superseded_by") or "")
 
 
 def _put_section_back(changes: Changes, row: Any) -> None:

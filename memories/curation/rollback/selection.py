@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Subquery, UUIDField
+from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
 from memories.models import (
@@ -71,8 +72,23 @@ def revisions(selector: Selector) -> QuerySet[FactRevision]:
         return FactRevision.objects.filter(by_runs)
     # A run's evidence has the time of its revisions. What it superseded has none of its own: its successor has.
     cited = FactEvidence.objects.filter(turn__key_id=selector.key, created_at=OuterRef("created_at"))
-    resting = Exists(cited.filter(fact=OuterRef("fact"))) | Exists(cited.filter(fact=OuterRef("fact__superseded_by")))
-    return FactRevision.objects.filter((by_runs & Q(resting)) | _stated(selector))
+    resting = Exists(cited.filter(fact=OuterRef("fact"))) | Exists(cited.filter(fact=OuterRef("successor")))
+    # Nor has a fact that it split, and that begins later since: what came between its parts has.
+    between = _with_successor(FactRevision.objects.filter(actor_kind=ActorKind.RUN)).filter(
+        Exists(cited.filter(fact=OuterRef("fact"))),
+        version=1,
+        successor=OuterRef("fact"),
+        created_at=OuterRef("created_at"),
+        fact__end_user=OuterRef("fact__end_user"),
+    )
+    split = Q(before__has_key="valid_from") & Q(Exists(between))
+    revised = _with_successor(FactRevision.objects.all())
+    return revised.filter((by_runs & (Q(resting) | split)) | _stated(selector))
+
+
+def _with_successor(rows: QuerySet[FactRevision]) -> QuerySet[Any]:
+    """Each revision with the `successor` that it gave its fact."""
+    return rows.annotate(successor=Cast(KeyTextTransform("superseded_by", "after"), UUIDField()))
 
 
 def touched_sections(selector: Selector) -> QuerySet[Any]:
