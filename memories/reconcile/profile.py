@@ -1,7 +1,8 @@
 """The profile: sections that a model's answer rewrites, unless an operator wrote them.
 
 Each rewrite is a revision; the turns of its run that support it are the evidence. Each sentence is tested as support.py
-does. A sentence that nobody with enough trust stated is left out, and the whole text waits for a person.
+does. A sentence that nobody with enough trust stated is left out, and the whole text waits for a person. A text that
+rests on older turns than the stored one, and arrives later, does not replace it.
 """
 
 from collections import Counter
@@ -11,12 +12,23 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Max
 from pydantic import ValidationError
 
 from memories import audit
 from memories.audit import Actor
 from memories.llm.prompts import memory_update
-from memories.models import ActorKind, ExtractionRun, ProfileRevision, ProfileSection, ReviewItem, Section, Trust
+from memories.models import (
+    SAID_AT,
+    ActorKind,
+    ExtractionRun,
+    ProfileRevision,
+    ProfileSection,
+    ReviewItem,
+    Section,
+    Trust,
+    Turn,
+)
 from memories.models.folding import fold
 from memories.reconcile import gate, review_items
 from memories.reconcile.gate import BatchEvidence
@@ -26,6 +38,7 @@ from memories.text.cleaning import clean_lines
 from memories.text.injection import suspicion
 from memories.text.secrets.redaction import redact_text
 from memories.text.support import has_word_of
+from memories.text.transcript import FedTurn
 
 LONGEST_SUMMARY = 4_000
 # So many of a section's newest proposals are compared with a new one.
@@ -40,6 +53,16 @@ class RewriteBasis:
     evidence: BatchEvidence
     trusts_assistant: bool
     now: datetime
+
+    def supporting(self, text: str) -> list[FedTurn]:
+        """The person's turns that support it; of a text in other words than theirs, all of them."""
+        users = [turn for turn in self.evidence.fed.values() if turn.is_user]
+        return [turn for turn in users if has_word_of(turn.text, text)] or users
+
+    def said_last(self, text: str) -> datetime:
+        """When the last of what it rests on was said."""
+        resting = self.supporting(text) or self.evidence.fed.values()
+        return max((min(turn.at, self.run.started_at) for turn in resting), default=self.run.started_at)
 
     def believes(self, trust: Trust) -> bool:
         return gate.is_believed(trust, trusts_assistant=self.trusts_assistant)
@@ -64,7 +87,8 @@ def rewrite(*, basis: RewriteBasis, answer: Mapping[str, Any], shown: Mapping[st
     counts: Counter[str] = Counter()
     wanted = {section: _summary(answer.get(section)) for section in Section.values}
     whose = {"tenant": basis.run.tenant, "end_user": basis.run.end_user, "agent_id": basis.run.owner}
-    rows = {row.section: row for row in ProfileSection.objects.select_for_update().filter(**whose)}
+    locked = ProfileSection.objects.select_for_update(of=("self",)).select_related("extraction")
+    rows = {row.section: row for row in locked.filter(**whose)}
     for section, summary in wanted.items():
         row = rows.get(section) or ProfileSection(**whose, section=section, version=0)
         if summary and fold(summary) != fold(row.summary):
@@ -83,12 +107,8 @@ def prepare(evidence: BatchEvidence, answer: Mapping[str, Any]) -> None:
 
 def _take(row: ProfileSection, summary: str, *, is_stale: bool, basis: RewriteBasis) -> list[str]:
     """Write, propose or refuse the text; returns what was done, as the run counts it."""
-    if row.binding:
-        return ["operator_section"]
-    if is_stale:
-        return ["profile_changed_meanwhile"]
-    if len(summary) > LONGEST_SUMMARY:
-        return ["profile_too_long"]
+    if refused := _why_refused(row, summary, is_stale=is_stale, basis=basis):
+        return [refused]
     if flags := suspicion.flags(summary, "", "", is_own=_is_own(summary, basis.evidence)):
         worst = suspicion.INSTRUCTIONS if suspicion.INSTRUCTIONS in flags else flags[0]
         return [_hold(row, summary, ReviewItem.Reason(worst), Trust.USER, basis)]
@@ -99,6 +119,32 @@ def _take(row: ProfileSection, summary: str, *, is_stale: bool, basis: RewriteBa
         return held
     _write(row, text, basis)
     return ["profile_sections", *held]
+
+
+def _why_refused(row: ProfileSection, summary: str, *, is_stale: bool, basis: RewriteBasis) -> str:
+    """Why the text is not even looked at, as the run counts it; empty if it is."""
+    if row.binding:
+        return "operator_section"
+    if is_stale:
+        return "profile_changed_meanwhile"
+    if (stored := _said_last(row)) and basis.said_last(summary) < stored:
+        return "profile_older"
+    return "profile_too_long" if len(summary) > LONGEST_SUMMARY else ""
+
+
+def _said_last(row: ProfileSection) -> datetime | None:
+    """When the last of what the stored text rests on was said; None if anything may replace it.
+
+    What staff put back or released has no moment of its own.
+    """
+    if not row.summary or row.actor_kind not in (ActorKind.RUN, ActorKind.KEY):
+        return None
+    if row.extraction is None:
+        return row.updated_at
+    turns = Turn.objects.filter(session=row.extraction.session_id, number__in=row.evidence)
+    last = turns.aggregate(last=Max(SAID_AT))["last"]
+    # Retention may have deleted them. All of them were said before the run began, whatever the clocks say.
+    return min(last, row.extraction.started_at) if last else row.extraction.started_at
 
 
 def _is_own(summary: str, evidence: BatchEvidence) -> bool:
@@ -142,12 +188,9 @@ def _summary(item: Any) -> str:
 
 def _write(row: ProfileSection, text: _SectionText, basis: RewriteBasis) -> None:
     before = copy(row)
-    users = [turn for turn in basis.evidence.fed.values() if turn.is_user]
-    supporting = [turn for turn in users if has_word_of(turn.text, text.written)]
     row.summary, row.actor_kind = text.written, ActorKind.RUN
     row.extraction, row.prompt_version = basis.run, basis.run.prompt_version
-    # A text in other words than the turns rests on all of them.
-    row.trust, row.evidence = text.trust, [turn.number for turn in supporting or users]
+    row.trust, row.evidence = text.trust, [turn.number for turn in basis.supporting(text.written)]
     row.version += 1
     row.updated_at = basis.now
     row.save()

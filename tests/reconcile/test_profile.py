@@ -212,7 +212,7 @@ class TestOperatorsWord:
         self, model: Model, person: EndUser, known: str
     ) -> None:
         def answer() -> dict[str, Any]:
-            write(person, "Retired.", actor=Actor(kind=ActorKind.KEY))
+            write(person, "Retired.", actor=Actor(kind=ActorKind.KEY), now=NOW)
             return profile("Bakes bread.", "Speaks Dutch.")
 
         if known:

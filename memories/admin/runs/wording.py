@@ -28,6 +28,7 @@ OUTCOMES: dict[str, Promise] = {
     "profile_proposed_before": _("Sections proposed before"),
     "profile_too_long": _("Sections that were too long"),
     "profile_changed_meanwhile": _("Sections changed by somebody else"),
+    "profile_older": _("Sections that rest on something newer"),
     "operator_section": _("Skipped: sections that an operator wrote"),
 }
 REFUSALS: dict[str, Promise] = {
