@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -190,13 +191,18 @@ class _ByNumber:
     def __len__(self) -> int:
         return self.session.turn_count
 
-    def __getitem__(self, span: slice) -> list[Turn]:
+    def __getitem__(self, span: slice) -> Any:
         turns = Turn.objects.filter(session=self.session, number__gt=span.start, number__lte=span.stop)
         # The database clips the text: a message may have a megabyte.
         clipped = turns.annotate(start=Left("content", TURN_CLIP), length=Length("content"))
-        shown = list(clipped.defer("content", "parts").order_by("number"))
-        sign_redactions(shown)
-        return shown
+        # Read where it is shown: the page of a deletion shows no turns.
+        return SimpleLazyObject(lambda: _signed(clipped.defer("content", "parts").order_by("number")))
+
+
+def _signed(turns: QuerySet[Turn]) -> list[Turn]:
+    shown = list(turns)
+    sign_redactions(shown)
+    return shown
 
 
 def _page(session: Session, number: str | None) -> Page[Turn]:
