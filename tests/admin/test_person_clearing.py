@@ -51,11 +51,13 @@ def test_the_persons_page_leads_to_the_preview_and_that_to_the_clearing(admin: C
 
 def test_of_an_agent_what_is_that_agents(admin: Client, person: EndUser) -> None:
     address = page_of(person, "clear")
+    factories.profile_section(person, agent_id="sales", summary="Buys much.")
     assert [name for name, _label in admin.get(address).context["form"].fields["agent"].choices] == [
         *("", "sales", "support")
     ]
-    assert counts_on(admin.post(address, {"agent": "sales"})) == {"facts": 1, "episodes": 0, "sections": 0}
+    assert counts_on(admin.post(address, {"agent": "sales"})) == {"facts": 1, "episodes": 0, "sections": 1}
     admin.post(address, {"agent": "sales", "confirmed": "1"})
+    assert AuditEvent.objects.get(verb="clear").counts == {"facts": 1, "episodes": 0, "sections": 1}
     assert (active(), Episode.objects.get().status) == ({"Sings", "Locked"}, "active")
     # An agent who has nothing, and one of whom nobody knows.
     for agent in ("sales", "nobody"):

@@ -39,7 +39,7 @@ class ClearForm(forms.Form):
         label=gettext_lazy("Agent"),
         required=False,
         widget=UnfoldAdminSelectWidget,
-        help_text=gettext_lazy("With an agent only its facts, and the episodes of its sessions."),
+        help_text=gettext_lazy("With an agent only its facts and profile, and the episodes of its sessions."),
     )
     reason = LineField(
         label=gettext_lazy("Reason"),

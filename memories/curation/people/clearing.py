@@ -65,7 +65,9 @@ def preview_clearing(*, end_user: EndUser, agent_id: str = "") -> dict[str, int]
     """What clear_memories() by an operator would move and empty now; nothing is changed."""
     seen, told = _remembered(end_user, agent_id, Fact.objects.all())
     written = ProfileSection.objects.written().filter(end_user=end_user)
-    return {"facts": seen.count(), "episodes": told.count(), "sections": 0 if agent_id else written.count()}
+    if agent_id:
+        written = written.filter(agent_id=agent_id)
+    return {"facts": seen.count(), "episodes": told.count(), "sections": written.count()}
 
 
 def agents_remembered(end_user: EndUser) -> list[str]:
@@ -73,6 +75,7 @@ def agents_remembered(end_user: EndUser) -> list[str]:
     seen, told = _remembered(end_user, "", Fact.objects.all())
     names = {*seen.values_list("agent_id", flat=True).distinct()}
     names |= {*told.values_list("session__agent_id", flat=True).distinct()}
+    names |= {*ProfileSection.objects.written().filter(end_user=end_user).values_list("agent_id", flat=True).distinct()}
     return sorted(names - {""})
 
 
