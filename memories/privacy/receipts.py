@@ -19,11 +19,12 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from django.conf import settings
 from django.template.loader import render_to_string
+from django.utils.translation import gettext_noop as _
 from django.utils.translation import override
 
 from memories import conf, private_files
 from memories.models import PrivacyCase, ReturnPolicy, Tombstone
-from memories.privacy.receipt_page import ReceiptPage
+from memories.privacy.receipt_page import ASKED_MODELS, FORGOTTEN, REWRITTEN, SENT, ReceiptPage
 from memories.privacy.searching import search_terms
 from memories.privacy.searching.search_terms import SearchTerms
 from memories.privacy.trail.second_person import Tie, ties_of
@@ -37,22 +38,28 @@ MEMORY_MINUTES = 10
 CHANNELS = ("api", "admin", "command", "replay", "email", "phone", "letter")
 # An id of more words than that is not looked for in the note on recipients.
 LONGEST_NAME_WORDS = 4
-NAMED = "Recipients were told; the note about them named the person, and was deleted."
+NAMED = _("Recipients were told; the note about them named the person, and was deleted.")
 _MARKS = ".,;:!?()[]<>\"'"
 RETURN = {
-    ReturnPolicy.REFUSE: "Nobody is taken again under the erased ids.",
-    ReturnPolicy.FLAG: "Whoever comes under an erased id is a new person, and staff are told so.",
-    ReturnPolicy.ALLOW_NEW: "Whoever comes under an erased id is a new person.",
+    ReturnPolicy.REFUSE: _("Nobody is taken again under the erased ids."),
+    ReturnPolicy.FLAG: _("Whoever comes under an erased id is a new person, and staff are told so."),
+    ReturnPolicy.ALLOW_NEW: _("Whoever comes under an erased id is a new person."),
 }
 REMAINS = {
-    "case": "This case without its free texts: it shows that the request was met, and when.",
-    "tombstones": "A keyed hash of each erased id: with the hub's secret it recognises the id, and says nothing else.",
-    "ledger": "A line in the erasure ledger with these hashes: with it the erasure is done again in a restored backup.",
-    "audit": "Audit events: who did what to which internal id and when, without any content.",
-    "request_keys": "Keyed hashes of keys that the application gave its requests, for a day: late doubles are refused.",
-    "figures": "Sums and counts of an application's day, which are about nobody.",
+    "case": _("This case without its free texts: it shows that the request was met, and when."),
+    "tombstones": _(
+        "A keyed hash of each erased id: with the hub's secret it recognises the id, and says nothing else."
+    ),
+    "ledger": _(
+        "A line in the erasure ledger with these hashes: with it the erasure is done again in a restored backup."
+    ),
+    "audit": _("Audit events: who did what to which internal id and when, without any content."),
+    "request_keys": _(
+        "Keyed hashes of keys that the application gave its requests, for a day: late doubles are refused."
+    ),
+    "figures": _("Sums and counts of an application's day, which are about nobody."),
 }
-MENTIONS = (
+MENTIONS = _(
     "Memories of other people in which an erased id stands, or the very words that the person used; and names of "
     "tenants, keys, staff and the program that are the same. They are not the person's and stay; the controller may "
     "look at them."
@@ -101,8 +108,9 @@ def document(case: PrivacyCase) -> bytes:
 
 def page(case: PrivacyCase) -> str:
     """The receipt as a page to read and print, in English."""
-    content = ReceiptPage.of(case.receipt, signature=case.signature, public_key=public_key())
-    return render_to_string("memories/receipt.html", {"page": content})
+    with override("en"):
+        content = ReceiptPage.of(case.receipt, signature=case.signature, public_key=public_key())
+        return render_to_string("memories/receipt.html", {"page": content})
 
 
 def write_files(case: PrivacyCase) -> Path:
@@ -199,38 +207,39 @@ def not_covered(models: Sequence[str], now: datetime, tenant_id: uuid.UUID) -> l
     return [
         {
             "what": "backups",
-            "until": (now + timedelta(days=days)).date().isoformat() if days else "Until your backups are deleted.",
-            "says": "Backups of the database from before hold the person. Whoever restores one has to replay the "
-            "erasures.",
+            "until": (now + timedelta(days=days)).date().isoformat() if days else _("Until your backups are deleted."),
+            "says": _(
+                "Backups of the database from before hold the person. Whoever restores one has to replay the erasures."
+            ),
         },
         {
             "what": "tables",
-            "until": f"Until they are rewritten, in one of the next nights between {window} UTC."
+            "until": REWRITTEN % {"window": window}
             if window
-            else "Until PostgreSQL writes over these places: no rewrite is set up.",
-            "says": "Deleted rows are told to nobody, but their bytes stay in the database's files for a while.",
+            else _("Until PostgreSQL writes over these places: no rewrite is set up."),
+            "says": _("Deleted rows are told to nobody, but their bytes stay in the database's files for a while."),
         },
         {
             "what": "changes",
-            "until": "Until PostgreSQL reuses these files, and until archived ones are deleted.",
-            "says": "PostgreSQL's log of changes (WAL) and its archives hold what was written lately.",
+            "until": _("Until PostgreSQL reuses these files, and until archived ones are deleted."),
+            "says": _("PostgreSQL's log of changes (WAL) and its archives hold what was written lately."),
         },
         {
             "what": "server_log",
-            "until": "Until your server's logs are deleted.",
-            "says": "The hub's statements carry no values; a server that logs failing rows may have logged some.",
+            "until": _("Until your server's logs are deleted."),
+            "says": _("The hub's statements carry no values; a server that logs failing rows may have logged some."),
         },
         {
             "what": "process_memory",
-            "until": f"{MEMORY_MINUTES} minutes after the last search; vectors of recent questions until a restart.",
-            "says": "Processes keep in their memory what they read for searches; nobody is told of it any more.",
+            "until": FORGOTTEN % {"minutes": MEMORY_MINUTES},
+            "says": _("Processes keep in their memory what they read for searches; nobody is told of it any more."),
         },
         *_providers(tenant_id),
         *_models(models),
         {
             "what": "copies",
-            "until": "Until their holders delete them.",
-            "says": "Exports that were downloaded, and what applications received from the hub, are theirs.",
+            "until": _("Until their holders delete them."),
+            "says": _("Exports that were downloaded, and what applications received from the hub, are theirs."),
         },
     ]
 
@@ -247,8 +256,8 @@ def _providers(tenant_id: uuid.UUID) -> list[dict[str, str]]:
     return [
         {
             "what": what,
-            "until": "Until the provider deletes them.",
-            "says": f"Texts were sent to {_host(address)}, which may keep logs of its own.",
+            "until": _("Until the provider deletes them."),
+            "says": SENT % {"host": _host(address)},
         }
         for what, address in addresses.items()
         if address
@@ -264,5 +273,5 @@ def _models(names: Sequence[str]) -> list[dict[str, str]]:
     """Also of models that no setting names any more."""
     if not names:
         return []
-    says = f"Texts were sent to these language models: {', '.join(names)}. Whoever ran them may keep logs of their own."
-    return [{"what": "models", "until": "Until whoever ran them deletes them.", "says": says}]
+    says = ASKED_MODELS % {"names": ", ".join(names)}
+    return [{"what": "models", "until": _("Until whoever ran them deletes them."), "says": says}]

@@ -192,8 +192,8 @@ class TestThePage:
     def test_of_somebody_who_was_gone_before(self) -> None:
         text = read(issued(counts={}, findings={})).text
         assert "0 records" in text
-        assert receipt_page.NOBODY in text
-        assert receipt_page.SEARCHED not in text
+        assert str(receipt_page.NOBODY) in text
+        assert str(receipt_page.SEARCHED) not in text
 
     def test_it_is_english_for_everybody(self) -> None:
         case = issued()
