@@ -234,10 +234,11 @@ class Changes:
             change_set=self.id,
         )
 
-    def supersede(self, fact: Fact, *, by: Fact) -> None:
-        """Mark the fact as no longer true; it names its successor."""
+    def supersede(self, fact: Fact, *, by: Fact, ended: datetime | None = None) -> None:
+        """Mark the fact as no longer true since then, or now; it names its successor."""
         with self.changing(fact, "supersede"):
-            fact.status, fact.valid_to, fact.superseded_by = Status.SUPERSEDED, self.now, by
+            fact.status, fact.superseded_by = Status.SUPERSEDED, by
+            fact.valid_to = max(fact.valid_from, ended) if ended else self.now
 
     def refuse(self, fact: Fact, marks: Sequence[Mark]) -> None:
         """Refuse these marks for good, on behalf of the fact. What a key refused before, an operator binds."""

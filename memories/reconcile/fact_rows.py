@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,9 +10,9 @@ from django.db import IntegrityError, transaction
 from memories import audit, conf
 from memories.audit import Actor
 from memories.models import ExtractionRun, Fact, FactEvidence, FactRelation, RelationType, Status
-from memories.models.ids import new_id
+from memories.reconcile import timeline
 from memories.reconcile.gate import Accepted, rank
-from memories.reconcile.timeline import SAID, Gap
+from memories.reconcile.timeline import Gap
 
 
 class TextTaken(Exception):
@@ -51,24 +50,20 @@ class Writer:
 
         What was said before it ends where it begins; a fact that was stated before and after it becomes two.
         """
-        fact, after = self._new(candidate), place.after
-        said = self.said(candidate.cited)
-        fact.valid_from = next(at for at in said if place.before_at is None or at >= place.before_at)
-        splits = place.before is after
-        fact.valid_to = place.after_at if splits else max(fact.valid_from, after.valid_from)
-        fact.status, fact.superseded_by = Status.SUPERSEDED, after
+        fact = self._new(candidate)
+        timeline.close(fact, place, self.said(candidate.cited))
         fact.save(force_insert=True)
         self.cite(fact, candidate)
         self._revise(fact, "extract", before={})
-        if splits:
-            return [fact, self._split(after, by=fact)]
+        if place.before is place.after:
+            return [fact, self._split(place.after, by=fact)]
         if place.before:
             self.end(place.before, by=fact)
         return [fact]
 
     def end(self, fact: Fact, *, by: Fact) -> None:
         """The fact held until `by` did, unless it ended before."""
-        if fact.valid_to is None or fact.valid_to > by.valid_from:
+        if timeline.ends_at(fact, by=by):
             self._close(fact, "supersede", by=by, ended=by.valid_from)
 
     def date(self, fact: Fact, turns: Iterable[int]) -> None:
@@ -198,29 +193,15 @@ class Writer:
         fact.extraction = self.run
 
     def _split(self, fact: Fact, *, by: Fact) -> Fact:
-        """`by` was said between two statements of the fact: the earlier ones become a closed fact of their own."""
-        since, until = by.valid_from, by.valid_to or self.now
-        cited = list(fact.evidence.filter(turn__isnull=False).annotate(said=SAID).order_by("said", "pk"))
-        older = [row for row in cited if row.said < since]
-        before, earlier = audit.snapshot(fact), copy(fact)
-        earlier.id, earlier.version, earlier.updated_at, earlier.embedded_hash = new_id(), 1, self.now, None
-        earlier._state.adding = True
-        earlier.last_confirmed_at = max((row.said for row in older), default=fact.first_observed_at)
-        earlier.status, earlier.valid_to, earlier.superseded_by = Status.SUPERSEDED, since, by
-        fact.first_observed_at = fact.valid_from = until
-        # A batch counts as one mention.
-        earlier.mentions = max(1, len({(row.session_id, row.created_at) for row in older}))
-        fact.mentions = max(1, fact.mentions - earlier.mentions)
-        step = conf.rules(self.run.tenant).confirmed_by
-        for part in (earlier, fact):
-            part.confidence = min(part.confidence, part.stated_confidence + step * (part.mentions - 1))
-        earlier.refresh_decay(now=self.now, rules=conf.rules(self.run.tenant))
+        before, rules = audit.snapshot(fact), conf.rules(self.run.tenant)
+        earlier, older = timeline.split(fact, by=by, confirmed_by=rules.confirmed_by, now=self.now)
+        earlier.refresh_decay(now=self.now, rules=rules)
         earlier.save(force_insert=True)
         self._revise(earlier, "extract", before={})
-        FactEvidence.objects.filter(pk__in=[row.pk for row in older]).update(fact=earlier)
+        FactEvidence.objects.filter(pk__in=older).update(fact=earlier)
         self._save(fact, "reinforce", before)
-        for predecessor in fact.older.exclude(pk=by.pk).filter(valid_to__lte=earlier.valid_from).order_by("pk"):
-            self._close(predecessor, "supersede", by=earlier, ended=predecessor.valid_to or since)
+        for predecessor in timeline.predecessors(fact, earlier=earlier, by=by):
+            self._close(predecessor, "supersede", by=earlier, ended=predecessor.valid_to or by.valid_from)
         return earlier
 
     def _take_text(self, fact: Fact, candidate: Accepted) -> None:

@@ -6,10 +6,13 @@ they were said, each run of equal values is a fact, which ends where the next on
 
 import uuid
 from collections.abc import Collection, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from memories.models import Fact, FactEvidence, said_at
+from memories.models import Fact, FactEvidence, Status, said_at
+from memories.models.ids import new_id
 
 # When the turn of a row of evidence was said.
 SAID = said_at("turn__")
@@ -39,6 +42,47 @@ def place(facts: Sequence[Fact], *, moment: datetime) -> Gap | None:
     before_at, before = next(((said, pk) for said, pk in reversed(stated) if said <= moment), (None, None))
     after_at, after = next((said, pk) for said, pk in stated if said > moment)
     return Gap(by_id[before] if before else None, before_at, by_id[after], after_at)
+
+
+def close(fact: Fact, gap: Gap, said: Iterable[datetime]) -> None:
+    """Make an unsaved fact, said at these moments, what held in the gap until the next one was stated."""
+    fact.valid_from = min(fact.valid_from, fact.last_confirmed_at)
+    if gap.before_at and fact.valid_from < gap.before_at:
+        fact.valid_from = min(at for at in said if at >= gap.before_at)
+    fact.valid_to = gap.after_at if gap.before is gap.after else max(fact.valid_from, gap.after.valid_from)
+    fact.status, fact.superseded_by = Status.SUPERSEDED, gap.after
+
+
+def ends_at(fact: Fact, *, by: Fact) -> bool:
+    """Whether the fact held when `by` began, as far as it was known: it ends there now."""
+    return fact.valid_to is None or fact.valid_to > by.valid_from
+
+
+def split(fact: Fact, *, by: Fact, confirmed_by: float, now: datetime) -> tuple[Fact, list[int]]:
+    """`by` was said between two statements of the fact: the earlier ones become a closed fact of their own.
+
+    Returns that one, and the ids of the evidence that is its own; the fact becomes the later part. Nothing is saved.
+    """
+    since, until = by.valid_from, by.valid_to or now
+    cited = list(fact.evidence.filter(turn__isnull=False).annotate(said=SAID).order_by("said", "pk"))
+    older: list[Any] = [row for row in cited if row.said < since]
+    earlier = copy(fact)
+    earlier.id, earlier.version, earlier.updated_at, earlier.embedded_hash = new_id(), 1, now, None
+    earlier._state.adding = True
+    earlier.last_confirmed_at = max((row.said for row in older), default=fact.first_observed_at)
+    earlier.status, earlier.valid_to, earlier.superseded_by = Status.SUPERSEDED, since, by
+    fact.first_observed_at = fact.valid_from = until
+    # A batch counts as one mention.
+    earlier.mentions = max(1, len({(row.session_id, row.created_at) for row in older}))
+    fact.mentions = max(1, fact.mentions - earlier.mentions)
+    for part in (earlier, fact):
+        part.confidence = min(part.confidence, part.stated_confidence + confirmed_by * (part.mentions - 1))
+    return earlier, [row.pk for row in older]
+
+
+def predecessors(fact: Fact, *, earlier: Fact, by: Fact) -> list[Fact]:
+    """What the fact replaced before it was split: the earlier part is its successor now."""
+    return list(fact.older.exclude(pk=by.pk).filter(valid_to__lte=earlier.valid_from).order_by("pk"))
 
 
 def _statements(facts: Collection[Fact]) -> Iterable[tuple[uuid.UUID, datetime]]:

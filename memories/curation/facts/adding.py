@@ -11,6 +11,7 @@ from django.db import IntegrityError, transaction
 from memories import audit, conf
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
+from memories.curation.facts import older
 from memories.curation.facts.changing import lock_person
 from memories.curation.facts.contradictions import Met, meet
 from memories.curation.people.errors import PersonMerged
@@ -100,9 +101,9 @@ def add_fact(
             if known := _said_before(fact, met, visible):
                 _confirm(known, fact, met, rests, changes)
                 return Stated(known, is_new=False)
-            _store(fact, met, changes)
+            _store(fact, met, changes, said=said)
             rests.store(fact, now=now, quote=fact.raw)
-            if not met.reason:
+            if fact.status == Status.ACTIVE:
                 similar = [*met.agreeing, *_active(end_user, near, but=met.beaten)]
                 # Whether it repeats one of these; the nearest are enough to ask about.
                 for existing in similar[:MOST_DUPLICATES]:
@@ -159,7 +160,8 @@ def _said_before(fact: Fact, met: Met, visible: FactQuerySet | None) -> Fact | N
     if visible is not None and same:
         seen = set(visible.filter(pk__in=[known.pk for known in same]).values_list("pk", flat=True))
         same = [known for known in same if known.pk in seen]
-    return next(iter(sorted(same, key=lambda known: not known.protected)), None)
+    # Of one that was replaced by now the later one is confirmed, as far as it says the same.
+    return next(iter(sorted(same, key=lambda known: (not known.protected, known.status != Status.ACTIVE))), None)
 
 
 def _confirm(known: Fact, fact: Fact, met: Met, rests: Rests, changes: Changes) -> None:
@@ -182,13 +184,23 @@ def _confirm(known: Fact, fact: Fact, met: Met, rests: Rests, changes: Changes) 
     rests.store(known, now=changes.now, quote=fact.raw)
     for loser in met.beaten:
         changes.supersede(loser, by=known)
+    if met.place and (before := met.place.before) and known is met.place.after and not before.protected:
+        older.end(before, changes, by=known)
     changes.lift(known.end_user, met.forgiven)
     item_states.settle(changes)
     changes.record("reinforce", known)
 
 
-def _store(fact: Fact, met: Met, changes: Changes) -> None:
-    """Write the fact and supersede what it beats, as one change set; ask why it waits, if so; write the audit event."""
+def _store(fact: Fact, met: Met, changes: Changes, *, said: Sequence[datetime]) -> None:
+    """Write the fact and supersede what it beats, as one change set; ask why it waits, if so; write the audit event.
+
+    One that is older than what is known is written closed.
+    """
+    if met.place and not met.reason:
+        older.insert(fact, met.place, changes, said=said)
+        item_states.settle(changes)
+        changes.record("add", fact)
+        return
     fact.status = Status.PENDING if met.reason else Status.ACTIVE
     fact.save(force_insert=True)
     audit.revise(
@@ -201,7 +213,7 @@ def _store(fact: Fact, met: Met, changes: Changes) -> None:
         change_set=changes.id,
     )
     for loser in met.beaten:
-        changes.supersede(loser, by=fact)
+        changes.supersede(loser, by=fact, ended=fact.valid_from)
     changes.lift(fact.end_user, met.forgiven)
     item_states.settle(changes)
     if met.reason:

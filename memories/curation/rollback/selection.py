@@ -136,4 +136,4 @@ def _stated(selector: Selector) -> Q:
         "created_at__lt": selector.until,
     }
     named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return Q(actor_kind=ActorKind.KEY, actor_id=str(selector.key), verb__in=["add", "supersede"], **named)
+    return Q(actor_kind=ActorKind.KEY, actor_id=str(selector.key), verb__in=["add", "supersede", "split"], **named)

@@ -1,0 +1,83 @@
+"""Statements that rest on older turns than what is known: they end before it, as older imports do (rules.md, 5.11)."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db.models import Q
+
+from memories import audit, conf
+from memories.curation.change_sets import Changes
+from memories.models import EndUser, Fact, FactEvidence, Status
+from memories.models.folding import fold
+from memories.reconcile import timeline
+from memories.reconcile.timeline import Gap
+
+
+def place_of(end_user: EndUser, stated: Fact, *, now: datetime) -> Gap | None:
+    """Where the statement belongs if another value of its key, or the same, was stated later; None: nothing was.
+
+    The caller holds the person's row. What is stated without turns was said now, so nothing is later.
+    """
+    if not (stated.key and stated.value) or stated.last_confirmed_at >= now:
+        return None
+    facts = Fact.objects.of(end_user.tenant, end_user).exclude(value="")
+    facts = facts.filter(category=stated.category, key=stated.key, agent_id=stated.agent_id)
+    in_force = Q(status=Status.ACTIVE) & (Q(expires_at=None) | Q(expires_at__gt=now))
+    told = facts.filter(in_force | Q(status=Status.SUPERSEDED)).select_for_update(of=("self",), no_key=True)
+    known = list(told.select_related("tenant", "end_user").order_by("pk"))
+    gap = timeline.place(known, moment=stated.last_confirmed_at)
+    if gap and stated.binding and any(fact.status == Status.ACTIVE and _agree(fact, stated) for fact in known):
+        # An operator binds the words of what is in force.
+        return None
+    return gap
+
+
+def same_beside(gap: Gap, stated: Fact) -> list[Fact]:
+    """The facts beside the gap that give the key the same value."""
+    return list({fact.pk: fact for fact in gap.neighbours if _agree(fact, stated)}.values())
+
+
+def insert(fact: Fact, gap: Gap, changes: Changes, *, said: Iterable[datetime]) -> None:
+    """Store the statement closed: it held until what is known was said. What was stated on both sides becomes two."""
+    timeline.close(fact, gap, said)
+    fact.save(force_insert=True)
+    _revise(fact, changes)
+    if gap.before and not gap.before.protected:
+        if gap.before is gap.after:
+            _split(gap.after, fact, changes)
+        else:
+            end(gap.before, changes, by=fact)
+
+
+def end(fact: Fact, changes: Changes, *, by: Fact) -> None:
+    """The fact held until `by` did, unless it ended before."""
+    if timeline.ends_at(fact, by=by):
+        changes.supersede(fact, by=by, ended=by.valid_from)
+
+
+def _split(fact: Fact, by: Fact, changes: Changes) -> None:
+    rules = conf.rules(fact.tenant)
+    with changes.changing(fact, "split"):
+        earlier, older = timeline.split(fact, by=by, confirmed_by=rules.confirmed_by, now=changes.now)
+        earlier.refresh_decay(now=changes.now, rules=rules)
+        earlier.save(force_insert=True)
+        _revise(earlier, changes)
+        FactEvidence.objects.filter(pk__in=older).update(fact=earlier)
+    for predecessor in timeline.predecessors(fact, earlier=earlier, by=by):
+        changes.supersede(predecessor, by=earlier, ended=predecessor.valid_to)
+
+
+def _revise(fact: Fact, changes: Changes) -> None:
+    audit.revise(
+        fact=fact,
+        verb="add",
+        actor=changes.actor,
+        before={},
+        reason=changes.reason,
+        now=changes.now,
+        change_set=changes.id,
+    )
+
+
+def _agree(one: Fact, other: Fact) -> bool:
+    return fold(one.value) == fold(other.value)
