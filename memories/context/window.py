@@ -14,13 +14,13 @@ from typing import Any
 from memories import conf
 from memories.context.rendering import render_summary
 from memories.db import binary_rows
+from memories.invisible import strip_invisible
 from memories.llm.prompts.framing import shorten
 from memories.models import EndUser, Role, Turn, hand_written
 from memories.text import attribution
 from memories.text.echo import cut_echo
 from memories.text.injection import suspicion
 from memories.text.memory_block import ENGLISH, Frame
-from memories.unseen import without_unseen
 
 # The newest turns that are read: an agent may have called hundreds of tools in a few rounds.
 MOST_TURNS = 400
@@ -220,7 +220,7 @@ def _visible(value: Any) -> Any:
     """The value without invisible characters in any of its texts."""
     match value:
         case str():
-            return without_unseen(value)
+            return strip_invisible(value)
         case list():
             return [_visible(one) for one in value]
         case dict():

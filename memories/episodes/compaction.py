@@ -34,7 +34,7 @@ from memories.queue.window_queue import Compacted, WindowClaim
 from memories.reconcile.batches import bounded
 from memories.text import attribution
 from memories.text.injection import suspicion
-from memories.text.transcript import FedTurn
+from memories.text.transcript import TranscriptTurn
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class EpisodeRange:
 
     first_number: int
     last_number: int
-    turns: tuple[FedTurn, ...] = ()
+    turns: tuple[TranscriptTurn, ...] = ()
     is_all: bool = True
 
 
@@ -55,7 +55,7 @@ class CompactionWork:
     """The work of one attempt: turns that leave the window, those of them that the model reads, and an episode."""
 
     leaving: Eviction | None
-    left: tuple[FedTurn, ...]
+    left: tuple[TranscriptTurn, ...]
     segment: EpisodeRange | None
 
 
@@ -119,7 +119,7 @@ def compact(*, session_id: uuid.UUID, now: datetime) -> bool:
 def gather(claim: WindowClaim) -> CompactionWork:
     """The work. It reads only the turns that leave or are summed up, and a page more."""
     gone: Eviction | None = None
-    left: tuple[FedTurn, ...] = ()
+    left: tuple[TranscriptTurn, ...] = ()
     if claim.window.is_over(claim.rules):
         turns = Turn.objects.filter(session=claim.session).only(*session_queue.COUNTED)
         gone = evict(paged(turns, after=claim.row.left_number), claim.window, claim.rules)
@@ -183,7 +183,7 @@ def _call_model(attempt: CompactionAttempt, work: CompactionWork) -> ModelAnswer
     return ModelAnswers(summary, extractor, draft)
 
 
-def _fold(attempt: CompactionAttempt, turns: tuple[FedTurn, ...]) -> tuple[str, str]:
+def _fold(attempt: CompactionAttempt, turns: tuple[TranscriptTurn, ...]) -> tuple[str, str]:
     """Fold `turns` into the running summary; the new one, and what wrote it."""
     earlier = attempt.claim.row.summary
     completion = client.complete(
@@ -203,7 +203,7 @@ def _fold(attempt: CompactionAttempt, turns: tuple[FedTurn, ...]) -> tuple[str, 
     return fitted, completion.extractor
 
 
-def _quoted(attempt: CompactionAttempt, turns: tuple[FedTurn, ...]) -> tuple[str, str]:
+def _quoted(attempt: CompactionAttempt, turns: tuple[TranscriptTurn, ...]) -> tuple[str, str]:
     """The running summary without a model, and what wrote it."""
     return extractive.fold(attempt.claim.row.summary, turns), extractive.EXTRACTOR
 

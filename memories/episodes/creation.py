@@ -28,7 +28,7 @@ from memories.reconcile.review_items import ReviewQuestion
 from memories.text import signal_phrases
 from memories.text.injection import suspicion
 from memories.text.signals import Patterns
-from memories.text.transcript import FedTurn
+from memories.text.transcript import TranscriptTurn
 
 # Where a model gives none.
 _USUAL_IMPORTANCE = 0.5
@@ -74,7 +74,7 @@ class Draft:
 
 def draft(
     *,
-    turns: Sequence[FedTurn],
+    turns: Sequence[TranscriptTurn],
     session: Session,
     max_calls: int,
     before_call: Callable[[], None],
@@ -122,7 +122,7 @@ def draft(
 
 def _ask(
     *,
-    turns: Sequence[FedTurn],
+    turns: Sequence[TranscriptTurn],
     session: Session,
     max_calls: int,
     before_call: Callable[[], None],
@@ -142,7 +142,7 @@ def _ask(
     )
 
 
-def _of_answer(completion: Completion[EpisodeSummary], turns: Sequence[FedTurn], rules: Rules) -> Draft:
+def _of_answer(completion: Completion[EpisodeSummary], turns: Sequence[TranscriptTurn], rules: Rules) -> Draft:
     """Its quality is the lower of the model's own judgement and the code's."""
     answer = completion.answer
     summed = SummedTurns(turns, embed=similarity.vectors)
@@ -178,7 +178,7 @@ def _of_answer(completion: Completion[EpisodeSummary], turns: Sequence[FedTurn],
     )
 
 
-def _quoted(turns: Sequence[FedTurn], patterns: Patterns, rules: Rules) -> Draft:
+def _quoted(turns: Sequence[TranscriptTurn], patterns: Patterns, rules: Rules) -> Draft:
     """A draft in the person's own words."""
     found = extractive.extract(turns, patterns)
     drafted = Draft(
@@ -195,7 +195,7 @@ def _quoted(turns: Sequence[FedTurn], patterns: Patterns, rules: Rules) -> Draft
     return _judged(drafted, turns, rules)
 
 
-def _judged(draft: Draft, turns: Sequence[FedTurn], rules: Rules) -> Draft:
+def _judged(draft: Draft, turns: Sequence[TranscriptTurn], rules: Rules) -> Draft:
     is_quoted = draft.extractor == extractive.EXTRACTOR
     judged = episode_quality.judge(draft.summary, turns, is_quoted=is_quoted)
     text = "\n".join([draft.summary, *draft.key_topics, *draft.actions_taken, *draft.outcomes])
@@ -215,7 +215,13 @@ def _better(first: Draft, second: Draft) -> Draft:
 
 
 def store(
-    *, draft: Draft, session: Session, first_number: int, last_number: int, turns: Sequence[FedTurn], now: datetime
+    *,
+    draft: Draft,
+    session: Session,
+    first_number: int,
+    last_number: int,
+    turns: Sequence[TranscriptTurn],
+    now: datetime,
 ) -> Episode:
     """Store the episode of turns `first_number`..`last_number` in the caller's transaction.
 

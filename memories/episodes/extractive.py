@@ -12,7 +12,7 @@ from memories.models.memories.episodes import LONGEST_SUMMARY
 from memories.text import keywords, sentences, signals, uploads
 from memories.text.injection import suspicion
 from memories.text.signals import Patterns
-from memories.text.transcript import FedTurn
+from memories.text.transcript import TranscriptTurn
 
 EXTRACTOR = "extractive-v1"
 
@@ -61,7 +61,7 @@ class _CentralSentence:
         return sum(math.log(max(1, spread[term])) for term in self.terms) / math.sqrt(len(self.terms) + _LENGTH_OF_NONE)
 
 
-def extract(turns: Sequence[FedTurn], patterns: Patterns | None = None) -> Extract:
+def extract(turns: Sequence[TranscriptTurn], patterns: Patterns | None = None) -> Extract:
     """The extract of `turns`, at least one. Signals are found by `patterns`, the hub's own unless given.
 
     It quotes the assistant only where the person said nothing.
@@ -75,7 +75,7 @@ def extract(turns: Sequence[FedTurn], patterns: Patterns | None = None) -> Extra
     return Extract(summary, keywords.topics([sentence.text for sentence in fit]), importance)
 
 
-def fold(earlier: str, turns: Sequence[FedTurn]) -> str:
+def fold(earlier: str, turns: Sequence[TranscriptTurn]) -> str:
     """The running summary after `turns` have left the window, too: what the person said is added, word for word;
     beyond 1,200 characters the oldest sentences go. Empty only if the person never said anything legible.
     """
@@ -94,7 +94,7 @@ def fold(earlier: str, turns: Sequence[FedTurn]) -> str:
     return _spaced(parts)
 
 
-def _beginning(turn: FedTurn) -> str:
+def _beginning(turn: TranscriptTurn) -> str:
     return cut(turn.text[: _READ_OF_TURN + 1], _READ_OF_TURN)
 
 

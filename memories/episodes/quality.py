@@ -9,7 +9,7 @@ from memories.llm.prompts.framing import shorten
 from memories.llm.prompts.memory_update_text import is_example
 from memories.scoring import language, terms
 from memories.text.keywords import HAN, content
-from memories.text.transcript import FedTurn
+from memories.text.transcript import TranscriptTurn
 
 EMPTY, SHORT, BOILERPLATE, COPY, LANGUAGE, INVENTED = (
     "empty",
@@ -63,13 +63,13 @@ class SummaryQuality:
     flaws: tuple[str, ...]
 
 
-def judge(summary: str, turns: Sequence[FedTurn], *, is_quoted: bool = False) -> SummaryQuality:
+def judge(summary: str, turns: Sequence[TranscriptTurn], *, is_quoted: bool = False) -> SummaryQuality:
     """Judge a summary of `turns`. `is_quoted`: it is made of their sentences, so copying is no flaw."""
     flaws = tuple(_flaws(summary, turns, is_quoted=is_quoted))
     return SummaryQuality(min((FLAWS[flaw].quality for flaw in flaws), default=1.0), flaws)
 
 
-def _flaws(summary: str, turns: Sequence[FedTurn], *, is_quoted: bool) -> Iterator[str]:
+def _flaws(summary: str, turns: Sequence[TranscriptTurn], *, is_quoted: bool) -> Iterator[str]:
     if not summary:
         yield EMPTY
         return
@@ -88,14 +88,14 @@ def _flaws(summary: str, turns: Sequence[FedTurn], *, is_quoted: bool) -> Iterat
         yield INVENTED
 
 
-def _is_invented(summary: str, words: set[str], turns: Sequence[FedTurn]) -> bool:
+def _is_invented(summary: str, words: set[str], turns: Sequence[TranscriptTurn]) -> bool:
     """Hardly any of its words are from the turns, or it is an example of the prompt."""
     dialogue = "\n".join(shorten(turn.text) for turn in turns)
     is_alien = len(words & content(dialogue)) < _LEAST_SHARED * len(words)
     return is_alien or (is_example(summary) and not is_example(dialogue))
 
 
-def _is_copy(summary: str, turns: Sequence[FedTurn]) -> bool:
+def _is_copy(summary: str, turns: Sequence[TranscriptTurn]) -> bool:
     whole = _FoldedUnits(summary)
     spoken = [_FoldedUnits(shorten(turn.text)) for turn in turns]
     if not whole.units or sum(turn.weight for turn in spoken) < _TIMES_LONGER * whole.weight:
@@ -145,7 +145,7 @@ def _weight(unit: str) -> float:
     return _WEIGHT_OF_CHARACTER if _IS_HAN.match(unit) else 1.0
 
 
-def _is_in_other_language(summary: str, turns: Sequence[FedTurn]) -> bool:
+def _is_in_other_language(summary: str, turns: Sequence[TranscriptTurn]) -> bool:
     """Chinese where three of four of the user's turns are English, or the reverse; mixed ones may be either."""
     texts = [shorten(turn.text) for turn in turns if turn.is_user]
     languages = [language.of(text) for text in texts if any(map(str.isalpha, text))]

@@ -15,8 +15,8 @@ from memories.text import attribution, echo, sentences, support, uploads
 from memories.text.cleaning import clean_lines
 from memories.text.injection import flagged_turns, suspicion
 from memories.text.secrets.redaction import redact_text
-from memories.text.support import Embed, Testimony
-from memories.text.transcript import FedTurn
+from memories.text.support import Embed, SourceTexts
+from memories.text.transcript import TranscriptTurn
 
 # Clauses that could be sentences of their own.
 _CLAUSE = re.compile(r"[^;；]+(?:[;；]\s*|\Z)|[;；]")
@@ -46,11 +46,11 @@ _ITS_OWN_WAY = re.compile(
 class SummedTurns:
     """The turns of a summary, and the earlier summary that it continues."""
 
-    def __init__(self, turns: Sequence[FedTurn], earlier: str = "", embed: Embed | None = None) -> None:
+    def __init__(self, turns: Sequence[TranscriptTurn], earlier: str = "", embed: Embed | None = None) -> None:
         texts = [(turn.text, turn.at.date()) for turn in turns]
         # A summary may name the time of a turn.
         moments = list(dict.fromkeys(f"{turn.at:%Y-%m-%d %H:%M}" for turn in turns))
-        self._everybody = Testimony(users=texts, known=[earlier, *moments])
+        self._everybody = SourceTexts(users=texts, known=[earlier, *moments])
         # What the earlier summary tells as an assistant's words are still an assistant's.
         parts = [clause for start, end in sentences.spans(earlier) for clause in _CLAUSE.findall(earlier[start:end])]
         own = [part for part in parts if not attribution.is_attributed(part)]
@@ -63,7 +63,7 @@ class SummedTurns:
                 others[turn.turn.role].append(said)
                 orders += [order] if order else []
         users = [text for text, turn in zip(texts, turns, strict=True) if turn.is_user]
-        self._person = Testimony(
+        self._person = SourceTexts(
             users=users,
             known=[*own, *moments],
             assistants=[*others[Role.ASSISTANT], *orders],
@@ -72,7 +72,7 @@ class SummedTurns:
         )
         # What is said without speaking to a model, and what is not.
         known = [*own, *moments, *others[Role.ASSISTANT], *others[Role.TOOL]]
-        self._harmless = Testimony(users=users, known=known, assistants=orders) if orders else None
+        self._harmless = SourceTexts(users=users, known=known, assistants=orders) if orders else None
 
     def supported(self, text: str) -> str:
         """The text without its unsupported parts; perhaps empty."""
@@ -80,7 +80,7 @@ class SummedTurns:
 
     def attributed(self, text: str) -> str:
         """The text; what is in the words of an assistant or a tool is told as what they said."""
-        return told(text, lambda part: attribution.told_as(part, self._person.told_by(part)))
+        return told(text, lambda part: attribution.attributed(part, self._person.trust_of_summary(part)))
 
     def _is_unsupported(self, part: str) -> bool:
         if self._everybody.lacks(part) or (_ADDRESS.search(part) is not None and self._person.lacks_code(part)):
@@ -91,7 +91,7 @@ class SummedTurns:
         return is_permission and self._person.trust_of(part) != Trust.USER
 
 
-def fit_running_summary(text: str, *, turns: Sequence[FedTurn], earlier: str, embed: Embed | None = None) -> str:
+def fit_running_summary(text: str, *, turns: Sequence[TranscriptTurn], earlier: str, embed: Embed | None = None) -> str:
     """A model's running summary of `turns` and the earlier summary as it may be kept; empty when none of it may.
 
     Models get it as the hub's own words, unlike the turns. So sentences that speak to a model are left out, too.

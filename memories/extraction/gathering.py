@@ -17,7 +17,7 @@ from memories.reconcile import neighbours
 from memories.reconcile.batches import ShownFact, TurnBatch, bounded
 from memories.text import signal_phrases
 from memories.text.support import HEARD
-from memories.text.transcript import FedTurn
+from memories.text.transcript import TranscriptTurn
 from memories.time_zones import zone_or_utc
 
 # The texts of so many tool turns of a batch count as evidence.
@@ -65,7 +65,7 @@ def gather(*, claim: Claim, now: datetime) -> TurnBatch:
     )
 
 
-def _facts_to_show(claim: Claim, turns: Sequence[FedTurn], *, now: datetime) -> list[Fact]:
+def _facts_to_show(claim: Claim, turns: Sequence[TranscriptTurn], *, now: datetime) -> list[Fact]:
     """The facts that the model is told. Where they have no room all: operators', then up to half of the room for those
     nearest to what the user says now, then the most recently confirmed."""
     session, person, most = claim.session, claim.session.end_user, claim.rules.known_facts
@@ -87,7 +87,7 @@ def _facts_to_show(claim: Claim, turns: Sequence[FedTurn], *, now: datetime) -> 
 
 def _messages(
     claim: Claim,
-    turns: Iterable[FedTurn],
+    turns: Iterable[TranscriptTurn],
     facts: Iterable[Fact],
     profile: Iterable[ProfileSection],
     *,

@@ -14,7 +14,7 @@ from memories.extraction import plain
 from memories.models.folding import fold
 from memories.text import sentences, signals
 from memories.text.signals import Patterns
-from memories.text.transcript import FedTurn
+from memories.text.transcript import TranscriptTurn
 
 EXTRACTOR = "rules-v1"
 
@@ -95,7 +95,7 @@ class _QuotedText:
     key: str = ""
 
 
-def extract(turns: Iterable[FedTurn], patterns: Patterns | None = None) -> Extracted:
+def extract(turns: Iterable[TranscriptTurn], patterns: Patterns | None = None) -> Extracted:
     """Requests and suggestions of the user turns among `turns`; each text once, requests first.
 
     Suggestions are sentences with signals by `patterns`, the hub's own unless given.
@@ -112,7 +112,9 @@ def extract(turns: Iterable[FedTurn], patterns: Patterns | None = None) -> Extra
     return Extracted(items, wait, unread=sum(map(_unread, (turn.text for turn in users))))
 
 
-def _candidate(turn: FedTurn, statement: _QuotedText, patterns: Patterns | None, *, asked: bool) -> dict[str, Any]:
+def _candidate(
+    turn: TranscriptTurn, statement: _QuotedText, patterns: Patterns | None, *, asked: bool
+) -> dict[str, Any]:
     return {
         "content": statement.content,
         "category": statement.category or _category(statement.content, patterns),

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from django.db.models import QuerySet
 
 from memories.models import Role, Session, Turn
-from memories.text.transcript import FedTurn, fed
+from memories.text.transcript import TranscriptTurn, fed
 
 _PAGE = 200
 
 
-def fed_turns(session: Session, *, after: int, last: int) -> Iterator[FedTurn]:
+def fed_turns(session: Session, *, after: int, last: int) -> Iterator[TranscriptTurn]:
     """Fed turns beyond `after` up to `last`. It reads from the user turn before them on, as a late reply needs the
     question that it answers."""
     turns = Turn.objects.filter(session=session)

@@ -27,7 +27,7 @@ from memories.models import (
 from memories.models.memories.refusals import mark_of_text
 from memories.reconcile import gate, review_items
 from memories.reconcile.gate import Accepted, BatchEvidence, Refused
-from memories.text.support import Testimony
+from memories.text.support import SourceTexts
 
 _LIVE = (Status.ACTIVE, Status.PENDING)
 # No turn states it: it is as trusted as the facts that it is made of.
@@ -116,7 +116,7 @@ class Keeper:
         accepted = gate.judge(raw, index=0, evidence=_NO_EVIDENCE, rules=self.rules)
         if others or isinstance(accepted, Refused) or accepted.flags or self._is_taken(accepted):
             return None
-        if not Testimony(known=[fact.content for fact in sources]).has_all_of(merge.content):
+        if not SourceTexts(known=[fact.content for fact in sources]).has_all_of(merge.content):
             return None
         return accepted
 

@@ -11,7 +11,7 @@ from memories.llm import tokens
 from memories.llm.prompts.framing import Message, shorten
 from memories.reconcile.gate import BatchEvidence
 from memories.text.signals import Patterns
-from memories.text.transcript import FedTurn
+from memories.text.transcript import TranscriptTurn
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class TurnBatch:
 
     first_number: int
     last_number: int
-    turns: tuple[FedTurn, ...] = ()
+    turns: tuple[TranscriptTurn, ...] = ()
     tool_turns: dict[int, uuid.UUID] = field(default_factory=dict)
     tools_said_at: dict[int, datetime] = field(default_factory=dict)
     shown_facts: tuple[ShownFact, ...] = ()
@@ -67,12 +67,14 @@ class TurnBatch:
         return self.tools_said_at | {turn.number: turn.at for turn in self.turns}
 
 
-def bounded(turns: Iterable[FedTurn], budget: int, limit: int | None = None) -> tuple[tuple[FedTurn, ...], bool]:
+def bounded(
+    turns: Iterable[TranscriptTurn], budget: int, limit: int | None = None
+) -> tuple[tuple[TranscriptTurn, ...], bool]:
     """The first turns within `budget` tokens, at least one, and whether they are all.
 
     `limit` bounds their number too, but not below the first user turn: without one nothing is extracted.
     """
-    taken: list[FedTurn] = []
+    taken: list[TranscriptTurn] = []
     spent = 0
     for turn in turns:
         spent += tokens.count(shorten(turn.text))
@@ -83,7 +85,7 @@ def bounded(turns: Iterable[FedTurn], budget: int, limit: int | None = None) -> 
     return tuple(taken), True
 
 
-def _end_of_round(turns: Sequence[FedTurn]) -> int:
+def _end_of_round(turns: Sequence[TranscriptTurn]) -> int:
     """How many of `turns`, whose last is beyond the bound, make whole rounds; all before it when not even one does."""
     places = range(len(turns) - 1, 0, -1)
     ends = (place for place in places if turns[place].is_user and not turns[place - 1].is_user)

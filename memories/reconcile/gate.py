@@ -21,8 +21,8 @@ from memories.text.cleaning import clean
 from memories.text.injection import flagged_turns, suspicion
 from memories.text.secrets.redaction import redact_message, redact_text
 from memories.text.signals import Patterns
-from memories.text.support import Embed, Testimony
-from memories.text.transcript import FedTurn
+from memories.text.support import Embed, SourceTexts
+from memories.text.transcript import TranscriptTurn
 
 LONGEST_CONTENT = 2_000
 LONGEST_KEY = 100
@@ -52,7 +52,7 @@ class BatchEvidence:
     `tools` are texts of tool turns, `known` what the person or an operator stated before, `embed` compares meanings.
     """
 
-    fed: Mapping[int, FedTurn]
+    fed: Mapping[int, TranscriptTurn]
     tool_numbers: frozenset[int]
     patterns: Patterns | None = None
     tools: tuple[str, ...] = ()
@@ -60,13 +60,13 @@ class BatchEvidence:
     embed: Embed | None = None
 
     @cached_property
-    def testimony(self) -> Testimony:
+    def source_texts(self) -> SourceTexts:
         """Who states what, read once for all candidates of the batch."""
         turns = self.fed.values()
         # Nobody vouches for the text of a file, whoever sends it, nor for what speaks to a model in a person's turn:
         # they may have pasted it.
         files = [text for turn in turns for text in uploads.blocks(turn.turn.content)]
-        return Testimony(
+        return SourceTexts(
             users=[(own, turn.at.date() if turn.at else None) for turn, own, _ in self._users],
             known=self.known,
             assistants=[turn.text for turn in turns if not turn.is_user],
@@ -75,7 +75,7 @@ class BatchEvidence:
         )
 
     @cached_property
-    def _users(self) -> list[tuple[FedTurn, str, str]]:
+    def _users(self) -> list[tuple[TranscriptTurn, str, str]]:
         """Each turn of the person's, what it says to nobody else, and what speaks to a model."""
         users = [turn for turn in self.fed.values() if turn.is_user]
         return [(turn, *flagged_turns.parted(support.heard(turn.text), is_own=True)) for turn in users]
@@ -252,7 +252,7 @@ def _accept(candidate: CandidateFact, content: str, *, index: int, evidence: Bat
         category=Category(candidate.category),
         key=key,
         value=value,
-        tags=[tag for tag in _tags(candidate.tags) if evidence.testimony.names_nothing_new(tag)],
+        tags=[tag for tag in _tags(candidate.tags) if evidence.source_texts.names_nothing_new(tag)],
         confidence=candidate.confidence,
         importance=candidate.importance,
         trust=trust,
@@ -275,17 +275,17 @@ def _accept(candidate: CandidateFact, content: str, *, index: int, evidence: Bat
 
 def _supported(content: str, value: str, cited: Iterable[int], evidence: BatchEvidence) -> Trust:
     """The trust of the fact's own words, whichever turns the model cites."""
-    testimony = evidence.testimony
+    source_texts = evidence.source_texts
     users = [evidence.fed[number].text for number in cited if _trust_of_turn(number, evidence) == Trust.USER]
-    if testimony.is_mere_assent(users, content):
+    if source_texts.is_mere_assent(users, content):
         return Trust.ASSISTANT
-    return min(testimony.trust_of(content), testimony.trust_of(value), key=rank)
+    return min(source_texts.trust_of(content), source_texts.trust_of(value), key=rank)
 
 
 def _source_error(candidate: CandidateFact, evidence: BatchEvidence) -> str:
     """What was wrong, in the person's words: it is served with the fact, so words of others alone are left out."""
     error = clean(candidate.source_error or "")[:LONGEST_CONTENT]
-    return error if evidence.testimony.trust_of(error) == Trust.USER else ""
+    return error if evidence.source_texts.trust_of(error) == Trust.USER else ""
 
 
 def _structured(candidate: CandidateFact, evidence: BatchEvidence) -> dict[str, Part] | None:
@@ -301,9 +301,9 @@ def _structured(candidate: CandidateFact, evidence: BatchEvidence) -> dict[str, 
 def _may_keep(name: str, part: Part, evidence: BatchEvidence) -> bool:
     if not 0 < len(name) <= LONGEST_PART_NAME or part == "" or name in _OF_THE_HUB:
         return False
-    words, testimony = name.replace("_", " "), evidence.testimony
+    words, source_texts = name.replace("_", " "), evidence.source_texts
     said = "" if isinstance(part, bool) else str(part)
-    if not (testimony.names_nothing_new(words) and testimony.has_all_of(said)):
+    if not (source_texts.names_nothing_new(words) and source_texts.has_all_of(said)):
         return False
     return not suspicion.flags(words, said, "") and not uploads.mentioned(said)
 
@@ -334,7 +334,7 @@ def _turn_quoted(quote: str, cited: Iterable[int], evidence: BatchEvidence) -> i
 def _attribute(candidate: CandidateFact, evidence: BatchEvidence) -> tuple[str, str]:
     """Key and value; none if the key is too long (cut, it could equal another one) or in the words of others."""
     key = fold(clean(candidate.key or ""))
-    if not key or len(key) > LONGEST_KEY or not evidence.testimony.names_nothing_new(key.replace("_", " ")):
+    if not key or len(key) > LONGEST_KEY or not evidence.source_texts.names_nothing_new(key.replace("_", " ")):
         return "", ""
     return key, clean(candidate.value or "")[:LONGEST_VALUE]
 

@@ -38,7 +38,7 @@ from memories.text.cleaning import clean_lines
 from memories.text.injection import suspicion
 from memories.text.secrets.redaction import redact_text
 from memories.text.support import has_word_of
-from memories.text.transcript import FedTurn
+from memories.text.transcript import TranscriptTurn
 
 LONGEST_SUMMARY = 4_000
 # So many of a section's newest proposals are compared with a new one.
@@ -54,7 +54,7 @@ class RewriteBasis:
     trusts_assistant: bool
     now: datetime
 
-    def supporting(self, text: str) -> list[FedTurn]:
+    def supporting(self, text: str) -> list[TranscriptTurn]:
         """The person's turns that support it; of a text in other words than theirs, all of them."""
         users = [turn for turn in self.evidence.fed.values() if turn.is_user]
         return [turn for turn in users if has_word_of(turn.text, text)] or users
@@ -102,7 +102,7 @@ def prepare(evidence: BatchEvidence, answer: Mapping[str, Any]) -> None:
     for section in Section.values:
         summary = _summary(answer.get(section))
         for start, end in sentences.spans(summary[:LONGEST_SUMMARY]):
-            evidence.testimony.trust_of(summary[start:end])
+            evidence.source_texts.trust_of(summary[start:end])
 
 
 def _take(row: ProfileSection, summary: str, *, is_stale: bool, basis: RewriteBasis) -> list[str]:
@@ -150,13 +150,13 @@ def _said_last(row: ProfileSection) -> datetime | None:
 def _is_own(summary: str, evidence: BatchEvidence) -> bool:
     """Whether every sentence has the person's trust, and nothing in their turns speaks to a model."""
     said = (summary[start:end] for start, end in sentences.spans(summary))
-    return not evidence.has_orders and all(evidence.testimony.trust_of(one) == Trust.USER for one in said)
+    return not evidence.has_orders and all(evidence.source_texts.trust_of(one) == Trust.USER for one in said)
 
 
 def _supported(row: ProfileSection, summary: str, basis: RewriteBasis) -> _SectionText:
     """The sentences that somebody who is believed stated. Old ones stay if only a held sentence would replace them."""
     new = [summary[start:end] for start, end in sentences.spans(summary)]
-    trusts = {sentence: basis.evidence.testimony.trust_of(sentence) for sentence in new}
+    trusts = {sentence: basis.evidence.source_texts.trust_of(sentence) for sentence in new}
     taken = [sentence for sentence in new if basis.believes(trusts[sentence])]
     held = [sentence for sentence in new if not basis.believes(trusts[sentence])]
     if not held:

@@ -23,7 +23,7 @@ _GOES_ON = re.compile(
 )
 
 
-def told_as(part: str, trust: Trust) -> str:
+def attributed(part: str, trust: Trust) -> str:
     """The part as it is told of somebody with that trust: the person's words as they are."""
     return part if is_attributed(part) else _PREFIXES.get(trust, "") + part
 

@@ -2,7 +2,7 @@
 
 import re
 
-from memories.unseen import without_unseen
+from memories.invisible import strip_invisible
 
 _BREAKS = re.compile("[\t\n\r\v\f\x1c-\x1f\x85\u2028\u2029]+")
 
@@ -12,7 +12,7 @@ def clean(text: str) -> str:
 
     Zero-width joiners stay inside emoji and between letters of scripts that join.
     """
-    return without_unseen(_BREAKS.sub(" ", text)).strip()
+    return strip_invisible(_BREAKS.sub(" ", text)).strip()
 
 
 def clean_lines(text: str) -> str:

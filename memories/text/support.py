@@ -49,7 +49,7 @@ _Said = TypeVar("_Said", str, StatementWord)
 
 
 @dataclass(frozen=True)
-class Testimony:
+class SourceTexts:
     """The texts of each side: the person's turns with their days, facts that the person or an operator stated, and the
     turns of assistants and tools."""
 
@@ -66,7 +66,7 @@ class Testimony:
         """The lowest trust of the sides that the text is made of; an empty text is the person's."""
         return self._trust_of(text, names=True)
 
-    def told_by(self, text: str) -> Trust:
+    def trust_of_summary(self, text: str) -> Trust:
         """The same of a text that may have names which nobody said: a summary may be in another language."""
         return self._trust_of(text, names=False)
 

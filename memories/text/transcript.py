@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
+from memories.invisible import strip_invisible
 from memories.models import Role, Turn
 from memories.models.folding import fold
 from memories.text import echo, uploads
-from memories.unseen import without_unseen
 
 TRIVIAL = frozenset(
     {"ok", "okay", "got it", "thanks", "thank you", "cheers"}
@@ -23,7 +23,7 @@ _SHORTEST_QUOTE = 2
 
 
 @dataclass(frozen=True)
-class FedTurn:
+class TranscriptTurn:
     """A turn as extraction reads it: its text without blocks of uploads and of our own contexts."""
 
     turn: Turn
@@ -53,7 +53,7 @@ class FedTurn:
         return _words(self.text)
 
 
-def fed(turns: Iterable[Turn]) -> Iterator[FedTurn]:
+def fed(turns: Iterable[Turn]) -> Iterator[TranscriptTurn]:
     """Those of the turns of one session, given in order, that extraction reads.
 
     The reply to a dropped user turn is dropped as well, if that user turn is among `turns`.
@@ -92,12 +92,12 @@ def is_trivial(text: str) -> bool:
     return words in TRIVIAL
 
 
-def _shown(turn: Turn) -> FedTurn:
+def _shown(turn: Turn) -> TranscriptTurn:
     text = echo.cut_echo(uploads.cut_blocks(turn.content))
-    return FedTurn(turn=turn, text=text if text == turn.content else text.strip())
+    return TranscriptTurn(turn=turn, text=text if text == turn.content else text.strip())
 
 
 def _words(text: str) -> str:
     """Letters, digits and symbols alone, as a prompt shows them."""
-    folded = fold(without_unseen(text))
+    folded = fold(strip_invisible(text))
     return "".join(character for character in folded if unicodedata.category(character)[0] not in "PZC")

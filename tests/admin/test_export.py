@@ -16,7 +16,7 @@ from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import list_of, text_of
 from tests.admin.test_access import MODELS
-from tests.admin.test_reach import limited
+from tests.admin.test_tenant_scope import limited
 
 pytestmark = pytest.mark.django_db
 

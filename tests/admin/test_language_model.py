@@ -16,7 +16,7 @@ from memories.models import AuditEvent, DailySpending, LanguageModel, Operator, 
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import page_of, text_of
-from tests.admin.test_reach import limited
+from tests.admin.test_tenant_scope import limited
 
 pytestmark = pytest.mark.django_db
 HERE, KEY = "https://models.example/v1", "sk-never-shown-1234567890"

@@ -16,7 +16,7 @@ from tests import factories
 from tests.admin.cases import case_of
 from tests.admin.conftest import signed_in
 from tests.admin.pages import text_of
-from tests.admin.test_reach import limited
+from tests.admin.test_tenant_scope import limited
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)

@@ -11,7 +11,7 @@ from memories.models import Operator
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import HOSTILE, page_of, shows_harmless, text_of
-from tests.admin.test_reach import limited, records
+from tests.admin.test_tenant_scope import limited, records
 
 pytestmark = pytest.mark.django_db
 

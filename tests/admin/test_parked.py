@@ -9,7 +9,7 @@ from django.urls import reverse
 from memories.models import Session, SessionQueue
 from tests.admin.conftest import signed_in
 from tests.admin.pages import list_of, text_of
-from tests.admin.test_reach import limited
+from tests.admin.test_tenant_scope import limited
 from tests.curation.test_parking import parked
 
 pytestmark = pytest.mark.django_db

@@ -16,7 +16,7 @@ from memories.models import AuditEvent, EndUser, Fact, Operator, SavedFilter, Se
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import LIST_BUDGET, list_of, queries_of, text_of
-from tests.admin.test_reach import limited
+from tests.admin.test_tenant_scope import limited
 
 pytestmark = pytest.mark.django_db
 

@@ -32,13 +32,13 @@ def person() -> EndUser:
     return person
 
 
-def seen_of(person: EndUser) -> str:
+def state_of(person: EndUser) -> str:
     return reverse("admin:memories_enduser_seen", args=[person.pk])
 
 
 def ask(client: Client, person: EndUser, **over: Any) -> Any:
     form = {"query": "", "agent": "", "session": "", "max_tokens": "2000", **over}
-    return client.post(seen_of(person), form)
+    return client.post(state_of(person), form)
 
 
 def live_context_of(response: Any) -> LiveContext:
@@ -51,7 +51,7 @@ def texts(response: Any) -> set[str]:
 
 
 def test_it_is_what_the_api_answers(admin: Client, person: EndUser) -> None:
-    shown = live_context_of(admin.get(seen_of(person))).context
+    shown = live_context_of(admin.get(state_of(person))).context
     request = ContextRequest(user_id="usr_1000")
     built = context.build(tenant=person.tenant, request=request, now=timezone.now(), noted=False)
     assert (shown.memory, shown.token_count) == (built.memory, built.token_count)
@@ -59,7 +59,7 @@ def test_it_is_what_the_api_answers(admin: Client, person: EndUser) -> None:
 
 
 def test_each_memory_is_a_link_with_its_tokens(admin: Client, person: EndUser) -> None:
-    response = admin.get(seen_of(person))
+    response = admin.get(state_of(person))
     page, live = text_of(response), live_context_of(response)
     fact = Fact.objects.get(content="Lives in Leiden")
     for address in (page_of(fact), page_of(Episode.objects.get()), f"{reverse('admin:index')}memories/enduser"):
@@ -126,7 +126,7 @@ def test_what_has_no_room_is_told_with_its_reason(admin: Client, person: EndUser
 )
 def test_an_empty_context_says_why(admin: Client, over: dict[str, Any], said: str) -> None:
     person = factories.end_user(**over)
-    assert said in text_of(admin.get(seen_of(person)))
+    assert said in text_of(admin.get(state_of(person)))
 
 
 def test_too_small_a_budget_says_so(admin: Client, person: EndUser) -> None:
@@ -154,13 +154,13 @@ def test_the_question_is_in_no_address(admin: Client, person: EndUser) -> None:
     response = ask(admin, person, query="Her secret plans")
     assert response.status_code == 200
     assert "Her secret plans" in text_of(response)
-    assert "plans" not in seen_of(person)
-    assert "Her secret plans" not in text_of(admin.get(f"{seen_of(person)}?query=Her+secret+plans"))
+    assert "plans" not in state_of(person)
+    assert "Her secret plans" not in text_of(admin.get(f"{state_of(person)}?query=Her+secret+plans"))
 
 
 def test_a_fragment_is_given_to_a_script(admin: Client, person: EndUser) -> None:
     form = {"query": QUESTION, "agent": "", "session": "", "max_tokens": "2000"}
-    fragment = text_of(admin.post(seen_of(person), form, headers={"X-Fragment": "seen"}))
+    fragment = text_of(admin.post(state_of(person), form, headers={"X-Fragment": "seen"}))
     assert "<html" not in fragment
     assert "&lt;memory&gt;" in fragment
 
@@ -177,7 +177,7 @@ def test_hostile_text_is_escaped(admin: Client) -> None:
 def test_a_public_fact_of_another_person_says_so(admin: Client, person: EndUser) -> None:
     other = factories.end_user(person.tenant)
     fact = factories.fact(other, "The office is closed on Friday", scope="public")
-    page = text_of(admin.get(seen_of(person)))
+    page = text_of(admin.get(state_of(person)))
     assert page_of(fact) in page
     assert "public, of another person" in page
 

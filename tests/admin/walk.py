@@ -17,7 +17,7 @@ from memories.curation.change_sets import Changes
 from memories.curation.facts.batches import pin_facts
 from memories.curation.people.merging.merge import merge_people
 from memories.curation.review.batches import approve_items
-from memories.curation.review.deciding import Seen
+from memories.curation.review.deciding import ExpectedVersions
 from memories.curation.rollback.roll_back import roll_back
 from memories.curation.rollback.selection import Selector
 from memories.models import AuditEvent, EndUser, Operator, Tenant
@@ -80,7 +80,9 @@ def _batches(person: EndUser) -> dict[str, Any]:
     pinned = pin_facts(batch_id=new_id(), seen={fact.pk: fact.version}, **given)
     waits = factories.fact(person, "Likes milk", status="pending")
     item = factories.review_item(waits)
-    approved = approve_items(batch_id=new_id(), seen={item.pk: Seen(item.version, {waits.pk: waits.version})}, **given)
+    approved = approve_items(
+        batch_id=new_id(), seen={item.pk: ExpectedVersions(item.version, {waits.pk: waits.version})}, **given
+    )
     return {"fact batch": pinned.pk, "reviewitem batch": approved.pk}
 
 

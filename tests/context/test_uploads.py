@@ -76,4 +76,4 @@ def test_a_long_file_leaves_no_piece_behind() -> None:
 def test_whose_words_a_file_has(said: str, statement: str, trust: Trust) -> None:
     turns = [Turn(number=1, role="user", content=said, created_at=NOW)]
     evidence = BatchEvidence(fed={turn.number: turn for turn in fed(turns)}, tool_numbers=frozenset())
-    assert evidence.testimony.trust_of(statement) == trust
+    assert evidence.source_texts.trust_of(statement) == trust

@@ -12,7 +12,7 @@ from memories.curation import batches
 from memories.curation.batches import MOST, BatchStep, Memory, carry_out, undo_batch
 from memories.curation.facts.forgetting import forget_fact
 from memories.curation.reverting import revert
-from memories.curation.review.deciding import Seen
+from memories.curation.review.deciding import ExpectedVersions
 from memories.curation.review.decisions import approve_item, reject_item
 from memories.curation.review.suggestions import approve_fact
 from memories.exceptions import Conflict, InvalidInput, NotFound
@@ -49,7 +49,7 @@ def items(db: None) -> list[ReviewItem]:
 
 def approve(item: ReviewItem, actor: Actor) -> ReviewItem:
     assert item.fact
-    seen = Seen(item.version, {item.fact.pk: item.fact.version})
+    seen = ExpectedVersions(item.version, {item.fact.pk: item.fact.version})
     return approve_item(item_id=item.pk, actor=actor, now=LATER, seen=seen)
 
 

@@ -17,8 +17,8 @@ from memories.curation.access.operators import (
     add_operator,
     draft_of,
     save_group,
-    seen_of,
     set_password,
+    state_of,
     update_operator,
 )
 from memories.curation.access.powers import powers_of
@@ -164,12 +164,12 @@ def test_who_was_dismissed_meanwhile_changes_nothing() -> None:
 
 def test_a_change_that_somebody_overtook_is_refused() -> None:
     admin, lin = made(), made("reviewer")
-    seen = seen_of(draft_of(lin))
+    seen = state_of(draft_of(lin))
     update(admin, lin, email="first@example.com")
     late: dict[str, Any] = {"operator_id": lin.pk, "draft": replace(draft_of(lin), email="second@example.com")}
     with pytest.raises(PreconditionFailed):
         update_operator(**late, seen=seen, actor=Actor.operator(admin), now=NOW)
-    again = seen_of(draft_of(Operator.objects.get(pk=lin.pk)))
+    again = state_of(draft_of(Operator.objects.get(pk=lin.pk)))
     update_operator(**late, seen=again, actor=Actor.operator(admin), now=NOW)
     assert Operator.objects.get(pk=lin.pk).email == "second@example.com"
 

@@ -9,7 +9,7 @@ from memories import invariants
 from memories.audit import Actor
 from memories.curation.batches import undo_batch
 from memories.curation.review.batches import approve_items, reject_items
-from memories.curation.review.deciding import Seen
+from memories.curation.review.deciding import ExpectedVersions
 from memories.models import Batch, EndUser, ReviewItem
 from tests import factories
 from tests.curation.test_review_decisions import ENDS, KINDS, fresh, statuses, stored, world
@@ -24,10 +24,10 @@ def actor() -> Actor:
     return Actor.operator(factories.operator())
 
 
-def seen(items: list[ReviewItem]) -> dict[uuid.UUID, Seen]:
+def seen(items: list[ReviewItem]) -> dict[uuid.UUID, ExpectedVersions]:
     shown = [fresh(item) for item in items]
     return {
-        item.pk: Seen(
+        item.pk: ExpectedVersions(
             item.version, {about.pk: about.version for about in (item.fact, item.known, item.episode) if about}
         )
         for item in shown
@@ -80,7 +80,7 @@ def test_what_hangs_together_is_undone_in_reverse(actor: Actor) -> None:
 def test_what_was_not_seen_is_not_decided(actor: Actor) -> None:
     items = list(mixed().values())
     looked_at = seen(items)
-    looked_at[items[0].pk] = Seen(1, {})
+    looked_at[items[0].pk] = ExpectedVersions(1, {})
     given = {"seen": looked_at, "actor": actor, "now": LATER}
     batch = approve_items(batch_id=uuid.uuid4(), **given)  # type: ignore[arg-type]
     assert (batch.counts["refused"], fresh(items[0]).state) == (1, "open")

@@ -11,7 +11,7 @@ from memories import audit, invariants
 from memories.audit import Actor
 from memories.curation.facts.forgetting import forget_fact
 from memories.curation.facts.restoring import restore_fact
-from memories.curation.review.deciding import Choice, Seen, choices_of
+from memories.curation.review.deciding import Choice, ExpectedVersions, choices_of
 from memories.curation.review.decisions import approve_edited, approve_item, keep_both, merge_items, reject_item
 from memories.curation.review.suggestions import approve_fact
 from memories.curation.review.undo import undo_decision
@@ -407,8 +407,8 @@ class TestWhatWasSeen:
         if stale == "other fact":
             facts = {item.fact.pk: 1}
         with pytest.raises(PreconditionFailed):
-            decide(item, Choice.APPROVE, seen=Seen(1 + (stale == "item"), facts))
-        decide(item, Choice.APPROVE, seen=Seen(1, {item.fact.pk: 1, item.known.pk: 1}))
+            decide(item, Choice.APPROVE, seen=ExpectedVersions(1 + (stale == "item"), facts))
+        decide(item, Choice.APPROVE, seen=ExpectedVersions(1, {item.fact.pk: 1, item.known.pk: 1}))
 
     @pytest.mark.parametrize(("kind", "which", "status"), [
         ("less sure", "fact", "active"), ("less sure", "fact", "archived"), ("duplicate", "fact", "trashed"),

@@ -9,7 +9,7 @@ import pytest
 
 from memories.audit import Actor
 from memories.curation.episodes import edit_episode, forget_episode, pin_episode, restore_episode
-from memories.curation.review.deciding import Choice, Seen, choices_of
+from memories.curation.review.deciding import Choice, ExpectedVersions, choices_of
 from memories.curation.review.decisions import approve_edited, approve_item, keep_both, merge_items, reject_item
 from memories.curation.review.undo import undo_decision
 from memories.exceptions import Conflict, InvalidInput, NotFound, PreconditionFailed
@@ -90,10 +90,15 @@ class TestEachDecision:
 
     def test_of_another_version_than_was_seen_is_refused(self, item: ReviewItem, choice: Choice) -> None:
         assert item.episode_id
-        for seen in (Seen(9, {item.episode_id: 1}), Seen(1, {item.episode_id: 9}), Seen(1), Seen(1, {uuid.uuid4(): 1})):
+        for seen in (
+            ExpectedVersions(9, {item.episode_id: 1}),
+            ExpectedVersions(1, {item.episode_id: 9}),
+            ExpectedVersions(1),
+            ExpectedVersions(1, {uuid.uuid4(): 1}),
+        ):
             with pytest.raises(PreconditionFailed):
                 decide(item, choice, seen=seen)
-        decide(item, choice, seen=Seen(1, {item.episode_id: 1}))
+        decide(item, choice, seen=ExpectedVersions(1, {item.episode_id: 1}))
 
     def test_of_an_episode_forgotten_meanwhile_is_refused(self, item: ReviewItem, choice: Choice) -> None:
         forget_episode(episode_id=episode_of(item).pk, tenant=None, actor=BEN, now=NOW)
@@ -122,7 +127,7 @@ class TestEachDecision:
         pk = episode_of(item).pk
         given = {"episode_id": pk, "tenant": None, "now": NOW, "actor": Actor(kind=ActorKind.KEY, id="k")}
         with held(lambda: edit_episode(changes={"importance": 0.9}, **given)):  # type: ignore[arg-type]
-            waiting = blocked(lambda: decide(item, choice, seen=Seen(1, {pk: 1})))
+            waiting = blocked(lambda: decide(item, choice, seen=ExpectedVersions(1, {pk: 1})))
         with pytest.raises(PreconditionFailed):
             waiting.result(PATIENCE)
         assert fresh(item).state == "open"

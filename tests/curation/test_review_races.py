@@ -10,7 +10,7 @@ from memories import audit, invariants
 from memories.audit import Actor
 from memories.curation.facts.editing import edit_fact
 from memories.curation.facts.forgetting import delete_fact
-from memories.curation.review.deciding import Seen
+from memories.curation.review.deciding import ExpectedVersions
 from memories.curation.review.decisions import approve_item, reject_item
 from memories.curation.review.undo import undo_decision
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
@@ -31,10 +31,10 @@ def item(db: None) -> ReviewItem:
     return conflict()(factories.end_user())
 
 
-def seen(item: ReviewItem) -> Seen:
+def seen(item: ReviewItem) -> ExpectedVersions:
     """As the operators see it now."""
     shown = fresh(item)
-    return Seen(shown.version, {fact.pk: fact.version for fact in (shown.fact, shown.known) if fact})
+    return ExpectedVersions(shown.version, {fact.pk: fact.version for fact in (shown.fact, shown.known) if fact})
 
 
 def approve(item: ReviewItem, actor: Actor = ANA, **over: Any) -> ReviewItem:

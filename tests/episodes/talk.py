@@ -1,18 +1,18 @@
 """Fed turns from a few lines of talk, for what is pure."""
 
 from memories.models import Role, Turn
-from memories.text.transcript import FedTurn
+from memories.text.transcript import TranscriptTurn
 from tests.factories import NOW
 
 
-def fed(*said: str) -> list[FedTurn]:
+def fed(*said: str) -> list[TranscriptTurn]:
     """Turns from 1 on, the user's and the assistant's by turns."""
     roles = [Role.USER, Role.ASSISTANT]
     return [turn(number, text, roles[(number - 1) % 2]) for number, text in enumerate(said, start=1)]
 
 
-def turn(number: int, text: str, role: str = Role.USER) -> FedTurn:
-    return FedTurn(turn=Turn(number=number, role=role, content=text, created_at=NOW), text=text)
+def turn(number: int, text: str, role: str = Role.USER) -> TranscriptTurn:
+    return TranscriptTurn(turn=Turn(number=number, role=role, content=text, created_at=NOW), text=text)
 
 
 LEAK = fed(

@@ -21,7 +21,7 @@ from memories.models import EndUser, Episode, ReviewItem, Session
 from memories.models.folding import text_digest
 from memories.reconcile.batches import bounded
 from memories.scoring import terms
-from memories.text.transcript import FedTurn
+from memories.text.transcript import TranscriptTurn
 from tests import factories
 from tests.episodes.talk import LEAK, TRIP, fed, turn
 from tests.factories import NOW
@@ -217,7 +217,7 @@ class TestDraft:
         assert model.instructions[0].endswith("adds:\nNever write down prices.")
 
     @pytest.mark.parametrize("turns", [LEAK, TRIP])
-    def test_the_models_of_the_tests_are_no_poor_ones(self, draft: Drafting, turns: list[FedTurn]) -> None:
+    def test_the_models_of_the_tests_are_no_poor_ones(self, draft: Drafting, turns: list[TranscriptTurn]) -> None:
         drafted = draft(turns=turns)
         assert (drafted.flaws, drafted.is_poor) == ((), False)
 
@@ -372,7 +372,7 @@ class TestStore:
 class TestSegments:
     """Attempt after attempt, compaction takes what bounded() leaves."""
 
-    def numbers(self, turns: list[FedTurn], budget: int) -> list[list[int]]:
+    def numbers(self, turns: list[TranscriptTurn], budget: int) -> list[list[int]]:
         parts, rest = [], list(turns)
         while rest:
             taken, is_all = bounded(rest, budget)

@@ -6,7 +6,7 @@ from memories.episodes import quality as episode_quality
 from memories.episodes.quality import BOILERPLATE, COPY, EMPTY, FLAWS, INVENTED, LANGUAGE, SHORT, judge
 from memories.llm.prompts.episode_summary import EXAMPLES
 from memories.models import Role
-from memories.text.transcript import FedTurn
+from memories.text.transcript import TranscriptTurn
 from tests.episodes.talk import LEAK, TRIP, fed, turn
 
 GOOD = [
@@ -62,12 +62,12 @@ PLAIN = [
 
 
 @pytest.mark.parametrize(("turns", "summary"), GOOD)
-def test_a_fair_summary_has_no_flaw(turns: list[FedTurn], summary: str) -> None:
+def test_a_fair_summary_has_no_flaw(turns: list[TranscriptTurn], summary: str) -> None:
     assert judge(summary, turns) == episode_quality.SummaryQuality(1.0, ())
 
 
 @pytest.mark.parametrize(("turns", "summary", "flaws"), BAD)
-def test_a_flaw_is_found(turns: list[FedTurn], summary: str, flaws: set[str]) -> None:
+def test_a_flaw_is_found(turns: list[TranscriptTurn], summary: str, flaws: set[str]) -> None:
     judged = judge(summary, turns)
     assert set(judged.flaws) == flaws
     assert judged.quality == min(FLAWS[flaw].quality for flaw in flaws) < 0.5
@@ -75,7 +75,7 @@ def test_a_flaw_is_found(turns: list[FedTurn], summary: str, flaws: set[str]) ->
 
 @pytest.mark.parametrize("summary", PLAIN)
 @pytest.mark.parametrize("turns", [LEAK, TRIP])
-def test_words_that_fit_any_conversation_say_nothing(turns: list[FedTurn], summary: str) -> None:
+def test_words_that_fit_any_conversation_say_nothing(turns: list[TranscriptTurn], summary: str) -> None:
     assert BOILERPLATE in judge(summary, turns).flaws
 
 

@@ -8,11 +8,13 @@ from memories.conf import Rules
 from memories.models import Role, Status, Turn
 from memories.reconcile import gate
 from memories.reconcile.gate import Accepted, BatchEvidence
-from memories.text.transcript import FedTurn
+from memories.text.transcript import TranscriptTurn
 
 RULES = Rules(debounce_seconds=30, max_wait_seconds=300, lease_seconds=120, max_attempts=5)
 SAID = "I have sung in a choir since the spring of 2019."
-TURNS = [FedTurn(Turn(number=n, role=role, content=SAID), SAID) for n, role in ((1, Role.ASSISTANT), (2, Role.USER))]
+TURNS = [
+    TranscriptTurn(Turn(number=n, role=role, content=SAID), SAID) for n, role in ((1, Role.ASSISTANT), (2, Role.USER))
+]
 EVIDENCE = BatchEvidence(fed={turn.number: turn for turn in TURNS}, tool_numbers=frozenset())
 
 

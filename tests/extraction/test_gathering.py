@@ -13,7 +13,7 @@ from memories.llm import tokens
 from memories.models import EndUser, Fact, Session, SessionQueue, Turn
 from memories.queue import session_queue
 from memories.reconcile.batches import TurnBatch, bounded
-from memories.text.transcript import FedTurn, fed, is_trivial
+from memories.text.transcript import TranscriptTurn, fed, is_trivial
 from memories.text.uploads import blocks, cut_blocks, scrub
 from tests import factories
 from tests.factories import NOW
@@ -157,7 +157,7 @@ def test_sentences_about_uploads_are_scrubbed(summary: str, left: str) -> None:
     assert scrub(summary) == left
 
 
-def dialogue(*roles: str, length: int = 100) -> list[FedTurn]:
+def dialogue(*roles: str, length: int = 100) -> list[TranscriptTurn]:
     word = "tea "
     return list(fed(turns(*((role, word * length) for role in roles))))
 

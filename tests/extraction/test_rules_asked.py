@@ -6,7 +6,7 @@ from pytest_django import Settings
 from memories import conf
 from memories.extraction import consolidation, rules_mode
 from memories.models import ExtractionRun, Fact, Role, Turn
-from memories.text.transcript import FedTurn
+from memories.text.transcript import TranscriptTurn
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import page_of, text_of
@@ -87,7 +87,7 @@ def test_a_request_that_the_rules_cannot_read_is_counted(text: str) -> None:
 )
 def test_nothing_else_is_counted(text: str) -> None:
     turn = Turn(number=1, role=Role.USER, content=text)
-    assert rules_mode.extract([FedTurn(turn=turn, text=text)]).unread == 0
+    assert rules_mode.extract([TranscriptTurn(turn=turn, text=text)]).unread == 0
 
 
 ORDERS = [

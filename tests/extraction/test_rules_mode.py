@@ -12,7 +12,7 @@ from memories.llm.prompts.memory_update import CandidateFact
 from memories.models import Category, Role, Source, Trust, Turn
 from memories.reconcile import gate
 from memories.reconcile.gate import BatchEvidence
-from memories.text.transcript import FedTurn
+from memories.text.transcript import TranscriptTurn
 from tests.tables import rows, texts
 
 REQUESTS = rows("requests")
@@ -20,8 +20,8 @@ NO_REQUESTS = texts("no_requests")
 RULES = Rules(debounce_seconds=30, max_wait_seconds=300, lease_seconds=120, max_attempts=5)
 
 
-def fed(number: int, text: str, role: str = Role.USER) -> FedTurn:
-    return FedTurn(turn=Turn(number=number, role=role, content=text), text=text)
+def fed(number: int, text: str, role: str = Role.USER) -> TranscriptTurn:
+    return TranscriptTurn(turn=Turn(number=number, role=role, content=text), text=text)
 
 
 def extract(*said: str) -> Extracted:

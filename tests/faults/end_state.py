@@ -13,7 +13,7 @@ import psycopg
 from memories.conf import Rules
 from memories.models import Turn
 from memories.models.folding import fold
-from memories.text.transcript import FedTurn, fed
+from memories.text.transcript import TranscriptTurn, fed
 
 TURNS = """
     SELECT s.external_id, t.number, t.role, t.content, t.tool_calls, t.metadata
@@ -62,7 +62,7 @@ class Kept:
     windows: Mapping[str, tuple[int, int, bool]]
 
     @property
-    def fed(self) -> dict[str, list[FedTurn]]:
+    def fed(self) -> dict[str, list[TranscriptTurn]]:
         return {name: list(fed(turns)) for name, turns in self.turns.items()}
 
 

@@ -9,15 +9,15 @@ from memories.conf import Rules
 from memories.models import Role, Status, Turn
 from memories.reconcile import gate
 from memories.reconcile.gate import Accepted, BatchEvidence, Refused
-from memories.text.transcript import FedTurn
+from memories.text.transcript import TranscriptTurn
 from tests.model import candidate
 
 RULES = Rules(debounce_seconds=30, max_wait_seconds=300, lease_seconds=120, max_attempts=5)
 ZWJ, ZWNJ, ZWSP, RLO, TAG_A, BOM = "\u200d", "\u200c", "\u200b", "\u202e", "\U000e0041", "\ufeff"
 
 
-def fed(number: int, role: str, text: str) -> FedTurn:
-    return FedTurn(turn=Turn(number=number, role=role, content=text), text=text)
+def fed(number: int, role: str, text: str) -> TranscriptTurn:
+    return TranscriptTurn(turn=Turn(number=number, role=role, content=text), text=text)
 
 
 # Turn 4 is a tool's; 5 is the person's, in Chinese; 6 speaks in markup.

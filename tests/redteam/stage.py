@@ -34,7 +34,7 @@ from memories.models import ActorKind, Fact, Role, Tenant, Trust, WorkingMemory
 from memories.reconcile import gate
 from memories.text import uploads
 from memories.text.injection import flagged_turns, suspicion
-from memories.text.support import Testimony
+from memories.text.support import SourceTexts
 from tests import factories, summaries
 from tests.redteam import judge
 from tests.redteam.corpus import Case
@@ -258,13 +258,13 @@ _GUARDS: tuple[tuple[Any, str, Any], ...] = (
     (flagged_turns, "is_flagged", _always(False)),
     (recalled_turns, "is_flagged", _always(False)),
     (context, "is_flagged", _always(False)),
-    (Testimony, "trust_of", _always(Trust.USER)),
-    (Testimony, "told_by", _always(Trust.USER)),
-    (Testimony, "names_nothing_new", _always(True)),
-    (Testimony, "has_all_of", _always(True)),
-    (Testimony, "is_mere_assent", _always(False)),
-    (Testimony, "lacks", _always(False)),
-    (Testimony, "lacks_code", _always(False)),
+    (SourceTexts, "trust_of", _always(Trust.USER)),
+    (SourceTexts, "trust_of_summary", _always(Trust.USER)),
+    (SourceTexts, "names_nothing_new", _always(True)),
+    (SourceTexts, "has_all_of", _always(True)),
+    (SourceTexts, "is_mere_assent", _always(False)),
+    (SourceTexts, "lacks", _always(False)),
+    (SourceTexts, "lacks_code", _always(False)),
     (gate, "trust_of", _always(Trust.USER)),
     (WriteTrust, "__init__", _as_user),
     (uploads, "cut_blocks", _as_it_is),

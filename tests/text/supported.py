@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from memories.llm import embeddings
 from memories.llm.embeddings import USE, Vectors
-from memories.text.support import Testimony
+from memories.text.support import SourceTexts
 
 TODAY = date(2026, 11, 23)
 _TABLE = Path(__file__).parents[1] / "tables" / "supported.txt"
@@ -34,10 +34,10 @@ def users(said: str) -> list[str]:
     return said.partition("#")[0].split("|")[::2]
 
 
-def heard_in(said: str, known: tuple[str, ...] = (), *, by_meaning: bool = True) -> Testimony:
+def heard_in(said: str, known: tuple[str, ...] = (), *, by_meaning: bool = True) -> SourceTexts:
     """Of turns "user|assistant|user …#tool"."""
     talk, _, tool = said.partition("#")
-    return Testimony(
+    return SourceTexts(
         users=[(text, TODAY) for text in users(said)],
         known=known,
         assistants=talk.split("|")[1::2],

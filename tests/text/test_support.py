@@ -8,7 +8,7 @@ import pytest
 from memories.llm.embeddings import Vectors
 from memories.models import Trust
 from memories.text import support
-from memories.text.support import Testimony, has_word_of, is_assent
+from memories.text.support import SourceTexts, has_word_of, is_assent
 from tests.text.supported import Case, cases, heard_in, users
 
 OWN = [case for case in cases() if case.own]
@@ -195,7 +195,7 @@ def test_a_model_that_runs_wild_has_200_statements_compared() -> None:
         asked.append(len(texts))
         return np.ones((len(texts), 1), dtype=np.float32)
 
-    said = Testimony(users=[("How is the weather?", None)], assistants=["Sunny. Stay in."], embed=counted)
+    said = SourceTexts(users=[("How is the weather?", None)], assistants=["Sunny. Stay in."], embed=counted)
     trusts = [said.trust_of(f"Otters {'o' * number}") for number in range(support.MOST_COMPARED + 50)]
     assert trusts == [Trust.USER] * support.MOST_COMPARED + [Trust.ASSISTANT] * 50
     assert len(asked) == support.MOST_COMPARED + 1

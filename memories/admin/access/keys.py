@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
 
 from memories.admin.access import fresh
-from memories.admin.access.reach import tenants_of
+from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.fields import DayInput, LineField

@@ -18,7 +18,7 @@ from unfold.widgets import (
 )
 
 from memories.admin.access.permissions import PermissionsField, held_by
-from memories.admin.access.reach import tenants_of
+from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.site.fields import LineField, check_zone
 from memories.admin.site.page import VerbForm
 from memories.audit import Actor
@@ -26,8 +26,8 @@ from memories.curation.access.operators import (
     OperatorDraft,
     draft_of,
     save_group,
-    seen_of,
     set_password,
+    state_of,
     update_operator,
 )
 from memories.curation.access.powers import powers_of
@@ -115,7 +115,7 @@ class OperatorForm(VerbForm, AccessForm):
 
     def values_of(self, record: Operator) -> dict[str, Any]:
         draft = draft_of(record)
-        return {**vars(draft), "seen": seen_of(draft)}
+        return {**vars(draft), "seen": state_of(draft)}
 
     def arguments(self) -> dict[str, Any]:
         return {"operator_id": self.record.pk, "draft": self.draft(), "seen": self.cleaned_data["seen"]}

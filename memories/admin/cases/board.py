@@ -16,7 +16,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from memories.admin.access.reach import tenants_of
+from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.cases.wording import TYPE_ICONS, DaysLeft, days_left
 from memories.admin.site.page import RecordPage, address, render_page
 from memories.models import CLOSED, CaseState, CaseType, PrivacyCase, PrivacyCaseQuerySet, waits_for_handover

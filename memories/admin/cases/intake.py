@@ -13,11 +13,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget
 
-from memories.admin.access.reach import tenants_of, within
+from memories.admin.access.tenant_scope import tenants_of, within
 from memories.admin.cases.forms import LONGEST_ID
 from memories.admin.cases.wording import TYPES_SAY
 from memories.admin.site.fields import DayInput, LineField
-from memories.admin.site.page import RecordPage, actor_of, render_page, said_of, url_of
+from memories.admin.site.page import RecordPage, actor_of, message_of, render_page, url_of
 from memories.exceptions import InvalidInput, MemoryHubError, NotFound
 from memories.models import Asker, CaseType, EndUser, Tenant
 from memories.models.ids import parse_uuid
@@ -102,7 +102,7 @@ class IntakeForm(forms.Form):
                 name = fault.pointer.strip("/").replace("received_at", "received_on")
                 self.add_error(name if name in self.fields else None, fault.detail)
         else:
-            self.add_error(None, said_of(error))
+            self.add_error(None, message_of(error))
 
 
 class IntakeViews(RecordPage):

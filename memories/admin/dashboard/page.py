@@ -13,7 +13,7 @@ from django.urls import URLPattern, path
 from django.utils import timezone
 
 from memories import conf
-from memories.admin.access.reach import tenants_of, within
+from memories.admin.access.tenant_scope import tenants_of, within
 from memories.admin.dashboard import figures
 from memories.admin.dashboard.needs import needs
 from memories.models import (

@@ -11,7 +11,7 @@ from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminSelectWidget
 
-from memories.admin.access.reach import tenants_of, within
+from memories.admin.access.tenant_scope import tenants_of, within
 from memories.admin.facts.forms import LONGEST_TEXT, RequiredReasonField, end_of
 from memories.admin.people.views import person_of_link
 from memories.admin.site.fields import DayInput, LineField, LinesField, TextField

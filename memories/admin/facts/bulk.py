@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memories.admin.facts.detail import LIVE
 from memories.admin.facts.forms import RequiredReasonField, end_of
-from memories.admin.site.bulk import BulkForm, BulkViews, SeenRows
+from memories.admin.site.bulk import BulkForm, BulkViews, RowVersions
 from memories.admin.site.fields import DayInput
 from memories.admin.site.page import address
 from memories.audit import Actor
@@ -56,7 +56,7 @@ class BulkFactsForm(BulkForm):
             raise forms.ValidationError(gettext("This day has passed. Choose a later day."), code="past")
         return end
 
-    def carry_out(self, seen: SeenRows, *, actor: Actor, now: datetime) -> Batch:
+    def carry_out(self, seen: RowVersions, *, actor: Actor, now: datetime) -> Batch:
         data = self.cleaned_data
         given: dict[str, Any] = {"batch_id": data["batch"], "reason": data["reason"]}
         if self.verb_name == "expire":

@@ -14,9 +14,9 @@ from pgvector.django import CosineDistance
 from unfold.widgets import UnfoldAdminRadioSelectWidget
 
 from memories.admin.facts.forms import LONGEST_TEXT, OptionalReasonField
-from memories.admin.site.fields import SeenField, TextField
+from memories.admin.site.fields import TextField, VersionsField
 from memories.admin.site.naming import called
-from memories.admin.site.page import RecordPage, actor_of, address, render_page, said_of, show_again, url_of
+from memories.admin.site.page import RecordPage, actor_of, address, message_of, render_page, show_again, url_of
 from memories.admin.site.segments import Segment, diff
 from memories.admin.site.wording import CUT_OUT
 from memories.curation.facts.merging import READERS, FactMergePreview, merge_facts, preview_fact_merge
@@ -38,7 +38,7 @@ class MergeCandidate:
 
 
 class MergeFactsForm(forms.Form):
-    seen = SeenField()
+    seen = VersionsField()
     survivor = forms.ChoiceField(label=_("Fact to keep"), widget=UnfoldAdminRadioSelectWidget)
     content = TextField(label=_("Text from now on"), max_length=LONGEST_TEXT, rows=3)
     reason = OptionalReasonField()
@@ -107,7 +107,7 @@ class FactMergingViews(RecordPage):
             self._check_visible(request, list(seen))
             kept = merge_facts(seen=seen, **given, actor=actor_of(request), now=timezone.now())
         except MemoryHubError as error:
-            form.add_error(None, said_of(error))
+            form.add_error(None, message_of(error))
             return self._preview_merge(request, form, preview, status=error.status)
         done = gettext("The facts are merged into %(fact)s. You can undo this below.")
         cut = kept.content != content.strip()

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from memories import models
 from memories.admin.access import fresh
-from memories.admin.access.reach import tenants_of
+from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.lists.change_list import HubChangeList
 from memories.admin.lists.saved_filters import narrowed
 from memories.audit import Actor

@@ -12,10 +12,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanSwitchWidget
 
-from memories.admin.access.reach import tenants_of
+from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.site.fields import LineField, check_language, check_zone
 from memories.admin.site.naming import called
-from memories.admin.site.page import RecordPage, actor_of, address, render_page, said_of, show_again, url_of
+from memories.admin.site.page import RecordPage, actor_of, address, message_of, render_page, show_again, url_of
 from memories.curation.people.external_ids import CHANGE_ID, change_external_id
 from memories.curation.people.records import add_person
 from memories.curation.reverting import revert
@@ -87,7 +87,7 @@ def add_refusal(form: forms.Form, error: MemoryHubError) -> int:
     if isinstance(error, InvalidInput) and error.faults:
         form.add_error(error.faults[0].pointer, error.faults[0].detail)
     else:
-        form.add_error(None, said_of(error))
+        form.add_error(None, message_of(error))
     return error.status
 
 
@@ -148,7 +148,7 @@ class PersonAddingViews(RecordPage):
         try:
             revert(change_set=made.pk, actor=actor_of(request), now=timezone.now())
         except MemoryHubError as error:
-            messages.error(request, said_of(error))
+            messages.error(request, message_of(error))
         else:
             messages.success(request, _("The previous id is restored; later changes were kept."))
         return HttpResponseRedirect(request.path)

@@ -19,7 +19,7 @@ from memories.admin.access import fresh
 from memories.admin.people.merging import PersonMergingViews
 from memories.admin.site.fields import LineField
 from memories.admin.site.naming import called
-from memories.admin.site.page import actor_of, address, render_page, require, said_of, url_of
+from memories.admin.site.page import actor_of, address, message_of, render_page, require, url_of
 from memories.admin.trail.authors import names_of
 from memories.curation.change_sets import CLEAR
 from memories.curation.people.clearing import agents_remembered, clear_memories, preview_clearing
@@ -98,7 +98,7 @@ class PersonClearingViews(PersonMergingViews):
                 now=timezone.now(),
             )
         except MemoryHubError as error:
-            messages.error(request, said_of(error))
+            messages.error(request, message_of(error))
             return HttpResponseRedirect(url_of(person))
         done = _("The memories of %(person)s are cleared. You can undo it here.") % {"person": called(person)}
         messages.success(request, done if any(counts.values()) else _("Nothing was changed."))
@@ -108,7 +108,7 @@ class PersonClearingViews(PersonMergingViews):
         try:
             revert(change_set=made.pk, actor=actor_of(request), now=timezone.now())
         except MemoryHubError as error:
-            messages.error(request, said_of(error))
+            messages.error(request, message_of(error))
         else:
             messages.success(request, _("The cleared memories are back; later changes were kept."))
         return HttpResponseRedirect(request.path)

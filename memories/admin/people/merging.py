@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin.access import fresh
-from memories.admin.access.reach import within
+from memories.admin.access.tenant_scope import within
 from memories.admin.people.adding import LONGEST_ID, PersonAddingViews, add_refusal
 from memories.admin.site.fields import LineField
 from memories.admin.site.page import actor_of, address, render_page, require, show_again, url_of

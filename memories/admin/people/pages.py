@@ -29,7 +29,7 @@ from memories.admin.site.naming import called
 from memories.admin.site.page import VerbForm, address
 from memories.admin.site.wording import CUT_OUT
 from memories.audit import Actor
-from memories.curation.people.records import seen_of_person, update_person
+from memories.curation.people.records import state_of_person, update_person
 from memories.models import EndUser, Episode, EpisodeStatus, ExtractionRun, Fact, ReviewItem, Session, Status
 from memories.privacy.casework.restriction import cases_of
 
@@ -56,7 +56,7 @@ class PersonForm(RecordFields, VerbForm):
 
     def values_of(self, record: EndUser) -> dict[str, Any]:
         columns = self.base_fields.keys() - {"seen"}
-        return {**{name: getattr(record, name) for name in columns}, "seen": seen_of_person(record)}
+        return {**{name: getattr(record, name) for name in columns}, "seen": state_of_person(record)}
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         seen = self.cleaned_data.pop("seen") or None

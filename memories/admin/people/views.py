@@ -8,7 +8,7 @@ from django.template.response import TemplateResponse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from memories.admin.access.reach import within
+from memories.admin.access.tenant_scope import within
 from memories.admin.site.page import RecordPage
 from memories.models import EndUser
 from memories.models.ids import parse_uuid

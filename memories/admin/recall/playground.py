@@ -22,7 +22,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from memories import conf
-from memories.admin.access.reach import tenants_of
+from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.facts.pages import FactPage
 from memories.admin.people.views import MEMORY, person_of_link
 from memories.admin.recall.live_context import LONGEST_QUERY, LiveContext, TokensField, agents_of, live_context

@@ -18,12 +18,12 @@ from django.utils.translation import gettext_lazy
 from memories.admin.review import wording
 from memories.admin.review.forms import ReasonField
 from memories.admin.review.queue import QueueFilters
-from memories.admin.site.bulk import BulkForm, BulkViews, SeenRows
+from memories.admin.site.bulk import BulkForm, BulkViews, RowVersions
 from memories.admin.site.page import address
 from memories.audit import Actor
 from memories.curation.batches import MOST
 from memories.curation.review.batches import approve_items, reject_items
-from memories.curation.review.deciding import Choice, Seen, choices_of
+from memories.curation.review.deciding import Choice, ExpectedVersions, choices_of
 from memories.models import Batch, ReviewItem
 from memories.models.ids import parse_uuid
 
@@ -40,8 +40,10 @@ class BulkItemsForm(BulkForm):
         self.fields["verb"].initial = verb
         self.fields["reason"].required = verb == Choice.REJECT
 
-    def carry_out(self, seen: SeenRows, *, actor: Actor, now: datetime) -> Batch:
-        versions = {pk: Seen(row[pk], {one: row[one] for one in row if one != pk}) for pk, row in seen.items()}
+    def carry_out(self, seen: RowVersions, *, actor: Actor, now: datetime) -> Batch:
+        versions = {
+            pk: ExpectedVersions(row[pk], {one: row[one] for one in row if one != pk}) for pk, row in seen.items()
+        }
         data = self.cleaned_data
         return VERBS[self.verb_name](batch_id=data["batch"], seen=versions, reason=data["reason"], actor=actor, now=now)
 

@@ -13,7 +13,7 @@ from memories.admin.site.fields import LineField, TextField
 from memories.admin.site.page import VersionForm
 from memories.admin.site.wording import CUT_OUT
 from memories.audit import Actor
-from memories.curation.review.deciding import Seen
+from memories.curation.review.deciding import ExpectedVersions
 from memories.curation.review.decisions import approve_edited, approve_item, keep_both, merge_items, reject_item
 from memories.curation.review.undo import undo_decision
 from memories.models import Category, Episode, Fact, ReviewItem
@@ -45,7 +45,7 @@ class ItemForm(VersionForm):
     def arguments(self) -> dict[str, Any]:
         memories = _memories(self.record).items()
         seen = {memory.pk: self.cleaned_data[f"{name}_version"] for name, memory in memories}
-        return {"item_id": self.record.pk, "seen": Seen(self.cleaned_data["version"], seen)}
+        return {"item_id": self.record.pk, "seen": ExpectedVersions(self.cleaned_data["version"], seen)}
 
 
 def _memories(item: ReviewItem) -> dict[str, Fact | Episode]:

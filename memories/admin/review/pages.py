@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from memories.admin.access.reach import within
+from memories.admin.access.tenant_scope import within
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column
 from memories.admin.review.bulk import ReviewBulkViews

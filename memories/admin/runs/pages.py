@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memories.admin.access.reach import within
+from memories.admin.access.tenant_scope import within
 from memories.admin.dashboard import figures
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from memories.admin.access.reach import tenants_of, within
+from memories.admin.access.tenant_scope import tenants_of, within
 from memories.admin.dashboard import figures
 from memories.admin.site.page import actor_of, render_page, require
 from memories.curation.retries import EXTRACTION, MOST, WINDOW, retry_parked

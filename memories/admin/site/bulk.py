@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from memories.admin.access import fresh
-from memories.admin.site.fields import SeenField
+from memories.admin.site.fields import VersionsField
 from memories.admin.site.page import RecordPage, actor_of, render_page, show_again
 from memories.audit import Actor
 from memories.curation.batches import MOST, TYPED_ABOVE, undo_batch
@@ -27,7 +27,7 @@ from memories.models import Batch
 from memories.models.ids import new_id
 
 # Of each row the versions that the preview showed: its own, and those of other records that it is about.
-SeenRows = Mapping[uuid.UUID, Mapping[uuid.UUID, int]]
+RowVersions = Mapping[uuid.UUID, Mapping[uuid.UUID, int]]
 
 
 class BulkForm(forms.Form):
@@ -35,7 +35,7 @@ class BulkForm(forms.Form):
 
     # Made up here: a form that is sent twice is one batch.
     batch = forms.UUIDField(initial=new_id, widget=forms.HiddenInput)
-    seen = SeenField()
+    seen = VersionsField()
     typed = forms.IntegerField(
         label=gettext_lazy("How many are these?"),
         widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "inputmode": "numeric"}),
@@ -57,7 +57,7 @@ class BulkForm(forms.Form):
             raise forms.ValidationError(_("The number does not match. Nothing changed."), code="typed")
         return typed
 
-    def carry_out(self, seen: SeenRows, *, actor: Actor, now: datetime) -> Batch:
+    def carry_out(self, seen: RowVersions, *, actor: Actor, now: datetime) -> Batch:
         """Call the verb. Errors: InvalidInput, Conflict."""
         raise NotImplementedError
 

@@ -69,7 +69,7 @@ class LinesField(forms.CharField):
         return lines
 
 
-class SeenField(forms.Field):
+class VersionsField(forms.Field):
     """The rows of a preview with the versions that it showed, a hidden input for each.
 
     Its value is `id:version` of the row and, after spaces, of the other records that it is about. The field takes a

@@ -12,8 +12,8 @@ from django.utils.cache import patch_vary_headers
 from django.utils.deprecation import MiddlewareMixin
 
 from memories.admin.access import lifetime
+from memories.invisible import strip_invisible
 from memories.models import Operator
-from memories.unseen import without_unseen
 
 ADMIN, API = "/admin/", "/api/v1/"
 
@@ -66,7 +66,7 @@ class SeenTextMiddleware(_PagesOnly):
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         is_page = response.get("Content-Type", "").startswith("text/html")
         if isinstance(response, HttpResponse) and is_page and not response.content.isascii():
-            response.content = without_unseen(response.content.decode(response.charset)).encode(response.charset)
+            response.content = strip_invisible(response.content.decode(response.charset)).encode(response.charset)
         return response
 
 

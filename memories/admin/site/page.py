@@ -28,7 +28,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
 from memories.admin.access import fresh
-from memories.admin.access.reach import TenantFilter, within
+from memories.admin.access.tenant_scope import TenantFilter, within
 from memories.admin.lists import export, saved_filters
 from memories.admin.lists.change_list import HubChangeList
 from memories.admin.site.naming import called, many_of
@@ -41,7 +41,7 @@ LOOK_AGAIN = _(
 )
 
 
-def said_of(error: MemoryHubError) -> str:
+def message_of(error: MemoryHubError) -> str:
     """The message for the operator: to look again if somebody else changed the record first."""
     return str(LOOK_AGAIN) if isinstance(error, PreconditionFailed) else error.detail
 
@@ -210,7 +210,7 @@ class VerbForm(forms.Form):
 
     def refuse(self, error: MemoryHubError) -> None:
         """Show why the verb failed. The form keeps its input."""
-        self.add_error(None, said_of(error))
+        self.add_error(None, message_of(error))
 
     def leads_to(self) -> str:
         """The address to redirect to after success."""

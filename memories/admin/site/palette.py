@@ -15,7 +15,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
 from memories import models
-from memories.admin.access.reach import within
+from memories.admin.access.tenant_scope import within
 from memories.admin.site import sidebar
 from memories.admin.site.naming import called
 from memories.admin.site.page import HubModelAdmin, render_page, url_of

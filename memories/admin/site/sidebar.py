@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from memories.admin.access.reach import tenants_of, within
+from memories.admin.access.tenant_scope import tenants_of, within
 from memories.admin.recall import playground
 from memories.admin.tenants import rollback
 from memories.models import LanguageModel, Operator, PrivacyCase, ReviewItem

@@ -10,8 +10,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memories.admin.access.reach import within
-from memories.admin.site.page import RecordPage, VerbForm, actor_of, address, require, said_of, url_of
+from memories.admin.access.tenant_scope import within
+from memories.admin.site.page import RecordPage, VerbForm, actor_of, address, message_of, require, url_of
 from memories.admin.site.template_tags import UNDO_TAG
 from memories.curation.reverting import revert
 from memories.exceptions import MemoryHubError
@@ -48,7 +48,7 @@ class UndoViews(RecordPage):
         try:
             revert(change_set=change_set, actor=actor_of(request), now=timezone.now())
         except MemoryHubError as error:
-            messages.error(request, said_of(error))
+            messages.error(request, message_of(error))
         else:
             messages.success(request, _("Undone."))
         return HttpResponseRedirect(page)

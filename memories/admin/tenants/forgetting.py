@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memories import conf
-from memories.admin.access.reach import tenants_of
+from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.fields import LineField
 from memories.admin.site.page import RecordPage, VerbForm, actor_of, render_page, require, url_of

@@ -21,7 +21,7 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminIntegerFiel
 from memories import conf
 from memories.admin.access import fresh
 from memories.admin.access.operator_forms import SwitchField
-from memories.admin.access.reach import tenants_of
+from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.site.fields import LineField
 from memories.admin.site.naming import called
 from memories.admin.site.page import VerbForm, attempt, render_page, require, url_of

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from memories import conf
 from memories.admin.access import fresh
-from memories.admin.access.reach import tenants_of
+from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.site.page import actor_of, render_page, require
 from memories.exceptions import RetentionRunning
 from memories.models import RetentionPass, Tenant

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from memories.admin.access import fresh
-from memories.admin.access.reach import tenants_of, within
+from memories.admin.access.tenant_scope import tenants_of, within
 from memories.admin.site.fields import LineField
 from memories.admin.site.page import actor_of, render_page, require
 from memories.curation.reverting import revert

@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 
-from memories.admin.access.reach import tenants_of
+from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.site.page import render_page, require
 from memories.models import AuditSeal, Operator, Tenant
 from memories.privacy.trail import chain_check

@@ -53,7 +53,7 @@ def draft_of(operator: Operator) -> OperatorDraft:
     return OperatorDraft(**plain, groups=groups, tenants=frozenset(operator.tenants.values_list("pk", flat=True)))
 
 
-def seen_of(draft: OperatorDraft) -> str:
+def state_of(draft: OperatorDraft) -> str:
     """A mark of this state, by which update_operator() checks that nobody has changed it since."""
     return mark({**asdict(draft), "groups": sorted(draft.groups), "tenants": sorted(map(str, draft.tenants))})
 
@@ -86,7 +86,7 @@ def update_operator(
     with transaction.atomic():
         operator = _locked(operator_id)
         previous = draft_of(operator)
-        if seen is not None and seen != seen_of(previous):
+        if seen is not None and seen != state_of(previous):
             raise PreconditionFailed
         mine = powers_of_actor(actor, needs=CHANGE_OPERATOR)
         check_covers(mine, powers_of(operator), _wanted(operator, draft))

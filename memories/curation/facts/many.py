@@ -22,7 +22,7 @@ VERB = "forget"
 
 
 @dataclass(frozen=True)
-class Seen:
+class Selection:
     """The facts that would go, in order, how many others of the selection no key may change, and what stands for
     these facts as they are."""
 
@@ -31,7 +31,7 @@ class Seen:
     token: str
 
 
-def look(facts: FactQuerySet) -> Seen:
+def look(facts: FactQuerySet) -> Selection:
     """What forget_facts() would do of these facts now. Errors: Conflict when they are too many for one request."""
     rows = facts.exclude(status=Status.TRASHED)
     stays = Q(binding=True) | Q(locked=True)
@@ -40,10 +40,10 @@ def look(facts: FactQuerySet) -> Seen:
         message = _("More than %(most)d facts: name more filters.")
         raise Conflict(message % {"most": MOST})
     named = ",".join(f"{fact.pk}:{fact.version}" for fact in going)
-    return Seen(going, rows.filter(stays).count(), hashlib.sha256(named.encode()).hexdigest()[:32])
+    return Selection(going, rows.filter(stays).count(), hashlib.sha256(named.encode()).hexdigest()[:32])
 
 
-def forget_facts(*, end_user: EndUser, facts: FactQuerySet, token: str, actor: Actor, now: datetime) -> Seen:
+def forget_facts(*, end_user: EndUser, facts: FactQuerySet, token: str, actor: Actor, now: datetime) -> Selection:
     """Move these facts of the person to the trash and refuse what they say, as forget_fact() does of one.
 
     All or nothing; what an operator made binding and what is locked stays. Errors: Conflict when they are not those

@@ -31,7 +31,7 @@ def person_for_writing(*, tenant: Tenant, user_id: str, now: datetime) -> EndUse
     return person
 
 
-def seen_of_person(person: EndUser) -> str:
+def state_of_person(person: EndUser) -> str:
     """The mark of a person's record as it is now."""
     return mark_of(person, RECORD)
 
@@ -54,7 +54,7 @@ def update_person(
             raise PersonMerged
         if person.restricted_at and not actor.is_operator:
             raise PersonRestricted
-        if seen is not None and seen != seen_of_person(person):
+        if seen is not None and seen != state_of_person(person):
             raise PreconditionFailed
         changes = changes | _switched(person, changes, actor)
         for name, value in changes.items():

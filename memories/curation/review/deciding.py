@@ -39,7 +39,7 @@ STATE_OF = {
 
 
 @dataclass(frozen=True)
-class Seen:
+class ExpectedVersions:
     """The versions that the operator looked at: of the item, and of its facts or its episode by their ids."""
 
     item: int
@@ -62,7 +62,7 @@ def choices_of(item: ReviewItem) -> tuple[Choice, ...]:
 
 @contextmanager
 def deciding(
-    item_id: uuid.UUID, choice: Choice, *, actor: Actor, now: datetime, reason: str, seen: Seen | None
+    item_id: uuid.UUID, choice: Choice, *, actor: Actor, now: datetime, reason: str, seen: ExpectedVersions | None
 ) -> Iterator[tuple[ReviewItem, Changes]]:
     """Lock and check the item, let the block write, close the item, settle what else this answers, record it."""
     changes = Changes(actor=actor, now=now, reason=reason)
@@ -106,7 +106,7 @@ def _is_current(item: ReviewItem) -> bool:
     return item.known is None or item.known.status == Status.ACTIVE
 
 
-def _check(item: ReviewItem, choice: Choice, seen: Seen | None) -> None:
+def _check(item: ReviewItem, choice: Choice, seen: ExpectedVersions | None) -> None:
     if item.state != ReviewItem.State.OPEN:
         message = _("Somebody has decided this in the meantime: %(state)s.")
         raise Conflict(message % {"state": item.get_state_display().lower()})

@@ -11,7 +11,7 @@ from memories.curation.change_sets import Changes
 from memories.curation.episodes import next_version, rewrite
 from memories.curation.facts.changing import approve, make_way, state_as_operator
 from memories.curation.profile.sections import take_proposed_section
-from memories.curation.review.deciding import Choice, Seen, deciding
+from memories.curation.review.deciding import Choice, ExpectedVersions, deciding
 from memories.curation.review.suggestions import turn_down
 from memories.curation.statements.scrubbing import episode_without_secrets, without_secrets
 from memories.exceptions import Conflict, InvalidInput
@@ -24,7 +24,7 @@ Kind = ReviewItem.Kind
 
 
 def approve_item(
-    *, item_id: uuid.UUID, actor: Actor, now: datetime, seen: Seen | None = None, reason: str = ""
+    *, item_id: uuid.UUID, actor: Actor, now: datetime, seen: ExpectedVersions | None = None, reason: str = ""
 ) -> ReviewItem:
     """Accept the proposal: a suggestion becomes active and supersedes what it contradicts, also an operator's word, but
     an agent's supersedes nothing of the person's own; a fact that was proposed to be out of date is archived; a
@@ -49,7 +49,7 @@ def approve_item(
 
 
 def reject_item(
-    *, item_id: uuid.UUID, actor: Actor, now: datetime, reason: str, seen: Seen | None = None
+    *, item_id: uuid.UUID, actor: Actor, now: datetime, reason: str, seen: ExpectedVersions | None = None
 ) -> ReviewItem:
     """Turn the proposal down: a suggestion is rejected and refused for good; a possible duplicate is archived in favour
     of the existing fact, and not refused; a poor episode goes to the trash; otherwise all stays as it is.
@@ -76,7 +76,7 @@ def approve_edited(
     changes: dict[str, Any],
     actor: Actor,
     now: datetime,
-    seen: Seen | None = None,
+    seen: ExpectedVersions | None = None,
     reason: str = "",
 ) -> ReviewItem:
     """Accept the proposal with the named fields as the operator writes them, as an operator's word: `content` and
@@ -95,7 +95,7 @@ def approve_edited(
 
 
 def keep_both(
-    *, item_id: uuid.UUID, actor: Actor, now: datetime, seen: Seen | None = None, reason: str = ""
+    *, item_id: uuid.UUID, actor: Actor, now: datetime, seen: ExpectedVersions | None = None, reason: str = ""
 ) -> ReviewItem:
     """Serve both facts; those of a conflict are related as contradicting. Errors: as approve_item()."""
     with deciding(item_id, Choice.KEEP_BOTH, actor=actor, now=now, reason=reason, seen=seen) as (item, changes):
@@ -116,7 +116,7 @@ def merge_items(
     now: datetime,
     reason: str,
     category: str | None = None,
-    seen: Seen | None = None,
+    seen: ExpectedVersions | None = None,
 ) -> ReviewItem:
     """Keep one of the two, with `content` as an operator's word and the evidence of both; it supersedes the other.
 

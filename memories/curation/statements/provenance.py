@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from memories.exceptions import Fault, InvalidInput
 from memories.models import EndUser, Fact, FactEvidence, FactQuerySet, FactRelation, Role, Trust, Turn
 from memories.text import echo
-from memories.text.transcript import FedTurn, is_hidden
+from memories.text.transcript import TranscriptTurn, is_hidden
 
 _TRUST: Mapping[str, Trust] = {Role.USER: Trust.USER, Role.TOOL: Trust.TOOL}
 # By hand: the lock that the foreign keys of evidence take at the commit, for which Django has no API.
@@ -150,7 +150,7 @@ def _quoted(turns: Sequence[Turn], raw: str) -> Turn | None:
         return None
     users_first = sorted(turns, key=lambda turn: turn.role != Role.USER)
     # Without echoes: a turn that repeats our own context is no source.
-    quoted = [turn for turn in users_first if FedTurn(turn, echo.cut_echo(turn.content)).contains(raw)]
+    quoted = [turn for turn in users_first if TranscriptTurn(turn, echo.cut_echo(turn.content)).contains(raw)]
     if not quoted:
         raise InvalidInput.at(
             "/raw",

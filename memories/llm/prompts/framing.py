@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Literal, TypedDict
 
-from memories.unseen import without_unseen
+from memories.invisible import strip_invisible
 
 LONGEST_TEXT = 1_000
 KEPT_AT_EACH_END = 500
@@ -32,7 +32,7 @@ class Message(TypedDict):
 def one_line(text: str) -> str:
     """`text` on one line, without what nobody sees: each run of line breaks is one space (quotes are compared with
     spaces folded)."""
-    return without_unseen(_LINE_BREAKS.sub(" ", text))
+    return strip_invisible(_LINE_BREAKS.sub(" ", text))
 
 
 def escape(text: str) -> str:

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from memories.exceptions import EmbeddingError
+from memories.invisible import strip_invisible
 from memories.llm import embeddings
 from memories.text import sentences
 from memories.text.injection.verdicts import cached_verdict
-from memories.unseen import without_unseen
 
 WEIGHTS = Path(__file__).parent / "data" / "meaning.json"
 
@@ -92,7 +92,7 @@ def pieces(text: str) -> list[str]:
     """The sentences that are judged: at most MOST_SENTENCES of the beginning and the end, as people see them."""
     if len(text) > 2 * _MOST_READ:
         text = f"{text[:_MOST_READ]}\n{text[-_MOST_READ:]}"
-    plain = unicodedata.normalize("NFKC", without_unseen(text))
+    plain = unicodedata.normalize("NFKC", strip_invisible(text))
     said = [part for start, end in sentences.spans(plain) for part in _parts(plain[start:end])]
     said = [part for part in said if len(part.encode()) >= _LEAST]
     half = MOST_SENTENCES // 2

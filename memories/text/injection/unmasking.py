@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import islice
 from urllib.parse import unquote
 
-from memories.unseen import without_unseen
+from memories.invisible import strip_invisible
 
 # Of a longer text both ends are read.
 LONGEST = 40_000
@@ -67,7 +67,7 @@ def readings(text: str) -> Iterator[str]:
 def fold(text: str) -> str:
     """NFKC, case folded, without accents and invisible characters; look-alikes among Latin letters become Latin,
     traditional Chinese becomes simplified. Phrases are folded by the same function."""
-    folded = unicodedata.normalize("NFKC", without_unseen(text)).translate(_STYLED).casefold()
+    folded = unicodedata.normalize("NFKC", strip_invisible(text)).translate(_STYLED).casefold()
     if not folded.isascii():
         folded = _MARKS.sub("", unicodedata.normalize("NFD", folded))
         folded = unicodedata.normalize("NFC", folded).translate(_SIMPLER)

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from memories.context import rendering, window
+from memories.invisible import CONTROLS, IGNORABLE, strip_invisible
 from memories.llm.prompts import framing
 from memories.models import Role, Turn
 from memories.text.cleaning import clean, clean_lines
-from memories.unseen import CONTROLS, IGNORABLE, without_unseen
 
 # The first and last of each range, and those that the ranges were written for.
 NAMED = {0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180E, 0x180F, 0x200B, 0x200E, 0x202E, 0x2060}
@@ -60,7 +60,7 @@ def test_unusual_breaks_break_no_line(place: str, code: int) -> None:
     ],
 )
 def test_what_shows_stays(text: str) -> None:
-    assert without_unseen(text) == text
+    assert strip_invisible(text) == text
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_what_shows_stays(text: str) -> None:
     ],
 )
 def test_where_they_only_hide(text: str, expected: str) -> None:
-    assert without_unseen(text) == expected
+    assert strip_invisible(text) == expected
 
 
 def test_all_format_characters_are_known() -> None:

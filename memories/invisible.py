@@ -73,7 +73,7 @@ _JOINED = (
 )
 
 
-def without_unseen(text: str) -> str:
+def strip_invisible(text: str) -> str:
     """`text` without invisible characters. Line breaks and tabs stay.
 
     One joiner stays where it joins: inside emoji, and between letters of joined scripts. The emoji style stays behind a

@@ -11,7 +11,7 @@ from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 
-from memories.admin.access import reach
+from memories.admin.access import tenant_scope
 from memories.admin.site.sidebar import navigation
 from memories.curation.rollback.roll_back import roll_back
 from memories.curation.rollback.selection import Selector
@@ -71,17 +71,17 @@ def test_lists_show_the_own_tenants_alone() -> None:
 
 def test_whose_tenants_are_gone_sees_nothing(client: Client) -> None:
     person = factories.end_user()
-    assert list(reach.within(limited(), EndUser.objects.all())) == []
-    assert list(reach.within(factories.operator(), EndUser.objects.all())) == [person]
-    assert list(reach.within(AnonymousUser(), EndUser.objects.all())) == []
+    assert list(tenant_scope.within(limited(), EndUser.objects.all())) == []
+    assert list(tenant_scope.within(factories.operator(), EndUser.objects.all())) == [person]
+    assert list(tenant_scope.within(AnonymousUser(), EndUser.objects.all())) == []
 
 
 def test_a_tenant_beyond_reach_is_refused() -> None:
     own, other = factories.tenant(), factories.tenant()
     operator = limited(own)
-    reach.check(operator, own)
+    tenant_scope.check(operator, own)
     with pytest.raises(PermissionDenied):
-        reach.check(operator, other)
+        tenant_scope.check(operator, other)
 
 
 def test_a_list_offers_the_own_tenants_alone() -> None:
