@@ -114,7 +114,7 @@ def test_the_badge_counts_the_own_items() -> None:
     factories.review_item(other, kind="flagged")
 
     def badge(operator: Operator) -> str:
-        menu = navigation(Mock(user=operator, path="/"))
+        menu = navigation(Mock(user=operator, path="/", frame_counts=None))
         return str(next(item["badge"] for group in menu for item in group["items"] if item["title"] == "Review"))
 
     assert (badge(limited(own.tenant)), badge(factories.operator())) == ("1", "3")
