@@ -109,6 +109,7 @@ def test_verbs_beside_a_hit_stay_together(open_page: Open, operator: Operator, p
     page.goto(f"{reverse('admin:recalled')}?person={person.pk}")
     look(page, "Explain ranking")
     verbs = page.locator(".hub-hit", has_text="She lives in Leiden").locator("summary")
+    expect(verbs).to_have_count(3)
     boxes = [box for verb in verbs.all() if (box := verb.bounding_box())]
     assert len(boxes) == 3
     assert len({box["y"] for box in boxes}) == 1
