@@ -61,48 +61,42 @@ _order_of = itemgetter(*(_COLUMNS.index(name) for name in _ORDERED_BY))
 _TENANT, _PERSON = parameter("tenant"), parameter("person")
 
 
-def _shown(alias: str, as_of: Any = None) -> str:
+def _shown(as_of: Any = None) -> str:
     viewer = Viewer(parameter("agent"), parameter("roles"), as_of)
     least, now = parameter("least"), parameter("now")
     conditions = visibility.served_facts(viewer, person_id=_PERSON, least_confidence=least, now=now)
-    return " AND ".join(condition(Fact, one, alias=alias) for one in conditions.values())
+    return " AND ".join(condition(Fact, one) for one in conditions.values())
 
 
-_SHOWN = {alias: _shown(alias) for alias in ("memories_fact", "fact", "persons")}
-_SHOWN_THEN = {alias: _shown(alias, parameter("as_of")) for alias in _SHOWN}
-# FactQuerySet's latest_for(): the agent's own facts that give a key a value, and whether the person's own say otherwise
-# since. tests/retrieval/test_latest_for.py compares the two.
-_UNBOUND = "NOT (binding OR pinned OR locked)"
-_OWN = f"""
-    WITH own AS MATERIALIZED (
-        SELECT fact.id, fact.category, fact.key, fact.last_confirmed_at, {_UNBOUND} AND EXISTS (
-            SELECT 1 FROM memories_fact persons
-            WHERE persons.end_user_id = %(person)s AND persons.agent_id = '' AND persons.value <> ''
-                AND persons.category = fact.category AND persons.key = fact.key
-                AND persons.last_confirmed_at > fact.last_confirmed_at AND {_SHOWN["persons"]}
-        ) AS is_past
-        FROM memories_fact fact
-        WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND agent_id = %(agent)s
-            AND agent_id <> '' AND key <> '' AND value <> '' AND {_SHOWN["fact"]}
-    )
-"""  # noqa: S608  (columns of our own models)
+_SHOWN, _SHOWN_THEN = _shown(), _shown(parameter("as_of"))
+# FactQuerySet's latest_for(), in one pass over what gives a key a value, if the agent has such a fact at all. Joined,
+# PostgreSQL would compare all with all, as it has no samples of these columns. tests/retrieval/test_latest_for.py
+# compares the two.
 _LATEST = f"""
-    AND NOT EXISTS (
-        SELECT 1 FROM own WHERE own.category = memories_fact.category AND own.key = memories_fact.key AND (
-            own.id = memories_fact.id AND own.is_past
-            OR memories_fact.agent_id = '' AND memories_fact.value <> ''
-                AND {_UNBOUND} AND own.last_confirmed_at >= memories_fact.last_confirmed_at
-        )
+    AND id NOT IN (
+        SELECT id FROM (
+            SELECT id, agent_id, last_confirmed_at, NOT (binding OR pinned OR locked) AS is_unbound,
+                max(last_confirmed_at) FILTER (WHERE agent_id <> '') OVER stated AS agents,
+                max(last_confirmed_at) FILTER (WHERE agent_id = '') OVER stated AS persons
+            FROM memories_fact
+            WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND agent_id IN ('', %(agent)s)
+                AND key <> '' AND value <> '' AND {_SHOWN}
+                AND EXISTS (
+                    SELECT 1 FROM memories_fact WHERE end_user_id = %(person)s AND agent_id = %(agent)s
+                        AND agent_id <> '' AND key <> '' AND {_SHOWN}
+                )
+            WINDOW stated AS (PARTITION BY category, key)
+        ) of_keys
+        WHERE is_unbound AND CASE agent_id WHEN '' THEN agents >= last_confirmed_at ELSE persons > last_confirmed_at END
     )
 """  # noqa: S608  (columns of our own models)
 # The person's own facts, and public ones.
 _SERVED = f"""
-    {_OWN}
     SELECT NAMES FROM memories_fact
-    WHERE {condition(Fact, visibility.own(_TENANT, _PERSON))} AND {_SHOWN["memories_fact"]} {_LATEST}
+    WHERE {condition(Fact, visibility.own(_TENANT, _PERSON))} AND {_SHOWN} {_LATEST}
     UNION ALL
     SELECT NAMES FROM memories_fact
-    WHERE {condition(Fact, visibility.public_beside(_TENANT, _PERSON))} AND {_SHOWN["memories_fact"]}
+    WHERE {condition(Fact, visibility.public_beside(_TENANT, _PERSON))} AND {_SHOWN}
 """  # noqa: S608  (columns of our own models)
 _NEWEST_FIRST = "ORDER BY first_observed_at DESC, id DESC"
 _FEATURES = _SERVED.replace("NAMES", ", ".join(FactFeatures._fields)) + _NEWEST_FIRST
@@ -185,7 +179,5 @@ def _read(
         **more,
     }
     if not viewer.agent_id:
-        statement = statement.replace(_OWN, "").replace(_LATEST, "")
-    for alias, shown in _SHOWN.items() if viewer.as_of else ():
-        statement = statement.replace(shown, _SHOWN_THEN[alias])
-    return binary_rows.fetched(statement, parameters)
+        statement = statement.replace(_LATEST, "")
+    return binary_rows.fetched(statement.replace(_SHOWN, _SHOWN_THEN) if viewer.as_of else statement, parameters)
