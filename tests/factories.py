@@ -16,6 +16,7 @@ from memories.capture.ingest import PostedMessage
 from memories.curation.access.keys import create_api_key
 from memories.models import (
     ActorKind,
+    Agent,
     APIKey,
     CaseState,
     CaseType,
@@ -231,3 +232,7 @@ def operator(**over: Any) -> Operator:
     row.set_password(password)
     row.save()
     return row
+
+
+def agent(of: Tenant, agent_id: str = "sales", **over: Any) -> Agent:
+    return Agent.objects.create(tenant=of, agent_id=agent_id, **{"created_at": NOW, **over})

@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from memories import conf
 from memories.capture import get_or_create
+from memories.capture.agents import note_agents
 from memories.capture.session_rows import create_session, locked_queue, save_locked
 from memories.exceptions import Erased, ExternalIdReused, Fault, PersonRestricted
 from memories.llm import tokens
@@ -116,6 +117,8 @@ def store_turns(
     conversation = Conversation(user_id, session_id, agent_id, messages, flush)
     # Before the lock: redacting a long text takes longer than storing it.
     prepared = _prepare(conversation, tenant, key_id)
+    if tenant.capture:
+        note_agents(tenant, [agent_id])
     with transaction.atomic():
         receipt = _store(tenant, conversation, prepared, memory_of=memory_of)
         _note_activity([receipt])
@@ -132,6 +135,8 @@ def store_conversations(
     Errors, with a pointer to the conversation: those of store_turns().
     """
     prepared = [_prepare(conversation, tenant, key_id) for conversation in conversations]
+    if tenant.capture:
+        note_agents(tenant, (conversation.agent_id for conversation in conversations))
     receipts: dict[int, Receipt] = {}
     with transaction.atomic():
         # All requests lock in the same order, so that two with the same sessions cannot deadlock.

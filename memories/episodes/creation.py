@@ -21,7 +21,7 @@ from memories.llm.calls import Completion
 from memories.llm.prompts import episode_summary
 from memories.llm.prompts.episode_summary import EpisodeSummary
 from memories.llm.prompts.memory_update import TurnInput
-from memories.models import Episode, EpisodeStatus, ReviewItem, Session
+from memories.models import Agent, Episode, EpisodeStatus, ReviewItem, Session
 from memories.models.memories.episodes import LONGEST_SUMMARY
 from memories.reconcile import review_items
 from memories.reconcile.review_items import ReviewQuestion
@@ -132,7 +132,7 @@ def _ask(
     return client.complete(
         messages=episode_summary.build(
             turns=[TurnInput(turn.number, turn.turn.role, turn.text, turn.at) for turn in turns],
-            guidance=session.tenant.extraction_guidance,
+            guidance=Agent.objects.guidance_for(session.tenant, session.agent_id),
             objections=objections,
         ),
         answer=episode_summary.ANSWER,

@@ -11,7 +11,7 @@ from memories.extraction.turn_reader import fed_turns
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.framing import Message
 from memories.llm.prompts.memory_update import KnownFact, TurnInput
-from memories.models import SAID_AT, Fact, ProfileSection, Role, Trust, Turn
+from memories.models import SAID_AT, Agent, Fact, ProfileSection, Role, Trust, Turn
 from memories.queue.session_queue import Claim
 from memories.reconcile import neighbours
 from memories.reconcile.batches import ShownFact, TurnBatch, bounded
@@ -104,5 +104,5 @@ def _messages(
         today=day.astimezone(zone).date(),
         time_zone=zone.key,
         signals=claim.row.signals,
-        guidance=claim.session.tenant.extraction_guidance,
+        guidance=Agent.objects.guidance_for(claim.session.tenant, claim.session.agent_id),
     )

@@ -26,6 +26,7 @@ from memories.models.memories.refusals import FactRefusal
 from memories.models.memories.review import ReviewItem
 from memories.models.memories.revisions import FactRevision, ProfileRevision
 from memories.models.memories.visibility import MemoryScope, Status
+from memories.models.people.agents import Agent
 from memories.models.people.language_models import DailySpending, LanguageModel
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import MemoryOf, Tenant
@@ -56,6 +57,7 @@ __all__ = [
     "SAID_AT",
     "APIKey",
     "ActorKind",
+    "Agent",
     "Asker",
     "AuditEvent",
     "AuditSeal",

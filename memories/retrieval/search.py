@@ -76,7 +76,7 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
     It reads only, in about eight statements whatever is stored; recalls are written later. Without vectors it finds
     memories by their words. `noted=False`: an operator looks, so what it finds does not fade later.
     """
-    found = audience(tenant=tenant, user_id=search.user_id)
+    found = audience(tenant=tenant, user_id=search.user_id, agent_id=search.filters.agent_id or "")
     if found.person is None:
         return SearchResult(restricted=found.restricted, serve=found.serve)
     query = prepare(search.query, asked=found.person.local(search.as_of or now))

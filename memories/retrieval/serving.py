@@ -10,16 +10,20 @@ from memories.models.memories.visibility import SERVED_PERSON
 
 _PERSON = ("id", "tenant_id", "external_id", "time_zone", "serve", "restricted_at", "generation")
 _EPISODES = "EXISTS (SELECT 1 FROM memories_episode e WHERE e.end_user_id = p.id AND e.status = 'active')"
+# An operator has switched off what the agent that asks is told.
+_UNTOLD = """
+    EXISTS (SELECT 1 FROM memories_agent a WHERE a.tenant_id = %(tenant)s AND a.agent_id = %(agent)s AND NOT a.recall)
+"""
 # The person with this id or alias: EndUserQuerySet.called() in SQL.
 _CALLED = "memories_enduser named JOIN memories_enduser p ON p.id = coalesce(named.merged_into_id, named.id)"
 _NAMED = "named.tenant_id = %(tenant)s AND named.external_id = %(user)s"
 # By hand, because every context and every search begins with it.
 _FIND = f"""
-    SELECT {selected("p", _PERSON)}, {_EPISODES} FROM {_CALLED}
+    SELECT {selected("p", _PERSON)}, {_UNTOLD}, {_EPISODES} FROM {_CALLED}
     WHERE {_NAMED}
 """  # noqa: S608  (columns of our own models)
 _FIND_WITH_PROFILE = f"""
-    SELECT {selected("p", _PERSON)}, {_EPISODES}, s.section, s.id, s.summary FROM {_CALLED}
+    SELECT {selected("p", _PERSON)}, {_UNTOLD}, {_EPISODES}, s.section, s.id, s.summary FROM {_CALLED}
     LEFT JOIN memories_profilesection s ON s.tenant_id = p.tenant_id AND s.end_user_id = p.id AND s.summary <> ''
         AND s.agent_id IN ('', %(agent)s) AND {condition(EndUser, SERVED_PERSON, alias="p")}
     WHERE {_NAMED} ORDER BY s.agent_id
@@ -42,8 +46,8 @@ class Audience:
 
 
 def audience(*, tenant: Tenant, user_id: str, with_profile: bool = False, agent_id: str = "") -> Audience:
-    """The person of `user_id`, if their memories may be served; one statement. The profile is also that of
-    `agent_id`.
+    """The person of `user_id`, if their memories may be served to this agent; one statement. The profile is also that
+    of the agent.
     """
     given = {"tenant": tenant.pk, "user": user_id, "agent": agent_id}
     found = binary_rows.fetched(_FIND_WITH_PROFILE if with_profile else _FIND, given)
@@ -52,8 +56,9 @@ def audience(*, tenant: Tenant, user_id: str, with_profile: bool = False, agent_
     person = read(EndUser, _PERSON, found[0])
     if person.restricted_at:
         return Audience(restricted=True)
-    if not (tenant.serve and person.serve):
+    is_untold, has_episodes = found[0][len(_PERSON) :][:2]
+    if is_untold or not (tenant.serve and person.serve):
         return Audience(serve=False)
     person.tenant = tenant
     sections = [(section, pk, summary) for *_, section, pk, summary in found if section] if with_profile else []
-    return Audience(person, has_episodes=found[0][len(_PERSON)], profile=sections)
+    return Audience(person, has_episodes=has_episodes, profile=sections)

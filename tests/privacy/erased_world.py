@@ -104,7 +104,9 @@ def somebody(owner: Tenant, name: str) -> EndUser:
 
 
 def _talked(person: EndUser, name: str) -> None:
-    conversation = factories.session(person, (("user", f"I am {name}"), ("assistant", "Noted")), session_id=f"s-{name}")
+    conversation = factories.session(
+        person, (("user", f"I am {name}"), ("assistant", "Noted")), session_id=f"s-{name}", agent_id=f"agent-{name}"
+    )
     factories.run(conversation)
     fact = known(person, f"Bakes bread with {name}")
     factories.evidence(fact, conversation.turns.get(number=1), quote=f"I am {name}")

@@ -63,6 +63,7 @@ COLUMNS: dict[type[Model], tuple[str, ...]] = {
         *("expires_at", "revoked_at", "last_used_at"),
     ),
     models.Tenant: ("id", "slug", "name", "time_zone", "capture", "serve", "offboarded_at", "created_at"),
+    models.Agent: ("id", "tenant__slug", "agent_id", "extraction", "recall", "created_at"),
     models.AuditEvent: (
         *("id", "created_at", "tenant_uuid", "actor_kind", "actor_id", "verb", "object_type", "object_id"),
         *("request_id", "counts"),

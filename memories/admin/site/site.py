@@ -37,6 +37,7 @@ from memories.admin.runs.sessions import SessionPage
 from memories.admin.site import palette, sidebar
 from memories.admin.site.page import HubModelAdmin
 from memories.admin.tenants import forgetting, language_model, retention, rollback
+from memories.admin.tenants.agents import AgentPage
 from memories.admin.tenants.pages import TenantPage
 from memories.admin.trail import seals
 from memories.admin.trail.pages import TrailPage
@@ -54,6 +55,7 @@ MODEL_PAGES: tuple[tuple[type[Model], type[HubModelAdmin]], ...] = (
     (models.PrivacyCase, CasePage),
     (models.APIKey, KeyPage),
     (models.Tenant, TenantPage),
+    (models.Agent, AgentPage),
     (models.AuditEvent, TrailPage),
     (models.Operator, OperatorPage),
     (Group, GroupPage),

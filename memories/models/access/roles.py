@@ -15,10 +15,10 @@ EDIT = (
     "memories.change_extractionrun",
     "memories.view_decaypass", "memories.change_decaypass",
     "memories.view_apikey", "memories.add_apikey", "memories.change_apikey",
-    "memories.view_tenant", "memories.export_tenant",
+    "memories.view_tenant", "memories.view_agent", "memories.export_tenant",
 )  # fmt: skip
 ADMINISTER = (
-    "memories.add_tenant", "memories.change_tenant", "memories.change_languagemodel",
+    "memories.add_tenant", "memories.change_tenant", "memories.change_agent", "memories.change_languagemodel",
     "memories.view_operator", "memories.add_operator", "memories.change_operator",
     "auth.view_group", "auth.add_group", "auth.change_group",
     "memories.view_auditevent",
@@ -38,7 +38,14 @@ ROLES: dict[str, tuple[str, ...]] = {
     "operator": (*READ, *EDIT),
     # Handles privacy cases: reads all that there is of a person, edits none of it.
     "dpo": (
-        *(*READ, *CASES, "memories.view_decaypass", "memories.view_tenant", "memories.view_auditevent"),
+        *(
+            *READ,
+            *CASES,
+            "memories.view_decaypass",
+            "memories.view_tenant",
+            "memories.view_agent",
+            "memories.view_auditevent",
+        ),
         "memories.export_tenant",
     ),
     # Reads who did what, and nobody's memories.

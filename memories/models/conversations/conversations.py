@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from memories.conf import pepper
 from memories.models.ids import new_id
 from memories.models.leases import Leased, LeasedQuerySet
+from memories.models.people.agents import Agent
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import MemoryOf, Tenant
 
@@ -137,6 +138,11 @@ class QueueRow(Leased):
 
 
 class SessionQueueQuerySet(QueueRowQuerySet["SessionQueue"]):
+    def due(self) -> Self:
+        """As of all; those of agents whose extraction is switched off wait until it is on."""
+        off = Agent.objects.silenced().filter(tenant=OuterRef("tenant"), agent_id=OuterRef("agent_id"))
+        return super().due().filter(~Exists(Session.objects.filter(Exists(off), pk=OuterRef("pk"))))
+
     def unarmed(self) -> Self:
         """Rows with user turns to extract that nobody armed: they came while extraction was switched off."""
         return self.filter(due_at=None, parked_at=None, pending_user=True)

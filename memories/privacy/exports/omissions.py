@@ -115,6 +115,7 @@ OMISSIONS = (
     Omission("memories.PrivacyCase", "proves the receipt to whoever has it", ("signature",)),
     Omission("memories.PrivacyExport", "an earlier copy of this file", ("content",)),
     Omission("memories.PrivacyExport", "guards a link", ("token_digest",)),
+    Omission("memories.Agent", "agents of the application: the person's are in `sessions`"),
     Omission("memories.APIKey", "keys of an application: they hold only the person's id, which is exported"),
     Omission(
         "memories.EndUser",

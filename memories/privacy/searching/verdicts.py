@@ -85,6 +85,9 @@ REPORTED: dict[str, tuple[TraceKind, ...]] = {
     "memories.APIKey.name": _NAMED,
     # An agent of the application, whom the person spoke with, too.
     "memories.APIKey.agent_id": _ANY,
+    # An agent that others speak with, or one for which operators have set something.
+    "memories.Agent.agent_id": _ANY,
+    "memories.Agent.guidance": _NAMED,
     "memories.Operator.username": _ANY,
     "memories.Operator.email": _ANY,
     "memories.Operator.time_zone": _NAMED,

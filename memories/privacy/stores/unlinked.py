@@ -21,6 +21,7 @@ from django_q.signing import BadSignature, SignedPackage
 
 from memories.forgetting import decay
 from memories.models import (
+    Agent,
     APIKey,
     DecayPass,
     EndpointState,
@@ -229,6 +230,29 @@ class BoundKeys(CountsRows):
         return APIKey.objects.filter(pk__in=found).update(revoked_at=Coalesce("revoked_at", Now()), **gone)
 
 
+@dataclass(frozen=True)
+class OnlyTheirAgents(CountsRows):
+    """Agents that spoke with nobody else: the name of one may tell whose it is. Those for which operators have set
+    something stay, with their settings."""
+
+    model: str = "memories.Agent"
+    fields: tuple[str, ...] = ("agent_id",)
+
+    def rows_of(self, person: EndUser) -> QuerySet[Agent]:
+        people = ids_behind(person)
+        held = Session.objects.filter(tenant=OuterRef("tenant"), agent_id=OuterRef("agent_id"))
+        agents = Agent.objects.as_made().filter(tenant=person.tenant_id)
+        return agents.filter(Exists(held.filter(end_user__in=people)), ~Exists(held.exclude(end_user__in=people)))
+
+    def export_rows(self, person: EndUser) -> Iterator[dict[str, Any]]:
+        for row in self.rows_of(person).order_by("pk").values("id", "agent_id", "created_at"):
+            yield {name: as_json(value) for name, value in row.items()}
+
+    def erase(self, person: EndUser, limit: int = STEP) -> int:
+        found = list(self.rows_of(person).order_by("pk").values_list("pk", flat=True)[:limit])
+        return Agent.objects.filter(pk__in=found).delete()[0]
+
+
 BOUND_KEYS = BoundKeys()
 UNLINKED = (
     WaitingTasks("django_q.OrmQ", ("payload",), _waiting_task),
@@ -253,6 +277,7 @@ UNLINKED = (
     LeftIds("memories.DecayPass", "reached"),
     Files("files", "exports"),
     BOUND_KEYS,
+    OnlyTheirAgents(),
 )
 
 

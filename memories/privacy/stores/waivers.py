@@ -55,6 +55,7 @@ WAIVERS = (
         "names an application's key and agent, written by staff",
         ("name", "prefix", "digest", "scopes", "agent_id", "writes_as", "memory_of"),
     ),
+    Waiver("memories.Agent", "guidance for the model, written by staff", ("guidance",)),
     Waiver("memories.Operator", "staff, not people being remembered"),
     Waiver("memories.ModelUse", "sums of a tenant's day"),
     Waiver("memories.DailySpending", "sums of a tenant's day"),
