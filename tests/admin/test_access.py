@@ -13,6 +13,7 @@ from django_q.models import Schedule
 
 from memories.admin.site.site import HubAdminSite
 from memories.models import (
+    Agent,
     APIKey,
     AuditEvent,
     DecayPass,
@@ -32,7 +33,7 @@ from tests.admin.pages import list_of, page_of, text_of
 
 MODELS = [
     ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, DecayPass, APIKey, Tenant, AuditEvent, Operator, Group,
-    PrivacyCase,
+    PrivacyCase, Agent,
 ]  # fmt: skip
 
 
