@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memories import models
 from memories.models import CLOSED, ActorKind, CaseState, CaseType, EpisodeStatus, Status, waits_for_handover
+from memories.models.memories.facts import faded
 
 # Query parameter.
 TAB = "tab"
@@ -44,7 +45,7 @@ def _soon(field: str, now: datetime) -> Q:
 
 def _in_next_pass(now: datetime) -> Q:
     """What fades in the next pass of its tenant; memories of people under restriction stay."""
-    return Q(pk__in=models.Fact.objects.faded(now=now).filter(end_user__restricted_at=None).values("pk"))
+    return faded(now) & Q(end_user__restricted_at=None)
 
 
 TABS: dict[type[Model], tuple[Tab, ...]] = {

@@ -84,6 +84,11 @@ UNEMBEDDED = Q(status__in=[Status.ACTIVE, Status.PENDING]) & (
 )
 
 
+def faded(now: datetime) -> Q:
+    """What the decay pass takes (rules.md, 7.3): protected facts have no date, and are left alone if they had."""
+    return visibility.active(now) & Q(forget_at__lte=now, pinned=False, locked=False, binding=False)
+
+
 class FactQuerySet(models.QuerySet["Fact"]):
     def of(self, tenant: Tenant, end_user: EndUser) -> Self:
         """The facts of one person: every read of memories starts here."""
@@ -96,9 +101,7 @@ class FactQuerySet(models.QuerySet["Fact"]):
         return self.filter(visibility.held_at(moment))
 
     def faded(self, *, now: datetime) -> Self:
-        """What the decay pass takes (rules.md, 7.3): protected facts have no date, and are left alone if they had."""
-        protected = Q(pinned=True) | Q(locked=True) | Q(binding=True)
-        return self.active(now=now).filter(forget_at__lte=now).exclude(protected)
+        return self.filter(faded(now))
 
     def expired(self, *, now: datetime) -> Self:
         """What it takes besides: a stated date holds for pinned facts, too, but no job changes a locked one."""
