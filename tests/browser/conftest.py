@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.conf import settings
-from playwright.sync_api import Browser, Page, Request, sync_playwright
+from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from memories.models import Operator
@@ -15,6 +15,8 @@ from tests.admin.conftest import signed_in
 from tests.browser import chromium as local
 
 DESK, PHONE = local.DESK, local.PHONE
+# Generous: the machine may be busy with other things.
+PATIENCE_MS = 120_000
 
 Open = Callable[..., Page]
 
@@ -24,6 +26,7 @@ def chromium() -> Iterator[Browser]:
     """One chromium for all tests here. Without any this fails: a skipped browser test proves nothing."""
     # Playwright keeps an event loop in this thread, and Django would refuse to reach the database beside it.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=local.chromium_path(), args=local.FLAGS)
         yield browser
@@ -51,6 +54,7 @@ def open_page(chromium: Browser, live_server: LiveServer, complaints: list[str])
         viewport = {"width": size[0], "height": size[1]}
         context = chromium.new_context(base_url=live_server.url, viewport=viewport, color_scheme=scheme)  # type: ignore[arg-type]
         contexts.append(context)
+        context.set_default_timeout(PATIENCE_MS)
         # Listened to and not routed: a browser whose requests are routed keeps no style sheet.
         context.on("request", _only_from(live_server.url, complaints))
         if who is not None:
