@@ -10,7 +10,7 @@ from django.utils import timezone
 
 import memories
 from memories.admin.site import wording
-from memories.admin.trail.verb_words import VERBS
+from memories.admin.site.wording import VERBS
 from memories.exceptions import ModelError, PersonRestricted
 from memories.privacy.casework.workflow import CaseVerb
 from memories.queue.leases import WORKER_LOST

@@ -6,7 +6,7 @@ from typing import Any
 from django.utils import timezone
 from django.utils.dateformat import format as format_date
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext, pgettext
+from django.utils.translation import gettext_lazy, gettext_noop, ngettext, pgettext
 
 from memories import conf, exceptions
 from memories.conf.kinds import Number, NumberKind, shown
@@ -78,6 +78,31 @@ REASONS = {
 # Appended to the message of a verb whose input contained a secret.
 CUT_OUT = gettext_lazy(" A secret was removed from your input.")
 
+# The verbs of the audit trail and of revisions, for the catalogue; verb_of() translates them.
+VERBS = (
+    gettext_noop("Add"), gettext_noop("Approve"), gettext_noop("Approve items"), gettext_noop("Archive"),
+    gettext_noop("Break glass"), gettext_noop("Change external id"), gettext_noop("Change id"),
+    gettext_noop("Change model"), gettext_noop("Clear"), gettext_noop("Complete"), gettext_noop("Confirm"),
+    gettext_noop("Correct"), gettext_noop("Create"), gettext_noop("Decay"), gettext_noop("Delete"),
+    gettext_noop("Download"), gettext_noop("Edit"), gettext_noop("Erase"), gettext_noop("Expire"),
+    gettext_noop("Export"), gettext_noop("Extend"), gettext_noop("Extract"), gettext_noop("Fade"),
+    gettext_noop("Fail"), gettext_noop("Feedback"), gettext_noop("Forget"), gettext_noop("Forget filter"),
+    gettext_noop("Hold"), gettext_noop("Import"), gettext_noop("Keep both"), gettext_noop("Link"),
+    gettext_noop("Link provider"), gettext_noop("Lock"), gettext_noop("Merge"), gettext_noop("Off board"),
+    gettext_noop("Offboard"), gettext_noop("Open"), gettext_noop("Pin"), gettext_noop("Promote"),
+    gettext_noop("Publish"), gettext_noop("Purge"), gettext_noop("Put off end"), gettext_noop("Reconsider"),
+    gettext_noop("Redact"), gettext_noop("Refine"), gettext_noop("Refuse"), gettext_noop("Reinforce"),
+    gettext_noop("Reject"), gettext_noop("Reject items"), gettext_noop("Release"), gettext_noop("Remove"),
+    gettext_noop("Remove second factor"), gettext_noop("Restore"), gettext_noop("Retain"), gettext_noop("Retry"),
+    gettext_noop("Retry parked"), gettext_noop("Revoke"), gettext_noop("Roll back"), gettext_noop("Rotate"),
+    gettext_noop("Run"), gettext_noop("Save filter"), gettext_noop("Scope"), gettext_noop("Seed"),
+    gettext_noop("Set password"), gettext_noop("Set preferences"), gettext_noop("Settle"), gettext_noop("Split"),
+    gettext_noop("Supersede"), gettext_noop("Take"), gettext_noop("Take back"), gettext_noop("Tell"),
+    gettext_noop("Undo"), gettext_noop("Undo items"), gettext_noop("Undo merge"), gettext_noop("Undo roll back"),
+    gettext_noop("Unlink provider"), gettext_noop("Unlock"), gettext_noop("Unpin"), gettext_noop("Update"),
+    gettext_noop("Upkeep"), gettext_noop("Verify"), gettext_noop("Withdraw"), gettext_noop("Write"),
+)  # fmt: skip
+
 
 def kind_of(state: str) -> str:
     """The colour of a state; empty if it has none."""
@@ -85,7 +110,7 @@ def kind_of(state: str) -> str:
 
 
 def verb_of(name: str) -> str:
-    """The translated name of a verb: keep_both → Keep both (trail/verb_words.py lists them)."""
+    """The translated name of a verb: keep_both → Keep both (VERBS)."""
     return _(name.replace("_", " ").capitalize()) if name else ""
 
 

@@ -13,7 +13,6 @@ from django.utils.translation import gettext_lazy
 from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.site import wording
 from memories.admin.site.naming import kinds
-from memories.admin.trail.verb_words import VERBS
 from memories.models import AuditEvent, Operator
 from memories.models.ids import parse_uuid
 
@@ -33,7 +32,7 @@ class VerbFilter(_ValueFilter):
     parameter_name = "verb"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
-        verbs = [words.lower().replace(" ", "_") for words in VERBS]
+        verbs = [words.lower().replace(" ", "_") for words in wording.VERBS]
         return sorted(((verb, wording.verb_of(verb)) for verb in verbs), key=lambda choice: choice[1])
 
 
