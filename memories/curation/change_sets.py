@@ -154,6 +154,15 @@ class Changes:
         fact.updated_at = self.now
         fact.refresh_decay(now=self.now, rules=conf.rules(fact.tenant))
         _save(fact)
+        self._revise(fact, verb, before)
+        self.facts.add(fact.pk)
+
+    def insert(self, fact: Fact) -> None:
+        """Save a new fact with its first revision. Errors: IntegrityError, when a live one has its text."""
+        fact.save(force_insert=True)
+        self._revise(fact, "add", {})
+
+    def _revise(self, fact: Fact, verb: str, before: dict[str, Any]) -> None:
         audit.revise(
             fact=fact,
             verb=verb,
@@ -163,7 +172,6 @@ class Changes:
             now=self.now,
             change_set=self.id,
         )
-        self.facts.add(fact.pk)
 
     def _check_public(self, fact: Fact, before: dict[str, Any]) -> None:
         texts = guarding.texts_of(fact)

@@ -4,7 +4,7 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from memories import conf
@@ -33,9 +33,8 @@ def outages(tenants: QuerySet[Tenant]) -> list[Outage]:
         return []
     mine = Q(tenant=None) | Q(tenant__in=tenants.order_by().values("pk"))
     states = EndpointState.objects.with_clock().filter(mine, failures__gte=circuit_breaker.FAILURES_TO_OPEN)
-    states = states.select_related("tenant").order_by("tenant_id")
-    found = [_outage(state, tenants) for state in states]
-    return sorted(found, key=lambda outage: outage.tenant is not None)
+    states = states.select_related("tenant").order_by(F("tenant").asc(nulls_first=True))
+    return [_outage(state, tenants) for state in states]
 
 
 def outage_of(tenant_id: uuid.UUID) -> Outage | None:

@@ -1,22 +1,19 @@
 """Extraction runs: what each attempt read, stored and cost, and retrying a failed batch."""
 
 from datetime import datetime
-from functools import partial
 from typing import Any, ClassVar
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memories.admin.access.tenant_scope import within
-from memories.admin.dashboard import figures
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
-from memories.admin.runs.waits import waits_of, when_taken
+from memories.admin.runs.waits import WaitingListPage, waits_of, when_taken
 from memories.admin.site.naming import called
-from memories.admin.site.page import RecordPage, VerbForm
+from memories.admin.site.page import VerbForm
 from memories.admin.site.wording import KINDS
 from memories.audit import Actor
 from memories.curation.retries import retry_extraction
@@ -33,7 +30,7 @@ class RetryRunForm(VerbForm):
         return f"{done} {when_taken(self.record.tenant, now=now)}"
 
 
-class RunPage(RecordPage):
+class RunPage(WaitingListPage):
     page_template = "memories/run.html"
     verbs: ClassVar[dict[str, type[VerbForm]]] = {"retry": RetryRunForm}
     list_display = ("started", "person", "turns", "state", "stored", "made_by", "tokens", "cost_shown")
@@ -61,10 +58,6 @@ class RunPage(RecordPage):
     @column(_("Stored"))
     def stored(self, run: ExtractionRun) -> str:
         return str(run.outcome.get("stored", "–"))
-
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        extra = figures.model_waits(partial(within, request.user), now=timezone.now())
-        return super().changelist_view(request, extra | (extra_context or {}))
 
     @column(_("Model"))
     def made_by(self, run: ExtractionRun) -> str:

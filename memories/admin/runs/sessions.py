@@ -1,7 +1,6 @@
 """Sessions: the list, the conversation with its queue, retrying, and deleting after a preview."""
 
 from datetime import datetime
-from functools import partial
 from typing import Any, ClassVar
 
 from django import forms
@@ -19,13 +18,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memories import conf
-from memories.admin.access.tenant_scope import within
-from memories.admin.dashboard import figures
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
-from memories.admin.runs.waits import waits_of, when_taken
+from memories.admin.runs.waits import WaitingListPage, waits_of, when_taken
 from memories.admin.site.naming import called
-from memories.admin.site.page import RecordPage, VerbForm, require
+from memories.admin.site.page import VerbForm, require
 from memories.admin.site.template_tags import TURNS_SHOWN
 from memories.admin.site.wording import KINDS, WORK, explain_failure
 from memories.admin.trail.redactions import sign_redactions
@@ -98,7 +95,7 @@ class WindowFilter(_ParkedFilter):
     title, parameter_name, work = _("working memory"), "window", "working_memory"
 
 
-class SessionPage(RecordPage):
+class SessionPage(WaitingListPage):
     verbs: ClassVar[dict[str, type[VerbForm]]] = {"delete": DeleteForm, "retry": RetrySessionForm}
     page_template = "memories/session.html"
     list_display = ("session", "person", "turn_count", "token_count", "state", "last_turn", "ended")
@@ -121,10 +118,6 @@ class SessionPage(RecordPage):
     @column(_("End user"))
     def person(self, session: Session) -> SafeString:
         return cells.person(session.end_user)
-
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        extra = figures.model_waits(partial(within, request.user), now=timezone.now())
-        return super().changelist_view(request, extra | (extra_context or {}))
 
     @column(_("Extraction"), label=KINDS)
     def state(self, session: Session) -> tuple[str, str]:

@@ -1,13 +1,27 @@
 """What a session's work waits for besides its turn in the queue: its model's endpoint, or the tenant's daily cap."""
 
 from datetime import datetime
+from functools import partial
 from typing import Any
 
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from memories.admin.access.tenant_scope import within
+from memories.admin.dashboard import figures
+from memories.admin.site.page import RecordPage
 from memories.admin.site.wording import relative
 from memories.models import LanguageModel, Tenant
 from memories.queue import outages, spending
+
+
+class WaitingListPage(RecordPage):
+    """A list of work, above which stands what all of it waits for."""
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        extra = figures.model_waits(partial(within, request.user), now=timezone.now())
+        return super().changelist_view(request, extra | (extra_context or {}))
 
 
 def waits_of(tenant: Tenant, *, now: datetime) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from memories import audit, conf
+from memories import conf
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
 from memories.curation.facts import older
@@ -202,16 +202,7 @@ def _store(fact: Fact, met: Met, changes: Changes, *, said: Sequence[datetime]) 
         changes.record("add", fact)
         return
     fact.status = Status.PENDING if met.reason else Status.ACTIVE
-    fact.save(force_insert=True)
-    audit.revise(
-        fact=fact,
-        verb="add",
-        actor=changes.actor,
-        before={},
-        reason=changes.reason,
-        now=changes.now,
-        change_set=changes.id,
-    )
+    changes.insert(fact)
     for loser in met.beaten:
         changes.supersede(loser, by=fact, ended=fact.valid_from)
     changes.lift(fact.end_user, met.forgiven)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from memories import audit, conf
+from memories import conf
 from memories.curation.change_sets import Changes
 from memories.models import EndUser, Fact, FactEvidence, Status
 from memories.models.folding import fold
@@ -40,8 +40,7 @@ def same_beside(gap: Gap, stated: Fact) -> list[Fact]:
 def insert(fact: Fact, gap: Gap, changes: Changes, *, said: Iterable[datetime]) -> None:
     """Store the statement closed: it held until what is known was said. What was stated on both sides becomes two."""
     timeline.close(fact, gap, said)
-    fact.save(force_insert=True)
-    _revise(fact, changes)
+    changes.insert(fact)
     if gap.before and not gap.before.protected:
         if gap.before is gap.after:
             _split(gap.after, fact, changes)
@@ -60,23 +59,10 @@ def _split(fact: Fact, by: Fact, changes: Changes) -> None:
     with changes.changing(fact, "split"):
         earlier, older = timeline.split(fact, by=by, confirmed_by=rules.confirmed_by, now=changes.now)
         earlier.refresh_decay(now=changes.now, rules=rules)
-        earlier.save(force_insert=True)
-        _revise(earlier, changes)
+        changes.insert(earlier)
         FactEvidence.objects.filter(pk__in=older).update(fact=earlier)
     for predecessor in timeline.predecessors(fact, earlier=earlier, by=by):
         changes.supersede(predecessor, by=earlier, ended=predecessor.valid_to)
-
-
-def _revise(fact: Fact, changes: Changes) -> None:
-    audit.revise(
-        fact=fact,
-        verb="add",
-        actor=changes.actor,
-        before={},
-        reason=changes.reason,
-        now=changes.now,
-        change_set=changes.id,
-    )
 
 
 def _agree(one: Fact, other: Fact) -> bool:
