@@ -71,7 +71,7 @@ def _facts_to_show(claim: Claim, turns: Sequence[TranscriptTurn], *, now: dateti
     session, person, most = claim.session, claim.session.end_user, claim.rules.known_facts
     visible = Fact.objects.of(session.tenant, person).active(now=now)
     visible = visible.visible_to(person, agent_id=session.agent_id, roles=[])
-    visible = visible.latest_for(person, agent_id=session.owner(session.tenant), roles=[], now=now)
+    visible = visible.latest_for(session.owner(session.tenant))
     rows = visible.order_by("-binding", "-last_confirmed_at", "-pk").values_list("pk", "binding")
     bound = [pk for pk, binding in rows if binding][:most]
     others = [pk for pk, binding in rows if not binding]

@@ -3,11 +3,14 @@
 Their conditions are those of models/memories/visibility.py.
 """
 
+import functools
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import Any, NamedTuple
+
+from django.db.models import Q
 
 from memories import conf
 from memories.db import binary_rows
@@ -61,42 +64,11 @@ _order_of = itemgetter(*(_COLUMNS.index(name) for name in _ORDERED_BY))
 _TENANT, _PERSON = parameter("tenant"), parameter("person")
 
 
-def _shown(as_of: Any = None) -> str:
-    viewer = Viewer(parameter("agent"), parameter("roles"), as_of)
-    least, now = parameter("least"), parameter("now")
-    conditions = visibility.served_facts(viewer, person_id=_PERSON, least_confidence=least, now=now)
-    return " AND ".join(condition(Fact, one) for one in conditions.values())
-
-
-_SHOWN, _SHOWN_THEN = _shown(), _shown(parameter("as_of"))
-# FactQuerySet's latest_for(), in one pass over what gives a key a value, if the agent has such a fact at all. Joined,
-# PostgreSQL would compare all with all, as it has no samples of these columns. tests/retrieval/test_latest_for.py
-# compares the two.
-_LATEST = f"""
-    AND id NOT IN (
-        SELECT id FROM (
-            SELECT id, agent_id, last_confirmed_at, NOT (binding OR pinned OR locked) AS is_unbound,
-                max(last_confirmed_at) FILTER (WHERE agent_id <> '') OVER stated AS agents,
-                max(last_confirmed_at) FILTER (WHERE agent_id = '') OVER stated AS persons
-            FROM memories_fact
-            WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND agent_id IN ('', %(agent)s)
-                AND key <> '' AND value <> '' AND {_SHOWN}
-                AND EXISTS (
-                    SELECT 1 FROM memories_fact WHERE end_user_id = %(person)s AND agent_id = %(agent)s
-                        AND agent_id <> '' AND key <> '' AND {_SHOWN}
-                )
-            WINDOW stated AS (PARTITION BY category, key)
-        ) of_keys
-        WHERE is_unbound AND CASE agent_id WHEN '' THEN agents >= last_confirmed_at ELSE persons > last_confirmed_at END
-    )
-"""  # noqa: S608  (columns of our own models)
-# The person's own facts, and public ones.
+# The person's own facts, and public ones. _written() puts the conditions in.
 _SERVED = f"""
-    SELECT NAMES FROM memories_fact
-    WHERE {condition(Fact, visibility.own(_TENANT, _PERSON))} AND {_SHOWN} {_LATEST}
+    SELECT NAMES FROM memories_fact WHERE {condition(Fact, visibility.own(_TENANT, _PERSON))} AND SHOWN AND LATEST
     UNION ALL
-    SELECT NAMES FROM memories_fact
-    WHERE {condition(Fact, visibility.public_beside(_TENANT, _PERSON))} AND {_SHOWN}
+    SELECT NAMES FROM memories_fact WHERE {condition(Fact, visibility.public_beside(_TENANT, _PERSON))} AND SHOWN
 """  # noqa: S608  (columns of our own models)
 _NEWEST_FIRST = "ORDER BY first_observed_at DESC, id DESC"
 _FEATURES = _SERVED.replace("NAMES", ", ".join(FactFeatures._fields)) + _NEWEST_FIRST
@@ -164,6 +136,19 @@ def fact_of_row(row: Sequence[Any]) -> FactWithText:
     return FactWithText(FactFeatures._make((*row[: len(_FEATURES_SHOWN)], None)), FactText._make(_text_of(row)))
 
 
+@functools.cache
+def _written(statement: str, *, of_agent: bool, then: bool) -> str:
+    """A statement with its conditions: for an agent or for none, as of now or of a moment of the past."""
+    viewer = Viewer(parameter("agent"), parameter("roles"), parameter("as_of") if then else None)
+    conditions = visibility.served_facts(
+        viewer, person_id=_PERSON, least_confidence=parameter("least"), now=parameter("now")
+    )
+    shown = Q(*conditions.values())
+    own = Fact.objects.filter(visibility.own(_TENANT, _PERSON), shown)
+    latest = visibility.latest(parameter("agent"), own) if of_agent else Q()
+    return statement.replace("SHOWN", condition(Fact, shown)).replace("LATEST", condition(Fact, latest))
+
+
 def _read(
     statement: str, person: EndUser, viewer: Viewer, *, rules: conf.Rules, now: datetime, **more: Any
 ) -> list[tuple[Any, ...]]:
@@ -178,6 +163,5 @@ def _read(
         "as_of": viewer.as_of,
         **more,
     }
-    if not viewer.agent_id:
-        statement = statement.replace(_LATEST, "")
-    return binary_rows.fetched(statement.replace(_SHOWN, _SHOWN_THEN) if viewer.as_of else statement, parameters)
+    written = _written(statement, of_agent=bool(viewer.agent_id), then=viewer.as_of is not None)
+    return binary_rows.fetched(written, parameters)

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -132,6 +133,23 @@ def test_what_is_served_is_not_among_what_is_not(admin: Client, person: EndUser)
     factories.fact(person, "She does live in Haarlem", agent_id="tutor")
     assert ask(admin, person, agent="tutor").context_data["unserved"] == []
     assert ask(admin, person, agent="coach").context_data["unserved"] != []
+
+
+def test_a_value_that_the_agent_heard_later_is_why_the_earlier_is_not_served(admin: Client, person: EndUser) -> None:
+    stated = {"category": "identity", "key": "mooring"}
+    factories.fact(person, "She does live in Haarlem", **stated, value="Haarlem", last_confirmed_at=factories.NOW)
+    factories.fact(
+        person,
+        "She does live in Utrecht",
+        **stated,
+        value="Utrecht",
+        agent_id="tutor",
+        last_confirmed_at=factories.NOW + timedelta(hours=1),
+    )
+    unserved = ask(admin, person, agent="tutor").context_data["unserved"]
+    assert [(memory.text, memory.reason) for memory in unserved] == [
+        ("She does live in Haarlem", "another value was said later")
+    ]
 
 
 def test_asking_leaves_no_trace(admin: Client, person: EndUser) -> None:

@@ -32,7 +32,7 @@ from memories.admin.site.page import VerbForm, render_page, require, url_of
 from memories.context import recalled_turns
 from memories.context.context import ContextRequest
 from memories.models import EndUser, Fact, Status, Tenant, Turn
-from memories.models.memories.visibility import Viewer, served_facts
+from memories.models.memories.visibility import Viewer, latest, served_facts
 from memories.retrieval import fact_index, fact_search
 from memories.retrieval import search as retrieval
 from memories.retrieval.memory_index import today
@@ -229,6 +229,9 @@ def unserved(person: EndUser, asked: ContextRequest, live: LiveContext, *, now: 
     near = [others[place].id for place in ranked.best() if ranked.ranking.scores.lexical[place] > 0][:MOST_UNSERVED]
     viewer = Viewer(asked.agent_id, asked.roles)
     conditions = served_facts(viewer, person_id=person.pk, least_confidence=rules.served_confidence, now=now)
+    if viewer.agent_id:
+        shown = Fact.objects.of(person.tenant, person).filter(*conditions.values())
+        conditions["latest"] = latest(viewer.agent_id, shown)
     holding = {name: ExpressionWrapper(one, BooleanField()) for name, one in conditions.items()}
     rows = Fact.objects.annotate(holding=JSONObject(**holding)).in_bulk(near)
     return [
@@ -247,6 +250,7 @@ def _why_unserved(fact: Any) -> str:
         "agent": gettext("private to the agent %(agent)s") % {"agent": fact.agent_id},
         "users": gettext("for other end users only"),
         "roles": gettext("for other roles only"),
+        "latest": gettext("another value was said later"),
     }
-    failing = (reason for name, reason in reasons.items() if not fact.holding[name])
+    failing = (reason for name, reason in reasons.items() if not fact.holding.get(name, True))
     return next(failing, gettext("changed in the meantime"))

@@ -8,7 +8,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from memories import conf
@@ -126,21 +126,9 @@ class FactQuerySet(models.QuerySet["Fact"]):
         """The same for all agents."""
         return self.filter(visibility.for_names_of(person.pk), visibility.for_roles(roles))
 
-    def latest_for(self, person: EndUser, *, agent_id: str, roles: Sequence[str], now: datetime) -> Self:
-        """What the agent is told of the person's own facts and its own: of two with one key, what was said last.
-
-        On a tie its own. What an operator confirmed, pinned or locked stays. The others are told the person's own.
-        """
-        if not agent_id:
-            return self
-        active = Fact.objects.active(now=now).open_to(person, roles=roles).exclude(value="")
-        same = active.filter(**{name: OuterRef(name) for name in ("end_user", "category", "key")})
-        later = Q(last_confirmed_at__gt=OuterRef("last_confirmed_at"))
-        tied = Q(last_confirmed_at=OuterRef("last_confirmed_at"))
-        stated = ~Q(key="") & ~Q(value="") & Q(binding=False, pinned=False, locked=False)
-        by_agent = Exists(same.filter(later | tied, agent_id=agent_id))
-        by_person = Exists(same.filter(later, agent_id=""))
-        return self.exclude(stated & Q(agent_id="") & by_agent).exclude(stated & Q(agent_id=agent_id) & by_person)
+    def latest_for(self, agent_id: str) -> Self:
+        """What the agent is told of these facts of a person: of two with one key, what was said last."""
+        return self.filter(visibility.latest(agent_id, self)) if agent_id else self
 
     def for_agent(self, agent_id: str) -> Self:
         return self.filter(visibility.for_agent(agent_id))

@@ -7,12 +7,12 @@ condition, with named parameters for its values (hand_written.condition). Conver
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import models
-from django.db.models import BooleanField, ExpressionWrapper, OuterRef, Q, Subquery
+from django.db.models import BooleanField, Exists, ExpressionWrapper, F, Max, OuterRef, Q, Subquery, Window
 from django.db.models.lookups import LessThanOrEqual
 from django.utils.translation import gettext_lazy as _
 from numpy.typing import NDArray
@@ -114,6 +114,25 @@ def served_facts(viewer: Viewer, *, person_id: uuid.UUID, least_confidence: floa
         "users": for_names_of(person_id),
         "roles": for_roles(viewer.roles),
     }
+
+
+def latest(agent_id: Any, shown: models.QuerySet[Any]) -> Q:
+    """Of what `shown` has of the person's own and of that agent's, for each key what was said last; on a tie the
+    agent's. What an operator confirmed, pinned or locked stays. The other agents are told the person's own."""
+    stated = shown.filter(agent_id__in=["", agent_id]).exclude(key="").exclude(value="")
+    of_agent = Q(agent_id=agent_id) & ~Q(agent_id="")
+    # Most people have no facts of an agent: the rest is not asked of them then.
+    stated = stated.filter(Exists(shown.filter(of_agent).exclude(key="")))
+
+    def last(of_whom: Q) -> Window:
+        # In one pass: joined, PostgreSQL would compare all with all, as it has no samples of these columns.
+        newest = Max("last_confirmed_at", filter=of_whom)
+        return Window(newest, partition_by=[F("end_user"), F("category"), F("key")])
+
+    of_keys = stated.annotate(agents=last(~Q(agent_id="")), persons=last(Q(agent_id="")))
+    late_agent, late_person = Q(agents__gte=F("last_confirmed_at")), Q(persons__gt=F("last_confirmed_at"))
+    replaced = of_keys.filter(Q(agent_id="") & late_agent | ~Q(agent_id="") & late_person)
+    return Q(binding=True) | Q(pinned=True) | Q(locked=True) | ~Q(pk__in=replaced.order_by().values("pk"))
 
 
 def served_episodes(*, least_importance: float, now: datetime) -> Q:

@@ -108,7 +108,7 @@ class MemoryView(Endpoint):
         sections = ProfileSection.objects.written().filter(tenant=person.tenant, end_user=person)
         sections = sections.told(query.get("agent_id") or "")
         facts = lookups.facts(self.tenant).filter(end_user=person).active(now=self.now)
-        visible = self._told(self._visible(facts, person, query), person, query)
+        visible = self._visible(facts, person, query).latest_for(query.get("agent_id") or "")
         return document_of(sections, list(visible.order_by("-confidence", "-created_at", "-id")))
 
     def _visible(self, facts: FactQuerySet, person: EndUser, query: dict[str, Any]) -> FactQuerySet:
@@ -116,8 +116,3 @@ class MemoryView(Endpoint):
         visible = FactVisibility.of(self.caller, query).filter(facts, person)
         agent_id = query.get("agent_id")
         return visible.for_agent(agent_id) if agent_id else visible
-
-    def _told(self, facts: FactQuerySet, person: EndUser, query: dict[str, Any]) -> FactQuerySet:
-        """Of a value of the person's own and one of the agent's, what was said last."""
-        agent_id, roles = query.get("agent_id") or "", query.get("roles") or ()
-        return facts.latest_for(person, agent_id=agent_id, roles=roles, now=self.now)
