@@ -4,7 +4,7 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, Q, QuerySet
 from django.db.models.functions import Now
 
 from memories import conf
@@ -44,15 +44,32 @@ def outage_of(tenant_id: uuid.UUID) -> Outage | None:
     return next((outage for outage in found if (outage.tenant is not None) == has_own), None)
 
 
+def waiting() -> Q:
+    """The sessions that wait for an endpoint whose circuit is open: those that the outages count."""
+    if conf.llm().mode == conf.LLM_OFF:
+        return Q(pk__in=[])
+    down = EndpointState.objects.filter(failures__gte=circuit_breaker.FAILURES_TO_OPEN)
+    own = LanguageModel.objects.others().values("tenant")
+    asks = Q(tenant__in=down.filter(tenant__isnull=False).values("tenant"))
+    asks |= ~Q(tenant__in=own) & Q(Exists(down.filter(tenant=None)))
+    return asks & (_waits("queue__") | _waits("working_memory__"))
+
+
+def _waits(path: str = "") -> Q:
+    """The queue rows that are due, or were parked by an outage; `path` leads to the row."""
+    due = {f"{path}parked_at": None, f"{path}due_at__lte": Now()}
+    parked = {f"{path}parked_at__isnull": False, f"{path}failure__in": circuit_breaker.OUTAGES}
+    return Q(**due) | Q(**parked)
+
+
 def _outage(state: EndpointState, tenants: QuerySet[Tenant]) -> Outage:
     pauses = [until for until in (state.until, state.stated_until) if until and until > state.clock]
-    waits = Q(parked_at=None, due_at__lte=Now()) | Q(parked_at__isnull=False, failure__in=circuit_breaker.OUTAGES)
-    rows = circuit_breaker.rows_of(state.tenant_id) & waits
+    rows = circuit_breaker.rows_of(state.tenant_id) & _waits()
     sessions = Session.objects.filter(tenant__in=tenants.order_by().values("pk"))
-    waiting = [model._default_manager.filter(rows).values("pk") for model in (SessionQueue, WorkingMemory)]
+    kinds = [model._default_manager.filter(rows).values("pk") for model in (SessionQueue, WorkingMemory)]
     return Outage(
         tenant=state.tenant,
         since=state.failing_since,
         next_try=max(pauses, default=None),
-        waiting=sessions.filter(Q(pk__in=waiting[0]) | Q(pk__in=waiting[1])).count(),
+        waiting=sessions.filter(Q(pk__in=kinds[0]) | Q(pk__in=kinds[1])).count(),
     )

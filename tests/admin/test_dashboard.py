@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from memories.admin.dashboard.figures import facts_per_day
+from memories.admin.dashboard.figures import ToReview, facts_per_day
 from memories.models import EmbeddingSpace, Fact, SessionQueue, TurnVector
 from tests import factories
 from tests.admin.conftest import signed_in
@@ -44,7 +44,7 @@ def test_it_counts_people_facts_queue_and_failures(admin: Client) -> None:
     seen = figures(admin)
     assert seen["people"] == 1
     assert (seen["facts"]["active"], seen["facts"]["this_week"]) == (2, 1)
-    assert seen["review"] == {"waiting": 2, "oldest": asked}
+    assert seen["review"] == ToReview(waiting=2, oldest=asked)
     assert [seen["queue"][name] for name in ("waiting", "due", "overdue", "parked")] == [1, 1, 1, 1]
     assert seen["failed_today"] == 1
 
@@ -153,7 +153,7 @@ def test_it_counts_within_the_operators_reach_alone() -> None:
         Fact.objects.filter(pk=fact.pk).update(forget_at=now - DAY)
     page = signed_in(operator).get(reverse(INDEX))
     seen = page.context
-    assert (seen["people"], seen["tenants"], seen["facts"]["active"], seen["review"]["waiting"]) == (1, 1, 1, 1)
+    assert (seen["people"], seen["tenants"], seen["facts"]["active"], seen["review"].waiting) == (1, 1, 1, 1)
     assert (seen["queue"]["waiting"], seen["failed_today"], seen["tokens"].totals) == (1, 1, (5, 0))
     assert [row["tenant"] for row in seen["fading"]["tenants"]] == [own.tenant]
     assert "Hidden" not in text_of(page)

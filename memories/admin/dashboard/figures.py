@@ -1,6 +1,7 @@
 """The figures of the dashboard. `Within` limits each to the tenants that the operator may see."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from datetime import time as clock_time
 from typing import Any
@@ -98,8 +99,18 @@ def failures(within: Within, *, now: datetime) -> list[dict[str, Any]]:
     return [dict(row) for row in reasons.order_by("-count", "failure")]
 
 
-def review(within: Within) -> dict[str, Any]:
-    return within(ReviewItem.objects.waiting()).aggregate(waiting=Count("pk"), oldest=Min("created_at"))
+@dataclass(frozen=True)
+class ToReview:
+    """How many items wait for review, and since when the oldest does."""
+
+    waiting: int
+    oldest: datetime | None
+
+
+def review(within: Within, *, waiting: int) -> ToReview:
+    """With the number that the frame of the page has counted; the oldest is the first of an index."""
+    items = within(ReviewItem.objects.waiting()).order_by("created_at", "id")
+    return ToReview(waiting, items.values_list("created_at", flat=True).first() if waiting else None)
 
 
 def most_to_review(within: Within, *, now: datetime) -> list[dict[str, Any]]:

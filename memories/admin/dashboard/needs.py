@@ -1,6 +1,6 @@
 """What waits for the operator: per kind of work how many, since when, and the list that shows just these."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,16 +9,17 @@ from django.db.models import Count, Min, Model, QuerySet
 from django.urls import reverse
 from django.utils.translation import ngettext_lazy
 
-from memories.admin.dashboard.figures import Within
+from memories.admin.dashboard.figures import ToReview, Within
 from memories.admin.lists import tabs
 from memories.models import APIKey, DecayPass, PrivacyCase, ReviewItem, Session
+from memories.queue.outages import Outage
 
 
 @dataclass(frozen=True)
 class Work:
     """A kind of work: who does it, the list and its tab, the moment that ages it, and its words.
 
-    `path` leads from a row to its tenant. `waits`: whether the moment is the start of the wait or what it must be done
+    `waits`: whether the moment is the start of the wait or what it must be done
     by. `is_urgent`: red.
     """
 
@@ -105,6 +106,19 @@ WORK = (
     Work(
         "memories.change_session",
         Session,
+        "outage",
+        "",
+        "cloud_off",
+        ngettext_lazy(
+            "The model does not answer: %(count)s session waits",
+            "The model does not answer: %(count)s sessions wait",
+            "count",
+        ),
+        is_urgent=True,
+    ),
+    Work(
+        "memories.change_session",
+        Session,
         "parked",
         "queue__parked_at",
         "report",
@@ -152,14 +166,31 @@ WORK = (
 )
 
 
-def needs(within: Within, has_perm: Callable[[str], bool], *, now: datetime) -> list[Need]:
-    """What waits for somebody with these permissions; one query for each kind of work that they can do."""
+def needs(
+    within: Within,
+    has_perm: Callable[[str], bool],
+    *,
+    review: ToReview | None,
+    outages: Sequence[Outage],
+    now: datetime,
+) -> list[Need]:
+    """What waits for somebody with these permissions: one query for each kind of work that they can do.
+
+    `review` (None: they see no items) and `outages` are counted already, as the page shows them elsewhere, too.
+    """
     found = []
     for work in WORK:
         if not has_perm(work.permission):
             continue
-        rows = within(work.rows(now)).order_by().aggregate(count=Count("pk"), first=Min(work.moment))
-        if rows["count"]:
-            text = str(work.text % {"count": rows["count"]})
-            found.append(Need(work.icon, text, rows["first"], work.waits, work.link, work.is_urgent))
+        if work.model is ReviewItem:
+            count, first = (review.waiting, review.oldest) if review else (0, None)
+        elif work.tab == "outage":
+            count = sum(outage.waiting for outage in outages)
+            first = min((outage.since for outage in outages if outage.since), default=None)
+        else:
+            rows = within(work.rows(now)).order_by().aggregate(count=Count("pk"), first=Min(work.moment))
+            count, first = rows["count"], rows["first"]
+        if count or (work.tab == "outage" and outages):
+            text = str(work.text % {"count": count})
+            found.append(Need(work.icon, text, first, work.waits, work.link, work.is_urgent))
     return found

@@ -6,16 +6,16 @@ from functools import partial
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 
 from memories import conf
-from memories.admin.access.tenant_scope import tenants_of, within
+from memories.admin.access.tenant_scope import within
 from memories.admin.dashboard import figures
 from memories.admin.dashboard.needs import needs
+from memories.admin.site import sidebar
 from memories.models import (
     EmbeddingSpace,
     EndUser,
@@ -23,7 +23,6 @@ from memories.models import (
     ExtractionRun,
     Fact,
     FactVector,
-    Operator,
     Status,
     TurnVector,
 )
@@ -38,21 +37,21 @@ def urls() -> list[URLPattern]:
 
 def refreshed(request: HttpRequest) -> HttpResponse:
     """The figures alone. An open dashboard fetches them repeatedly."""
-    return TemplateResponse(request, "memories/dashboard_figures.html", overview(request.user, now=timezone.now()))
+    return TemplateResponse(request, "memories/dashboard_figures.html", overview(request, now=timezone.now()))
 
 
-def overview(operator: Operator | AnonymousUser, *, now: datetime) -> dict[str, Any]:
+def overview(request: HttpRequest, *, now: datetime) -> dict[str, Any]:
     """The context of the page. Figures that the operator may not see are not computed."""
+    operator, counts = request.user, sidebar.counts_of(request)
     rows = partial(within, operator)
-    context: dict[str, Any] = {
-        "now": now,
-        "tenants": tenants_of(operator).count(),
-        "in_use": _in_use(),
-        "needs": needs(rows, operator.has_perm, now=now),
-    }
+    context: dict[str, Any] = {"now": now, "tenants": counts.tenants, "in_use": _in_use()}
+    if operator.has_perm("memories.view_reviewitem"):
+        context["review"] = figures.review(rows, waiting=counts.waiting)
     for permissions, read in BOXES:
         if operator.has_perms(permissions):
             context |= read(rows, now)
+    review, outages = context.get("review"), context.get("outages", [])
+    context["needs"] = needs(rows, operator.has_perm, review=review, outages=outages, now=now)
     return context
 
 
@@ -117,7 +116,6 @@ def _runs(rows: figures.Within, now: datetime) -> dict[str, Any]:
 
 # The boxes of the page: the permissions that each needs, and its figures.
 BOXES: tuple[tuple[tuple[str, ...], Callable[[figures.Within, datetime], dict[str, Any]]], ...] = (
-    (("memories.view_reviewitem",), lambda rows, _now: {"review": figures.review(rows)}),
     (("memories.view_enduser",), lambda rows, _now: {"people": rows(EndUser.objects.themselves()).count()}),
     (
         ("memories.view_enduser", "memories.view_reviewitem"),

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from memories import models
 from memories.models import CLOSED, ActorKind, CaseState, CaseType, EpisodeStatus, Status, waits_for_handover
 from memories.models.memories.facts import faded
+from memories.queue import outages
 
 # Query parameter.
 TAB = "tab"
@@ -76,6 +77,7 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
         Tab("overdue", _("Overdue"), lambda now: Q(queue__parked_at=None, queue__due_at__lte=now - OVERDUE)),
         Tab("scheduled", _("Scheduled"), lambda now: Q(queue__parked_at=None, queue__due_at__gt=now)),
         Tab("parked", _("Extraction parked"), lambda _now: Q(queue__parked_at__isnull=False)),
+        Tab("outage", _("Waiting for the model"), lambda _now: outages.waiting()),
         Tab("window_parked", _("Working memory parked"), lambda _now: Q(working_memory__parked_at__isnull=False)),
     ),
     models.ExtractionRun: (

@@ -172,4 +172,4 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
         return view(request)
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        return super().index(request, {**dashboard.overview(request.user, now=timezone.now()), **(extra_context or {})})
+        return super().index(request, {**dashboard.overview(request, now=timezone.now()), **(extra_context or {})})
