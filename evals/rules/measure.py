@@ -9,7 +9,6 @@ from memories.extraction import rules_mode
 from memories.models import Role, Status, Turn
 from memories.reconcile import gate
 from memories.reconcile.gate import BatchEvidence
-from memories.reconcile.review_items import SUGGESTED
 from memories.text.secrets.redaction import redact_text
 from memories.text.transcript import fed
 
@@ -110,7 +109,6 @@ def outcome_of(said: Utterance) -> Outcome:
     turns = list(fed([turn]))
     found = rules_mode.extract(turns)
     evidence = BatchEvidence(fed={one.number: one for one in turns}, tool_numbers=frozenset())
-    held = dict.fromkeys(found.suggested, SUGGESTED)
-    candidates = gate.admit(found.new_facts, evidence=evidence, rules=_RULES, held=held).candidates
+    candidates = gate.admit(found.new_facts, evidence=evidence, rules=_RULES, held=found.held).candidates
     active = tuple(one.content for one in candidates if one.status == Status.ACTIVE)
     return Outcome(said, active, tuple(one.content for one in candidates if one.status != Status.ACTIVE))

@@ -31,7 +31,6 @@ from memories.reconcile import gate, judgement, neighbours, profile, reconcile
 from memories.reconcile.batches import TurnBatch
 from memories.reconcile.gate import Accepted
 from memories.reconcile.judgement import Verdicts
-from memories.reconcile.review_items import SUGGESTED
 
 RunStatus = ExtractionRun.RunStatus
 # In the counts of a run: a request to remember something that the rules could not read.
@@ -170,9 +169,8 @@ def _extract(attempt: ExtractionAttempt, batch: TurnBatch) -> None:
         # The model may have been taken away during a pause, which must not hold anybody back.
         circuit_breaker.close(attempt.claim.config.tenant_id)
         found = rules_mode.extract(batch.turns, batch.patterns)
-        held = dict.fromkeys(found.suggested, SUGGESTED)
         refused = Counter({UNREAD: found.unread})
-        _commit(attempt, run, batch, MemoryUpdate(new_facts=found.new_facts), held=held, refused=refused)
+        _commit(attempt, run, batch, MemoryUpdate(new_facts=found.new_facts), held=found.held, refused=refused)
     else:
         _ask(attempt, run, batch)
 

@@ -1,6 +1,7 @@
 """Extraction without a model (rules.md, 10). A request to remember something, a wish how to be answered and a plain
 statement of oneself become facts in the user's own words; another sentence that signals a preference, identity, goal or
-decision becomes a suggestion. Pure; patterns: data/requests.toml, plain.py.
+decision becomes a suggestion, and so does what gives the person rights or money. Pure; patterns: data/requests.toml,
+plain.py, own_claims.py.
 """
 
 import re
@@ -10,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memories.extraction import plain
+from memories.extraction import own_claims, plain
 from memories.models.folding import fold
+from memories.reconcile.review_items import SUGGESTED
 from memories.text import sentences, signals
+from memories.text.injection import suspicion
 from memories.text.signals import Patterns
 from memories.text.transcript import TranscriptTurn
 
@@ -67,14 +70,21 @@ _POLITE_QUESTION = re.compile(r"(?:can|could|would|will) you|你?(?:能不能|�
 
 @dataclass(frozen=True)
 class Extracted:
-    """Items of the form of memory_update's `new_facts`; those at the places `suggested` wait for review.
+    """Items of the form of memory_update's `new_facts`; those at the places `suggested` wait for review, and so do
+    those at the places `claims`, that give the person rights or money.
 
     `unread`: the number of requests to remember something in which the rules found no statement.
     """
 
     new_facts: list[dict[str, Any]]
     suggested: frozenset[int]
+    claims: frozenset[int] = frozenset()
     unread: int = 0
+
+    @property
+    def held(self) -> dict[int, str]:
+        """Why items wait for review, by place."""
+        return {**dict.fromkeys(self.suggested, SUGGESTED), **dict.fromkeys(self.claims, suspicion.INSTRUCTIONS)}
 
 
 @dataclass(frozen=True)
@@ -109,7 +119,8 @@ def extract(turns: Iterable[TranscriptTurn], patterns: Patterns | None = None) -
     first = {fold(item["content"]): item for item in reversed([*asked, *suggested])}
     items = [item for item in [*asked, *suggested] if first[fold(item["content"])] is item][:_MOST]
     wait = frozenset(place for place, item in enumerate(items) if not any(item is other for other in asked))
-    return Extracted(items, wait, unread=sum(map(_unread, (turn.text for turn in users))))
+    claims = frozenset(place for place, item in enumerate(items) if own_claims.are_made(item["content"]))
+    return Extracted(items, wait, claims, unread=sum(map(_unread, (turn.text for turn in users))))
 
 
 def _candidate(

@@ -171,7 +171,8 @@ def admit(
     judged = [judge(raw, index=index, evidence=evidence, rules=rules) for index, raw in enumerate(items)]
     accepted = [item for item in judged if isinstance(item, Accepted)]
     flagged = [
-        replace(item, flags=(*item.flags, held[item.index])) if item.index in held else item for item in accepted
+        replace(item, flags=tuple(dict.fromkeys((*item.flags, held[item.index])))) if item.index in held else item
+        for item in accepted
     ]
     distinct = _best_by_text(flagged)
     candidates = distinct[:MOST_CANDIDATES]

@@ -1,8 +1,9 @@
 """Phrases that speak to a model, compiled from data/*.toml to patterns over folded texts; pure.
 
 A phrase is written as it is said, with spaces between its parts: `word`, `wor*` (any ending), `(this|that one)`,
-`{a group}`, `part?` (optional), `~4` (up to four words between, in Chinese and Japanese characters) and `^` (where a
-clause begins). All patterns are bounded: a search takes time in proportion to the text's length.
+`{a group}` (among others, too: `(this|{group})`), `part?` (optional), `~4` (up to four words between, in Chinese and
+Japanese characters) and `^` (where a clause begins). All patterns are bounded: a search takes time in proportion to the
+text's length.
 """
 
 import re
@@ -21,6 +22,7 @@ FOLDER = Path(__file__).parent / "data"
 _USUAL_GAP = 4
 _LONGEST_WORD = 60
 _PART = re.compile(r"\{(?P<group>\w+)\}|\((?P<choice>[^()]*)\)|~(?P<gap>\d*)|(?P<start>\^)|(?P<word>[^ ?{}()~^]+)")
+_GROUP = re.compile(r"\{(?P<name>\w+)\}")
 
 
 @dataclass(frozen=True)
@@ -175,7 +177,9 @@ class _Reader:
                 yield self._choice(found), phrase[found.end() : found.end() + 1] == "?"
 
     def _choice(self, found: re.Match[str]) -> str:
-        return self.groups[found["group"]] if found["group"] else found["choice"] or found["word"]
+        if found["group"]:
+            return self.groups[found["group"]]
+        return _GROUP.sub(lambda group: self.groups[group["name"]], found["choice"] or found["word"])
 
     def _folded(self, text: str) -> str:
         return " ".join(fold(text).replace("'", " ").replace("’", " ").replace("-", " ").split())

@@ -6,7 +6,7 @@ A person's wish about language, tone, form, names, units, topics or times is no 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from memories.text.injection import meaning, phrases, unmasking
@@ -110,13 +110,22 @@ def claimed(text: str) -> Iterator[Finding]:
     """The claims of each reading of the text with their sentences, some of them repeatedly."""
     for reading in unmasking.readings(text):
         yield from (Finding(form.claim) for form in phrases.forms() if form.pattern.search(reading))
-        said = normalized(reading)
-        whole = " ".join(said)
-        words = set(_WORDS.findall(whole))
-        for language in phrases.languages():
-            # Most texts have no word of any rule.
-            if bits := language.bits(words, whole):
-                yield from _claimed_in(language, said, bits)
+        yield from _said_in(reading, phrases.languages())
+
+
+def says_one_of(text: str, languages: Iterable[LanguageRules]) -> bool:
+    """Whether a reading of the text makes a claim of these rules, which are not the guard's own."""
+    return any(True for reading in unmasking.readings(text) for _ in _said_in(reading, languages))
+
+
+def _said_in(reading: str, languages: Iterable[LanguageRules]) -> Iterator[Finding]:
+    said = normalized(reading)
+    whole = " ".join(said)
+    words = set(_WORDS.findall(whole))
+    for language in languages:
+        # Most texts have no word of any rule.
+        if bits := language.bits(words, whole):
+            yield from _claimed_in(language, said, bits)
 
 
 def _claimed_in(language: LanguageRules, said: Sequence[str], bits: int) -> Iterator[Finding]:
