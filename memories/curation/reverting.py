@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 
 from memories import audit
 from memories.audit import Actor
-from memories.curation import episodes
+from memories.curation import episodes, running_summaries
 from memories.curation.change_sets import CLEAR, Changes, steps
 from memories.curation.facts.changing import check_no_rival, lock_person, rivals_of
 from memories.curation.people import external_ids
@@ -106,6 +106,9 @@ RULES: Mapping[tuple[type[Any], str], RevertRule] = {
     (Fact, "merge"): RevertRule(no_rival=True, event="undo_merge"),
     **{(Episode, verb): RevertRule() for verb in _EPISODE},
     **{(EndUser, verb): RevertRule() for verb in _SECTION},
+    (EndUser, running_summaries.REWRITE): RevertRule(
+        lock=running_summaries.lock_for_undo, finish=running_summaries.put_summaries_back
+    ),
     (EndUser, CLEAR): RevertRule(no_rival=True, keeps_later=True),
     (EndUser, "change_id"): RevertRule(
         keeps_later=True, lock=external_ids.lock_for_undo, finish=external_ids.give_back

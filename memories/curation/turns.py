@@ -21,6 +21,7 @@ from memories.db import quotes
 from memories.exceptions import InvalidInput, NotFound, PersonRestricted
 from memories.models import (
     ActorKind,
+    Change,
     EndUser,
     Episode,
     Fact,
@@ -237,6 +238,7 @@ def _stop_work(place: _LockedTurn) -> None:
     if place.is_spoken and turn.number <= window.left_number:
         # Compaction folds the turns that are left into a new one.
         window.summary, window.left_number = "", session.deleted_number
+        Change.objects.of_summary(session.pk).delete()
         window.left_tokens, window.left_rounds = session.deleted_tokens, session.deleted_rounds
         window.episode_number = max(window.episode_number, session.deleted_number)
     if place.is_spoken and not window.parked_at:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
 
+from memories.admin.recall.live_context import next_context
 from memories.admin.site.fields import DayInput, LineField, TextField
 from memories.admin.site.naming import called
 from memories.admin.site.page import VerbForm, VersionForm
@@ -153,12 +154,15 @@ class CorrectForm(FactForm):
     content = TextField(label=_("Corrected text"), max_length=LONGEST_TEXT, rows=3)
     category = forms.ChoiceField(label=_("Category"), choices=Category.choices, widget=UnfoldAdminSelectWidget)
     reason = RequiredReasonField()
+    # What was served before the correction.
+    context_before: str
 
     def values_of(self, record: Fact) -> dict[str, Any]:
         return {**super().values_of(record), "content": record.content, "category": record.category}
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         changes = {name: self.cleaned_data[name] for name in ("content", "category")}
+        self.context_before = next_context(self.record)
         fact = correct_fact(**self.arguments(), **changes, tenant=None, actor=actor, now=now)
         done = gettext("%(fact)s is corrected. Jobs and applications can no longer change it.") % {"fact": called(fact)}
         return f"{done}{CUT_OUT if fact.content != changes['content'] else ''}"

@@ -16,16 +16,17 @@ from memories.admin.facts.bulk import FactBulkViews
 from memories.admin.facts.decay_curve import curve_of
 from memories.admin.facts.detail import LIVE, citations, newest_revisions, purged_on, related, revisions
 from memories.admin.facts.merging import FactMergingViews
+from memories.admin.facts.old_claims import OldClaimViews
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column
 from memories.admin.site.page import VerbForm
-from memories.admin.site.undo import UndoViews
 from memories.admin.site.wording import KINDS, why_it_stays
 from memories.curation.facts.splitting import is_merged
+from memories.curation.old_claims import correction_of
 from memories.models import Fact, ReviewItem, Status
 
 
-class FactPage(FactAddingViews, FactBulkViews, FactMergingViews, UndoViews):
+class FactPage(FactAddingViews, FactBulkViews, FactMergingViews, OldClaimViews):
     page_template = "memories/fact.html"
     undo_field = "fact"
     # Merges have an undo on the page. The undo of a withdrawal would publish, which needs a fresh password.
@@ -122,6 +123,7 @@ class FactPage(FactAddingViews, FactBulkViews, FactMergingViews, UndoViews):
             "purged_on": purged_on(record),
             "related": related(record),
             "merged": is_merged(record),
+            "corrected": correction_of(record),
             "merge": record.change_sets.filter(verb="merge", undone_at=None).first(),
             "waiting": ReviewItem.objects.waiting().filter(Q(fact=record) | Q(known=record)),
         }

@@ -19,7 +19,7 @@ from memories.admin.site.fields import TextField
 from memories.admin.site.page import address
 from memories.context import context
 from memories.context.context import DEFAULT_INCLUDE, Context, ContextRequest
-from memories.models import EndUser
+from memories.models import EndUser, Fact
 
 SESSIONS_SHOWN = 25
 AGENTS_SHOWN = 100
@@ -128,6 +128,12 @@ def live_context(person: EndUser, request: ContextRequest, *, now: datetime) -> 
     built = context.build(tenant=person.tenant, request=request, now=now, noted=False)
     memories = memories_of(person, [*built.items, *built.dropped[:LEFT_OUT_SHOWN]])
     return LiveContext(built, memories[: len(built.items)], memories[len(built.items) :])
+
+
+def next_context(fact: Fact) -> str:
+    """What the fact's agent, or any, is served of its person next, without a query. It does not count as a recall."""
+    asked = ContextRequest(user_id=fact.end_user.external_id, agent_id=fact.agent_id)
+    return context.build(tenant=fact.tenant, request=asked, now=timezone.now(), noted=False).memory
 
 
 def agents_of(person: EndUser) -> list[str]:

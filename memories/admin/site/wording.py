@@ -74,6 +74,7 @@ KEY_STATES = {
 REASONS = {
     "It did not come up again.": gettext_lazy("It was not mentioned again."),
     "It was over.": gettext_lazy("It expired."),
+    "It said what was corrected.": gettext_lazy("It said what was corrected."),
 }
 # Appended to the message of a verb whose input contained a secret.
 CUT_OUT = gettext_lazy(" A secret was removed from your input.")
@@ -94,7 +95,8 @@ VERBS = (
     gettext_noop("Redact"), gettext_noop("Refine"), gettext_noop("Refuse"), gettext_noop("Reinforce"),
     gettext_noop("Reject"), gettext_noop("Reject items"), gettext_noop("Release"), gettext_noop("Remove"),
     gettext_noop("Remove second factor"), gettext_noop("Restore"), gettext_noop("Retain"), gettext_noop("Retry"),
-    gettext_noop("Retry parked"), gettext_noop("Revoke"), gettext_noop("Roll back"), gettext_noop("Rotate"),
+    gettext_noop("Retry parked"), gettext_noop("Revoke"), gettext_noop("Rewrite summary"), gettext_noop("Roll back"),
+    gettext_noop("Rotate"),
     gettext_noop("Run"), gettext_noop("Save filter"), gettext_noop("Scope"), gettext_noop("Seed"),
     gettext_noop("Set password"), gettext_noop("Set preferences"), gettext_noop("Settle"), gettext_noop("Split"),
     gettext_noop("Supersede"), gettext_noop("Take"), gettext_noop("Take back"), gettext_noop("Tell"),

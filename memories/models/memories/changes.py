@@ -1,5 +1,8 @@
 """Changes by people: each is a change set, which one mechanism takes back; batches are change sets made in one go."""
 
+import uuid
+from typing import Self
+
 from django.db import models
 from django.db.models import Func, IntegerField, Q
 from django.db.models.lookups import LessThanOrEqual
@@ -97,6 +100,12 @@ class ChangeSet(models.Model):
         return self.item or self.fact or self.episode or self.end_user or self.tenant
 
 
+class ChangeQuerySet(models.QuerySet["Change"]):
+    def of_summary(self, session: uuid.UUID) -> Self:
+        """What rewrote the running summary of the session: whatever deletes the summary deletes these, too."""
+        return self.filter(table=Change.Table.SUMMARY, uuid=session)
+
+
 class Change(models.Model):
     """What a change set did to one row that has no revisions."""
 
@@ -123,6 +132,8 @@ class Change(models.Model):
         SESSION = "session"
         # Of a section.
         REVISION = "revision"
+        # The running summary of a session, by the session's id; `version` is version_of_summary() of what was written.
+        SUMMARY = "summary"
 
     id = models.BigAutoField(primary_key=True)
     change_set = models.ForeignKey(ChangeSet, on_delete=models.CASCADE, related_name="changes", editable=False)
@@ -134,6 +145,8 @@ class Change(models.Model):
     version = models.PositiveIntegerField(null=True, editable=False)
     before = models.JSONField(default=dict, editable=False)
 
+    objects = ChangeQuerySet.as_manager()
+
     class Meta:
         ordering = ["id"]
         verbose_name = _("change")
@@ -142,6 +155,8 @@ class Change(models.Model):
         indexes = [
             # Serves the history of an episode.
             models.Index(fields=["uuid"], name="change_of_episode_idx", condition=Q(table="episode")),
+            # Serves whatever deletes the summary of a session: what it said before goes with it.
+            models.Index(fields=["uuid"], name="change_of_summary_idx", condition=Q(table="summary")),
         ]
 
     def __str__(self) -> str:

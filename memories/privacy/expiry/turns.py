@@ -15,6 +15,7 @@ from django.db.models.functions import Least
 
 from memories.db import quotes
 from memories.models import (
+    Change,
     Episode,
     ExtractionRun,
     FactEvidence,
@@ -150,4 +151,5 @@ def _move_window(session: Session, last: int) -> None:
     window.episode_number = max(window.episode_number, last)
     if last == session.turn_count:
         window.summary = ""
+        Change.objects.of_summary(session.pk).delete()
     window.save(update_fields=["left_number", "left_tokens", "left_rounds", "episode_number", "summary"])

@@ -1,0 +1,222 @@
+"""After a correction: what else still says the old claim, each mended with one key; and the next context."""
+
+import uuid
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from memories.admin.access.tenant_scope import within
+from memories.admin.facts.forms import CorrectForm
+from memories.admin.people.views import MEMORY
+from memories.admin.recall.live_context import next_context
+from memories.admin.site.naming import called
+from memories.admin.site.page import VerbForm, actor_of, address, address_of_section, message_of, url_of
+from memories.admin.site.segments import Segment, diff
+from memories.admin.site.template_tags import UNDO_TAG
+from memories.admin.site.undo import UndoViews
+from memories.curation.old_claims import Kind, Mend, StillSaid, claim_of, correction_of, mend, still_said
+from memories.curation.reverting import revert
+from memories.exceptions import MemoryHubError
+from memories.models import ActorKind, ChangeSet, EndUser, Fact
+from memories.text.claims import OldClaim
+
+MOST_SHOWN = 50
+# What it takes to see a memory of the kind, and to change it.
+MAY_SEE = {
+    Kind.SECTION: "memories.view_fact",
+    Kind.EPISODE: "memories.view_episode",
+    Kind.PENDING: "memories.view_fact",
+    Kind.FACT: "memories.view_fact",
+    Kind.SUMMARY: "memories.view_session",
+}
+MAY_CHANGE = {
+    Kind.SECTION: "memories.change_enduser",
+    Kind.EPISODE: "memories.change_episode",
+    Kind.PENDING: "memories.change_fact",
+    Kind.FACT: "memories.change_fact",
+    Kind.SUMMARY: "memories.change_session",
+}
+LABELS: dict[Kind, Promise] = {
+    Kind.SECTION: _("Profile"),
+    Kind.EPISODE: _("Episode"),
+    Kind.PENDING: _("Pending fact"),
+    Kind.FACT: _("Fact"),
+    Kind.SUMMARY: _("Running summary"),
+}
+DONE: dict[Mend, Promise] = {Mend.REPLACE: _("The memory is corrected."), Mend.DROP: _("The memory is gone.")}
+DROPS: dict[Kind, Promise] = {Kind.PENDING: _("Reject"), Kind.FACT: _("Forget"), Kind.EPISODE: _("Forget")}
+
+
+class MendForm(forms.Form):
+    kind = forms.ChoiceField(choices=[(kind, kind) for kind in Kind], widget=forms.HiddenInput)
+    memory = forms.UUIDField(widget=forms.HiddenInput)
+    version = forms.IntegerField(widget=forms.HiddenInput)
+    how = forms.ChoiceField(choices=[(how, how) for how in Mend])
+    text = forms.CharField(required=False, max_length=20_000)
+
+
+class OldClaimViews(UndoViews):
+    """A page of facts that goes on, after a correction, to what else still says the old claim."""
+
+    @address("<uuid:object_id>/old_claims/")
+    def old_claims(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+        """The list; posted, one of its memories is mended, and the next context is shown before and after."""
+        fact = self.find(request, str(object_id), may_change=True)
+        claim = _claim_of(fact)
+        if claim is None:
+            return HttpResponseRedirect(url_of(fact))
+        if request.method != "POST":
+            return self._show_claims(request, fact, claim)
+        form = MendForm(request.POST)
+        if not form.is_valid():
+            return self._show_claims(request, fact, claim, refused=gettext("Please fix the marked fields."), status=400)
+        data, now = form.cleaned_data, timezone.now()
+        kind, how = Kind(data["kind"]), Mend(data["how"])
+        if not request.user.has_perms((MAY_SEE[kind], MAY_CHANGE[kind])):
+            raise PermissionDenied
+        before = _next_context(request, fact)
+        try:
+            mend(
+                end_user=fact.end_user,
+                claim=claim,
+                kind=kind,
+                row_id=data["memory"],
+                how=how,
+                text=data["text"],
+                expected_version=data["version"],
+                actor=actor_of(request),
+                now=now,
+            )
+        except MemoryHubError as error:
+            return self._show_claims(request, fact, claim, refused=message_of(error), status=error.status)
+        made = self._mends(request, fact).filter(created_at=now).order_by("-id").first()
+        undo = f"{UNDO_TAG}{reverse('admin:memories_fact_undo_mend', args=[fact.pk, made.pk])}" if made else ""
+        messages.success(request, str(DONE[how]), extra_tags=undo)
+        return self._show_claims(request, fact, claim, before=before)
+
+    @address("<uuid:object_id>/old_claims/undo/<uuid:change_set>/")
+    def undo_mend(self, request: HttpRequest, object_id: uuid.UUID, change_set: uuid.UUID) -> HttpResponse:
+        """Take back one's own mend, or the correction's own change of another memory of the person."""
+        fact = self.find(request, str(object_id), may_change=True)
+        page = HttpResponseRedirect(url_of(fact, "old_claims"))
+        if request.method != "POST":
+            return page
+        if not self._mends(request, fact).filter(pk=change_set).exists():
+            raise Http404
+        try:
+            revert(change_set=change_set, actor=actor_of(request), now=timezone.now())
+        except MemoryHubError as error:
+            messages.error(request, message_of(error))
+        else:
+            messages.success(request, gettext("Undone."))
+        return page
+
+    def answer(self, request: HttpRequest, form: VerbForm, done: str) -> HttpResponse:
+        """After a correction whose old claim is said elsewhere, the list of that in the place of the fact's page."""
+        if not isinstance(form, CorrectForm):
+            return super().answer(request, form, done)
+        fact = self.find(request, str(form.record.pk), may_change=True)
+        claim = _claim_of(fact)
+        if claim is None or not still_said(fact, claim, _kinds(request)):
+            return super().answer(request, form, done)
+        messages.success(request, done, extra_tags=self.tag_of(request, form))
+        if request.headers.get("X-Fragment"):
+            # A script that corrects beside a search hit stays there; the fact's page has a link.
+            return HttpResponseRedirect(url_of(fact))
+        before = form.context_before if request.user.has_perms(MEMORY) else None
+        return self._show_claims(request, fact, claim, before=before)
+
+    def _mends(self, request: HttpRequest, fact: Fact) -> QuerySet[ChangeSet]:
+        """The operator's own changes of the person's memories that the page can make."""
+        person: EndUser = fact.end_user
+        rows = within(request.user, ChangeSet.objects.filter(undone_at=None))
+        mine = rows.filter(actor_kind=ActorKind.OPERATOR, actor_id=str(request.user.pk))
+        allowed = mine.filter(fact__end_user=person, verb__in=("correct", "reject", "forget"))
+        if request.user.has_perm("memories.change_episode"):
+            allowed |= mine.filter(episode__end_user=person, verb__in=("edit", "forget"))
+        if request.user.has_perm("memories.change_enduser"):
+            allowed |= mine.filter(end_user=person, verb="write")
+        if request.user.has_perm("memories.change_session"):
+            allowed |= mine.filter(end_user=person, verb="rewrite_summary")
+        return allowed
+
+    def _show_claims(
+        self,
+        request: HttpRequest,
+        fact: Fact,
+        claim: OldClaim,
+        *,
+        before: str | None = None,
+        refused: str = "",
+        status: int = 200,
+    ) -> HttpResponse:
+        after = _next_context(request, fact)
+        found = still_said(fact, claim, _kinds(request))
+        context = {
+            **self.admin_site.each_context(request),
+            "title": gettext("What still says the old claim"),
+            "opts": self.opts,
+            "original": fact,
+            "fact": fact,
+            "claim": claim,
+            "changed": diff(claim.old, claim.new),
+            "found": [_shown(request, one, fact.end_user) for one in found[:MOST_SHOWN]],
+            "more": max(0, len(found) - MOST_SHOWN),
+            "refused": refused,
+            "context": after,
+            "is_changed": before is not None and before != after,
+            "was_asked": before is not None,
+            "context_diff": diff(before, after or "") if before is not None else [Segment(after or "")],
+        }
+        return TemplateResponse(request, "memories/old_claims.html", context, status=status)
+
+
+def _next_context(request: HttpRequest, fact: Fact) -> str | None:
+    """None for who may not see contexts."""
+    return next_context(fact) if request.user.has_perms(MEMORY) else None
+
+
+def _claim_of(fact: Fact) -> OldClaim | None:
+    correction = correction_of(fact)
+    return claim_of(correction) if correction else None
+
+
+def _kinds(request: HttpRequest) -> list[Kind]:
+    return [kind for kind in Kind if request.user.has_perm(MAY_SEE[kind])]
+
+
+def _shown(request: HttpRequest, one: StillSaid, person: EndUser) -> dict[str, Any]:
+    return {
+        "said": one,
+        "label": LABELS[one.kind],
+        "where": _where(one),
+        "url": _address_of(one, person),
+        "segments": diff(one.text, one.proposed),
+        "drop": DROPS.get(one.kind, ""),
+        "may_change": request.user.has_perm(MAY_CHANGE[one.kind]),
+    }
+
+
+def _where(one: StillSaid) -> str:
+    if one.kind == Kind.SECTION:
+        section = str(one.row.get_section_display())
+        return f"{section} · {one.row.agent_id}" if one.row.agent_id else section
+    if one.kind in (Kind.FACT, Kind.PENDING):
+        return str(one.row.get_category_display())
+    return called(one.row.session) if one.kind == Kind.SUMMARY else ""
+
+
+def _address_of(one: StillSaid, person: EndUser) -> str:
+    if one.kind == Kind.SECTION:
+        return address_of_section(person.pk, one.row.section, one.row.agent_id)
+    return url_of(one.row.session if one.kind == Kind.SUMMARY else one.row)

@@ -1,0 +1,137 @@
+"""A claim that was corrected: whether a text still says it, by its distinctive words, and the text in new words; pure.
+
+What counts is what the correction took away: of "Lives in Leiden" and "Lives in Utrecht" the word "Leiden", in any of
+its forms. Chinese is compared by pairs of characters, and by single ones where only one changed.
+"""
+
+import difflib
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+from memories.models.folding import fold
+from memories.text import quantities, words
+from memories.text.words import SpokenWords, StatementWord
+
+_HAN = r"\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7a3\U00020000-\U0003ffff"
+_PIECES = re.compile(rf"[{_HAN}]|(?:(?![{_HAN}])\w)+|\s+|[^\w\s]")
+_LETTER = re.compile(rf"(?![{_HAN}])\w")
+_EAST = re.compile(rf"[{_HAN}]")
+
+
+class OldClaim:
+    """What `old` said and `new`, which took its place, does not say."""
+
+    def __init__(self, old: str, new: str) -> None:
+        self.old, self.new = old, new
+        self._statement, kept = words.of(old), SpokenWords([new])
+        self._codes = [code for code in self._statement.codes if not kept.has_code(code)]
+        gone = [piece for piece in self._statement.pieces if not kept.says(piece)]
+        self._shared = [piece for piece in self._statement.pieces if not piece.is_plain and kept.says(piece)]
+        spelled = [piece for piece in gone if not piece.is_east and not piece.is_plain]
+        # Names say more than other words, and those more than everyday words.
+        self._words = (
+            [piece for piece in spelled if piece.is_name]
+            or [piece for piece in spelled if piece.is_distinctive]
+            or spelled
+        )
+        self._pairs = _gone_pairs(gone, new)
+        self._character = "" if self._pairs else _gone_character(old, new)
+        then, now = self._statement.quantities, quantities.of(new)
+        self._numbers, self._dates = then.numbers - now.numbers, set(then.dates) - set(now.dates)
+
+    def is_in(self, text: str) -> bool:
+        """Whether the text still says it."""
+        if not text.strip():
+            return False
+        voice = SpokenWords([text])
+        if any(voice.has_code(code) for code in self._codes):
+            return True
+        if _has_half(self._words, voice) or _has_half(self._pairs, voice):
+            return True
+        if self._words or self._pairs or self._codes:
+            return False
+        if self._character:
+            return self._character in text
+        return self._says_number(text, voice) or self._says_phrase(text)
+
+    def reworded(self, text: str) -> str:
+        """The text with what was corrected in its new words; as it is where the old ones are not found."""
+        for was, now in self._replacements:
+            found = re.sub(_pattern(was), lambda _: now, text, flags=re.IGNORECASE)  # noqa: B023
+            if found != text:
+                return found
+        return text
+
+    def _says_number(self, text: str, voice: SpokenWords) -> bool:
+        """A number alone says nothing: the text must have a word of what it was the number of."""
+        if not any(voice.says(piece) for piece in self._shared):
+            return False
+        said = quantities.of(text)
+        return bool(self._numbers & said.numbers or self._dates & set(said.dates))
+
+    def _says_phrase(self, text: str) -> bool:
+        """Of a claim that was only added to, or denied: the old words, where the new ones do not hold them."""
+        folded, old, new = fold(text), fold(self.old), fold(self.new)
+        return bool(old) and old in (folded.replace(new, " ") if new else folded)
+
+    @cached_property
+    def _replacements(self) -> list[tuple[str, str]]:
+        """What changed, as a whole and part by part: the old words and the new ones."""
+        before, after = _PIECES.findall(self.old), _PIECES.findall(self.new)
+        whole = _middle(before, after)
+        parts = [whole, *_parts(before, after), (self.old.strip(" .。"), self.new.strip(" .。"))]
+        return [(was, now) for was, now in parts if was and self.is_in(was)]
+
+
+def _gone_pairs(gone: list[StatementWord], new: str) -> list[StatementWord]:
+    """The pairs of characters that are gone, without those that lie across a character which stays."""
+    pairs = [piece for piece in gone if piece.is_east and len(piece.text) > 1]
+    return [piece for piece in pairs if not set(piece.text) & set(fold(new))]
+
+
+def _gone_character(old: str, new: str) -> str:
+    """The one character that a correction took away; empty if it took away none, or several."""
+    gone = dict.fromkeys(_EAST.findall(old))
+    left = [one for one in gone if one not in new]
+    return left[0] if len(left) == 1 else ""
+
+
+def _has_half(pieces: list[StatementWord], voice: SpokenWords) -> bool:
+    return bool(pieces) and 2 * sum(map(voice.says, pieces)) >= len(pieces)
+
+
+def _middle(before: list[str], after: list[str]) -> tuple[str, str]:
+    """What stands between the beginning and the end that the two share."""
+    head = _alike(before, after)
+    tail = _alike(before[head:][::-1], after[head:][::-1])
+    return _joined(before[head : len(before) - tail]), _joined(after[head : len(after) - tail])
+
+
+def _parts(before: list[str], after: list[str]) -> Iterator[tuple[str, str]]:
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    for tag, i, j, k, m in matcher.get_opcodes():
+        if tag == "replace":
+            yield _joined(before[i:j]), _joined(after[k:m])
+
+
+def _alike(one: list[str], other: list[str]) -> int:
+    count = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        count += 1
+    return count
+
+
+def _joined(pieces: list[str]) -> str:
+    return "".join(pieces).strip()
+
+
+def _pattern(was: str) -> str:
+    """The words however they are spaced; letters and digits as whole words."""
+    spaced = r"\s+".join(map(re.escape, was.split()))
+    before = r"(?<!\w)" if _LETTER.match(was[0]) else ""
+    after = r"(?!\w)" if _LETTER.match(was[-1]) else ""
+    # A Chinese character beside it belongs to another word.
+    return rf"(?:{before}|(?<=[{_HAN}])){spaced}(?:{after}|(?=[{_HAN}]))"

@@ -1,0 +1,111 @@
+"""The page after a correction: what still says it, mended with one press, and the next context before and after."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from memories.models import EndUser, Fact, ProfileSection
+from tests import factories
+from tests.admin.conftest import signed_in
+from tests.admin.pages import HOSTILE, page_of, queries_of, shows_harmless, text_of
+from tests.admin.test_undo import CORRECTED, offered
+
+pytestmark = pytest.mark.django_db
+FORM = re.compile(r'name="kind" value="(\w+)"><input type="hidden" name="memory" value="([\w-]+)">.*?value="(\d+)">')
+
+
+@pytest.fixture
+def person() -> EndUser:
+    return factories.end_user()
+
+
+@pytest.fixture
+def fact(person: EndUser) -> Fact:
+    factories.profile_section(person, summary="A baker from Leiden.")
+    return factories.fact(person, "Lives in Leiden")
+
+
+def correct(client: Client, fact: Fact) -> Any:
+    return client.post(page_of(fact, "correct"), {"version": fact.version, **CORRECTED})
+
+
+def replace(client: Client, fact: Fact, page: Any, text: str, **over: Any) -> Any:
+    kind, memory, version = FORM.findall(text_of(page))[0]
+    given = {"kind": kind, "memory": memory, "version": version, "how": "replace", "text": text, **over}
+    return client.post(page_of(fact, "old_claims"), given)
+
+
+def test_a_correction_leads_to_what_still_says_it(admin: Client, fact: Fact) -> None:
+    page = correct(admin, fact)
+    shown = text_of(page)
+    assert page.status_code == 200
+    assert "A baker from <del>Leiden</del><ins>Utrecht</ins>." in shown
+    # The next context, before and after the correction.
+    assert re.search(r"Lives in <del>Leiden</del><ins>Utrecht</ins>|<del>.*Lives in Leiden.*</del>", shown, re.DOTALL)
+    assert offered(page)
+
+
+def test_without_anything_left_it_leads_to_the_fact(admin: Client) -> None:
+    fact = factories.fact(factories.end_user(), "Lives in Leiden")
+    assert correct(admin, fact).headers["Location"] == page_of(fact)
+    assert "No other memory says it" in text_of(admin.get(page_of(fact, "old_claims")))
+
+
+def test_one_press_mends_one_and_shows_the_context_before_and_after(admin: Client, fact: Fact) -> None:
+    mended = replace(admin, fact, correct(admin, fact), "A baker from Utrecht.")
+    assert ProfileSection.objects.get().summary == "A baker from Utrecht."
+    shown = text_of(mended)
+    assert "before and after" in shown
+    assert "<del>Leiden</del><ins>Utrecht</ins>" in shown
+    back = admin.post(offered(mended), follow=True)
+    assert ProfileSection.objects.get().summary == "A baker from Leiden."
+    assert "Undone." in text_of(back)
+
+
+def test_a_stale_or_foreign_form_changes_nothing(admin: Client, fact: Fact) -> None:
+    page = correct(admin, fact)
+    stale = replace(admin, fact, page, "A baker.", version="77")
+    assert stale.status_code == 412
+    assert "Somebody else changed this" in text_of(stale)
+    other = factories.profile_section(factories.end_user(fact.tenant), summary="Bakes in Leiden.")
+    assert replace(admin, fact, page, "A baker.", memory=other.pk, version=other.version).status_code == 404
+    assert replace(admin, fact, page, "A baker.", memory="nonsense").status_code == 400
+    assert replace(admin, fact, page, "A\x00baker.").status_code == 400
+    assert set(ProfileSection.objects.values_list("summary", flat=True)) == {"A baker from Leiden.", "Bakes in Leiden."}
+
+
+def test_another_operators_mend_is_not_undone_here(admin: Client, fact: Fact) -> None:
+    address = offered(replace(admin, fact, correct(admin, fact), "A baker from Utrecht."))
+    assert signed_in(factories.operator()).post(address).status_code == 404
+    assert ProfileSection.objects.get().summary == "A baker from Utrecht."
+
+
+def test_who_may_change_facts_alone_mends_no_profile(staff_who_may: Callable[..., Client], fact: Fact) -> None:
+    client = staff_who_may("view_fact", "change_fact")
+    page = correct(client, fact)
+    assert "cannot change it" in text_of(page)
+    assert "The next context" not in text_of(page)
+    row = ProfileSection.objects.get()
+    given = {"kind": "section", "memory": row.pk, "version": row.version, "how": "replace", "text": "A baker."}
+    assert client.post(page_of(fact, "old_claims"), given).status_code == 403
+    assert ProfileSection.objects.get().summary == "A baker from Leiden."
+
+
+def test_a_script_beside_a_search_hit_gets_the_way_back(admin: Client, fact: Fact) -> None:
+    given = {"version": fact.version, **CORRECTED}
+    answer = admin.post(page_of(fact, "correct"), given, headers={"X-Fragment": "verb"})
+    assert (answer.status_code, answer.headers["Location"]) == (302, page_of(fact))
+
+
+def test_hostile_texts_and_many_memories(admin: Client, fact: Fact) -> None:
+    factories.fact(fact.end_user, f"Leiden {HOSTILE}")
+    correct(admin, fact)
+    assert shows_harmless(admin.get(page_of(fact, "old_claims")), "onerror=alert(1)>{{ 7|add:7 }}")
+    few = queries_of(admin, page_of(fact, "old_claims"))
+    for number in range(60):
+        factories.fact(fact.end_user, f"Walked through Leiden {number}")
+    assert queries_of(admin, page_of(fact, "old_claims")) == few
+    assert "And 12 more." in text_of(admin.get(page_of(fact, "old_claims")))

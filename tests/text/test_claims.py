@@ -1,0 +1,58 @@
+"""What still says a corrected claim: by the words that the correction took away, in any form and in Chinese."""
+
+import pytest
+
+from memories.text.claims import OldClaim
+
+LEIDEN = ("Lives in Leiden", "Lives in Utrecht")
+STILL = [
+    (*LEIDEN, "Moved to LEIDEN in 2019"),
+    (*LEIDEN, "The user, a Leidenaar, asked for directions"),
+    (*LEIDEN, "住在Leiden已经三年"),
+    ("Allergic to peanuts", "Allergic to walnuts", "Gets a rash from a peanut"),
+    ("Works as an engineer at Philips", "Works as a designer at ASML", "Asked about the canteen of Philips"),
+    ("Writes to anna@example.org", "Writes to anna@example.com", "Her mail is Anna@Example.org"),
+    ("Has 2 children", "Has 3 children", "Talked about the two children"),
+    ("Prefers tea in the morning", "Prefers coffee in the morning", "Drinks tea"),
+    ("住在莱顿", "住在乌得勒支", "用户几年前搬到莱顿"),
+    ("喜欢喝茶", "喜欢喝咖啡", "每天早上都要泡茶"),
+    ("对花生过敏", "对核桃过敏", "吃花生会起疹子"),
+    ("在飞利浦当工程师", "在阿斯麦当设计师", "公司是飞利浦"),
+]
+NO_LONGER = [
+    (*LEIDEN, "Lives in Utrecht with two cats"),
+    (*LEIDEN, "Lives in a small house"),
+    (*LEIDEN, ""),
+    ("Allergic to peanuts", "Allergic to walnuts", "Allergic to cats"),
+    ("Has 2 children", "Has 3 children", "Has 2 bicycles"),
+    ("Has 2 children", "Has 3 children", "Has 3 children"),
+    ("住在莱顿", "住在乌得勒支", "住在乌得勒支的老城"),
+    ("对花生过敏", "对核桃过敏", "对猫毛过敏"),
+    ("Likes cats", "Likes cats and dogs", "Likes cats and dogs"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "text"), STILL)
+def test_it_is_found_by_its_distinctive_words(old: str, new: str, text: str) -> None:
+    assert OldClaim(old, new).is_in(text)
+
+
+@pytest.mark.parametrize(("old", "new", "text"), NO_LONGER)
+def test_what_the_two_share_is_not_the_old_claim(old: str, new: str, text: str) -> None:
+    assert not OldClaim(old, new).is_in(text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text", "mended"),
+    [
+        (*LEIDEN, "Moved to leiden, and likes Leiden.", "Moved to Utrecht, and likes Utrecht."),
+        (*LEIDEN, "住在Leiden已经三年", "住在Utrecht已经三年"),
+        ("住在莱顿", "住在乌得勒支", "用户几年前搬到莱顿", "用户几年前搬到乌得勒支"),
+        ("对花生过敏", "对核桃过敏", "吃花生会起疹子", "吃核桃会起疹子"),
+        ("Is 41 years old, in Leiden", "Is 42 years old, in Utrecht", "A baker in Leiden", "A baker in Utrecht"),
+        # Another form of the word: nobody can say how the new one is written.
+        (*LEIDEN, "The user is a Leidenaar", "The user is a Leidenaar"),
+    ],
+)
+def test_the_new_words_take_the_place_of_the_old_ones(old: str, new: str, text: str, mended: str) -> None:
+    assert OldClaim(old, new).reworded(text) == mended
