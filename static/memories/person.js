@@ -63,7 +63,25 @@
     show(Boolean(more.querySelector("details[open]")));
   }
 
+  // A menu closes when somebody goes on elsewhere.
+  const closeMenus = (but) => {
+    for (const menu of document.querySelectorAll(".hub-menu[open]")) {
+      if (!menu.contains(but)) {
+        menu.open = false;
+      }
+    }
+  };
+  document.addEventListener("keydown", (event) => {
+    const menu = event.key === "Escape" && document.querySelector(".hub-menu[open]");
+    if (menu) {
+      closeMenus(null);
+      menu.querySelector("summary").focus();
+    }
+  });
+  document.addEventListener("focusin", (event) => closeMenus(event.target));
+
   document.addEventListener("click", (event) => {
+    closeMenus(event.target);
     const link = event.target.closest("a[data-older]");
     if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
       event.preventDefault();

@@ -77,7 +77,7 @@ def test_a_turn_stands_on_the_day_it_was_said(admin: Client, person: EndUser) ->
 
 def test_all_kinds_stand_in_one_order(admin: Client, person: EndUser, administrator: Operator) -> None:
     everything(person, administrator)
-    names = ["record", "profile", "revision", "fact", "episode", "turn"]
+    names = ["record", "profile", "revision", "fact", "turn"]
     assert days(admin, person) == [("2026-11-03", names)]
 
 
@@ -88,7 +88,7 @@ def test_all_kinds_stand_in_one_order(admin: Client, person: EndUser, administra
         ("fact", ["fact"]),
         ("episode", ["episode"]),
         ("edit", ["record", "profile", "revision"]),
-        ("nonsense", ["record", "profile", "revision", "fact", "episode", "turn"]),
+        ("nonsense", ["record", "profile", "revision", "fact", "turn"]),
     ],
 )
 def test_a_kind_is_shown_alone(
@@ -129,7 +129,7 @@ def test_what_others_said_is_not_there(person: EndUser) -> None:
     other = factories.end_user(person.tenant)
     everything(other, factories.operator())
     assert told(person) == []
-    assert len(told(other)) == 6
+    assert len(told(other)) == 5
 
 
 def test_pages_tell_each_row_once(person: EndUser) -> None:

@@ -29,8 +29,7 @@ def test_merged_and_parted_by_the_keyboard(
         factories.profile_section(person, "work_context", person.external_id)
     page = open_page(size=size, scheme=scheme, who=operator)
     page.goto(page_of(ours))
-    if size == PHONE:
-        page.get_by_role("button", name="Details").press("Enter")
+    page.locator(".hub-menu > summary").press("Enter")
     page.get_by_role("link", name="Merge…").press("Enter")
     type_and_enter(page, "External id of the other end user", theirs.external_id)
     expect(page.get_by_text("Sessions with the same id · 1")).to_be_visible()
@@ -53,7 +52,7 @@ def test_an_id_is_changed(open_page: Open, operator: Operator) -> None:
     person = factories.end_user(external_id="old-1")
     page = open_page(size=PHONE, who=operator)
     page.goto(page_of(person))
-    page.get_by_role("button", name="Details").press("Enter")
+    page.locator(".hub-menu > summary").press("Enter")
     page.get_by_role("link", name="Change id…").press("Enter")
     assert fits(page)
     type_and_enter(page, "New id", "new-1")

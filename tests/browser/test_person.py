@@ -57,6 +57,22 @@ def test_the_timeline_goes_on_where_one_is(open_page: Open, operator: Operator, 
     expect(page.get_by_role("heading", name="Nothing of this kind")).to_be_visible()
 
 
+def test_what_is_not_for_every_day_is_in_a_menu(open_page: Open, operator: Operator, person: EndUser) -> None:
+    page = open_page(who=operator)
+    page.goto(page_of(person))
+    erase, menu = page.get_by_role("link", name="Erase…"), page.locator(".hub-menu > summary")
+    expect(erase).to_be_hidden()
+    menu.press("Enter")
+    expect(erase).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(erase).to_be_hidden()
+    expect(menu).to_be_focused()
+    menu.click()
+    assert faults(page) == []
+    page.get_by_role("heading", name="Details").click()
+    expect(erase).to_be_hidden()
+
+
 def test_what_an_agent_said_is_found_and_set_right(open_page: Open, operator: Operator, person: EndUser) -> None:
     page = open_page(who=operator)
     page.goto(page_of(person))
@@ -122,15 +138,20 @@ def test_all_of_it_on_a_phone_in_the_dark(open_page: Open, operator: Operator, p
     page.goto(page_of(person))
     assert faults(page) == []
     assert fits(page)
-    # Who it is takes a line before the view, and the rest of it opens.
+    # Who it is takes little room before the view, and the rest of it opens.
     more = page.locator("#who-more")
     expect(more).to_be_hidden()
     box = page.locator(".hub-who").bounding_box()
     assert box
-    assert box["height"] < 70
+    assert box["height"] < 140
     page.get_by_role("button", name="Details").click()
     expect(more).to_be_visible()
     assert fits(page)
+    # Each row of the timeline takes two lines, however much it says.
+    line = 22
+    for row in page.locator(".hub-item-turn > p:first-child").all()[:3]:
+        assert (box := row.bounding_box())
+        assert box["height"] < 3 * line
     for name in ("seen", "profile_all", "sessions"):
         page.goto(reverse(f"admin:memories_enduser_{name}", args=[person.pk]))
         assert fits(page), name

@@ -67,6 +67,7 @@ def test_an_erasure_takes_two_people_and_leaves_a_receipt(
     person = a_person()
     first = open_page(who=operator)
     first.goto(page_of(person))
+    first.locator(".hub-menu > summary").click()
     first.get_by_role("link", name="Erase…").click()
     first.get_by_label("Reference").fill("ZD-88213")
     first.get_by_role("button", name="Open the case").click()

@@ -1,27 +1,43 @@
 """A person's timeline: turns, facts, episodes and edits, newest first, one page after the other behind a cursor.
 
-`read` merges the newest rows of all sources into a page. `days_of` groups a page by days and adds what only edits show:
-the author, the text as a diff, and the other fields that changed.
+`read` merges the newest rows of all sources into a page. Where turns and all else are shown, what came of a turn stands
+below it and nowhere else. `days_of` groups a page by days and adds what only edits show: the author, the text as a
+diff, and the other fields that changed.
 """
 
+import uuid
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from itertools import groupby
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db.models import DateTimeField, Q, QuerySet
-from django.db.models.functions import Left, Length
+from django.db.models import DateTimeField, OuterRef, Q, QuerySet, Subquery, UUIDField
+from django.db.models.functions import Coalesce, Left, Length
 from django.utils import timezone
 from django.utils.dateparse import parse_date
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin.facts.detail import FieldChange, changes_of, text_diff
+from memories.admin.review.wording import headline
 from memories.admin.site.segments import Segment, diff
 from memories.admin.trail.authors import names_of
 from memories.admin.trail.redactions import sign_redactions
-from memories.models import SAID_AT, AuditEvent, EndUser, Episode, Fact, FactRevision, ProfileRevision, Section, Turn
+from memories.models import (
+    SAID_AT,
+    AuditEvent,
+    EndUser,
+    Episode,
+    Fact,
+    FactEvidence,
+    FactRevision,
+    ProfileRevision,
+    ReviewItem,
+    Section,
+    Turn,
+)
 from memories.models.keyset import beyond
 
 PAGE = 50
@@ -29,14 +45,24 @@ CLIP = 1_000
 # None of the values of a cursor contains it.
 CURSOR_SEPARATOR = "~"
 # Kind → the label of its filter.
-KINDS = {"": _("All"), "turn": _("Turns"), "fact": _("Facts"), "episode": _("Episodes"), "edit": _("Edits")}
+KINDS = {
+    "": _("All"),
+    "turn": _("Turns"),
+    "fact": _("Facts"),
+    "episode": _("Episodes"),
+    "review": _("Review"),
+    "edit": _("Edits"),
+}
 # Of an edited fact the timeline shows these fields; the page of the fact shows the others, too.
 SHOWN_FIELDS = ("status", "category", "confidence", "importance", "pinned", "locked", "scope", "key", "value", "tags")
 
 
 @dataclass(frozen=True)
 class TimelineSource:
-    """Rows of one table, sorted by `order` downwards; its first field is the moment. `person` names their person."""
+    """Rows of one table, sorted by `order` downwards; its first field is the moment. `person` names their person.
+
+    `turn` finds the id of the turn that a row came of, below which it stands; without it a row stands by itself.
+    """
 
     name: str
     kind: str
@@ -44,14 +70,18 @@ class TimelineSource:
     rows: QuerySet[Any]
     person: str = "end_user"
     order: tuple[str, ...] = ("created_at", "id")
+    turn: Subquery | Coalesce | None = None
 
 
 @dataclass
 class TimelineItem:
-    """One thing that happened. `actor` and what follows are filled for edits alone."""
+    """One thing that happened, and what `came` of it. `actor` and what follows are filled for edits alone."""
 
     source: TimelineSource
     row: Any
+    came: list["TimelineItem"] = field(default_factory=list)
+    # What a question is about, unless that stands above it.
+    about: str = ""
     actor: str = ""
     segments: Sequence[Segment] = ()
     others: Sequence[FieldChange] = ()
@@ -99,6 +129,18 @@ def _parse_day(text: str) -> date | None:
     return day if day and day.year < date.max.year else None
 
 
+def _turn_of_fact(fact: str) -> Subquery:
+    """The last turn of those that a fact was first made of. What confirmed it later does not move it."""
+    cited = FactEvidence.objects.filter(fact=OuterRef(fact), turn__end_user=OuterRef("end_user"))
+    return Subquery(cited.order_by("created_at", "-turn_number").values("turn")[:1], output_field=UUIDField())
+
+
+def _turn_of_range(session: str, last: str) -> Subquery:
+    """The last turn of what an episode or a run read."""
+    turns = Turn.objects.filter(session=OuterRef(session), number=OuterRef(last), end_user=OuterRef("end_user"))
+    return Subquery(turns.values("pk")[:1], output_field=UUIDField())
+
+
 # Of what happened at one moment, rows of the former stand above those of the latter.
 SOURCES = (
     TimelineSource("record", "edit", "view_auditevent", AuditEvent.objects.all(), "object_id"),
@@ -106,8 +148,28 @@ SOURCES = (
     TimelineSource("profile", "edit", "view_fact", ProfileRevision.objects.filter(version__isnull=False)),
     # The first version is the fact itself.
     TimelineSource("revision", "edit", "view_fact", FactRevision.objects.filter(version__gt=1), "fact__end_user"),
-    TimelineSource("fact", "fact", "view_fact", Fact.objects.defer("raw", "structured", "terms")),
-    TimelineSource("episode", "episode", "view_episode", Episode.objects.defer("terms"), order=("ended_at", "id")),
+    TimelineSource(
+        "review",
+        "review",
+        "view_reviewitem",
+        ReviewItem.objects.select_related("fact", "known", "episode", "proposed_section"),
+        turn=Coalesce(
+            _turn_of_fact("fact"),
+            _turn_of_range("episode__session", "episode__last_number"),
+            _turn_of_range("extraction__session", "extraction__last_number"),
+        ),
+    ),
+    TimelineSource(
+        "fact", "fact", "view_fact", Fact.objects.defer("raw", "structured", "terms"), turn=_turn_of_fact("pk")
+    ),
+    TimelineSource(
+        "episode",
+        "episode",
+        "view_episode",
+        Episode.objects.defer("terms"),
+        order=("ended_at", "id"),
+        turn=_turn_of_range("session", "last_number"),
+    ),
     TimelineSource(
         "turn",
         "turn",
@@ -128,17 +190,56 @@ def sources_for(has_perm: Callable[[str], bool]) -> list[TimelineSource]:
 
 
 def read(person: EndUser, sources: Iterable[TimelineSource], filters: TimelineFilters) -> TimelinePage:
-    """A page of the person's timeline; one query for each source of the kind."""
+    """A page of the person's timeline; one query for each source of the kind, and one for what came of its turns."""
+    chosen = [source for source in sources if filters.kind in ("", source.kind)]
+    is_grouped = not filters.kind and any(source.name == "turn" for source in chosen)
     found: list[TimelineItem] = []
-    for source in sources:
-        if filters.kind in ("", source.kind):
-            mine = source.rows.filter(**{source.person: person.pk})
-            rows = mine.filter(_bounds(source, filters)).order_by(*(f"-{name}" for name in source.order))
-            found += [TimelineItem(source, row) for row in rows[: PAGE + 1]]
+    for source in chosen:
+        mine = _rows_of(source, person)
+        if is_grouped and source.turn:
+            mine = mine.filter(came_of=None)
+        rows = mine.filter(_bounds(source, filters)).order_by(*(f"-{name}" for name in source.order))
+        found += [TimelineItem(source, row) for row in rows[: PAGE + 1]]
     # The sort is stable: items of one moment keep the order of their sources.
     found.sort(key=lambda item: item.moment, reverse=True)
     shown = found[:PAGE]
+    if is_grouped:
+        _put_below_turns(person, shown, chosen)
+    _name_subjects(shown)
     return TimelinePage(shown, _cursor(shown[-1]) if len(found) > PAGE else "")
+
+
+def _rows_of(source: TimelineSource, person: EndUser) -> QuerySet[Any]:
+    mine = source.rows.filter(**{source.person: person.pk})
+    return mine.annotate(came_of=source.turn) if source.turn else mine
+
+
+def _put_below_turns(person: EndUser, shown: Iterable[TimelineItem], sources: Iterable[TimelineSource]) -> None:
+    """Give the turns what came of them, first made first, each memory before the questions about it."""
+    turns = {item.row.pk: item for item in shown if isinstance(item.row, Turn)}
+    if not turns:
+        return
+    found: dict[uuid.UUID, list[TimelineItem]] = defaultdict(list)
+    for source in sources:
+        if source.turn:
+            for row in _rows_of(source, person).filter(came_of__in=list(turns)).order_by(*source.order):
+                found[row.came_of].append(TimelineItem(source, row))
+    for turn, items in found.items():
+        memories = {item.row.pk: item for item in items if not isinstance(item.row, ReviewItem)}
+        below = turns[turn].came = list(memories.values())
+        for item in items:
+            if isinstance(item.row, ReviewItem):
+                memory = memories.get(item.row.fact_id or item.row.episode_id)
+                (memory.came if memory else below).append(item)
+
+
+def _name_subjects(items: Iterable[TimelineItem]) -> None:
+    """Let each question that does not stand below its memory say what it is about."""
+    for item in items:
+        if isinstance(item.row, ReviewItem):
+            item.about = headline(item.row)
+        elif isinstance(item.row, Turn):
+            _name_subjects(item.came)
 
 
 def _cursor(item: TimelineItem) -> str:
