@@ -27,6 +27,7 @@ from memories.models import (
     Fact,
     FactEvidence,
     IdempotencyRecord,
+    LoggedContext,
     Operator,
     PrivacyCase,
     PrivacyExport,
@@ -236,3 +237,20 @@ def operator(**over: Any) -> Operator:
 
 def agent(of: Tenant, agent_id: str = "sales", **over: Any) -> Agent:
     return Agent.objects.create(tenant=of, agent_id=agent_id, **{"created_at": NOW, **over})
+
+
+def logged_context(person: EndUser, rows: Sequence[Any] = (), **over: Any) -> LoggedContext:
+    """What was served of these facts, episodes, turns and sections of the profile."""
+    kinds = {"Fact": "fact", "Episode": "episode", "Turn": "turn", "ProfileSection": "profile"}
+    others = [row.pk for row in rows if row.end_user_id != person.pk]
+    texts = [row.pk for row in rows if not isinstance(row, ProfileSection)] if over.get("memory") else []
+    given = {
+        "items": [{"kind": kinds[type(row).__name__], "id": str(row.pk), "score": 0.5} for row in rows],
+        "rests_on": texts or others,
+        "asked": bool(over.get("query")),
+        "token_count": 40,
+        "max_tokens": 2000,
+        "created_at": NOW,
+        **over,
+    }
+    return LoggedContext.objects.create(tenant=person.tenant, end_user=person, **given)

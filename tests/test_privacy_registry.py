@@ -46,6 +46,7 @@ def test_rows_of_a_person_are_found_and_no_one_elses() -> None:
         factories.profile_revision(someone)
         factories.review_item(known)
         factories.idempotency_record(someone)
+        factories.logged_context(someone, [known])
         factories.privacy_export(factories.privacy_case(someone))
     while vectors.embed_some().moved:
         """Until every text has its vector."""

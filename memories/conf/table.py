@@ -235,3 +235,6 @@ class Rules:
     keep_exports_days: int = Group.RETENTION.number(
         7, (1, 90), "days", "Exports of a person's data", "Files that were not downloaded."
     )
+    keep_contexts_days: int = Group.RETENTION.number(
+        14, (1, 90), "days", "Log of contexts", "Which memories each context had; off and on with the tenant."
+    )

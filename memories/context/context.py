@@ -2,17 +2,19 @@
 
 import hashlib
 import json
+import time
 import uuid
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from django.db.models import F
 
 from memories import conf
-from memories.context import recalled_turns
+from memories.context import log, recalled_turns
 from memories.context.budget import Block
 from memories.context.facts import FactLines, fact_lines
 from memories.context.rendering import Line, episode_line, profile_line, text_of, turn_line
@@ -72,7 +74,7 @@ class Context:
     serve: bool = True
     messages: list[dict[str, Any]] | None = None
 
-    @property
+    @cached_property
     def revision(self) -> str:
         """A hash of everything in the answer."""
         return hashlib.sha256(json.dumps(vars(self), default=str, sort_keys=True).encode()).hexdigest()[:32]
@@ -104,11 +106,15 @@ class _Sequence(NamedTuple):
     ranked: set[uuid.UUID]
 
 
-def build(*, tenant: Tenant, request: ContextRequest, now: datetime, noted: bool = True) -> Context:
+def build(
+    *, tenant: Tenant, request: ContextRequest, now: datetime, key_id: uuid.UUID | None = None, noted: bool = True
+) -> Context:
     """The person's context within the budget; unknown, restricted and switched-off people get an empty one.
 
-    `noted=False`: an operator looks, so what the query recalls does not fade later.
+    `noted=False`: an operator looks, so what the query recalls does not fade later, and nothing is logged. `key_id`:
+    the API key that asks.
     """
+    began = time.perf_counter()
     with_profile = "profile" in request.include and request.as_of is None
     found = audience(tenant=tenant, user_id=request.user_id, with_profile=with_profile, agent_id=request.agent_id)
     with_messages = "working_memory" in request.include
@@ -134,7 +140,33 @@ def build(*, tenant: Tenant, request: ContextRequest, now: datetime, noted: bool
     for line in block.lines if query and noted and not request.as_of else ():
         if line.id in sequence.ranked:
             recalls.note(line.kind, [line.id], now=now)
-    return replace(built, messages=window.messages(built.memory, frame)) if with_messages else built
+    if with_messages:
+        built = replace(built, messages=window.messages(built.memory, frame))
+    if noted:
+        _log(task, built, key_id, took=time.perf_counter() - began)
+    return built
+
+
+def _log(task: _Task, built: Context, key_id: uuid.UUID | None, *, took: float) -> None:
+    request = task.request
+    log.note(
+        log.NotedContext(
+            person=task.person,
+            agent_id=request.agent_id,
+            session=request.session_id,
+            key_id=key_id,
+            query=request.query,
+            memory=built.memory,
+            items=[(item["kind"], item["id"], item["score"]) for item in built.items],
+            left_out=len(built.dropped),
+            token_count=built.token_count,
+            max_tokens=built.max_tokens,
+            as_of=request.as_of,
+            revision=built.revision,
+            took_ms=round(took * 1000),
+            at=task.now,
+        )
+    )
 
 
 def _sequence(task: _Task) -> _Sequence:

@@ -21,6 +21,7 @@ from memories.models.memories.facts import (
     Trust,
     categories_of,
 )
+from memories.models.memories.logged_contexts import LoggedContext
 from memories.models.memories.profile import ProfileSection, Section
 from memories.models.memories.refusals import FactRefusal
 from memories.models.memories.review import ReviewItem
@@ -29,7 +30,7 @@ from memories.models.memories.visibility import MemoryScope, Status
 from memories.models.people.agents import Agent
 from memories.models.people.language_models import DailySpending, LanguageModel
 from memories.models.people.people import EndUser
-from memories.models.people.tenants import MemoryOf, Tenant
+from memories.models.people.tenants import ContextLog, MemoryOf, Tenant
 from memories.models.people.tombstones import ReturnPolicy, Tombstone
 from memories.models.privacy.audit import AuditEvent, AuditSeal
 from memories.models.privacy.cases import (
@@ -67,6 +68,7 @@ __all__ = [
     "Category",
     "Change",
     "ChangeSet",
+    "ContextLog",
     "DailySpending",
     "DecayPass",
     "EmbeddingSpace",
@@ -90,6 +92,7 @@ __all__ = [
     "IdentityCheck",
     "Language",
     "LanguageModel",
+    "LoggedContext",
     "MemoryOf",
     "MemoryScope",
     "MemoryType",

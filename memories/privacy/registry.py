@@ -15,6 +15,7 @@ from picklefield.fields import PickledObjectField
 from memories.models import EndUser
 from memories.privacy.stores.linked import PEOPLE, STORES
 from memories.privacy.stores.readers import READERS
+from memories.privacy.stores.served import TOLD_TO_OTHERS
 from memories.privacy.stores.store import PersonalDataStore, Store
 from memories.privacy.stores.unlinked import UNLINKED
 from memories.privacy.stores.waivers import WAIVERS, Waiver
@@ -39,7 +40,7 @@ _HOLDS_TEXT = (
 
 def all_stores() -> tuple[PersonalDataStore, ...]:
     """In the order of an erasure: stores that name rows by their ids are emptied while these rows are there."""
-    return (*UNLINKED, READERS, *STORES)
+    return (*UNLINKED, READERS, TOLD_TO_OTHERS, *STORES)
 
 
 def counts(person: EndUser) -> dict[str, int]:

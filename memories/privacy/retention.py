@@ -27,7 +27,8 @@ Stage = RetentionPass.Stage
 
 
 def preview(tenant: Tenant, now: datetime) -> dict[str, int]:
-    """What a pass would delete at `now`: turns, sessions that are empty already, episodes, runs, audit events, exports.
+    """What a pass would delete at `now`: turns, sessions that are empty already, episodes, runs, audit events, exports,
+    logged contexts.
 
     `waiting`: turns that are old enough and stay, as they are not extracted yet or still in an open window.
     """
@@ -47,6 +48,8 @@ def preview(tenant: Tenant, now: datetime) -> dict[str, int]:
         counts["audit"] = sum(seal.count for seal in records.prunable(tenant.pk, at))
     if at := cutoffs["exports"]:
         counts["exports"] = records.exports(tenant, at, as_of=now).count()
+    if at := cutoffs["contexts"]:
+        counts["contexts"] = records.contexts(tenant, at).count()
     return counts
 
 
@@ -146,4 +149,6 @@ def _stage(work: Work, stage: Stage, cutoff: datetime, now: datetime) -> Iterato
         return records.delete_runs(work, cutoff)
     if stage == Stage.AUDIT:
         return records.delete_audit(work, cutoff, now=now)
+    if stage == Stage.CONTEXTS:
+        return records.delete_contexts(work, cutoff)
     return records.expire_exports(work, cutoff)

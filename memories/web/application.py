@@ -1,4 +1,5 @@
-"""The hub as gunicorn serves it: loaded once for all processes. Each process writes its recalls."""
+"""The hub as gunicorn serves it: loaded once for all processes. Each process writes its recalls, and which contexts it
+served."""
 
 import gc
 import logging
@@ -8,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.servers.basehttp import get_internal_wsgi_application
 
+from memories.context import log
 from memories.exceptions import EmbeddingError
 from memories.llm import embeddings, tokens
 from memories.retrieval import recalls
@@ -26,8 +28,8 @@ class HubServer(WebServer):
 
     def load_config(self) -> None:
         super().load_config()
-        self.cfg.set("post_worker_init", _write_recalls)
-        self.cfg.set("worker_exit", _write_last_recalls)
+        self.cfg.set("post_worker_init", _start_writers)
+        self.cfg.set("worker_exit", _end_writers)
 
     def load(self) -> Any:
         tokens.warm()
@@ -57,11 +59,13 @@ def limits() -> Limits:
     )
 
 
-def _write_recalls(worker: Any) -> None:
-    """Runs in the forked process, because a thread does not survive a fork."""
-    worker.recalls = recalls.Flusher()
-    worker.recalls.start()
+def _start_writers(worker: Any) -> None:
+    """Runs in the forked process, because threads do not survive a fork."""
+    worker.writers = [recalls.Flusher(), log.LogWriter()]
+    for writer in worker.writers:
+        writer.start()
 
 
-def _write_last_recalls(_server: Any, worker: Any) -> None:
-    worker.recalls.end()
+def _end_writers(_server: Any, worker: Any) -> None:
+    for writer in worker.writers:
+        writer.end()

@@ -21,6 +21,7 @@ from memories.models import (
     Episode,
     ExtractionRun,
     Fact,
+    LoggedContext,
     Operator,
     PrivacyCase,
     ReviewItem,
@@ -33,7 +34,7 @@ from tests.admin.pages import list_of, page_of, text_of
 
 MODELS = [
     ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, DecayPass, APIKey, Tenant, AuditEvent, Operator, Group,
-    PrivacyCase, Agent,
+    PrivacyCase, Agent, LoggedContext,
 ]  # fmt: skip
 
 

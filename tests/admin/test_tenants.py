@@ -26,6 +26,7 @@ def form(**over: Any) -> dict[str, Any]:
         "time_zone": "UTC",
         "language": "en",
         "memory_of": "person",
+        "context_log": "ids",
         "capture": "on",
         "serve": "on",
     }

@@ -146,6 +146,8 @@ def _merged(person: EndUser, name: str) -> None:
 
 def _asked(person: EndUser) -> None:
     factories.idempotency_record(person, key_digest=digest_of(person), body=b"{}", status=202)
+    factories.logged_context(person, [person.facts.first()], query="Who bakes?", memory="<memory>Bakes</memory>")
+    factories.logged_context(factories.end_user(person.tenant), [person.facts.first()])
     case = factories.privacy_case(person, type="access", reference=f"about {person.external_id}", outcome="A text")
     factories.privacy_export(case)
     factories.api_key(person.tenant, binding=Binding(person.external_id))

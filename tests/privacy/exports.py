@@ -55,6 +55,7 @@ def somebody(owner: Tenant | None = None, **over: Any) -> EndUser:
         tenant=person.tenant, end_user=person, merged=name, verb="merge", actor_kind="operator", created_at=NOW
     )
     factories.idempotency_record(person)
+    factories.logged_context(person, [stated], query="Where do I live?", memory="<memory>Leiden</memory>")
     while vectors.embed_some().moved:
         """Until every text has its vector."""
     return person

@@ -90,7 +90,7 @@ def mark_for(section: ExportSection, name: str) -> Any:
     if field.is_relation or field.choices or field.primary_key or field.unique or unique_with(field):
         return None
     if isinstance(field, ArrayField):
-        return None if isinstance(field.base_field, models.IntegerField) else ["MARK"]
+        return None if isinstance(field.base_field, models.IntegerField | models.UUIDField) else ["MARK"]
     if isinstance(field, models.JSONField):
         return {"MARK": "MARK"}
     if isinstance(field, models.BinaryField):

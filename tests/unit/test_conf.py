@@ -86,6 +86,7 @@ def test_the_numbers_of_the_rules() -> None:
         "keep_runs_days": 0,
         "keep_audit_days": 0,
         "keep_exports_days": 7,
+        "keep_contexts_days": 14,
     }
 
 

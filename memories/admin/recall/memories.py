@@ -18,7 +18,7 @@ CLIP = 400
 # Kind → the field with its text.
 _TEXTS = {"fact": "content", "episode": "summary", "turn": "start", "profile": "summary"}
 _FACT = ("content", "category", "confidence", "version", "status", "pinned", "locked", "binding", "end_user_id")
-_EPISODE = ("summary", "status", "pinned", "binding", "ended_at")
+_EPISODE = ("summary", "status", "pinned", "binding", "ended_at", "updated_at")
 
 
 @dataclass(frozen=True)
@@ -85,5 +85,5 @@ def _rows(person: EndUser, kind: str) -> QuerySet[Any]:
         return Episode.objects.filter(end_user=person).only(*_EPISODE)
     if kind == "turn":
         clipped = Turn.objects.filter(end_user=person).annotate(start=Left("content", CLIP))
-        return clipped.only("session_id", "number", "role", "flagged", "created_at")
+        return clipped.only("session_id", "number", "role", "flagged", "created_at", "redacted_at")
     return ProfileSection.objects.filter(end_user=person)

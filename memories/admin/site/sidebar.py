@@ -57,6 +57,7 @@ MENU: tuple[tuple[str | Promise, tuple[MenuEntry, ...]], ...] = (
             _list(_("Sessions"), "forum", "session"),
             _list(_("Extraction runs"), "neurology", "extractionrun", others=["admin:parked"]),
             _list(_("Forgetting"), "auto_delete", "decaypass", others=["admin:forgetting", "admin:retention"]),
+            _list(_("What was said"), "history_edu", "loggedcontext"),
             MenuEntry(_("Why recalled?"), "manage_search", "admin:recalled", playground.MAY),
             MenuEntry(_("Roll back"), "settings_backup_restore", "admin:rollback", rollback.MAY),
         ),

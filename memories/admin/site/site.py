@@ -30,6 +30,7 @@ from memories.admin.episodes.pages import EpisodePage
 from memories.admin.facts.pages import FactPage
 from memories.admin.people.pages import PersonPage
 from memories.admin.recall import playground
+from memories.admin.recall.logged import LoggedContextPage
 from memories.admin.review.pages import ReviewPage
 from memories.admin.runs import parked
 from memories.admin.runs.pages import RunPage
@@ -51,6 +52,7 @@ MODEL_PAGES: tuple[tuple[type[Model], type[HubModelAdmin]], ...] = (
     (models.Episode, EpisodePage),
     (models.Session, SessionPage),
     (models.ExtractionRun, RunPage),
+    (models.LoggedContext, LoggedContextPage),
     (models.DecayPass, forgetting.DecayPassPage),
     (models.PrivacyCase, CasePage),
     (models.APIKey, KeyPage),

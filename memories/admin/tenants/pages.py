@@ -29,7 +29,7 @@ REDACTED = ("name", "extraction_guidance", "signal_phrases")
 # Fields of the form that somebody else may have changed meanwhile.
 SEEN = (
     "name", "time_zone", "language", "capture", "serve", "extraction_guidance", "trust_assistant", "signal_phrases",
-    "memory_of", "numbers",
+    "memory_of", "context_log", "numbers",
 )  # fmt: skip
 
 
@@ -94,6 +94,7 @@ class TenantPage(OffBoardingPage):
     fieldsets = (
         (None, {"fields": ("slug", "name", "time_zone", "language", ("capture", "serve"))}),
         (_("What to remember"), {"fields": ("memory_of", "extraction_guidance", "trust_assistant", "signal_phrases")}),
+        (_("What was said"), {"fields": ("context_log",)}),
     )
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -28,6 +28,7 @@ WORDS = {
     "runs": gettext_lazy("Extraction runs"),
     "audit": gettext_lazy("Audit events"),
     "exports": gettext_lazy("Exports"),
+    "contexts": gettext_lazy("Log of contexts"),
     "waiting": gettext_lazy("Old turns kept: not extracted yet, or in an open window"),
 }
 

@@ -4,7 +4,17 @@ from typing import Any
 
 READ = tuple(
     f"memories.view_{model}"
-    for model in ("enduser", "session", "turn", "fact", "episode", "profilesection", "extractionrun", "reviewitem")
+    for model in (
+        "enduser",
+        "session",
+        "turn",
+        "fact",
+        "episode",
+        "profilesection",
+        "extractionrun",
+        "reviewitem",
+        "loggedcontext",
+    )
 )
 EDIT = (
     "memories.change_reviewitem",

@@ -13,6 +13,14 @@ class MemoryOf(models.TextChoices):
     AGENT = "agent", _("The agent: private to the agent of the conversation")
 
 
+class ContextLog(models.TextChoices):
+    """What is kept of each context that an agent is given."""
+
+    OFF = "off", _("Nothing")
+    IDS = "ids", _("Which memories it had, and their scores")
+    TEXTS = "texts", _("The question and the context, too")
+
+
 class Tenant(models.Model):
     class ContextLanguage(models.TextChoices):
         """The languages in which contexts have the hub's own words (memories/text/memory_block.py)."""
@@ -68,6 +76,13 @@ class Tenant(models.Model):
             "With “The agent”, the facts, turns and episodes of a conversation are visible only to its agent. Existing "
             "facts keep their owner."
         ),
+    )
+    context_log = models.CharField(
+        _("log of contexts"),
+        max_length=5,
+        choices=ContextLog.choices,
+        default=ContextLog.IDS,
+        help_text=_("What is kept of each context served, for as many days as set under “Retention”."),
     )
     numbers = models.JSONField(
         default=dict, blank=True, help_text="Name of a rule → the tenant's own number; a missing one is the hub's."

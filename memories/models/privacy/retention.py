@@ -29,6 +29,7 @@ class RetentionPass(Leased):
         RUNS = "runs", _("Runs")
         AUDIT = "audit", _("Audit events")
         EXPORTS = "exports", _("Exports")
+        CONTEXTS = "contexts", _("Log of contexts")
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     tenant = models.ForeignKey(
@@ -39,7 +40,9 @@ class RetentionPass(Leased):
     as_of = models.DateTimeField(help_text="The moment that it judges by.")
     stage = models.CharField(max_length=8, choices=Stage.choices, default=Stage.TURNS)
     reached = models.UUIDField(null=True, editable=False, help_text="Row up to which its stage has come.")
-    counts = models.JSONField(default=dict, blank=True, help_text="turns, sessions, episodes, runs, audit, exports.")
+    counts = models.JSONField(
+        default=dict, blank=True, help_text="turns, sessions, episodes, runs, audit, exports, contexts."
+    )
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)
 

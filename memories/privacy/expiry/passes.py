@@ -13,7 +13,7 @@ from memories.exceptions import RetentionRunning
 from memories.models import CaseState, DecayPass, EndUser, PrivacyCase, RetentionPass, Tenant
 from memories.queue import leases, nightly
 
-COUNTED = ("turns", "sessions", "episodes", "runs", "audit", "exports")
+COUNTED = ("turns", "sessions", "episodes", "runs", "audit", "exports", "contexts")
 # Stage → the rule with the number of days; 0: kept for ever.
 DAYS = {
     "turns": "keep_turns_days",
@@ -21,6 +21,7 @@ DAYS = {
     "runs": "keep_runs_days",
     "audit": "keep_audit_days",
     "exports": "keep_exports_days",
+    "contexts": "keep_contexts_days",
 }
 Work = nightly.ClaimedPass[RetentionPass]
 

@@ -1,4 +1,4 @@
-"""Deletes episodes, runs, exports and audit events that are too old; locked rows are left to the next pass."""
+"""Deletes what is no turn and too old: episodes, runs, exports, logged contexts, audit events; locked rows wait."""
 
 import uuid
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,17 @@ from django.db import connection, transaction
 from django.db.models import Max, Q, QuerySet
 from django.db.models.functions import Greatest
 
-from memories.models import AuditSeal, Episode, ExportState, ExtractionRun, Fact, PrivacyExport, Session, Tenant
+from memories.models import (
+    AuditSeal,
+    Episode,
+    ExportState,
+    ExtractionRun,
+    Fact,
+    LoggedContext,
+    PrivacyExport,
+    Session,
+    Tenant,
+)
 from memories.privacy.expiry import passes
 from memories.privacy.expiry.passes import Work
 from memories.privacy.trail import chain, sealing
@@ -36,6 +46,10 @@ def exports(tenant: Tenant, cutoff: datetime, *, as_of: datetime) -> QuerySet[Pr
     return PrivacyExport.objects.filter(late, case__tenant=tenant, state=ExportState.READY)
 
 
+def contexts(tenant: Tenant, cutoff: datetime) -> QuerySet[LoggedContext]:
+    return LoggedContext.objects.filter(tenant=tenant, created_at__lt=cutoff, end_user__in=passes.people())
+
+
 def delete_episodes(work: Work, cutoff: datetime) -> Iterator[None]:
     """Delete episodes with their vectors and review items; yields after each step. Errors: LeaseLost."""
     for found in _steps(work, episodes(work.row.tenant, cutoff)):
@@ -57,6 +71,16 @@ def delete_runs(work: Work, cutoff: datetime) -> Iterator[None]:
             ids = _free_runs(found)
             _delete_runs(ids)
             _count(work, "runs", found, len(ids))
+        yield
+
+
+def delete_contexts(work: Work, cutoff: datetime) -> Iterator[None]:
+    """Delete logged contexts; yields after each step. Errors: LeaseLost."""
+    for found in _steps(work, contexts(work.row.tenant, cutoff)):
+        with transaction.atomic():
+            people = passes.lock_people({person for _, person in found})
+            rows = LoggedContext.objects.filter(pk__in=[key for key, _ in found], end_user__in=people)
+            _count(work, "contexts", found, rows.delete()[0])
         yield
 
 

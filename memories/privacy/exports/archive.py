@@ -44,6 +44,7 @@ _TITLES: dict[str, str | Promise] = {
     "turn_vectors": _("Vectors of turns"),
     "fact_vectors": _("Vectors of statements"),
     "episode_vectors": _("Vectors of episodes"),
+    "contexts": _("What agents were given about you"),
     "kept_answers": _("Copies of API responses"),
     "cases": _("Requests about your data"),
     "exports": _("Copies like this one"),

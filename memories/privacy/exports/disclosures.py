@@ -110,6 +110,7 @@ def _retention(rules: conf.Rules) -> list[str]:
         (rules.keep_turns_days, _("Turns are deleted after %(days)s days.")),
         (rules.keep_episodes_days, _("Episodes are deleted after %(days)s days.")),
         (rules.keep_runs_days, _("Records of the model's runs are deleted after %(days)s days.")),
+        (rules.keep_contexts_days, _("The log of what agents were given is deleted after %(days)s days.")),
     )
     if days := rules.keep_audit_days:
         audit = _(

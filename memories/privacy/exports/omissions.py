@@ -33,7 +33,7 @@ OMISSIONS = (
             "memories.EndUser", "memories.Session", "memories.Turn", "memories.Fact", "memories.Episode",
             "memories.ProfileSection", "memories.ReviewItem", "memories.ExtractionRun",
             "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.PrivacyCase",
-            "memories.ChangeSet",
+            "memories.ChangeSet", "memories.LoggedContext",
         )
     ),
     *(
@@ -42,7 +42,7 @@ OMISSIONS = (
             "memories.Session", "memories.Turn", "memories.Fact", "memories.Episode", "memories.ProfileSection",
             "memories.ProfileRevision", "memories.ReviewItem", "memories.ExtractionRun", "memories.FactRefusal",
             "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.PrivacyCase",
-            "memories.ChangeSet",
+            "memories.ChangeSet", "memories.LoggedContext",
         )
     ),
     *(
@@ -115,6 +115,10 @@ OMISSIONS = (
     Omission("memories.PrivacyCase", "proves the receipt to whoever has it", ("signature",)),
     Omission("memories.PrivacyExport", "an earlier copy of this file", ("content",)),
     Omission("memories.PrivacyExport", "guards a link", ("token_digest",)),
+    Omission("memories.LoggedContext", _OUR_IDS, ("rests_on",)),
+    Omission("memories.LoggedContext", "the key of the application that asked", ("key_id",)),
+    Omission("memories.LoggedContext", _MACHINE, ("revision", "took_ms")),
+    Omission("memories.LoggedContext.others", "that somebody else was told a fact of the person's: it is that one's"),
     Omission("memories.Agent", "agents of the application: the person's are in `sessions`"),
     Omission("memories.APIKey", "keys of an application: they hold only the person's id, which is exported"),
     Omission(

@@ -181,6 +181,12 @@ SECTIONS = (
         computed=("model",), with_rows=("space",),
     ),
     ExportSection(
+        "contexts",
+        "memories.LoggedContext",
+        ("id", "created_at", "agent_id", "session_id", "asked", "query", "memory", "items", "left_out", "token_count",
+         "max_tokens", "as_of"),
+    ),
+    ExportSection(
         "kept_answers", "memories.IdempotencyRecord", ("endpoint", "status", "fact", "created_at")
     ),
     ExportSection(

@@ -133,6 +133,7 @@ SAID: Mapping[str, frozenset[str]] = {
     "memories.ProfileSection": frozenset({"agent_id", "summary", "document"}),
     "memories.ProfileRevision": frozenset({"agent_id", "before", "after", "reason"}),
     "memories.WorkingMemory": frozenset({"summary"}),
+    "memories.LoggedContext": frozenset({"agent_id", "query", "memory"}),
     "memories.ReviewItem": frozenset({"note"}),
     "memories.PrivacyCase": frozenset(
         {"channel", "reference", "extension_reason", "refusal_reason", "hold_reason", "told", "outcome"},

@@ -89,6 +89,7 @@ STORES: tuple[Store, ...] = (
     Store("memories.FactVector", "end_user", ("language", "vector", "text_digest")),
     Store("memories.EpisodeVector", "end_user", ("language", "vector", "text_digest")),
     *REQUESTS,
+    Store("memories.LoggedContext", "end_user", ("agent_id", "query", "memory", "items", "revision")),
     Store(
         "memories.Change",
         "change_set__fact__end_user",

@@ -111,6 +111,8 @@ def as_json(value: Any) -> Any:
         return value.to_list()
     if isinstance(value, bytes | memoryview):
         return b64encode(bytes(value)).decode()
+    if isinstance(value, list):
+        return [as_json(one) for one in value]
     return value
 
 

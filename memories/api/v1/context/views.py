@@ -28,5 +28,6 @@ class ContextView(Endpoint):
     )
     def post(self, request: Request) -> Response:
         given = self.body(ContextSerializer)
-        built = context.build(tenant=self.tenant, request=context_request(given), now=self.now)
+        asked = context_request(given)
+        built = context.build(tenant=self.tenant, request=asked, now=self.now, key_id=self.caller.key.pk)
         return Response(context_answer(built, if_revision=given.get("if_revision")))

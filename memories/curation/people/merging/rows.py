@@ -56,6 +56,7 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.Episode": Way.CARRIED,
     "memories.EpisodeVector": Way.CARRIED,
     "memories.ExtractionRun": Way.CARRIED,
+    "memories.LoggedContext": Way.STAYS,
     "memories.Fact": Way.OWN_RULE,
     "memories.FactVector": Way.CARRIED,
     "memories.FactEvidence": Way.HANGS,

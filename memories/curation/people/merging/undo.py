@@ -18,6 +18,7 @@ from memories.models import (
     FactEvidence,
     FactRefusal,
     FactRelation,
+    LoggedContext,
     ReviewItem,
     Session,
     Status,
@@ -55,6 +56,8 @@ def separate(done: ChangeSet, changes: Changes) -> None:
     restore_session_ids(done)
     profile.separate(pair, done)
     _separate_evidence(pair)
+    # They were of two people.
+    LoggedContext.objects.filter(end_user=pair.survivor, created_at__gte=done.created_at).delete()
     changes.counts.update(sessions=len(sessions), facts=len(facts))
 
 

@@ -1,0 +1,241 @@
+"""The log of contexts: noted in this process and written in the background, because agents wait for contexts.
+
+What a process has noted and not written is lost when it is killed: at most the last seconds.
+"""
+
+import logging
+import threading
+import uuid
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db import DatabaseError, InterfaceError, connection, transaction
+
+from memories.models import ContextLog, EndUser, Episode, Fact, LoggedContext, Session, Turn
+from memories.text.secrets.redaction import redact_text
+
+FLUSH_SECONDS = 2.0
+# Per process: about 20 MB without texts, 60 MB with the longest. Beyond it the oldest are dropped and counted.
+MOST = 2_000
+# Contexts of one transaction.
+BATCH = 100
+_MODELS: Mapping[str, Any] = {"fact": Fact, "episode": Episode, "turn": Turn}
+
+logger = logging.getLogger(__name__)
+
+
+class NotedContext(NamedTuple):
+    """A context as it was served. `person` as it was read for it; `items` are (kind, id, score)."""
+
+    person: EndUser
+    agent_id: str
+    session: str
+    key_id: uuid.UUID | None
+    query: str
+    memory: str
+    items: Sequence[tuple[str, str, float | None]]
+    left_out: int
+    token_count: int
+    max_tokens: int
+    as_of: datetime | None
+    revision: str
+    took_ms: int
+    at: datetime
+
+
+class Buffer:
+    """The contexts that wait, at most `most` of them; safe under threads."""
+
+    def __init__(self, *, most: int = MOST) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._waiting: deque[NotedContext] = deque()
+        self.dropped = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, served: NotedContext) -> None:
+        with self._lock:
+            self._waiting.append(served)
+            self._keep_within()
+
+    def take(self) -> list[NotedContext]:
+        """Empty the buffer."""
+        with self._lock:
+            taken = list(self._waiting)
+            self._waiting.clear()
+            return taken
+
+    def put_back(self, taken: Sequence[NotedContext]) -> None:
+        """Put back what could not be written, before what came since."""
+        with self._lock:
+            self._waiting.extendleft(reversed(taken))
+            self._keep_within()
+
+    def _keep_within(self) -> None:
+        while len(self._waiting) > self._most:
+            self._waiting.popleft()
+            self.dropped += 1
+
+
+_buffer = Buffer()
+# One flush at a time: the last one, at the end of the process, waits for the thread's.
+_flushing = threading.Lock()
+
+
+def note(served: NotedContext) -> None:
+    """Note a context, if the tenant logs them; nothing is written yet."""
+    if served.person.tenant.context_log != ContextLog.OFF:
+        _buffer.add(served)
+
+
+def flush() -> int:
+    """Write what was noted; returns how many contexts were written.
+
+    Nothing is written about people who were erased, restricted, merged or redacted since. Those of people whom
+    somebody else has locked wait for the next flush. Errors: DatabaseError, InterfaceError.
+    """
+    with _flushing:
+        rest = _buffer.take()
+        written, busy = 0, list[NotedContext]()
+        try:
+            while rest:
+                count, held = _write(rest[:BATCH])
+                del rest[:BATCH]
+                written += count
+                busy += held
+        finally:
+            _buffer.put_back([*busy, *rest])
+        return written
+
+
+class LogWriter(threading.Thread):
+    """Writes every few seconds; end() writes for the last time."""
+
+    def __init__(self) -> None:
+        super().__init__(name="context-log", daemon=True)
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        while not self._ended.wait(FLUSH_SECONDS):
+            self.once()
+
+    def once(self) -> None:
+        """One flush. In an outage of the database the next one tries again."""
+        dropped, _buffer.dropped = _buffer.dropped, 0
+        if dropped:
+            logger.warning("%d contexts were not logged: more are served than written", dropped)
+        if not len(_buffer):
+            return
+        try:
+            flush()
+        except (DatabaseError, InterfaceError) as error:
+            logger.warning("The log of contexts waits: %s", type(error).__name__)
+        finally:
+            # This thread needs it too seldom to keep a connection.
+            connection.close()
+
+    def end(self) -> None:
+        self._ended.set()
+        self.once()
+
+
+def _write(batch: Sequence[NotedContext]) -> tuple[int, list[NotedContext]]:
+    """Write these in one transaction; how many were written, and those whose people somebody has locked."""
+    with transaction.atomic():
+        owners = dict(Fact.objects.filter(pk__in=_ids(batch, "fact")).values_list("pk", "end_user"))
+        concerned = {one.person.pk: {one.person.pk, *_owners_of(one, owners)} for one in batch}
+        known, locked = _lock_people(set().union(*concerned.values()))
+        busy = [one for one in batch if (concerned[one.person.pk] & known) - locked.keys()]
+        held = {id(one) for one in busy}
+        free = [one for one in batch if id(one) not in held and _may_be_written(one, locked)]
+        # Whoever deletes a memory locks its person first: what is there now stays until these rows are written.
+        present = {kind: set(_present(kind, _ids(free, kind))) for kind in _MODELS}
+        sessions = _sessions(free)
+        rows = [_row(one, owners, locked, present, sessions) for one in free]
+        LoggedContext.objects.bulk_create(rows)
+    return len(rows), busy
+
+
+def _owners_of(served: NotedContext, owners: Mapping[uuid.UUID, uuid.UUID]) -> set[uuid.UUID]:
+    return {owners[pk] for pk in _ids([served], "fact") if pk in owners}
+
+
+def _lock_people(ids: set[uuid.UUID]) -> tuple[set[uuid.UUID], dict[uuid.UUID, EndUser]]:
+    """Those of them who exist, and those whom nobody else has locked, locked in the order of their ids.
+
+    An erasure, a redaction and every deletion of a memory locks the person: it has been here before, or waits until
+    these rows are there for it to find.
+    """
+    people = EndUser.objects.filter(pk__in=ids)
+    known = set(people.values_list("pk", flat=True))
+    free = people.select_for_update(no_key=True, skip_locked=True, of=("self",)).order_by("pk")
+    return known, {row.pk: row for row in free.only("generation", "restricted_at")}
+
+
+def _may_be_written(served: NotedContext, locked: Mapping[uuid.UUID, EndUser]) -> bool:
+    """Whether the person is as they were: each erasure, merge and redaction raises the generation."""
+    person = locked.get(served.person.pk)
+    return person is not None and person.restricted_at is None and person.generation == served.person.generation
+
+
+def _present(kind: str, ids: set[uuid.UUID]) -> Iterable[uuid.UUID]:
+    found: Iterable[uuid.UUID] = _MODELS[kind].objects.filter(pk__in=ids).values_list("pk", flat=True) if ids else ()
+    return found
+
+
+def _sessions(batch: Sequence[NotedContext]) -> dict[tuple[uuid.UUID, str, str], uuid.UUID]:
+    """(person, agent, external id) → id of the conversations that these contexts were for."""
+    named = [one for one in batch if one.session]
+    if not named:
+        return {}
+    rows = Session.objects.filter(
+        end_user__in={one.person.pk for one in named}, external_id__in={one.session for one in named}
+    )
+    return {
+        (person, agent_id, name): pk
+        for person, agent_id, name, pk in rows.values_list("end_user", "agent_id", "external_id", "pk")
+    }
+
+
+def _row(
+    served: NotedContext,
+    owners: Mapping[uuid.UUID, uuid.UUID],
+    locked: Mapping[uuid.UUID, EndUser],
+    present: Mapping[str, set[uuid.UUID]],
+    sessions: Mapping[tuple[uuid.UUID, str, str], uuid.UUID],
+) -> LoggedContext:
+    person = served.person
+    others = {pk for pk in _ids([served], "fact") if owners.get(pk, person.pk) != person.pk}
+    # Their owners are being erased, or their data may not be used.
+    unnamed = {pk for pk in others if owners[pk] not in locked or locked[owners[pk]].restricted_at}
+    items = [one for one in served.items if uuid.UUID(one[1]) not in unnamed]
+    held = {kind: _ids([served], kind) for kind in _MODELS}
+    is_whole = all(held[kind] <= present[kind] for kind in _MODELS) and not unnamed
+    keeps_texts = person.tenant.context_log == ContextLog.TEXTS and is_whole
+    return LoggedContext(
+        tenant=person.tenant,
+        end_user_id=person.pk,
+        agent_id=served.agent_id,
+        session_id=sessions.get((person.pk, served.agent_id, served.session)),
+        key_id=served.key_id,
+        asked=bool(served.query),
+        query=redact_text(served.query)[0] if keeps_texts else "",
+        memory=served.memory if keeps_texts else "",
+        items=[{"kind": kind, "id": pk, "score": score} for kind, pk, score in items],
+        left_out=served.left_out,
+        rests_on=sorted(set().union(*held.values()) if keeps_texts else others - unnamed),
+        token_count=served.token_count,
+        max_tokens=served.max_tokens,
+        as_of=served.as_of,
+        revision=served.revision,
+        took_ms=served.took_ms,
+        created_at=served.at,
+    )
+
+
+def _ids(batch: Iterable[NotedContext], kind: str) -> set[uuid.UUID]:
+    return {uuid.UUID(pk) for one in batch for found, pk, _score in one.items if found == kind}

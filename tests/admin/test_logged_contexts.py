@@ -1,0 +1,82 @@
+"""What was said: the list of logged contexts, and on the page of one what became of each memory since."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from memories import audit
+from memories.admin.recall.logged import served
+from memories.curation.facts.editing import correct_fact
+from memories.curation.facts.forgetting import forget_fact
+from memories.models import EndUser, Fact, LoggedContext, Turn
+from tests import factories
+from tests.admin.pages import list_of, page_of
+
+pytestmark = pytest.mark.django_db
+THEN = factories.NOW + timedelta(hours=1)
+LATER = factories.NOW + timedelta(days=1)
+AS_OPERATOR: dict[str, Any] = {"tenant": None, "actor": factories.COMMAND, "now": LATER}
+
+
+@pytest.fixture
+def person() -> EndUser:
+    return factories.end_user(display_name="Lin")
+
+
+def known(person: EndUser, content: str, **over: Any) -> Fact:
+    fact = factories.fact(person, content, **over)
+    audit.revise(fact=fact, verb="extract", actor=factories.COMMAND, before={}, reason="", now=factories.NOW)
+    return fact
+
+
+def logged(person: EndUser, *rows: Any, **over: Any) -> LoggedContext:
+    made = factories.logged_context(person, rows, created_at=THEN, **over)
+    return LoggedContext.objects.select_related("end_user__merged_into").get(pk=made.pk)
+
+
+def test_what_became_of_each(person: EndUser) -> None:
+    same, wrong, unwanted, gone = (known(person, text) for text in ("Likes tea", "In Leiden", "Has a dog", "Is 40"))
+    session = factories.session(person)
+    turn, episode = Turn.objects.get(), factories.episode(session)
+    row = logged(person, same, wrong, unwanted, gone, turn, episode)
+    correct_fact(fact_id=wrong.pk, content="In Delft", reason="", **AS_OPERATOR)
+    forget_fact(fact_id=unwanted.pk, **AS_OPERATOR)
+    gone.delete()
+    Turn.objects.update(redacted_at=LATER, content="")
+    found = served(row)
+    assert [one.fate for one in found] == ["same", "corrected", "trashed", "deleted", "redacted", "same"]
+    assert [one.text for one in found][:4] == ["Likes tea", "In Leiden", "Has a dog", ""]
+    assert {one.text for one in found[1].segments} >= {"Leiden", "Delft"}
+
+
+def test_a_correction_before_it_is_what_was_served(person: EndUser) -> None:
+    fact = known(person, "In Leiden")
+    correct_fact(
+        fact_id=fact.pk,
+        content="In Delft",
+        reason="",
+        **{**AS_OPERATOR, "now": factories.NOW + timedelta(minutes=1)},
+    )
+    assert [(one.fate, one.text) for one in served(logged(person, fact))] == [("same", "In Delft")]
+
+
+def test_the_page(admin: Client, person: EndUser) -> None:
+    row = logged(person, known(person, "Likes tea"), agent_id="sales", revision="a" * 32)
+    page = admin.get(page_of(row)).content.decode()
+    assert "Likes tea" in page
+    assert "Deleted in the meantime" not in page
+    Fact.objects.all().delete()
+    page = admin.get(page_of(row)).content.decode()
+    assert "Likes tea" not in page
+    assert "Deleted in the meantime" in page
+    assert "sales" in admin.get(list_of(LoggedContext)).content.decode()
+
+
+def test_its_page_takes_the_permission_for_each_kind(staff_who_may: Callable[..., Client], person: EndUser) -> None:
+    row = logged(person, known(person, "Likes tea"))
+    seeing = ("view_loggedcontext", "view_fact", "view_episode")
+    assert staff_who_may(*seeing).get(page_of(row)).status_code == 403
+    assert staff_who_may(*seeing, "view_session").get(page_of(row)).status_code == 200

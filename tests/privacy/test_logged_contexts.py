@@ -1,0 +1,71 @@
+"""The log of contexts in an erasure, in retention and in the undo of a merge of people."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from memories.curation.people.merging.merge import merge_people
+from memories.curation.reverting import revert
+from memories.models import ChangeSet, EndUser, LoggedContext
+from memories.privacy import registry, retention
+from memories.privacy.stores.served import TOLD_TO_OTHERS
+from tests import factories
+from tests.privacy.retained import DAY, retain
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def person() -> EndUser:
+    return factories.end_user(factories.tenant())
+
+
+def test_a_public_fact_goes_from_what_others_were_told(person: EndUser) -> None:
+    other = factories.end_user(person.tenant)
+    public, own = factories.fact(person, "The office is in Leiden", scope="public"), factories.fact(other, "Likes tea")
+    logged = factories.logged_context(other, [public, own], query="Where?", memory="<memory>Leiden</memory>")
+    beside = factories.logged_context(other, [own], query="What?", memory="<memory>tea</memory>")
+    mine = factories.logged_context(person, [public])
+    assert (TOLD_TO_OTHERS.count(person), TOLD_TO_OTHERS.count(other)) == (1, 0)
+    with transaction.atomic():
+        assert TOLD_TO_OTHERS.erase(person) == 1
+        assert TOLD_TO_OTHERS.erase(person) == 0
+    for row in (logged, beside, mine):
+        row.refresh_from_db()
+    assert ([item["id"] for item in logged.items], logged.query, logged.memory) == ([str(own.pk)], "", "")
+    assert logged.rests_on == [own.pk]
+    assert (beside.query, beside.memory) == ("What?", "<memory>tea</memory>")
+    assert len(mine.items) == 1
+    stores = [store.model for store in registry.all_stores()]
+    assert stores.index(TOLD_TO_OTHERS.model) < stores.index("memories.Fact")
+
+
+@pytest.mark.parametrize(("days", "kept"), [(13, True), (15, False)])
+def test_retention_takes_what_is_too_old(person: EndUser, days: int, kept: bool) -> None:
+    now = timezone.now()
+    factories.logged_context(person, created_at=now - days * DAY)
+    assert retention.preview(person.tenant, now)["contexts"] == (not kept)
+    assert retain(person.tenant, now) == ({} if kept else {"contexts": 1})
+    assert LoggedContext.objects.exists() is kept
+
+
+def test_retention_passes_over_restricted_people(person: EndUser) -> None:
+    now = timezone.now()
+    factories.logged_context(person, created_at=now - 15 * DAY)
+    EndUser.objects.filter(pk=person.pk).update(restricted_at=now)
+    assert retain(person.tenant, now) == {}
+    EndUser.objects.filter(pk=person.pk).update(restricted_at=None)
+    assert retain(person.tenant, now) == {"contexts": 1}
+
+
+def test_what_was_logged_of_two_people_goes_when_they_part(person: EndUser) -> None:
+    other = factories.end_user(person.tenant)
+    merged_at = factories.NOW
+    before = factories.logged_context(person, created_at=merged_at - timedelta(minutes=1))
+    merge_people(survivor=person.pk, merged=other.pk, actor=factories.COMMAND, now=merged_at)
+    factories.logged_context(person, created_at=merged_at + timedelta(minutes=1))
+    done = ChangeSet.objects.get(verb="merge")
+    revert(change_set=done.pk, actor=factories.COMMAND, now=merged_at + timedelta(hours=1))
+    assert list(LoggedContext.objects.all()) == [before]
