@@ -34,6 +34,7 @@ from memories.models import (
     ProfileRevision,
     ProfileSection,
     ReviewItem,
+    ReviewNote,
     SavedFilter,
     Scope,
     Session,
@@ -186,6 +187,11 @@ def review_item(of: Fact | None, **over: Any) -> ReviewItem:
     about = of or over.get("known") or over["episode"]
     given = {"kind": "quarantined", "reason": "assistant_trust", "created_at": NOW, **over}
     return ReviewItem.objects.create(tenant=about.tenant, end_user=about.end_user, fact=of, **given)
+
+
+def review_note(of: ReviewItem, text: str = "Asked the team", **over: Any) -> ReviewNote:
+    given = {"actor_kind": ActorKind.OPERATOR, "actor_id": "7", "created_at": NOW, **over}
+    return ReviewNote.objects.create(tenant=of.tenant, item=of, text=text, **given)
 
 
 def poor_episode(of: Session, summary: str = "The user asked a question", **over: Any) -> ReviewItem:

@@ -44,7 +44,7 @@ def test_rows_of_a_person_are_found_and_no_one_elses() -> None:
         factories.run(conversation)
         factories.profile_section(someone)
         factories.profile_revision(someone)
-        factories.review_item(known)
+        factories.review_note(factories.review_item(known))
         factories.idempotency_record(someone)
         factories.logged_context(someone, [known])
         factories.privacy_export(factories.privacy_case(someone))

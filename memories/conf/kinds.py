@@ -78,6 +78,7 @@ class Group(StrEnum):
     CAPTURE = "Capture and debounce", "When turns are sent to extraction."
     EXTRACTION = "Extraction", "How much one attempt reads and asks, and what happens when it fails."
     GATE = "Acceptance rules", "Which parts of a model's answer are kept, and how many facts a person can have."
+    REVIEW = "Review", "How soon an operator should decide what a job may not."
     WINDOW = "Working memory", "How much of a running conversation is kept word for word; the rest is summarised."
     EPISODES = "Episodes", "When a conversation becomes an episode."
     DECAY = "Decay", "How fast memories fade that are not mentioned or recalled."

@@ -84,6 +84,9 @@ class Rules:
         "Active facts per person; beyond it, the least important are archived.",
         zero="no bound",
     )
+    review_target_hours: int = Group.REVIEW.number(
+        48, (0, 8_760), "hours", "Target", "What waits longer for a decision is marked as late.", zero="no target"
+    )
     # A column of the tenant's own beside its numbers.
     trust_assistant: bool = False
     window_tokens: int = Group.WINDOW.number(

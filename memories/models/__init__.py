@@ -24,7 +24,7 @@ from memories.models.memories.facts import (
 from memories.models.memories.logged_contexts import LoggedContext
 from memories.models.memories.profile import ProfileSection, Section
 from memories.models.memories.refusals import FactRefusal
-from memories.models.memories.review import ReviewItem
+from memories.models.memories.review import ReviewItem, ReviewNote
 from memories.models.memories.revisions import FactRevision, ProfileRevision
 from memories.models.memories.visibility import MemoryScope, Status
 from memories.models.people.agents import Agent
@@ -108,6 +108,7 @@ __all__ = [
     "RetentionPass",
     "ReturnPolicy",
     "ReviewItem",
+    "ReviewNote",
     "Role",
     "SavedFilter",
     "Scope",

@@ -20,10 +20,10 @@ from tests.factories import NOW
 
 LIST = ReviewItem
 FORMS = {
-    "approve": "Approve",
+    "approve": "(?:Approve|Use new|No longer true)",
     "keep_both": "Keep both",
     "merge": "Merge",
-    "reject": "Reject it",
+    "reject": "(?:Reject it|Keep known|Still true)",
 }
 
 

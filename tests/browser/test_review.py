@@ -54,9 +54,9 @@ def states(item: ReviewItem) -> tuple[str, str]:
 
 
 def reject(page: Page, reason: str) -> None:
-    page.locator("summary", has_text="Reject…").click()
+    page.locator("summary", has_text="Keep known").click()
     page.locator(".hub-danger").get_by_label("Reason").fill(reason)
-    page.get_by_role("button", name="Reject it").click()
+    page.locator(".hub-danger [type=submit]").click()
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["wide", "phone"])
@@ -86,10 +86,10 @@ def test_an_operator_rejects_approves_and_undoes(
 def test_the_keyboard_alone_is_enough(open_page: Open, conflict: ReviewItem, operator: Operator) -> None:
     page = open_page(who=operator)
     page.goto(page_of(conflict))
-    page.get_by_role("button", name="Approve").focus()
+    page.get_by_role("button", name="Use new").focus()
     for _ in range(4):
         page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent.trim()").endswith("Reject…")
+    assert page.evaluate("document.activeElement.textContent.trim()").endswith("Keep known")
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     page.keyboard.type("No letter of a doctor")

@@ -185,6 +185,7 @@ class Canary:
         reject_item(item_id=item.pk, actor=self.staff, now=timezone.now(), reason=note)
         open_one = factories.review_item(factories.fact(self.person, self.mark("an open question"), status="pending"))
         ReviewItem.objects.filter(pk=open_one.pk).update(note=self.mark("ReviewItem.note"))
+        factories.review_note(open_one, self.mark("ReviewNote.text"))
 
     def merged_facts(self) -> None:
         one, two = (factories.fact(self.person, self.mark("a fact to merge")) for _ in range(2))

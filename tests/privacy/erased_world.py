@@ -129,6 +129,7 @@ def _decided(person: EndUser, name: str) -> None:
     FactRefusal.objects.create(end_user=person, kind="text", digest=uuid.uuid4().bytes, fact=fact, created_at=NOW)
     factories.profile_revision(person)
     item = factories.review_item(fact, known=older, note=f"About {name}")
+    factories.review_note(item, f"Asked {name}")
     batch = Batch.objects.create(verb="approve", created_at=NOW)
     made = {"tenant": person.tenant, "verb": "approve", "reason": f"About {name}", "created_at": NOW}
     for about in ({"item": item}, {"fact": fact}, {"end_user": person}):

@@ -49,7 +49,7 @@ def somebody(owner: Tenant | None = None, **over: Any) -> EndUser:
     factories.episode(talk)
     factories.profile_section(person)
     factories.profile_revision(person)
-    factories.review_item(inferred, note="Asked for a second look")
+    factories.review_note(factories.review_item(inferred, note="Asked for a second look"), "Called back")
     name = factories.end_user(person.tenant, merged_into=person)
     ChangeSet.objects.create(
         tenant=person.tenant, end_user=person, merged=name, verb="merge", actor_kind="operator", created_at=NOW

@@ -50,6 +50,7 @@ def test_the_numbers_of_the_rules() -> None:
         "min_importance": 0.2,
         "confirmed_by": 0.05,
         "capacity": 500,
+        "review_target_hours": 48,
         "trust_assistant": False,
         "window_tokens": 8_000,
         "window_rounds": 10,

@@ -74,7 +74,7 @@ class ReviewBulkViews(BulkViews):
         """The waiting items that are ticked, or all that fit the filters; the oldest first, MOST of them at most."""
         rows = self.get_queryset(request).filter(state=ReviewItem.State.OPEN).order_by("created_at", "pk")
         if "all" in request.POST:
-            rows = QueueFilters.of(request.GET).narrow(rows)
+            rows = QueueFilters.of(request.GET).narrow(rows, request.user)  # type: ignore[arg-type]
         else:
             rows = rows.filter(pk__in=[pk for text in request.POST.getlist("item") if (pk := parse_uuid(text))])
         return [item for item in rows[:MOST] if choices_of(item)]

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from memories.admin.episodes.detail import flaws_of, turns_of, why_poor
 from memories.admin.facts.detail import Citation, citations, may_see_turns
-from memories.admin.review import queue, wording
+from memories.admin.review import queue, waits, wording
 from memories.admin.review.queue import Rows
 from memories.admin.site.segments import Segment, diff
 from memories.curation.review.deciding import choices_of
@@ -58,6 +58,9 @@ def decision_of(item: ReviewItem, operator: Operator | AnonymousUser) -> dict[st
         "siblings": _siblings(item),
         "decider": _decider(item),
         "may_undo": may_undo(item),
+        "labels": {choice: wording.label_of(item, choice) for choice in choices_of(item)},
+        "waits": waits.wait_of(item, now=timezone.now()),
+        **_desk_of(item, operator),
     }
     if item.episode:
         shown |= {"episode": item.episode, "flaws": flaws_of(item.episode.flaws), "poor": why_poor(item.episode)}
@@ -89,11 +92,36 @@ def _siblings(item: ReviewItem) -> list[ReviewItem]:
     return list(ReviewItem.objects.waiting().filter(fact=item.fact).exclude(pk=item.pk))
 
 
+def _desk_of(item: ReviewItem, operator: Operator | AnonymousUser) -> dict[str, Any]:
+    """Who has the item, and what is noted on it."""
+    notes, me = list(item.notes.all()), str(operator.pk)
+    names = _names_of({item.taken_by, *(note.actor_id for note in notes)} - {""})
+    return {
+        "holder": names.get(item.taken_by, str(ActorKind.OPERATOR.label)) if item.taken_by else "",
+        "is_mine": item.taken_by == me,
+        "notes": [
+            {
+                "note": note,
+                "author": names.get(note.actor_id, note.get_actor_kind_display()),
+                "is_mine": note.actor_kind == ActorKind.OPERATOR and note.actor_id == me,
+            }
+            for note in notes
+        ],
+    }
+
+
 def _decider(item: ReviewItem) -> str:
     if not item.decided_by:
         return ""
-    operators = Operator.objects.annotate(text=Cast("pk", CharField())).filter(text=item.decided_by)
-    return operators.values_list("username", flat=True).first() or str(ActorKind.OPERATOR.label)
+    return _names_of({item.decided_by}).get(item.decided_by, str(ActorKind.OPERATOR.label))
+
+
+def _names_of(ids: set[str]) -> dict[str, str]:
+    """The operators of these ids that are still there."""
+    if not ids:
+        return {}
+    operators = Operator.objects.annotate(text=Cast("pk", CharField())).filter(text__in=ids)
+    return dict(operators.values_list("text", "username"))
 
 
 def evidence_of(item: ReviewItem, operator: Operator | AnonymousUser) -> dict[str, Any]:

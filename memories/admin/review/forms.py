@@ -10,11 +10,13 @@ from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget
 
 from memories.admin.episodes.forms import EpisodeWords
 from memories.admin.site.fields import LineField, TextField
-from memories.admin.site.page import VersionForm
+from memories.admin.site.page import VerbForm, VersionForm
 from memories.admin.site.wording import CUT_OUT
 from memories.audit import Actor
+from memories.curation.review.assigning import give_back_item, take_item
 from memories.curation.review.deciding import ExpectedVersions
 from memories.curation.review.decisions import approve_edited, approve_item, keep_both, merge_items, reject_item
+from memories.curation.review.notes import add_note, delete_note
 from memories.curation.review.undo import undo_decision
 from memories.models import Category, Episode, Fact, ReviewItem
 
@@ -147,3 +149,45 @@ class UndoForm(VersionForm):
 
     def arguments(self) -> dict[str, Any]:
         return {"item_id": self.record.pk, "expected_version": self.cleaned_data["version"]}
+
+
+class TakeForm(VerbForm):
+    """The operator has the item from now on; `seen` is who had it when they looked."""
+
+    calls, done = staticmethod(take_item), gettext_lazy("It is with you. Others can still decide it.")
+    seen = forms.CharField(required=False, max_length=36, widget=forms.HiddenInput)
+    record: ReviewItem
+
+    def values_of(self, record: ReviewItem) -> dict[str, Any]:
+        return {"seen": record.taken_by}
+
+    def arguments(self) -> dict[str, Any]:
+        return {"item_id": self.record.pk, "seen": self.cleaned_data["seen"]}
+
+
+class GiveBackForm(VerbForm):
+    calls, done = staticmethod(give_back_item), gettext_lazy("It is with nobody.")
+
+    def arguments(self) -> dict[str, Any]:
+        return {"item_id": self.record.pk}
+
+
+class NoteForm(VerbForm):
+    calls, done = staticmethod(add_note), gettext_lazy("The note is kept.")
+    text = TextField(
+        label=gettext_lazy("Note"),
+        max_length=LONGEST_TEXT,
+        rows=2,
+        help_text=gettext_lazy("For colleagues. It is exported and erased with the end user."),
+    )
+
+    def arguments(self) -> dict[str, Any]:
+        return {"item_id": self.record.pk, "text": self.cleaned_data["text"]}
+
+
+class DeleteNoteForm(VerbForm):
+    calls, done = staticmethod(delete_note), gettext_lazy("The note is deleted.")
+    note = forms.UUIDField(widget=forms.HiddenInput)
+
+    def arguments(self) -> dict[str, Any]:
+        return {"item_id": self.record.pk, "note_id": self.cleaned_data["note"]}

@@ -15,8 +15,20 @@ from memories.admin.access.tenant_scope import within
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column
 from memories.admin.review.bulk import ReviewBulkViews
+from memories.admin.review.decided import DecidedViews
 from memories.admin.review.detail import shown_of
-from memories.admin.review.forms import ApproveItemForm, EditItemForm, KeepBothForm, MergeForm, RejectItemForm, UndoForm
+from memories.admin.review.forms import (
+    ApproveItemForm,
+    DeleteNoteForm,
+    EditItemForm,
+    GiveBackForm,
+    KeepBothForm,
+    MergeForm,
+    NoteForm,
+    RejectItemForm,
+    TakeForm,
+    UndoForm,
+)
 from memories.admin.review.queue_page import QueueViews
 from memories.admin.review.wording import KIND_COLOURS, STATE_COLOURS, about, headline
 from memories.admin.site.page import VerbForm
@@ -46,7 +58,7 @@ class StateFilter(SimpleListFilter):
         return queryset.filter(state=self.value() or ReviewItem.State.OPEN)
 
 
-class ReviewPage(QueueViews, ReviewBulkViews):
+class ReviewPage(QueueViews, DecidedViews, ReviewBulkViews):
     page_template = "memories/review_item.html"
     verbs: ClassVar[dict[str, type[VerbForm]]] = {
         "approve": ApproveItemForm,
@@ -55,6 +67,10 @@ class ReviewPage(QueueViews, ReviewBulkViews):
         "merge": MergeForm,
         "reject": RejectItemForm,
         "undo": UndoForm,
+        "take": TakeForm,
+        "give_back": GiveBackForm,
+        "note": NoteForm,
+        "delete_note": DeleteNoteForm,
     }
     list_display = ("statement", "kind_shown", "why", "about", "person", "state_shown", "waits_since")
     list_filter = ("kind", StateFilter, "tenant")

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Case, CharField, Count, Q, QuerySet, Value, When
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from memories.models import ChangeSet, Operator, ReviewItem
 from memories.models.ids import parse_uuid
@@ -21,11 +22,16 @@ RECENT = timedelta(days=1)
 Rows = QuerySet[ReviewItem]
 # What the list shows of an item.
 LISTED = (
-    "kind", "state", "created_at", "fact__content", "fact__confidence", "known__content", "known__confidence",
-    "proposed_section__after", "episode__summary", "episode__quality", "end_user__display_name",
-    "end_user__external_id",
+    "kind", "state", "created_at", "taken_by", "tenant", "fact__content", "fact__confidence",
+    "known__content", "known__confidence", "proposed_section__after", "episode__summary", "episode__quality",
+    "end_user__display_name", "end_user__external_id",
 )  # fmt: skip
 LISTED_OF = ("fact", "known", "proposed_section", "episode", "end_user")
+
+
+ME, NOBODY, OTHERS = "me", "nobody", "others"
+# Who has an item, for the operator who looks.
+HOLDERS = {ME: gettext_lazy("With me"), NOBODY: gettext_lazy("With nobody"), OTHERS: gettext_lazy("With others")}
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,7 @@ class QueueFilters:
     kind: str = ""
     reason: str = ""
     tenant: str = ""
+    holder: str = ""
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> "QueueFilters":
@@ -44,6 +51,7 @@ class QueueFilters:
             kind=kind if kind in ReviewItem.Kind else "",
             reason=reason if reason in ReviewItem.Reason else "",
             tenant=str(parse_uuid(query.get("tenant", "")) or ""),
+            holder=query.get("holder", "") if query.get("holder", "") in HOLDERS else "",
         )
 
     def named(self) -> dict[str, str]:
@@ -54,8 +62,16 @@ class QueueFilters:
         given = {**self.named(), **{name: value for name, value in more.items() if value}}
         return f"?{urlencode(given)}" if given else ""
 
-    def narrow(self, rows: Rows) -> Rows:
-        return rows.filter(**self.named()) if self.named() else rows
+    def narrow(self, rows: Rows, operator: Operator) -> Rows:
+        """The rows that fit, as this operator sees who has them."""
+        columns = {name: value for name, value in self.named().items() if name != "holder"}
+        return rows.filter(held(self.holder, operator), **columns)
+
+
+def held(holder: str, operator: Operator) -> Q:
+    """The condition of one of HOLDERS; of "" all."""
+    mine, nobodys = Q(taken_by=str(operator.pk)), Q(taken_by="")
+    return {ME: mine, NOBODY: nobodys, OTHERS: ~mine & ~nobodys}.get(holder, Q())
 
 
 @dataclass(frozen=True)
@@ -80,9 +96,9 @@ class Facet:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many items wait, by kind, reason, tenant id and slug."""
+    """How many items wait, by kind, reason, tenant id, who has them (HOLDERS), and the tenant's slug."""
 
-    rows: Sequence[tuple[str, str, uuid.UUID, str, int]]
+    rows: Sequence[tuple[str, str, uuid.UUID, str, str, int]]
 
     @property
     def everything(self) -> int:
@@ -92,13 +108,14 @@ class Counts:
         return sum(row[-1] for row in self._fitting(filters))
 
     def facets(self, filters: QueueFilters) -> list[Facet]:
-        """A filter each for kind, reason and tenant, counted with the other two filters; none with a single value."""
+        """A filter each for kind, reason, tenant and holder, counted with the others; none with a single value."""
         kinds, reasons = dict(ReviewItem.Kind.choices), dict(ReviewItem.Reason.choices)
-        slugs = {str(row[2]): row[3] for row in self.rows}
+        slugs = {str(row[2]): row[4] for row in self.rows}
         facets = [
             Facet("kind", _("Kind"), _("All kinds"), self._options("kind", 0, kinds, filters)),
             Facet("reason", _("Reason"), _("All reasons"), self._options("reason", 1, reasons, filters)),
             Facet("tenant", _("Tenant"), _("All tenants"), self._options("tenant", 2, slugs, filters)),
+            Facet("holder", _("Assignment"), _("Everybody’s"), self._options("holder", 3, HOLDERS, filters)),
         ]
         return [facet for facet in facets if len(facet.options) > 1 or any(one.chosen for one in facet.options)]
 
@@ -111,15 +128,17 @@ class Counts:
             counted.setdefault(chosen, 0)
         return [Option(key, str(labels[key]), count, key == chosen) for key, count in counted.most_common()]
 
-    def _fitting(self, filters: QueueFilters) -> Iterable[tuple[str, str, uuid.UUID, str, int]]:
-        wanted = (filters.kind, filters.reason, filters.tenant)
+    def _fitting(self, filters: QueueFilters) -> Iterable[tuple[str, str, uuid.UUID, str, str, int]]:
+        wanted = (filters.kind, filters.reason, filters.tenant, filters.holder)
         return (row for row in self.rows if all(not one or one == str(row[at]) for at, one in enumerate(wanted)))
 
 
-def counts(rows: Rows) -> Counts:
-    """Of the waiting ones among the rows; one query."""
-    waiting = rows.filter(state=ReviewItem.State.OPEN).order_by()
-    grouped = waiting.values_list("kind", "reason", "tenant_id", "tenant__slug").annotate(count=Count("pk"))
+def counts(rows: Rows, operator: Operator) -> Counts:
+    """Of the waiting ones among the rows, as this operator sees who has them; one query."""
+    holders = [When(held(holder, operator), then=Value(holder)) for holder in (ME, NOBODY)]
+    holder = Case(*holders, default=Value(OTHERS), output_field=CharField())
+    waiting = rows.filter(state=ReviewItem.State.OPEN).order_by().annotate(holder=holder)
+    grouped = waiting.values_list("kind", "reason", "tenant_id", "holder", "tenant__slug").annotate(count=Count("pk"))
     return Counts(list(grouped))
 
 

@@ -20,7 +20,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin.review import queue as review_queue
-from memories.admin.review import wording
+from memories.admin.review import waits, wording
 from memories.admin.review.detail import decision_of, evidence_of
 from memories.admin.review.queue import QueueFilters, Rows
 from memories.admin.site.page import RecordPage, VerbForm, address, attempt
@@ -29,6 +29,10 @@ from memories.models import ReviewItem
 from memories.models.ids import parse_uuid
 
 FRAGMENT = "X-Fragment"
+# What decides nothing: the item stays on the right.
+STAYS = ("undo", "take", "give_back", "note", "delete_note")
+# What an operator does at the desk: who has the item, and what is noted on it.
+DESK = ("take", "give_back", "note", "delete_note")
 # Choice → its key, its label, and for those that open a form the label of the button in it.
 BUTTONS: Mapping[str, tuple[str, Promise, Promise | str]] = {
     Choice.APPROVE: ("a", _("Approve"), ""),
@@ -91,7 +95,7 @@ class QueueViews(RecordPage):
             record = self.find(request, str(object_id), may_change=True)
             form.see(record)
             return self._show_queue(request, record, tried=form, status=status)
-        if verb == "undo":
+        if verb in STAYS:
             chosen = self._item(request, record.pk)
         else:
             chosen = review_queue.next_of(self._waiting(request, filters), record)
@@ -106,7 +110,7 @@ class QueueViews(RecordPage):
 
     def _waiting(self, request: HttpRequest, filters: QueueFilters) -> Rows:
         rows: Rows = self.get_queryset(request).filter(state=ReviewItem.State.OPEN)
-        return filters.narrow(rows)
+        return filters.narrow(rows, request.user)  # type: ignore[arg-type]
 
     def _show_queue(
         self,
@@ -134,17 +138,20 @@ class QueueViews(RecordPage):
 
     def _left_side(self, request: HttpRequest, chosen: ReviewItem | None) -> dict[str, Any]:
         filters, rows = QueueFilters.of(request.GET), self.get_queryset(request)
-        waiting, counts = self._waiting(request, filters), review_queue.counts(rows)
+        waiting = self._waiting(request, filters)
+        counts = review_queue.counts(rows, request.user)  # type: ignore[arg-type]
         start_id = parse_uuid(request.GET.get("start", ""))
         window = review_queue.window(waiting, rows.filter(pk=start_id).first() if start_id else None)
         if chosen and chosen.state == ReviewItem.State.OPEN and chosen not in window.items:
             window = review_queue.window(waiting, chosen)
         # The window keeps its start when its first item is decided; the very first window has none.
         start = str(window.items[0].pk) if window.earlier and window.items else ""
-        latest = review_queue.latest_decision(rows, request.user, now=timezone.now())  # type: ignore[arg-type]
+        now = timezone.now()
+        latest = review_queue.latest_decision(rows, request.user, now=now)  # type: ignore[arg-type]
         if chosen is None and window.items:
             # Rows of the list have only the columns that the list shows.
             chosen = self._item(request, window.items[0].pk)
+        targets = waits.targets_of(window.items)
         return {
             "chosen": chosen,
             "window": window,
@@ -153,6 +160,8 @@ class QueueViews(RecordPage):
                     "item": item,
                     "text": wording.headline(item),
                     "share": wording.share(item),
+                    "is_late": waits.is_late(item, targets[item.tenant_id], now=now),
+                    "is_mine": item.taken_by == str(request.user.pk),
                     "query": filters.query(item=item.pk, start=start),
                 }
                 for item in window.items
@@ -182,6 +191,8 @@ class QueueViews(RecordPage):
         return {
             **decision_of(item, request.user),
             **evidence_of(item, request.user),
+            "may_decide": bool(forms),
+            "desk": {name: _verb_url(item, name) + filters.query(start=start) for name in DESK},
             "forms": forms,
             "verbs": _buttons(item, forms, filters.query(start=start)),
             "share": wording.share(item),
@@ -211,5 +222,7 @@ def _buttons(item: ReviewItem, forms: Mapping[str, VerbForm], query: str) -> lis
         if choice in forms:
             key, label, submit = BUTTONS[choice]
             url = _verb_url(item, choice) + query
-            buttons.append(DecisionButton(choice, key, str(label), str(submit), effects[choice], forms[choice], url))
+            own = wording.label_of(item, choice)
+            words = (own or str(label), (own or str(submit)) if submit else "")
+            buttons.append(DecisionButton(choice, key, *words, effects[choice], forms[choice], url))
     return buttons

@@ -109,6 +109,17 @@ def share(item: ReviewItem) -> float | None:
     return item.episode.quality if item.episode else None
 
 
+def label_of(item: ReviewItem, choice: str) -> str:
+    """What a decision is called where the kind of the item has better words for it; else empty."""
+    if item.fact and item.known and item.known.status == Status.ACTIVE:
+        words = {Choice.APPROVE: _("Use new"), Choice.REJECT: _("Keep known")}
+    elif item.known and not item.fact:
+        words = {Choice.APPROVE: _("No longer true"), Choice.REJECT: _("Still true")}
+    else:
+        words = {}
+    return words.get(Choice(choice), "")
+
+
 def effects_of(item: ReviewItem) -> dict[str, str]:
     """What each decision would do, by its name, in a short line."""
     keep_both = _("Both are served and marked as contradicting each other.")

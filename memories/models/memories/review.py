@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from memories.models.actors import ActorKind
 from memories.models.conversations.runs import ExtractionRun
 from memories.models.ids import new_id
 from memories.models.memories.episodes import Episode
@@ -88,6 +89,8 @@ class ReviewItem(models.Model):
     change_set = models.UUIDField(null=True, editable=False, help_text="The revisions that the decision made.")
     decided_by = models.CharField(max_length=36, blank=True, help_text="Id of the operator.")
     note = models.TextField(blank=True, max_length=2000, help_text="Why it was decided so.")
+    taken_by = models.CharField(max_length=36, blank=True, help_text="Id of the operator who has it on their desk.")
+    taken_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
     decided_at = models.DateTimeField(null=True)
 
@@ -118,9 +121,31 @@ class ReviewItem(models.Model):
             models.Index(
                 fields=["decided_by", "-decided_at"], name="review_of_decider_idx", condition=~Q(decided_by="")
             ),
+            # Serves the decisions of the last days, counted by operator.
+            models.Index(fields=["decided_at"], name="review_decided_idx", condition=~Q(decided_by="")),
             # Serves the list of all and a person's items.
             models.Index(fields=["end_user", "-created_at"], name="review_of_end_user_idx"),
         ]
 
     def __str__(self) -> str:
         return f"Review item {self.id} ({self.kind})"
+
+
+class ReviewNote(models.Model):
+    """What an operator noted on an item for colleagues."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", editable=False, db_index=False)
+    item = models.ForeignKey(ReviewItem, on_delete=models.CASCADE, related_name="notes", editable=False)
+    text = models.TextField(max_length=2000)
+    actor_kind = models.CharField(max_length=8, choices=ActorKind.choices, editable=False)
+    actor_id = models.CharField(max_length=36, blank=True, editable=False)
+    created_at = models.DateTimeField(editable=False)
+
+    class Meta:
+        ordering = ["created_at", "id"]
+        verbose_name = _("review note")
+        verbose_name_plural = _("review notes")
+
+    def __str__(self) -> str:
+        return f"Review note {self.id}"

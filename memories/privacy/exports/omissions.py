@@ -54,6 +54,7 @@ OMISSIONS = (
             ("memories.FactRevision", ("id", "fact")),
             ("memories.FactRelation", ("id", "fact")),
             ("memories.Change", ("id", "change_set")),
+            ("memories.ReviewNote", ("id", "item")),
         )
     ),
     Omission("memories.EndUser", _MACHINE, ("generation", "upkeep_tried_at", "upkept_at")),
@@ -82,7 +83,9 @@ OMISSIONS = (
     Omission("memories.Episode", _NUMBERS, ("terms", "content_hash", "embedded_hash")),
     Omission("memories.FactRevision", f"{_STAFF}; a run is named by `run`", ("actor_id",)),
     Omission("memories.ProfileRevision", f"{_STAFF}; a run is named by `run`", ("actor_id",)),
-    Omission("memories.ReviewItem", _STAFF, ("decided_by",)),
+    Omission("memories.ReviewItem", _STAFF, ("decided_by", "taken_by", "taken_at")),
+    Omission("memories.ReviewNote", _APPLICATION, ("tenant",)),
+    Omission("memories.ReviewNote", _STAFF, ("actor_id",)),
     Omission("memories.ExtractionRun", "a version of the application's settings", ("guidance_version",)),
     Omission("memories.FactRefusal", "a keyed hash of what was refused: it means nothing to a reader",
             ("id", "digest")),

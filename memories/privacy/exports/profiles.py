@@ -81,6 +81,7 @@ _RELATIONS = ExportSection(
     "relations", "memories.FactRelation", ("target", "type", "created_at"), order=("created_at", "pk")
 )
 
+_NOTES = ExportSection("notes", "memories.ReviewNote", ("text", "actor_kind", "created_at"))
 _CHANGES = ExportSection("changes", "memories.Change", ("table", "action", "uuid", "version", "before"), order=("pk",))
 
 SECTIONS = (
@@ -152,6 +153,7 @@ SECTIONS = (
         "memories.ReviewItem",
         ("id", "kind", "reason", "fact", "known", "proposed_section", "episode", "extraction", "state", "version",
          "change_set", "note", "created_at", "decided_at"),
+        inside=(_NOTES,),
     ),
     ExportSection(
         "runs",

@@ -135,6 +135,7 @@ SAID: Mapping[str, frozenset[str]] = {
     "memories.WorkingMemory": frozenset({"summary"}),
     "memories.LoggedContext": frozenset({"agent_id", "query", "memory"}),
     "memories.ReviewItem": frozenset({"note"}),
+    "memories.ReviewNote": frozenset({"text"}),
     "memories.PrivacyCase": frozenset(
         {"channel", "reference", "extension_reason", "refusal_reason", "hold_reason", "told", "outcome"},
     ),

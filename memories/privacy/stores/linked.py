@@ -97,6 +97,7 @@ STORES: tuple[Store, ...] = (
         also=tuple(f"change_set__{path}" for path in _OF_OTHERS),
     ),
     Store("memories.ChangeSet", "fact__end_user", ("reason",), also=_OF_OTHERS),
+    Store("memories.ReviewNote", "item__end_user", ("text",)),
     Store(
         "memories.ReviewItem",
         "end_user",

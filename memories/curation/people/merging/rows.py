@@ -63,6 +63,7 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.FactRevision": Way.HANGS,
     "memories.FactRelation": Way.HANGS,
     "memories.ReviewItem": Way.OWN_RULE,
+    "memories.ReviewNote": Way.HANGS,
     "memories.ChangeSet": Way.OWN_RULE,
     "memories.Change": Way.HANGS,
     "memories.ProfileSection": Way.OWN_RULE,
