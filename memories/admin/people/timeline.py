@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db.models import DateTimeField, OuterRef, Q, QuerySet, Subquery, UUIDField
+from django.db.models import DateTimeField, Func, IntegerField, OuterRef, Q, QuerySet, Subquery, UUIDField
 from django.db.models.functions import Coalesce, Left, Length
 from django.utils import timezone
 from django.utils.dateparse import parse_date
@@ -33,6 +33,7 @@ from memories.models import (
     Fact,
     FactEvidence,
     FactRevision,
+    LoggedContext,
     ProfileRevision,
     ReviewItem,
     Section,
@@ -50,6 +51,7 @@ KINDS = {
     "turn": _("Turns"),
     "fact": _("Facts"),
     "episode": _("Episodes"),
+    "context": _("Contexts"),
     "review": _("Review"),
     "edit": _("Edits"),
 }
@@ -62,6 +64,7 @@ class TimelineSource:
     """Rows of one table, sorted by `order` downwards; its first field is the moment. `person` names their person.
 
     `turn` finds the id of the turn that a row came of, below which it stands; without it a row stands by itself.
+    `stay`: the rows of people who were merged into somebody stay with them.
     """
 
     name: str
@@ -71,6 +74,7 @@ class TimelineSource:
     person: str = "end_user"
     order: tuple[str, ...] = ("created_at", "id")
     turn: Subquery | Coalesce | None = None
+    stay: bool = False
 
 
 @dataclass
@@ -180,6 +184,15 @@ SOURCES = (
         ),
         order=("dated", "session_id", "number"),
     ),
+    TimelineSource(
+        "context",
+        "context",
+        "view_loggedcontext",
+        LoggedContext.objects.annotate(
+            held=Func("items", function="jsonb_array_length", output_field=IntegerField())
+        ).defer("items", "query", "memory", "rests_on"),
+        stay=True,
+    ),
 )
 _POSITIONS = {source.name: position for position, source in enumerate(SOURCES)}
 
@@ -210,7 +223,8 @@ def read(person: EndUser, sources: Iterable[TimelineSource], filters: TimelineFi
 
 
 def _rows_of(source: TimelineSource, person: EndUser) -> QuerySet[Any]:
-    mine = source.rows.filter(**{source.person: person.pk})
+    whose = EndUser.objects.behind(person).values("pk") if source.stay else [person.pk]
+    mine = source.rows.filter(**{f"{source.person}__in": whose})
     return mine.annotate(came_of=source.turn) if source.turn else mine
 
 

@@ -13,6 +13,7 @@ from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from memories.admin.access.tenant_scope import within
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.people.views import MEMORY
@@ -42,6 +43,8 @@ FATES: Mapping[str, tuple[Promise, str]] = {
     "archived": (_("Archived since"), "warning"),
     "deleted": (_("Deleted since"), "danger"),
 }
+VIEW = "memories.view_loggedcontext"
+COMPARED_WITH = 25
 # Verbs of the nightly pass.
 _FADING = ("fade", "expire")
 
@@ -77,6 +80,43 @@ def served(logged: LoggedContext) -> list[ServedMemory]:
         fate, text = history.fate_of(memory)
         differs = memory.row and kind in ("fact", "profile") and text != memory.text
         found.append(ServedMemory(memory, fate, text, diff(text, memory.text) if differs else ()))
+    return found
+
+
+@dataclass(frozen=True)
+class ComparedMemory:
+    """A memory that was in a logged context (`then`), is in today's (`is_now`), or both; `text` is that of then."""
+
+    memory: Memory
+    text: str
+    then: ServedMemory | None
+    is_now: bool
+
+
+def compare(logged: LoggedContext, now: Iterable[Memory]) -> list[ComparedMemory]:
+    """What was in the logged context, in its order, and then what is new in today's."""
+    today = {(memory.kind, memory.id): memory for memory in now}
+    then = [
+        ComparedMemory(one.memory, one.text, one, today.pop((one.memory.kind, one.memory.id), None) is not None)
+        for one in served(logged)
+    ]
+    return [*then, *(ComparedMemory(memory, memory.text, None, is_now=True) for memory in today.values())]
+
+
+def newest_of(person: EndUser, operator: Any) -> list[LoggedContext]:
+    """The contexts that "Why recalled?" offers to compare with."""
+    if not operator.has_perm(VIEW):
+        return []
+    rows = LoggedContext.objects.filter(end_user__in=EndUser.objects.behind(person).values("pk"))
+    return list(rows.defer("items", "memory", "rests_on")[:COMPARED_WITH])
+
+
+def find_logged(pk: uuid.UUID | None, operator: Any) -> LoggedContext | None:
+    """The logged context with this id, if the operator may see it."""
+    if pk is None or not operator.has_perm(VIEW):
+        return None
+    rows = LoggedContext.objects.select_related("tenant", "end_user__tenant", "end_user__merged_into__tenant")
+    found: LoggedContext | None = within(operator, rows).filter(pk=pk).first()
     return found
 
 

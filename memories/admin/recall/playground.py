@@ -25,13 +25,22 @@ from memories import conf
 from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.facts.pages import FactPage
 from memories.admin.people.views import MEMORY, person_of_link
-from memories.admin.recall.live_context import LONGEST_QUERY, LiveContext, TokensField, agents_of, live_context
+from memories.admin.recall.live_context import (
+    LONGEST_QUERY,
+    MOST_TOKENS,
+    LiveContext,
+    TokensField,
+    agents_of,
+    live_context,
+)
+from memories.admin.recall.logged import compare, find_logged, newest_of
 from memories.admin.recall.memories import Memory, memory_of, rows_of
 from memories.admin.site.fields import LineField, TextField
 from memories.admin.site.page import VerbForm, render_page, require, url_of
 from memories.context import recalled_turns
 from memories.context.context import ContextRequest
-from memories.models import EndUser, Fact, Status, Tenant, Turn
+from memories.models import EndUser, Fact, LoggedContext, Status, Tenant, Turn
+from memories.models.ids import parse_uuid
 from memories.models.memories.visibility import Viewer, latest, served_facts
 from memories.retrieval import fact_index, fact_search
 from memories.retrieval import search as retrieval
@@ -69,14 +78,21 @@ class RecallForm(forms.Form):
     agent = LineField(label=_("Agent"), required=False, max_length=255)
     query = TextField(label=_("User's question"), max_length=LONGEST_QUERY, rows=2)
     max_tokens = TokensField()
+    # The result offers those of the person.
+    context = forms.UUIDField(required=False)
 
-    def __init__(self, data: Any = None, *, operator: Any, person: EndUser | None = None) -> None:
+    def __init__(
+        self, data: Any = None, *, operator: Any, person: EndUser | None = None, logged: LoggedContext | None = None
+    ) -> None:
         super().__init__(data, auto_id="recall_%s")
-        self.person = person
+        self.operator, self.person, self.logged = operator, person, logged
         self.fields["tenant"].queryset = tenants_of(operator)  # type: ignore[attr-defined]
         self.fields["agent"].widget.attrs["list"] = "recall-agents"
         if person:
             self.initial = {"tenant": person.tenant_id, "user_id": person.external_id}
+        if logged:
+            asked = {"agent": logged.agent_id, "query": logged.query, "max_tokens": min(logged.max_tokens, MOST_TOKENS)}
+            self.initial = {**self.initial, **asked}
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
@@ -85,6 +101,11 @@ class RecallForm(forms.Form):
             self.person = EndUser.objects.called(data["tenant"], data["user_id"]).select_related("tenant").first()
             if self.person is None:
                 self.add_error("user_id", gettext("The tenant has no such end user."))
+            else:
+                # Chosen for the person who was named before, it says nothing of this one.
+                found = find_logged(data.get("context"), self.operator)
+                is_theirs = found and self.person.pk in (found.end_user_id, found.end_user.merged_into_id)
+                self.logged = found if is_theirs else None
         return data
 
     def request(self) -> ContextRequest:
@@ -134,7 +155,9 @@ def recalled(request: HttpRequest) -> HttpResponse:
     """The form, filled in for the person that a link names; posted, with the answer."""
     require(request, *MAY)
     if request.method != "POST":
-        return _page(request, RecallForm(operator=request.user, person=person_of_link(request)))
+        logged = find_logged(parse_uuid(request.GET.get("context", "")), request.user)
+        person = (logged.end_user.merged_into or logged.end_user) if logged else person_of_link(request)
+        return _page(request, RecallForm(operator=request.user, person=person, logged=logged))
     form = RecallForm(request.POST, operator=request.user)
     if not form.is_valid() or form.person is None:
         return _page(request, form, status=400)
@@ -143,12 +166,24 @@ def recalled(request: HttpRequest) -> HttpResponse:
     may_change = request.user.has_perm("memories.change_fact")
     ranking, explanation = rank(form.person, asked, live, may_change=may_change, now=now)
     near = unserved(form.person, asked, live, now=now)
-    return _page(request, form, live=live, ranking=ranking, explanation=explanation, unserved=near)
+    compared = compare(form.logged, live.included) if form.logged else None
+    return _page(request, form, live=live, ranking=ranking, explanation=explanation, unserved=near, compared=compared)
 
 
 def _page(request: HttpRequest, form: RecallForm, *, status: int = 200, **answer: Any) -> TemplateResponse:
     agents = agents_of(form.person) if form.person else []
-    shown = {"title": gettext("Why recalled?"), "form": form, "person": form.person, "agents": agents, **answer}
+    contexts = newest_of(form.person, request.user) if form.person else []
+    if form.logged and form.logged.pk not in {one.pk for one in contexts}:
+        contexts.append(form.logged)
+    shown = {
+        "title": gettext("Why recalled?"),
+        "form": form,
+        "person": form.person,
+        "agents": agents,
+        "contexts": contexts,
+        "logged": form.logged,
+        **answer,
+    }
     is_fragment = request.headers.get("X-Fragment") == "recalled"
     template = "memories/recalled_result.html" if is_fragment else "memories/recalled.html"
     return render_page(request, template, status=status, **shown)

@@ -58,6 +58,12 @@ def clock(moment: datetime) -> SafeString:
 
 
 @register.filter
+def exactly(moment: datetime) -> str:
+    """The moment with its day, time and zone, for places without markup."""
+    return wording.exact(moment)
+
+
+@register.filter
 def number(value: int | None) -> str:
     """A count with thousands separators: 12,345."""
     return f"{value or 0:,}"
