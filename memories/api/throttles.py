@@ -45,6 +45,14 @@ class Tally:
 TALLY = Tally()
 
 
+def count(key_id: uuid.UUID, scope: str) -> Allowance:
+    """Count one request of a key: exactly where a setting names a limit."""
+    rate = conf.throttle(scope)
+    return (
+        TALLY.count(key_id, scope, GENEROUS) if rate is None else count_request(key_id=key_id, scope=scope, rate=rate)
+    )
+
+
 class KeyThrottle(BaseThrottle):
     """Runs after HasScope. Without a setting it does not query the database."""
 

@@ -2,8 +2,8 @@
 
 import json
 import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -120,6 +120,27 @@ def store_turns(
     if tenant.capture:
         note_agents(tenant, [agent_id])
     with transaction.atomic():
+        receipt = _store(tenant, conversation, lambda _session: prepared, memory_of=memory_of)
+        _note_activity([receipt])
+        return receipt
+
+
+def store_lacking(
+    *,
+    tenant: Tenant,
+    conversation: Conversation,
+    lacking: Callable[[Session], Sequence[PostedMessage]],
+    key_id: uuid.UUID | None = None,
+    memory_of: str = "",
+) -> Receipt:
+    """Store those of the messages that `lacking` names once the session is locked. Errors: as store_turns()."""
+    if tenant.capture:
+        note_agents(tenant, [conversation.agent_id])
+
+    def prepared(session: Session) -> _Prepared:
+        return _prepare(replace(conversation, messages=lacking(session)), tenant, key_id)
+
+    with transaction.atomic():
         receipt = _store(tenant, conversation, prepared, memory_of=memory_of)
         _note_activity([receipt])
         return receipt
@@ -143,7 +164,11 @@ def store_conversations(
         for index in sorted(range(len(conversations)), key=lambda index: conversations[index].key):
             try:
                 receipts[index] = _store(
-                    tenant, conversations[index], prepared[index], memory_of=memory_of, resumes=True
+                    tenant,
+                    conversations[index],
+                    lambda _session, index=index: prepared[index],  # type: ignore[misc]
+                    memory_of=memory_of,
+                    resumes=True,
                 )
             except (Erased, ExternalIdReused, PersonRestricted) as error:
                 fault = Fault(f"/conversations/{index}", error.code, error.detail)
@@ -187,12 +212,18 @@ def _redacted(message: PostedMessage, key_id: uuid.UUID | None) -> tuple[Turn, i
 
 
 def _store(
-    tenant: Tenant, conversation: Conversation, prepared: _Prepared, *, memory_of: str, resumes: bool = False
+    tenant: Tenant,
+    conversation: Conversation,
+    prepare: Callable[[Session], _Prepared],
+    *,
+    memory_of: str,
+    resumes: bool = False,
 ) -> Receipt:
     queue = _capturing_queue(tenant, *conversation.key, memory_of)
     if queue is None:
         return Receipt(session=None, turns=[], extraction=ExtractionStatus("off"))
     session, now = queue.session, queue.clock
+    prepared = prepare(session)
     timed = _timed(session, prepared.turns) if resumes else {}
     stored, new = _number(session, prepared.turns, timed, now=now)
     if new:

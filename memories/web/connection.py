@@ -16,6 +16,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from memories.gateway.gateway import ENDS_WITH_CLIENT
+
 # Two percent-encoded ids of 255 characters fit.
 LONGEST_TARGET = 8190
 MOST_HEADERS = 100
@@ -191,6 +193,8 @@ class Connection(HttpToolsProtocol):
         is_asking = self.cycle is not None and not self.cycle.response_complete
         if is_asking and self.cycle.more_body:
             self._answer_at_once(HTTPStatus.BAD_REQUEST, "incomplete", "The body could not be read to its end.")
+        elif is_asking and self.cycle.scope.get(ENDS_WITH_CLIENT):
+            return False
         elif is_asking:
             self.cycle.keep_alive = False
         return is_asking

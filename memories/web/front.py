@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from memories.gateway.gateway import Gateway
 from memories.web.threads import Threads
 
 Environ = dict[str, Any]
@@ -51,6 +52,7 @@ class Front:
         """`log` is called for each answer: with the answer, the WSGI environment and how long it took."""
         self._application, self._threads, self._log = application, threads, log
         self._budget = BodyBudget(MOST_HELD_BYTES)
+        self._gateway = Gateway(threads.run, self._log_streamed)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         began, request = monotonic(), object()
@@ -58,6 +60,9 @@ class Front:
         try:
             body = await self._body(receive, length, request)
             if body is None:
+                return
+            if self._gateway.takes(scope["path"]):
+                await self._gateway(scope, body, receive, send)
                 return
             answer = await self._threads.run(partial(self._answer, environ_of(scope, body), began))
             del body
@@ -96,6 +101,10 @@ class Front:
         answer = call(self._application, environ)
         self._log(answer, environ, timedelta(seconds=monotonic() - began))
         return answer
+
+    def _log_streamed(self, method: str, path: str, status: int, seconds: float) -> None:
+        environ = {"REQUEST_METHOD": method, "PATH_INFO": path}
+        self._log(Answer(str(status), [], b"", 0), environ, timedelta(seconds=seconds))
 
 
 class BodyBudget:

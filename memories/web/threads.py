@@ -8,7 +8,7 @@ from threading import Thread
 from time import monotonic
 from typing import Any, TypeVar
 
-from django.db import close_old_connections
+from django.db import close_old_connections, connections
 
 T = TypeVar("T")
 # After so long without work a thread closes its database connection if that is too old.
@@ -50,6 +50,7 @@ class Threads:
                 close_old_connections()
                 continue
             if job is None:
+                connections.close_all()
                 return
             _do(*job)
 

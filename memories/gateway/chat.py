@@ -1,0 +1,102 @@
+"""POST /v1/chat/completions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from memories.gateway.dialects import Answer, Asked, Dialect, Unreadable, message, slim, text_of
+from memories.models import Role
+
+_SYSTEM = ("system", "developer")
+_ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "tool": Role.TOOL, "function": Role.TOOL}
+
+
+class ChatCompletions(Dialect):
+    path = "/v1/chat/completions"
+
+    def read(self, document: Mapping[str, Any]) -> Asked:
+        given = document.get("messages")
+        if not isinstance(given, list):
+            raise Unreadable
+        user = document.get("user")
+        return Asked(
+            messages=[_message(one) for one in given if not _is_system(one)],
+            streams=document.get("stream") is True,
+            store=document.get("store") is not False,
+            user=user if isinstance(user, str) else "",
+        )
+
+    def with_memory(self, document: Mapping[str, Any], memory: str) -> dict[str, Any]:
+        """In the first system message, as many models take no second one."""
+        messages = list(document["messages"])
+        first: dict[str, Any] = messages[0] if messages else {}
+        if not _is_system(first):
+            return {**document, "messages": [{"role": "system", "content": memory}, *messages]}
+        content: Any = first.get("content")
+        if isinstance(content, list):
+            joined: Any = [*content, {"type": "text", "text": memory}]
+        else:
+            joined = f"{content}\n\n{memory}" if content else memory
+        return {**document, "messages": [{**first, "content": joined}, *messages[1:]]}
+
+    def add_event(self, answer: Answer, event: Mapping[str, Any]) -> None:
+        answer.id = answer.id or str(event.get("id") or "")
+        for choice in event.get("choices") or []:
+            # Of several answers the first: if the client goes on with another, that one is in its next request.
+            if choice.get("index", 0) != 0:
+                continue
+            delta = choice.get("delta") or {}
+            answer.text += delta.get("content") or delta.get("refusal") or ""
+            for call in delta.get("tool_calls") or []:
+                _add_call(answer, call)
+            answer.is_whole = answer.is_whole or choice.get("finish_reason") is not None
+
+    def read_answer(self, document: Mapping[str, Any]) -> Answer:
+        choices = document.get("choices") or [{}]
+        first: dict[str, Any] = next((one for one in choices if one.get("index", 0) == 0), {})
+        said = first.get("message") or {}
+        return Answer(
+            text=said.get("content") or said.get("refusal") or "",
+            tool_calls=slim(said.get("tool_calls") or []),
+            id=str(document.get("id") or ""),
+            is_whole=True,
+        )
+
+
+def _is_system(given: Any) -> bool:
+    return isinstance(given, dict) and given.get("role") in _SYSTEM
+
+
+def _message(given: Any) -> Any:
+    role = _ROLES.get(str(given.get("role"))) if isinstance(given, dict) else None
+    if role is None:
+        raise Unreadable
+    text, parts = text_of(given.get("content"))
+    if role == Role.ASSISTANT and not text:
+        text, _ = text_of(given.get("refusal"))
+    calls = given.get("tool_calls")
+    if isinstance(given.get("function_call"), dict) and not calls:
+        calls = [{"type": "function", "function": given["function_call"]}]
+    if calls is not None and not isinstance(calls, list):
+        raise Unreadable
+    call_id, name = given.get("tool_call_id"), given.get("name")
+    return message(
+        role,
+        text,
+        parts=parts,
+        tool_calls=slim(calls) or None,
+        tool_call_id=call_id if isinstance(call_id, str) else "",
+        name=name if isinstance(name, str) else "",
+    )
+
+
+def _add_call(answer: Answer, part: Mapping[str, Any]) -> None:
+    """A call comes in pieces: id and name first, then its arguments."""
+    at = part.get("index", len(answer.tool_calls))
+    while len(answer.tool_calls) <= at < 1_000:
+        answer.tool_calls.append({"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
+    call = answer.tool_calls[at]
+    call["id"] = call["id"] or part.get("id") or ""
+    call["type"] = part.get("type") or call["type"]
+    function = part.get("function") or {}
+    call["function"]["name"] += function.get("name") or ""
+    call["function"]["arguments"] += function.get("arguments") or ""

@@ -1,0 +1,157 @@
+"""What the gateway reads of a request and writes into it, whichever protocol the client speaks."""
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from memories.capture.ingest import LONGEST_NAME, PostedMessage
+from memories.models import Role
+
+# A longer text is cut when it is stored; the request goes on whole.
+LONGEST_TEXT = 256 * 1024
+# The end of the last words of the user is what the context is looked up by.
+LONGEST_QUERY = 2_000
+_DATA = "data:"
+
+
+class Unreadable(Exception):
+    """The request is not what the protocol says: the endpoint shall say so."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request: what was said in it so far (system prompts left out), and how it is to be answered."""
+
+    messages: Sequence[PostedMessage]
+    streams: bool = False
+    # The client's own wish that nothing of it is kept.
+    store: bool = True
+    user: str = ""
+    # The answer that it follows, where the endpoint keeps the conversation.
+    follows: str = ""
+
+    @property
+    def query(self) -> str:
+        said = (one.content for one in reversed(self.messages) if one.role == Role.USER and one.content.strip())
+        return next(said, "")[-LONGEST_QUERY:]
+
+
+@dataclass
+class Answer:
+    """What the endpoint has said so far. `is_whole`: it came to its end."""
+
+    text: str = ""
+    tool_calls: list[dict[str, Any]] = field(default_factory=list)
+    id: str = ""
+    is_whole: bool = False
+
+    def message(self) -> PostedMessage | None:
+        """The answer as a turn; None without a word."""
+        if not self.text.strip() and not self.tool_calls:
+            return None
+        metadata = {} if self.is_whole else {"cut": True}
+        return message(Role.ASSISTANT, self.text, tool_calls=self.tool_calls or None, metadata=metadata)
+
+
+class Dialect(ABC):
+    """A protocol: the gateway calls nothing else of it."""
+
+    path: str
+
+    @abstractmethod
+    def read(self, document: Mapping[str, Any]) -> Asked:
+        """Errors: Unreadable."""
+
+    @abstractmethod
+    def with_memory(self, document: Mapping[str, Any], memory: str) -> dict[str, Any]:
+        """The request with a context that the model reads as the system's."""
+
+    @abstractmethod
+    def add_event(self, answer: Answer, event: Mapping[str, Any]) -> None:
+        """Add one event of a stream."""
+
+    @abstractmethod
+    def read_answer(self, document: Mapping[str, Any]) -> Answer:
+        """An answer that came in one piece."""
+
+    def error(self, status: int, code: str, detail: str) -> dict[str, Any]:
+        """The gateway's own errors, in the shape that the client's library reads."""
+        return {"error": {"message": detail, "type": error_type(status), "param": None, "code": code}}
+
+
+def error_type(status: int) -> str:
+    names = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
+    return names.get(status, "rate_limit_error" if status == 429 else "api_error")
+
+
+def message(
+    role: str,
+    text: str,
+    *,
+    parts: list[Any] | None = None,
+    tool_calls: list[Any] | None = None,
+    tool_call_id: str = "",
+    name: str = "",
+    metadata: dict[str, Any] | None = None,
+) -> PostedMessage:
+    """A message as ingest takes it: without what no column holds, and not longer than it may be."""
+    return PostedMessage(
+        role=role,
+        content=storable(text)[:LONGEST_TEXT],
+        parts=parts,
+        tool_calls=tool_calls,
+        tool_call_id=storable(tool_call_id)[:LONGEST_NAME],
+        name=storable(name)[:LONGEST_NAME],
+        metadata=metadata or {},
+    )
+
+
+def storable(text: str) -> str:
+    """Without NUL and halves of characters, which PostgreSQL refuses."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
+
+
+def slim(value: Any) -> Any:
+    """Without the data of pictures and files: how much it was, and a hash that tells one from another."""
+    if isinstance(value, str):
+        return _slim_text(value)
+    if isinstance(value, Mapping):
+        return {storable(str(name)): slim(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [slim(one) for one in value]
+    return value
+
+
+def _slim_text(value: str) -> str:
+    if not value.startswith(_DATA) and len(value) <= LONGEST_TEXT:
+        return storable(value)
+    kind = value[len(_DATA) :].partition(";")[0][:50] if value.startswith(_DATA) else "text"
+    digest = hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()[:16]
+    return storable(f"[{kind}, {len(value)} characters, {digest}]")
+
+
+def text_of(content: Any, *, kinds: Sequence[str] = ("text",)) -> tuple[str, list[Any] | None]:
+    """Text and parts of a message's content: a string, or a list of parts. Errors: Unreadable."""
+    if content is None:
+        return "", None
+    if isinstance(content, str):
+        return content, None
+    if not isinstance(content, list) or not all(isinstance(part, (dict, str)) for part in content):
+        raise Unreadable
+    texts, parts, others = [], [], False
+    for part in content:
+        text = part if isinstance(part, str) else part.get("text") if part.get("type") in kinds else None
+        others = others or not isinstance(text, str)
+        if isinstance(text, str):
+            texts.append(text)
+            parts.append({"type": "text", "text": storable(text)[:LONGEST_TEXT]})
+        else:
+            parts.append(slim(part))
+    return " ".join(texts), parts if others else None
+
+
+def canonical(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,291 @@
+"""One exchange in the loop: look up the context, ask the endpoint, stream its answer through, keep what was said."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from time import monotonic
+from typing import Any, Protocol, TypeVar
+
+import httpx2
+
+from memories.capture.ingest import PostedMessage
+from memories.exceptions import MemoryHubError
+from memories.gateway import memory
+from memories.gateway.chat import ChatCompletions
+from memories.gateway.collecting import Collector
+from memories.gateway.dialects import Dialect, error_type
+from memories.gateway.memory import Exchange, Given, Refused
+from memories.gateway.upstream import Headers, Unreachable, Upstream, passed_on
+from memories.models import Scope
+
+T = TypeVar("T")
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+# Where no context is there by then, the answer goes on without it.
+RECALL_SECONDS = 0.3
+MOST_BODY_BYTES = 10 * 1024 * 1024
+# In the scope of a request: a client that sends no more has left, for the endpoint is paid for each word.
+ENDS_WITH_CLIENT = "memoryhub.ends_with_client"
+MODELS = "/v1/models"
+DIALECTS: Mapping[str, Dialect] = {one.path: one for one in (ChatCompletions(),)}
+# The gateway's own headers, and those that it writes anew.
+_OWN = ("authorization", "x-api-key", "x-memory", "x-memory-key", "x-memory-user", "x-memory-session", "x-memory-agent")
+
+logger = logging.getLogger(__name__)
+
+
+class Runs(Protocol):
+    """Runs a function in one of the threads that may ask the database."""
+
+    async def __call__(self, call: Callable[[], T]) -> T: ...
+
+
+class Gateway:
+    """Answers requests whose bodies were read. `run` runs a function in a thread; `log` is called with method, path,
+    status and seconds for each answer."""
+
+    def __init__(self, run: Runs, log: Callable[[str, str, int, float], None]) -> None:
+        self._run, self._log = run, log
+        self._upstream = Upstream()
+        # Contexts that came too late: their threads go on, and their outcome interests nobody.
+        self._late: set[asyncio.Future[Any]] = set()
+
+    @staticmethod
+    def takes(path: str) -> bool:
+        return path in DIALECTS or path == MODELS or path.startswith(f"{MODELS}/")
+
+    async def __call__(self, scope: Message, body: bytes, receive: Receive, send: Send) -> None:
+        began = monotonic()
+        scope[ENDS_WITH_CLIENT] = True
+        answering = _Answering(scope, send)
+        try:
+            await self._answer(scope, body, receive, answering)
+        except Refused as refused:
+            await answering.refuse(refused)
+        except Unreachable as error:
+            await answering.refuse(Refused(502, "endpoint_unreachable", str(error)))
+        except MemoryHubError as error:
+            await answering.refuse(Refused(error.status, error.code, error.detail))
+        finally:
+            self._log(scope["method"], scope["path"], answering.status, monotonic() - began)
+
+    async def _answer(self, scope: Message, body: bytes, receive: Receive, answering: "_Answering") -> None:
+        headers = _texts(scope["headers"])
+        dialect = DIALECTS.get(scope["path"])
+        if scope["method"] != ("GET" if dialect is None else "POST"):
+            raise Refused(405, "method_not_allowed", f"{scope['method']} is not possible here.")
+        if dialect is None:
+            _, config = await self._run(partial(memory.authenticate, headers, scopes=(Scope.READ,)))
+            path = scope["path"].removeprefix("/v1")
+            response = await self._ask(scope, config, headers, path=path, body=b"")
+            await _stream(response, receive, answering, collector=None, added=[])
+            return
+        if len(body) > MOST_BODY_BYTES:
+            raise Refused(413, "too_large", f"A request may have {MOST_BODY_BYTES:,} bytes.")
+        exchange = await self._run(partial(memory.open_exchange, dialect, headers, body))
+        exchange, given = await self._recall(exchange)
+        if given.text and exchange.document is not None:
+            body = json.dumps(dialect.with_memory(exchange.document, given.text), ensure_ascii=False).encode(
+                "utf-8", "surrogatepass"
+            )
+        await self._converse(_Request(scope, headers, dialect, exchange, given, body), receive, answering)
+
+    async def _recall(self, exchange: Exchange) -> tuple[Exchange, Given]:
+        """The context, unless it takes too long or fails: no conversation waits for its memory."""
+        recalling: asyncio.Future[tuple[Exchange, Given]] = asyncio.ensure_future(
+            self._run(partial(memory.recall, exchange))
+        )
+        self._late.add(recalling)
+        recalling.add_done_callback(self._late.discard)
+        done, _ = await asyncio.wait({recalling}, timeout=RECALL_SECONDS)
+        if not done:
+            recalling.add_done_callback(_look_at)
+            return exchange, Given(reason="timeout")
+        error = recalling.exception()
+        if error is not None:
+            logger.error("A request goes on without memory: %s", type(error).__name__)
+            return exchange, Given(reason="error")
+        return recalling.result()
+
+    async def _converse(self, request: "_Request", receive: Receive, answering: "_Answering") -> None:
+        exchange = request.exchange
+        response = await self._ask(
+            request.scope,
+            exchange.config,
+            request.headers,
+            path=request.dialect.path.removeprefix("/v1"),
+            body=request.body,
+        )
+        collector = None
+        keeping = None
+        if exchange.is_kept and response.status_code < 400:
+            collector = Collector(request.dialect, streams="event-stream" in response.headers.get("content-type", ""))
+            # Beside the answer: it does not wait, and what the person said is kept if nothing comes of it.
+            keeping = asyncio.ensure_future(self._keep(exchange, None))
+        finish = partial(self._finish, exchange, keeping, collector)
+        await _stream(response, receive, answering, collector=collector, added=_said_of(request), finish=finish)
+
+    async def _finish(
+        self, exchange: Exchange, keeping: "asyncio.Future[None] | None", collector: Collector | None
+    ) -> None:
+        if keeping is None or collector is None:
+            return
+        await keeping
+        answer = collector.answer().message()
+        if answer is not None:
+            await self._keep(exchange, answer)
+
+    async def _keep(self, exchange: Exchange, answer: PostedMessage | None) -> None:
+        """Whatever happens, the client's answer goes on."""
+        [error] = await asyncio.gather(self._run(partial(memory.keep, exchange, answer)), return_exceptions=True)
+        if error is not None:
+            # Its text may hold what was said.
+            logger.error("A conversation was not kept: %s", type(error).__name__)
+
+    async def _ask(
+        self, scope: Message, config: Any, headers: Mapping[str, str], *, path: str, body: bytes
+    ) -> httpx2.Response:
+        sent = passed_on(scope["headers"], without=("content-length", *_OWN))
+        sent = [(name, value) for name, value in sent if not name.lower().startswith(b"x-forwarded-")]
+        authorization = headers.get("authorization", "") if headers.get("x-memory-key") else ""
+        if not authorization and config.api_key:
+            authorization = f"Bearer {config.api_key}"
+        if authorization:
+            sent.append((b"authorization", authorization.encode("latin-1")))
+        sent.append((b"accept-encoding", b"identity"))
+        return await self._upstream.ask(
+            config, method=scope["method"], path=path, query=scope["query_string"], headers=sent, body=body
+        )
+
+
+@dataclass(frozen=True)
+class _Request:
+    """A request with its context, ready to go on."""
+
+    scope: Message
+    headers: Mapping[str, str]
+    dialect: Dialect
+    exchange: Exchange
+    given: Given
+    body: bytes
+
+
+class _Answering:
+    """The answer to one client, and its status."""
+
+    def __init__(self, scope: Message, send: Send) -> None:
+        self._scope, self._send = scope, send
+        self.status = 0
+
+    async def begin(self, status: int, headers: Headers) -> None:
+        self.status = status
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def part(self, body: bytes, *, more: bool) -> None:
+        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+
+    async def refuse(self, refused: Refused) -> None:
+        if self.status:
+            # The answer has begun: its end tells that it is not whole.
+            return
+        dialect = DIALECTS.get(self._scope["path"])
+        document = (
+            dialect.error(refused.status, refused.code, refused.detail)
+            if dialect
+            else {"error": {"message": refused.detail, "type": error_type(refused.status), "code": refused.code}}
+        )
+        body = json.dumps(document).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        headers += [(name.encode(), value.encode()) for name, value in refused.headers.items()]
+        await self.begin(refused.status, headers)
+        await self.part(body, more=False)
+
+
+def _said_of(request: _Request) -> Headers:
+    """What the gateway tells of its own part, in headers of the answer."""
+    given, exchange = request.given, request.exchange
+    if given.text:
+        said = {"x-memory": "used", "x-memory-tokens": str(given.tokens)}
+    else:
+        said = {"x-memory": "none", "x-memory-reason": given.reason}
+    if exchange.is_kept and exchange.session_id.isascii():
+        said["x-memory-session"] = exchange.session_id
+    return [(name.encode(), value.encode("latin-1")) for name, value in said.items()]
+
+
+async def _nothing() -> None:
+    return
+
+
+async def _stream(
+    response: httpx2.Response,
+    receive: Receive,
+    answering: _Answering,
+    *,
+    collector: Collector | None,
+    added: Headers,
+    finish: Callable[[], Awaitable[None]] = _nothing,
+) -> None:
+    """Pass the answer on as it comes. `finish` runs before its end, also when the client has left: the endpoint is not
+    asked for more then. Who has read the whole answer finds what was said among the turns."""
+    passing = asyncio.ensure_future(_pass(response, answering, collector, added))
+    leaving = asyncio.ensure_future(_gone(receive))
+    last = b""
+    try:
+        await asyncio.wait({passing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not passing.done():
+            passing.cancel()
+        with suppress(asyncio.CancelledError):
+            last = await passing
+    finally:
+        leaving.cancel()
+        passing.cancel()
+        await response.aclose()
+        await finish()
+    await answering.part(last, more=False)
+
+
+async def _pass(response: httpx2.Response, answering: _Answering, collector: Collector | None, added: Headers) -> bytes:
+    """Send all but the last part of an answer with a known length, which is returned: the client takes it for the end.
+
+    Events of a stream are sent at once. Errors: Unreachable."""
+    await answering.begin(response.status_code, passed_on(response.headers.raw) + added)
+    has_length, held = "content-length" in response.headers, b""
+    try:
+        async for part in response.aiter_raw():
+            if collector is not None:
+                collector.add(part)
+            ready, held = (held, part) if has_length else (part, b"")
+            if ready:
+                await answering.part(ready, more=True)
+    except httpx2.HTTPError:
+        raise Unreachable("The endpoint broke its answer off.") from None
+    return held
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _look_at(late: "asyncio.Future[Any]") -> None:
+    """An error that nobody looks at would be logged with all that it names."""
+    if not late.cancelled():
+        late.exception()
+
+
+def _texts(headers: Headers) -> dict[str, str]:
+    """Headers by their lower-cased names; those with "_" could pass for others."""
+    found = {}
+    for name, value in headers:
+        try:
+            text = value.decode()
+        except UnicodeDecodeError:
+            text = value.decode("latin-1")
+        found[name.decode("latin-1").lower()] = text
+    return found

@@ -1,0 +1,193 @@
+"""What the gateway asks the database, each function in one of the web server's threads: who calls, what is remembered
+of the person, and which turns the conversation adds."""
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import unquote
+
+from django.utils import timezone
+from rest_framework.exceptions import ValidationError
+
+from memories import conf
+from memories.api import bound
+from memories.api.authentication import Caller
+from memories.api.throttles import count
+from memories.api.v1.fields import AgentId, Identifier
+from memories.audit import Actor
+from memories.capture import ingest, resent
+from memories.capture.ingest import Conversation, PostedMessage
+from memories.context import context
+from memories.context.context import DEFAULT_INCLUDE, ContextRequest
+from memories.curation.access.keys import authenticate_key
+from memories.exceptions import Erased, KeyBound, PersonRestricted
+from memories.gateway.dialects import Asked, Dialect, Unreadable
+from memories.models import ActorKind, Scope
+from memories.queue import own_models
+
+MAX_TOKENS = 2_000
+READ_ONLY, OFF = "read-only", "off"
+_MODES = ("", "on", READ_ONLY, OFF)
+
+
+class Refused(Exception):
+    """The gateway answers itself, in the shape of the client's protocol."""
+
+    def __init__(self, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status, self.code, self.detail, self.headers = status, code, detail, headers or {}
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A request to the gateway: who calls, whose memory it is about ("" for nobody's), and where it goes on to.
+
+    `document` is the request; `asked` None, where it is not what the protocol says.
+    """
+
+    caller: Caller
+    config: conf.LLMConfig
+    document: dict[str, Any] | None
+    asked: Asked | None
+    user_id: str = ""
+    agent_id: str = ""
+    session_id: str = ""
+    mode: str = ""
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether what is said becomes turns."""
+        return bool(self.asked and self.user_id and self.asked.store and self.mode not in (READ_ONLY, OFF))
+
+
+@dataclass(frozen=True)
+class Given:
+    """The context that goes on with the request; empty for a reason."""
+
+    text: str = ""
+    tokens: int = 0
+    reason: str = ""
+
+
+def authenticate(headers: Mapping[str, str], *, scopes: Sequence[Scope]) -> tuple[Caller, conf.LLMConfig]:
+    """The caller and the endpoint. Errors: Refused."""
+    key = authenticate_key(plaintext=plaintext_of(headers), now=timezone.now())
+    if key is None:
+        raise Refused(401, "invalid_api_key", "This API key is not known, or has expired or been revoked.")
+    for scope in scopes:
+        if scope not in key.scopes:
+            raise Refused(403, "missing_scope", f"This key lacks the scope '{scope}'.")
+    allowance = count(key.pk, Scope.READ)
+    if not allowance.allowed:
+        detail = f"Too many requests with this key; try again in {allowance.reset} seconds."
+        raise Refused(429, "rate_limit_exceeded", detail, {"retry-after": str(allowance.reset)})
+    own = own_models.own_of(key.tenant_id)
+    config = conf.llm(own)
+    if not config.api_key and not config.base_url:
+        detail = "No model endpoint is configured: set OPENAI_BASE_URL or OPENAI_API_KEY, or the tenant's own endpoint."
+        raise Refused(503, "no_endpoint", detail)
+    actor = Actor(kind=ActorKind.KEY, id=str(key.pk), request_id="")
+    return Caller(key=key, actor=actor), config
+
+
+def plaintext_of(headers: Mapping[str, str]) -> str:
+    """The hub's key: X-Memory-Key, or where the client's library puts its own."""
+    scheme, _, bearer = headers.get("authorization", "").strip().partition(" ")
+    beside = headers.get("x-memory-key") or headers.get("x-api-key") or ""
+    return headers.get("x-memory-key", "").strip() or (bearer.strip() if scheme.lower() == "bearer" else beside.strip())
+
+
+def open_exchange(dialect: Dialect, headers: Mapping[str, str], body: bytes) -> Exchange:
+    """Read and check a request. Errors: Refused."""
+    caller, config = authenticate(headers, scopes=(Scope.INGEST, Scope.READ))
+    try:
+        document = json.loads(body)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        raise Refused(400, "invalid_json", "The body is not a JSON object.")
+    try:
+        asked = dialect.read(document)
+    except (Unreadable, AttributeError, KeyError, TypeError, ValueError):
+        asked = None
+    mode = headers.get("x-memory", "").strip().lower()
+    if mode not in _MODES:
+        raise Refused(400, "invalid_header", "X-Memory is read-only, off, or left out.")
+    user_id, agent_id, session_id = _names(caller, headers, asked)
+    return Exchange(caller, config, document, asked, user_id, agent_id, session_id, mode)
+
+
+def _names(caller: Caller, headers: Mapping[str, str], asked: Asked | None) -> tuple[str, str, str]:
+    """Person, agent and session, checked against the key. Errors: Refused."""
+    user_id = _name(headers, "x-memory-user") or (asked.user if asked else "") or caller.user_id
+    given: dict[str, Any] = {
+        "user_id": _checked(Identifier(), user_id, "X-Memory-User"),
+        "agent_id": _checked(AgentId(), _name(headers, "x-memory-agent") or caller.agent_id, "X-Memory-Agent"),
+    }
+    session_id = _checked(Identifier(), _name(headers, "x-memory-session"), "X-Memory-Session")
+    try:
+        if given["user_id"]:
+            bound.hold(given, caller, at="")
+    except KeyBound as error:
+        raise Refused(403, error.code, error.detail) from None
+    return given["user_id"], given["agent_id"], session_id
+
+
+def _name(headers: Mapping[str, str], header: str) -> str:
+    """An id in a header. A client that cannot send its letters there encodes them as in an address."""
+    value = headers.get(header, "").strip()
+    decoded = unquote(value, errors="strict") if "%" in value else value
+    return value if decoded.isascii() else decoded
+
+
+def _checked(expected: Identifier, value: str, header: str) -> str:
+    try:
+        return str(expected.run_validation(value)) if value else ""
+    except ValidationError as error:
+        detail = " ".join(str(one) for one in error.detail)
+        raise Refused(400, "invalid_header", f"{header}: {detail}") from None
+
+
+def recall(exchange: Exchange) -> tuple[Exchange, Given]:
+    """What the model is told, and the exchange with its session: the one that it goes on with, or a new one."""
+    asked = exchange.asked
+    if asked is None or not exchange.user_id or exchange.mode == OFF:
+        reason = "off" if exchange.mode == OFF else "unreadable" if asked is None else "no_user"
+        return exchange, Given(reason=reason)
+    tenant = exchange.caller.tenant
+    user_id, agent_id = exchange.user_id, exchange.agent_id
+    if not exchange.session_id:
+        found = resent.session_of(tenant, user_id=user_id, agent_id=agent_id, messages=asked.messages)
+        exchange = replace(exchange, session_id=found or f"chat-{uuid.uuid4()}")
+    # Turns that the request shows itself are not told again.
+    include = DEFAULT_INCLUDE | {"working_memory"}
+    request = ContextRequest(
+        user_id, agent_id, exchange.session_id, query=asked.query, max_tokens=MAX_TOKENS, include=include
+    )
+    built = context.build(tenant=tenant, request=request, now=timezone.now())
+    if not built.memory:
+        return exchange, Given(reason="restricted" if built.restricted else "empty" if built.serve else "off")
+    return exchange, Given(built.memory, built.token_count)
+
+
+def keep(exchange: Exchange, answer: PostedMessage | None = None) -> None:
+    """Store what the session lacks of the conversation; of somebody who may not be stored, nothing."""
+    if not exchange.is_kept or exchange.asked is None:
+        return
+    messages = [*exchange.asked.messages, *([answer] if answer else [])]
+    if not messages:
+        return
+    key = exchange.caller.key
+    conversation = Conversation(exchange.user_id, exchange.session_id, exchange.agent_id, messages)
+    try:
+        ingest.store_lacking(
+            tenant=key.tenant,
+            conversation=conversation,
+            lacking=lambda session: resent.lacking(session, messages),
+            key_id=key.pk,
+            memory_of=key.memory_of,
+        )
+    except (Erased, PersonRestricted):
+        return

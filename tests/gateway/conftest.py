@@ -1,0 +1,57 @@
+"""A gateway behind the web server's own loop, between a client's real HTTP and an endpoint on loopback."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from memories.models import Tenant, Turn
+from tests import factories
+from tests.commands.served import Served, said, served
+from tests.llm.endpoint import Endpoint, running
+
+
+class Client:
+    """Talks to the gateway as an application would."""
+
+    def __init__(self, server: Served, key: str) -> None:
+        self.address, self.key = f"http://127.0.0.1:{server.port}/v1", key
+
+    def post(self, document: Any, *, path: str = "/chat/completions", **headers: str) -> httpx2.Response:
+        """Headers are given as `user` for X-Memory-User, and so on; "key" for X-Memory-Key."""
+        own = {f"x-memory-{name}" if name else "x-memory": value for name, value in headers.items()}
+        if "mode" in headers:
+            own["x-memory"] = own.pop("x-memory-mode")
+        bearer = own.pop("x-memory-bearer", self.key)
+        return httpx2.post(
+            self.address + path,
+            content=document if isinstance(document, bytes) else json.dumps(document).encode(),
+            headers={"authorization": f"Bearer {bearer}", "content-type": "application/json", **own},
+            timeout=120,
+        )
+
+
+@pytest.fixture
+def endpoint(settings: Any) -> Iterator[Endpoint]:
+    with running() as endpoint:
+        settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY = endpoint.url, "sk-of-the-hub"
+        yield endpoint
+
+
+@pytest.fixture
+def tenant(transactional_db: None) -> Tenant:
+    return factories.tenant()
+
+
+@pytest.fixture
+def client(tenant: Tenant, endpoint: Endpoint) -> Iterator[Client]:
+    _, key = factories.api_key(tenant, scopes=["ingest", "read"])
+    with served(said(b"Django's")) as server:
+        yield Client(server, key)
+
+
+def stored() -> list[tuple[str, str]]:
+    """Role and text of all turns, in order."""
+    return list(Turn.objects.order_by("session__created_at", "session", "number").values_list("role", "content"))
