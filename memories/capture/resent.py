@@ -19,6 +19,8 @@ SESSIONS_COMPARED = 50
 TURNS_COMPARED = 2_000
 # So many messages in a row show where a conversation goes on whose beginning was cut off.
 ENOUGH_IN_A_ROW = 3
+# In the metadata of an answer: its id at the endpoint.
+ANSWER_ID = "response_id"
 _COLUMNS = ("number", "role", "content", "parts", "tool_calls", "tool_call_id", "digest")
 
 Key = bytes
@@ -71,14 +73,21 @@ def lacking(session: Session, messages: Sequence[PostedMessage]) -> list[PostedM
     return list(messages[found.new_from :])
 
 
-def session_of(tenant: Tenant, *, user_id: str, agent_id: str, messages: Sequence[PostedMessage]) -> str:
-    """The session that the conversation goes on with: the one with most turns that the conversation begins with.
+def session_of(
+    tenant: Tenant, *, user_id: str, agent_id: str, messages: Sequence[PostedMessage], follows: str = ""
+) -> str:
+    """The session that the conversation goes on with: the one with the answer that it follows, where that is named,
+    else the one with most turns that the conversation begins with.
 
     Of two branches that begin alike, an answer must be among what both have. "" when there is none.
     """
     people = EndUser.objects.called(tenant, user_id).values("pk")
     sessions = Session.objects.filter(tenant=tenant, end_user__in=people, agent_id=agent_id)
     newest = dict(sessions.order_by("-last_turn_at").values_list("pk", "external_id")[:SESSIONS_COMPARED])
+    if follows:
+        answers = Turn.objects.filter(session__in=newest, metadata__contains={ANSWER_ID: follows})
+        followed = answers.values_list("session", flat=True).first()
+        return newest.get(followed, "") if followed else ""
     begun = Turn.objects.filter(session__in=newest, number__lte=len(messages) + 1).exclude(role=Role.SYSTEM)
     lines: dict[Any, list[Turn]] = defaultdict(list)
     for turn in begun.order_by("session", "number").only("session", *_COLUMNS):

@@ -56,7 +56,7 @@ class ChatCompletions(Dialect):
         said = first.get("message") or {}
         return Answer(
             text=said.get("content") or said.get("refusal") or "",
-            tool_calls=slim(said.get("tool_calls") or []),
+            tool_calls=said.get("tool_calls") or [],
             id=str(document.get("id") or ""),
             is_whole=True,
         )

@@ -16,7 +16,7 @@ class Collector:
 
     def __init__(self, dialect: Dialect, *, streams: bool) -> None:
         self._dialect, self._streams = dialect, streams
-        self._answer, self._rest, self._size = Answer(), b"", 0
+        self._answer, self._rest, self._size = dialect.new_answer(), b"", 0
 
     def add(self, part: bytes) -> None:
         self._size += len(part)
@@ -27,6 +27,11 @@ class Collector:
             *lines, self._rest = self._rest.split(b"\n")
             for line in lines:
                 self._add_line(line)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether a stream has told that the model has ended."""
+        return self._streams and self._answer.is_whole
 
     def answer(self) -> Answer:
         """What was said so far."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memories.capture.ingest import LONGEST_NAME, PostedMessage
+from memories.capture.resent import ANSWER_ID
 from memories.models import Role
 
 # A longer text is cut when it is stored; the request goes on whole.
@@ -41,25 +42,36 @@ class Asked:
 
 @dataclass
 class Answer:
-    """What the endpoint has said so far. `is_whole`: it came to its end."""
+    """What the endpoint has said so far. `is_whole`: it came to its end. `in_items`: clients send text and each call
+    again as messages of their own, or name the answer alone (`id`)."""
 
     text: str = ""
     tool_calls: list[dict[str, Any]] = field(default_factory=list)
     id: str = ""
     is_whole: bool = False
+    in_items: bool = False
 
-    def message(self) -> PostedMessage | None:
-        """The answer as a turn; None without a word."""
-        if not self.text.strip() and not self.tool_calls:
-            return None
-        metadata = {} if self.is_whole else {"cut": True}
-        return message(Role.ASSISTANT, self.text, tool_calls=self.tool_calls or None, metadata=metadata)
+    def messages(self) -> list[PostedMessage]:
+        """The answer as turns; none without a word."""
+        metadata: dict[str, Any] = {} if self.is_whole else {"cut": True}
+        if self.in_items and self.id:
+            metadata[ANSWER_ID] = storable(self.id)[:LONGEST_NAME]
+        if not self.in_items:
+            said = self.text.strip() or self.tool_calls
+            return [self._message(self.text, self.tool_calls, metadata)] if said else []
+        texts = [self._message(self.text, [], metadata)] if self.text.strip() else []
+        return texts + [self._message("", [call], metadata) for call in self.tool_calls]
+
+    def _message(self, text: str, calls: list[dict[str, Any]], metadata: dict[str, Any]) -> PostedMessage:
+        return message(Role.ASSISTANT, text, tool_calls=slim(calls) or None, metadata=metadata)
 
 
 class Dialect(ABC):
     """A protocol: the gateway calls nothing else of it."""
 
     path: str
+    # The header in which the endpoint takes its key, and what stands before the key.
+    key_header: tuple[str, str] = ("authorization", "Bearer ")
 
     @abstractmethod
     def read(self, document: Mapping[str, Any]) -> Asked:
@@ -68,6 +80,9 @@ class Dialect(ABC):
     @abstractmethod
     def with_memory(self, document: Mapping[str, Any], memory: str) -> dict[str, Any]:
         """The request with a context that the model reads as the system's."""
+
+    def new_answer(self) -> Answer:
+        return Answer()
 
     @abstractmethod
     def add_event(self, answer: Answer, event: Mapping[str, Any]) -> None:

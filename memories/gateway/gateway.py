@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -13,12 +13,15 @@ from typing import Any, Protocol, TypeVar
 import httpx2
 
 from memories.capture.ingest import PostedMessage
+from memories.conf import LLMConfig
 from memories.exceptions import MemoryHubError
 from memories.gateway import memory
+from memories.gateway.anthropic import Messages
 from memories.gateway.chat import ChatCompletions
 from memories.gateway.collecting import Collector
 from memories.gateway.dialects import Dialect, error_type
 from memories.gateway.memory import Exchange, Given, Refused
+from memories.gateway.responses import Responses
 from memories.gateway.upstream import Headers, Unreachable, Upstream, passed_on
 from memories.models import Scope
 
@@ -32,7 +35,7 @@ MOST_BODY_BYTES = 10 * 1024 * 1024
 # In the scope of a request: a client that sends no more has left, for the endpoint is paid for each word.
 ENDS_WITH_CLIENT = "memoryhub.ends_with_client"
 MODELS = "/v1/models"
-DIALECTS: Mapping[str, Dialect] = {one.path: one for one in (ChatCompletions(),)}
+DIALECTS: Mapping[str, Dialect] = {one.path: one for one in (ChatCompletions(), Responses(), Messages())}
 # The gateway's own headers, and those that it writes anew.
 _OWN = ("authorization", "x-api-key", "x-memory", "x-memory-key", "x-memory-user", "x-memory-session", "x-memory-agent")
 
@@ -126,7 +129,7 @@ class Gateway:
         if exchange.is_kept and response.status_code < 400:
             collector = Collector(request.dialect, streams="event-stream" in response.headers.get("content-type", ""))
             # Beside the answer: it does not wait, and what the person said is kept if nothing comes of it.
-            keeping = asyncio.ensure_future(self._keep(exchange, None))
+            keeping = asyncio.ensure_future(self._keep(exchange, []))
         finish = partial(self._finish, exchange, keeping, collector)
         await _stream(response, receive, answering, collector=collector, added=_said_of(request), finish=finish)
 
@@ -136,11 +139,10 @@ class Gateway:
         if keeping is None or collector is None:
             return
         await keeping
-        answer = collector.answer().message()
-        if answer is not None:
+        if answer := collector.answer().messages():
             await self._keep(exchange, answer)
 
-    async def _keep(self, exchange: Exchange, answer: PostedMessage | None) -> None:
+    async def _keep(self, exchange: Exchange, answer: Sequence[PostedMessage]) -> None:
         """Whatever happens, the client's answer goes on."""
         [error] = await asyncio.gather(self._run(partial(memory.keep, exchange, answer)), return_exceptions=True)
         if error is not None:
@@ -148,19 +150,25 @@ class Gateway:
             logger.error("A conversation was not kept: %s", type(error).__name__)
 
     async def _ask(
-        self, scope: Message, config: Any, headers: Mapping[str, str], *, path: str, body: bytes
+        self, scope: Message, config: LLMConfig, headers: Mapping[str, str], *, path: str, body: bytes
     ) -> httpx2.Response:
         sent = passed_on(scope["headers"], without=("content-length", *_OWN))
         sent = [(name, value) for name, value in sent if not name.lower().startswith(b"x-forwarded-")]
-        authorization = headers.get("authorization", "") if headers.get("x-memory-key") else ""
-        if not authorization and config.api_key:
-            authorization = f"Bearer {config.api_key}"
-        if authorization:
-            sent.append((b"authorization", authorization.encode("latin-1")))
+        sent += [(name.encode(), value.encode("latin-1")) for name, value in _keys(scope["path"], config, headers)]
         sent.append((b"accept-encoding", b"identity"))
         return await self._upstream.ask(
             config, method=scope["method"], path=path, query=scope["query_string"], headers=sent, body=body
         )
+
+
+def _keys(path: str, config: LLMConfig, headers: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What the endpoint takes for a key: the caller's own where the hub's came beside it, else the endpoint's."""
+    if headers.get("x-memory-key"):
+        own = [(name, headers[name]) for name in ("authorization", "x-api-key") if name in headers]
+        if own:
+            return own
+    name, before = DIALECTS[path].key_header if path in DIALECTS else Dialect.key_header
+    return [(name, before + config.api_key)] if config.api_key else []
 
 
 @dataclass(frozen=True)
@@ -251,15 +259,17 @@ async def _stream(
 
 
 async def _pass(response: httpx2.Response, answering: _Answering, collector: Collector | None, added: Headers) -> bytes:
-    """Send all but the last part of an answer with a known length, which is returned: the client takes it for the end.
-
-    Events of a stream are sent at once. Errors: Unreachable."""
+    """Send all but the end of the answer, which is returned: the last part of one with a known length, of a stream what
+    comes once the model has ended. Clients stop reading there. Errors: Unreachable."""
     await answering.begin(response.status_code, passed_on(response.headers.raw) + added)
     has_length, held = "content-length" in response.headers, b""
     try:
         async for part in response.aiter_raw():
             if collector is not None:
                 collector.add(part)
+            if collector is not None and collector.has_ended:
+                held += part
+                continue
             ready, held = (held, part) if has_length else (part, b"")
             if ready:
                 await answering.part(ready, more=True)

@@ -159,7 +159,9 @@ def recall(exchange: Exchange) -> tuple[Exchange, Given]:
     tenant = exchange.caller.tenant
     user_id, agent_id = exchange.user_id, exchange.agent_id
     if not exchange.session_id:
-        found = resent.session_of(tenant, user_id=user_id, agent_id=agent_id, messages=asked.messages)
+        found = resent.session_of(
+            tenant, user_id=user_id, agent_id=agent_id, messages=asked.messages, follows=asked.follows
+        )
         exchange = replace(exchange, session_id=found or f"chat-{uuid.uuid4()}")
     # Turns that the request shows itself are not told again.
     include = DEFAULT_INCLUDE | {"working_memory"}
@@ -172,11 +174,11 @@ def recall(exchange: Exchange) -> tuple[Exchange, Given]:
     return exchange, Given(built.memory, built.token_count)
 
 
-def keep(exchange: Exchange, answer: PostedMessage | None = None) -> None:
+def keep(exchange: Exchange, answer: Sequence[PostedMessage] = ()) -> None:
     """Store what the session lacks of the conversation; of somebody who may not be stored, nothing."""
     if not exchange.is_kept or exchange.asked is None:
         return
-    messages = [*exchange.asked.messages, *([answer] if answer else [])]
+    messages = [*exchange.asked.messages, *answer]
     if not messages:
         return
     key = exchange.caller.key

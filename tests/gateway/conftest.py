@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from memories.gateway import gateway
 from memories.models import Tenant, Turn
 from tests import factories
 from tests.commands.served import Served, said, served
@@ -20,15 +21,20 @@ class Client:
         self.address, self.key = f"http://127.0.0.1:{server.port}/v1", key
 
     def post(self, document: Any, *, path: str = "/chat/completions", **headers: str) -> httpx2.Response:
-        """Headers are given as `user` for X-Memory-User, and so on; "key" for X-Memory-Key."""
+        """Headers are given as `user` for X-Memory-User, and so on; `mode` is X-Memory, `bearer` another key,
+        `alone` the key without Authorization."""
         own = {f"x-memory-{name}" if name else "x-memory": value for name, value in headers.items()}
         if "mode" in headers:
             own["x-memory"] = own.pop("x-memory-mode")
         bearer = own.pop("x-memory-bearer", self.key)
+        if "x-memory-alone" in own:
+            own["x-api-key"] = own.pop("x-memory-alone")
+        else:
+            own["authorization"] = f"Bearer {bearer}"
         return httpx2.post(
             self.address + path,
             content=document if isinstance(document, bytes) else json.dumps(document).encode(),
-            headers={"authorization": f"Bearer {bearer}", "content-type": "application/json", **own},
+            headers={"content-type": "application/json", **own},
             timeout=120,
         )
 
@@ -38,6 +44,12 @@ def endpoint(settings: Any) -> Iterator[Endpoint]:
     with running() as endpoint:
         settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY = endpoint.url, "sk-of-the-hub"
         yield endpoint
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine looks up no slower than a quiet one."""
+    monkeypatch.setattr(gateway, "RECALL_SECONDS", 120.0)
 
 
 @pytest.fixture

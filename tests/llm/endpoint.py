@@ -20,6 +20,9 @@ class Handler(BaseHTTPRequestHandler):
     # The request being answered: the last one of the endpoint may be another client's.
     asked: dict[str, Any]
 
+    def do_GET(self) -> None:
+        self.endpoint.get(self)
+
     def do_POST(self) -> None:
         self.asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with self.endpoint.lock:
@@ -31,8 +34,6 @@ class Handler(BaseHTTPRequestHandler):
             respond(self)
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
-
-    do_GET = do_POST
 
     def log_message(self, *args: Any) -> None:
         """Silent."""
@@ -63,6 +64,7 @@ class Endpoint:
         self.requests: list[dict[str, Any]] = []
         self.headers: list[Headers] = []
         self.responses: list[Response] = [says("{}")]
+        self.get: Response = fails(404)
         self.lock = threading.Lock()
         self.ended = threading.Event()
         handler = type("BoundHandler", (Handler,), {"endpoint": self})

@@ -1,0 +1,100 @@
+"""POST /v1/messages, Anthropic's protocol."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from memories.capture.ingest import PostedMessage
+from memories.gateway.dialects import Answer, Asked, Dialect, Unreadable, canonical, error_type, message, slim, text_of
+from memories.models import Role
+
+_ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT}
+
+
+class Messages(Dialect):
+    path = "/v1/messages"
+    key_header = ("x-api-key", "")
+
+    def read(self, document: Mapping[str, Any]) -> Asked:
+        given = document.get("messages")
+        if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+            raise Unreadable
+        user = (document.get("metadata") or {}).get("user_id")
+        return Asked(
+            messages=[said for one in given for said in _messages(one)],
+            streams=document.get("stream") is True,
+            user=user if isinstance(user, str) else "",
+        )
+
+    def with_memory(self, document: Mapping[str, Any], memory: str) -> dict[str, Any]:
+        """Behind the application's own prompt, so that what the endpoint has cached of that stays."""
+        system = document.get("system")
+        block = {"type": "text", "text": memory}
+        if isinstance(system, list):
+            return {**document, "system": [*system, block]}
+        return {**document, "system": [{"type": "text", "text": system}, block] if system else memory}
+
+    def add_event(self, answer: Answer, event: Mapping[str, Any]) -> None:
+        kind = event.get("type")
+        if kind == "message_start":
+            answer.id = str((event.get("message") or {}).get("id") or "")
+        elif kind == "content_block_start":
+            block = event.get("content_block") or {}
+            if block.get("type") == "tool_use":
+                answer.tool_calls.append(_call(block, arguments=""))
+            elif answer.text and block.get("type") == "text":
+                answer.text += " "
+        elif kind == "content_block_delta":
+            delta = event.get("delta") or {}
+            answer.text += delta.get("text") or ""
+            if delta.get("type") == "input_json_delta":
+                answer.tool_calls[-1]["function"]["arguments"] += delta.get("partial_json") or ""
+        elif kind == "message_stop":
+            answer.is_whole = True
+            _read_arguments(answer)
+
+    def read_answer(self, document: Mapping[str, Any]) -> Answer:
+        blocks = document.get("content") or []
+        texts = [block.get("text") or "" for block in blocks if block.get("type") == "text"]
+        calls = [_call(block) for block in blocks if block.get("type") == "tool_use"]
+        return Answer(" ".join(texts), calls, str(document.get("id") or ""), is_whole=True)
+
+    def error(self, status: int, code: str, detail: str) -> dict[str, Any]:
+        return {"type": "error", "error": {"type": error_type(status), "message": f"{detail} ({code})"}}
+
+
+def _read_arguments(answer: Answer) -> None:
+    """The next request holds them as an object, whose text may be another."""
+    for call in answer.tool_calls:
+        with suppress(ValueError):
+            call["function"]["arguments"] = canonical(json.loads(call["function"]["arguments"] or "{}"))
+
+
+def _messages(given: Mapping[str, Any]) -> Iterator[PostedMessage]:
+    """A message as turns: the answers of tools, which the user's message holds, are turns of their own."""
+    role, content = _ROLES.get(str(given.get("role"))), given.get("content")
+    if role is None:
+        raise Unreadable
+    blocks = content if isinstance(content, list) else []
+    for block in blocks:
+        if isinstance(block, dict) and block.get("type") == "tool_result":
+            text, parts = text_of(block.get("content"))
+            yield message(Role.TOOL, text, parts=parts, tool_call_id=str(block.get("tool_use_id") or ""))
+    calls = [_call(one) for one in blocks if isinstance(one, dict) and one.get("type") == "tool_use"]
+    if blocks:
+        content = [one for one in blocks if not (isinstance(one, dict) and one.get("type") in _NOT_SAID)]
+    if content or calls:
+        text, parts = text_of(content)
+        yield message(role, text, parts=parts, tool_calls=calls or None)
+
+
+_NOT_SAID = ("tool_result", "tool_use", "thinking", "redacted_thinking")
+
+
+def _call(block: Mapping[str, Any], *, arguments: str | None = None) -> dict[str, Any]:
+    """A call in the form that turns have: that of chat completions."""
+    given = canonical(block.get("input") or {}) if arguments is None else arguments
+    function = {"name": block.get("name") or "", "arguments": given}
+    found: dict[str, Any] = slim({"id": block.get("id") or "", "type": "function", "function": function})
+    return found
