@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.functional import Promise
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin.access.tenant_scope import within
@@ -193,8 +194,8 @@ class _History:
 
 class LoggedContextPage(RecordPage):
     page_template = "memories/logged_context.html"
-    list_display = ("time", "person", "agent", "memories_held", "token_count", "asked", "took")
-    list_filter = ("tenant", "asked")
+    list_display = ("time", "person", "agent", "memories_held", "tokens", "question", "took")
+    list_filter = ("tenant",)
     linked_by = ("end_user",)
     list_select_related = ("end_user__merged_into", "tenant")
     search_fields = ("agent_id", "revision")
@@ -225,6 +226,14 @@ class LoggedContextPage(RecordPage):
     @column(_("Memories"))
     def memories_held(self, logged: LoggedContext) -> int:
         return len(logged.items)
+
+    @column(_("Tokens"))
+    def tokens(self, logged: LoggedContext) -> int:
+        return logged.token_count
+
+    @column(_("Question"))
+    def question(self, logged: LoggedContext) -> str:
+        return gettext("Yes") if logged.asked else "–"
 
     @column(_("Took"))
     def took(self, logged: LoggedContext) -> str:

@@ -12,7 +12,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin.access.tenant_scope import tenants_of, within
-from memories.admin.recall import playground
+from memories.admin.recall import playground, said
 from memories.admin.tenants import rollback
 from memories.models import LanguageModel, Operator, PrivacyCase, ReviewItem
 
@@ -54,10 +54,11 @@ MENU: tuple[tuple[str | Promise, tuple[MenuEntry, ...]], ...] = (
             _list(_("End users"), "group", "enduser"),
             _list(_("Facts"), "lightbulb", "fact"),
             _list(_("Episodes"), "auto_stories", "episode"),
-            _list(_("Sessions"), "forum", "session"),
+            _list(_("Sessions"), "chat", "session"),
             _list(_("Extraction runs"), "neurology", "extractionrun", others=["admin:parked"]),
             _list(_("Forgetting"), "auto_delete", "decaypass", others=["admin:forgetting", "admin:retention"]),
-            _list(_("What was said"), "history_edu", "loggedcontext"),
+            MenuEntry(_("What was said"), "forum", "admin:said", said.MAY),
+            _list(_("Log of contexts"), "history_edu", "loggedcontext"),
             MenuEntry(_("Why recalled?"), "manage_search", "admin:recalled", playground.MAY),
             MenuEntry(_("Roll back"), "settings_backup_restore", "admin:rollback", rollback.MAY),
         ),

@@ -29,7 +29,7 @@ from memories.admin.dashboard import page as dashboard
 from memories.admin.episodes.pages import EpisodePage
 from memories.admin.facts.pages import FactPage
 from memories.admin.people.pages import PersonPage
-from memories.admin.recall import playground
+from memories.admin.recall import playground, said
 from memories.admin.recall.logged import LoggedContextPage
 from memories.admin.review.pages import ReviewPage
 from memories.admin.runs import parked
@@ -70,6 +70,7 @@ OTHER_PAGES = (
     fresh,
     preferences,
     playground,
+    said,
     parked,
     seals,
     retention,

@@ -1,0 +1,102 @@
+"""What was said: a search over the turns of a tenant. Each look-up is in the audit trail, without the question."""
+
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from memories import audit
+from memories.admin.access.tenant_scope import tenants_of
+from memories.admin.site.fields import LineField
+from memories.admin.site.page import actor_of, render_page, require
+from memories.models import EndUser, Role, Tenant
+from memories.retrieval import tenant_turns
+from memories.retrieval.prepared_query import prepare
+from memories.retrieval.tenant_turns import TurnFilters
+
+MAY = ("memories.view_session",)
+SHOWN = 25
+LONGEST_QUERY = 1_000
+_ROLES = [("", _("All")), *((role, role.label) for role in (Role.USER, Role.ASSISTANT, Role.TOOL))]
+
+
+class SaidForm(forms.Form):
+    """All of it is posted: none of it belongs into an address."""
+
+    tenant = forms.ModelChoiceField(
+        Tenant.objects.none(), label=_("Tenant"), widget=UnfoldAdminSelectWidget, empty_label=None
+    )
+    query = LineField(label=_("Search for"), max_length=LONGEST_QUERY)
+    user_id = LineField(label=_("End user"), required=False, max_length=255, help_text=_("The external id."))
+    session = LineField(label=_("Session"), required=False, max_length=255, help_text=_("The external id."))
+    role = forms.ChoiceField(label=_("Role"), required=False, choices=_ROLES, widget=UnfoldAdminSelectWidget)
+    since = forms.DateField(label=_("From"), required=False)
+    until = forms.DateField(label=_("Up to"), required=False)
+
+    def __init__(self, data: Any = None, *, operator: Any) -> None:
+        super().__init__(data, auto_id="said_%s")
+        self.person: EndUser | None = None
+        self.fields["tenant"].queryset = tenants_of(operator)  # type: ignore[attr-defined]
+        for name in ("since", "until"):
+            self.fields[name].widget = LineField().widget
+            self.fields[name].widget.input_type = "date"
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        if data.get("tenant") and data.get("user_id"):
+            self.person = EndUser.objects.called(data["tenant"], data["user_id"]).first()
+            if self.person is None:
+                self.add_error("user_id", gettext("The tenant has no such end user."))
+        return data
+
+    def filters(self) -> TurnFilters:
+        data = self.cleaned_data
+        # The last year has a day without a next one.
+        until = data["until"] if data["until"] and data["until"].year < date.max.year else None
+        return TurnFilters(
+            person=self.person,
+            session=data["session"],
+            role=data["role"],
+            since=_midnight(data["since"]) if data["since"] else None,
+            until=_midnight(until + timedelta(days=1)) if until else None,
+        )
+
+
+def urls() -> list[URLPattern]:
+    return [path("said/", admin.site.admin_view(said), name="said")]
+
+
+def said(request: HttpRequest) -> HttpResponse:
+    """The form; posted, with the turns that were found."""
+    require(request, *MAY)
+    if request.method != "POST":
+        return _page(request, SaidForm(operator=request.user))
+    form = SaidForm(request.POST, operator=request.user)
+    if not form.is_valid():
+        return _page(request, form, status=400)
+    tenant, now = form.cleaned_data["tenant"], timezone.now()
+    query = prepare(form.cleaned_data["query"], asked=timezone.localtime(now))
+    result = tenant_turns.search(tenant, query, form.filters(), limit=SHOWN)
+    about: Any = form.person or tenant
+    counts = {"searched": result.searched, "found": len(result.found)}
+    audit.record(
+        actor=actor_of(request), verb="search", target=about, object_id=about.pk, tenant=tenant, now=now, counts=counts
+    )
+    return _page(request, form, result=result, model=query.embedding_model, clip=tenant_turns.CLIP)
+
+
+def _page(request: HttpRequest, form: SaidForm, *, status: int = 200, **answer: Any) -> TemplateResponse:
+    shown = {"title": gettext("What was said"), "form": form, **answer}
+    return render_page(request, "memories/said.html", status=status, **shown)
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time.min, timezone.get_current_timezone())
