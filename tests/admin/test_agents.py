@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from memories.models import Agent, AuditEvent, Tenant
 from tests import factories
@@ -33,14 +34,16 @@ def test_the_list_counts_what_each_has_done(admin: Client, tenant: Tenant) -> No
     factories.session(ben, session_id="s1", agent_id="support")
     run = factories.run(own)
     for number, status in enumerate(("active", "active", "pending", "rejected")):
-        factories.fact(anna, f"Fact {number}", status=status, extraction=run)
+        factories.fact(anna, f"Fact {number}", status=status, extraction=run, now=timezone.now())
     # Another tenant's agent of this name is another agent.
     factories.session(factories.end_user(), agent_id="legal")
     assert set(Agent.objects.values_list("agent_id", flat=True)) == {"sales", "support", "legal"}
     page = text_of(admin.get(list_of(Agent)))
     counts = [cell for cell in row_of(page, "sales") if cell.isdigit()]
-    assert counts == ["2", "3", "4", "1", "1"]
+    assert counts == ["2", "3", "4", "1", "0"]
+    assert "25 %" in row_of(page, "sales")
     assert [cell for cell in row_of(page, "support") if cell.isdigit()] == ["1", "1", "0", "0", "0"]
+    assert "25 %" not in row_of(page, "support")
     before = queries_of(admin, list_of(Agent))
     for number in range(5):
         factories.agent(tenant, f"agent-{number}")

@@ -1,26 +1,34 @@
-"""Agents: the list with what each has done, and the form with its switches and guidance."""
+"""Agents: the list with what each did in the last days, and the page of each with its figures, roll back and switches.
 
-from collections import defaultdict
+The roll back is that of memories/admin/tenants/rollback.py: the page sends the agent and a period to its preview.
+"""
+
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.db.models import Count, Q
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin.lists.change_list import HubChangeList
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.page import LOOK_AGAIN, HubModelAdmin, actor_of, show_again
+from memories.admin.site.template_tags import percent
 from memories.admin.site.wording import CUT_OUT
+from memories.admin.tenants import rollback
+from memories.admin.tenants.agent_figures import SPANS, figures_of, rate_of
 from memories.curation.marks import mark_of
 from memories.curation.tenants.agents import save_agent
-from memories.models import Agent, Fact, Session, Status
+from memories.models import Agent
 
 # Fields of the form that somebody else may have changed meanwhile.
 SEEN = ("extraction", "recall", "guidance")
+# Parameter of the list: the days that its figures cover.
+DAYS = "days"
+DAYS_AT_FIRST = 30
 
 
 class AgentForm(forms.ModelForm[Agent]):
@@ -46,21 +54,38 @@ class AgentForm(forms.ModelForm[Agent]):
 
 
 class AgentChangeList(HubChangeList):
-    """With counts for the agents on the page, read at once: two queries."""
+    """With figures for the agents on the page, read at once: three queries."""
 
     result_list: Iterable[Agent]
 
+    def get_filters_params(self, params: Any = None) -> dict[str, Any]:
+        return {name: value for name, value in super().get_filters_params(params).items() if name != DAYS}
+
+    @property
+    def days(self) -> int:
+        asked = str(self.params.get(DAYS, ""))
+        return next((days for days in SPANS if str(days) == asked), DAYS_AT_FIRST)
+
+    @property
+    def periods(self) -> list[tuple[int, str]]:
+        """The days that can be chosen, with the address of each."""
+        return [(days, self.get_query_string({DAYS: days})) for days in SPANS]
+
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        agents = list(self.result_list)
-        _count(agents)
+        agents: list[Any] = list(self.result_list)
+        figures = figures_of(agents, [self.days], now=timezone.now())
+        for agent in agents:
+            agent.figures = figures[agent.tenant_id, agent.agent_id][self.days]
         self.result_list = agents
 
 
 class AgentPage(HubModelAdmin):
     form = AgentForm
-    list_display = ("agent_id", "tenant", "extraction", "recall", "people", "sessions", "facts", "pending", "rejected",
-                    "seen_first")  # fmt: skip
+    change_form_template = "memories/agent.html"
+    list_before_template = "memories/agent_periods.html"
+    list_display = ("agent_id", "tenant", "extraction", "recall", "people", "turns", "facts", "pending", "rejected",
+                    "corrections", "seen_first")  # fmt: skip
     list_filter = ("tenant", "extraction", "recall")
     list_select_related = ("tenant",)
     search_fields = ("agent_id",)
@@ -79,52 +104,44 @@ class AgentPage(HubModelAdmin):
         return AgentChangeList
 
     @column(_("End users"))
-    def people(self, agent: Agent) -> int:
-        return _counts_of(agent)["people"]
+    def people(self, agent: Any) -> int:
+        return int(agent.figures["people"])
 
-    @column(_("Sessions"))
-    def sessions(self, agent: Agent) -> int:
-        return _counts_of(agent)["sessions"]
+    @column(_("Turns"))
+    def turns(self, agent: Any) -> int:
+        return int(agent.figures["turns"])
 
-    @column(_("Facts extracted"))
-    def facts(self, agent: Agent) -> int:
-        return _counts_of(agent)["facts"]
+    @column(_("Facts made"))
+    def facts(self, agent: Any) -> int:
+        return int(agent.figures["facts"])
 
     @column(_("Pending"))
-    def pending(self, agent: Agent) -> int:
-        return _counts_of(agent)["pending"]
+    def pending(self, agent: Any) -> int:
+        return int(agent.figures["pending"])
 
     @column(_("Rejected"))
-    def rejected(self, agent: Agent) -> int:
-        return _counts_of(agent)["rejected"]
+    def rejected(self, agent: Any) -> str:
+        share = rate_of(agent.figures)
+        return "–" if share is None else percent(share)
+
+    @column(_("Corrections"))
+    def corrections(self, agent: Any) -> int:
+        return int(agent.figures["corrections"])
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **more: Any
+    ) -> HttpResponse:
+        agent: Agent = context["original"]
+        now = timezone.now()
+        spans = figures_of([agent], SPANS, now=now)[agent.tenant_id, agent.agent_id]
+        context["spans"] = [(days, figures, rate_of(figures)) for days, figures in spans.items()]
+        if request.user.has_perms(rollback.MAY):
+            # In the operator's zone, as its form reads them.
+            since = {days: timezone.localtime(now - timedelta(days=days)) for days in (1, *SPANS)}
+            context["roll_back"] = [(days, f"{moment:%Y-%m-%dT%H:%M}") for days, moment in since.items()]
+        return super().render_change_form(request, context, *args, **more)  # type: ignore[no-any-return]
 
     def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:
         saved = save_agent(agent=obj, actor=actor_of(request), now=timezone.now())
         if form.cleaned_data["guidance"] != saved.guidance:
             messages.warning(request, CUT_OUT.strip())
-
-
-def _counts_of(agent: Agent) -> dict[str, int]:
-    counts: dict[str, Any] = getattr(agent, "counts", {})
-    return {name: counts.get(name, 0) for name in ("people", "sessions", "facts", "pending", "rejected")}
-
-
-def _count(agents: list[Any]) -> None:
-    """Give each its counts: of its sessions, and of the facts that extraction made of them."""
-    named = {"tenant__in": {one.tenant_id for one in agents}}
-    ids = {one.agent_id for one in agents}
-    held = Session.objects.filter(**named, agent_id__in=ids).order_by().values("tenant", "agent_id")
-    sessions = held.annotate(sessions=Count("pk"), people=Count("end_user", distinct=True))
-    made = Fact.objects.filter(**named, extraction__session__agent_id__in=ids).order_by()
-    facts = made.values("tenant", "extraction__session__agent_id").annotate(
-        facts=Count("pk"),
-        pending=Count("pk", filter=Q(status=Status.PENDING)),
-        rejected=Count("pk", filter=Q(status=Status.REJECTED)),
-    )
-    counts: dict[tuple[Any, str], dict[str, Any]] = defaultdict(dict)
-    for one in sessions:
-        counts[one["tenant"], one["agent_id"]] |= dict(one)
-    for other in facts:
-        counts[other["tenant"], other["extraction__session__agent_id"]] |= dict(other)
-    for agent in agents:
-        agent.counts = counts[agent.tenant_id, agent.agent_id]

@@ -25,8 +25,8 @@ from memories.curation.rollback.selection import ROLL_BACK, Selector
 from memories.exceptions import MemoryHubError
 from memories.models import APIKey, ChangeSet, EndUser, Operator, Session, Tenant
 
-# Query parameters that fill in the form: ids of the hub, nothing personal.
-PREFILLED = ("tenant", "person", "session", "key")
+# Query parameters that fill in the form: ids, nothing personal.
+PREFILLED = ("tenant", "person", "session", "agent", "key")
 # A roll back changes memories of many people at once, so the right to edit facts is not enough.
 MAY = ("memories.view_fact", "memories.change_fact", "memories.change_session")
 
