@@ -77,7 +77,11 @@ def _addresses() -> list[tuple[str, str]]:
     from memories.admin.site.page import url_of
     from memories.models import EndUser
 
-    found = [("the dashboard", reverse("admin:index")), ("parked work", reverse("admin:parked"))]
+    found = [
+        ("the dashboard", reverse("admin:index")),
+        ("its trends", reverse("admin:trends")),
+        ("parked work", reverse("admin:parked")),
+    ]
     for model in admin.site._registry:
         name, address = f"the list of {model._meta.verbose_name_plural}", _list(model)
         found.append((name, address))

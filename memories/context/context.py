@@ -137,9 +137,9 @@ def build(
         _recall_turns(block, task, sequence.texts)
     built = _context(block, sequence.beyond, request)
     # Only what was ranked for the query was recalled: the other lines are in every context.
-    for line in block.lines if query and noted and not request.as_of else ():
-        if line.id in sequence.ranked:
-            recalls.note(line.kind, [line.id], now=now)
+    if query and noted and not request.as_of:
+        ranked = [(line.kind, line.id) for line in block.lines if line.id in sequence.ranked]
+        recalls.note_all(ranked, tenant_id=tenant.pk, now=now)
     if with_messages:
         built = replace(built, messages=window.messages(built.memory, frame))
     if noted:

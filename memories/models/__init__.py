@@ -6,6 +6,7 @@ from memories.models.access.operators import FailedSignIns, Language, Operator, 
 from memories.models.actors import ActorKind
 from memories.models.conversations.conversations import SAID_AT, Role, Session, SessionQueue, Turn, said_at
 from memories.models.conversations.runs import ExtractionRun, ModelUse
+from memories.models.conversations.serving import ServedDay
 from memories.models.conversations.working_memory import WorkingMemory
 from memories.models.forgetting import DecayPass
 from memories.models.memories.changes import Batch, Change, ChangeSet
@@ -113,6 +114,7 @@ __all__ = [
     "SavedFilter",
     "Scope",
     "Section",
+    "ServedDay",
     "Session",
     "SessionQueue",
     "Source",

@@ -124,6 +124,18 @@ def capped(rows: Iterable[LanguageModel], *, now: datetime) -> list[tuple[Tenant
     return [(row.tenant, day) for row, day in days if day.is_capped]
 
 
+def days_of(tenants: Iterable[Tenant], *, now: datetime) -> dict[uuid.UUID, Day]:
+    """The day of each of these tenants, with its caps; two queries."""
+    listed = list(tenants)
+    around = (now.astimezone(UTC) - timedelta(days=2)).date()
+    owns = LanguageModel.objects.in_bulk([tenant.pk for tenant in listed])
+    spent = {(row.tenant_id, row.day): row for row in DailySpending.objects.filter(tenant__in=listed, day__gte=around)}
+    return {
+        tenant.pk: _day(tenant, owns.get(tenant.pk), spent.get((tenant.pk, _day_of(tenant, now))), now=now)
+        for tenant in listed
+    }
+
+
 def wait_until(tenant: Tenant, own: LanguageModel, *, now: datetime) -> datetime | None:
     """When the tenant may ask its model again, if a daily cap is reached; inside the caller's transaction.
 

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from memories import conf
 from memories.models import Episode, Fact, Tenant
+from memories.retrieval import served
 
 FLUSH_SECONDS = 5.0
 # Per process; about 10 MB.
@@ -83,6 +84,13 @@ def note(kind: str, ids: Iterable[uuid.UUID], *, now: datetime) -> None:
         _buffer.note(((kind, memory_id) for memory_id in ids), now=now)
 
 
+def note_all(found: Iterable[tuple[str, uuid.UUID]], *, tenant_id: uuid.UUID, now: datetime) -> None:
+    """Note what answered one query of a tenant's application, by kind and id, and count it."""
+    keys = [key for key in found if key[0] in _MODELS]
+    _buffer.note(keys, now=now)
+    served.note_recalls(tenant_id, len(keys), now=now)
+
+
 def flush(*, now: datetime) -> int:
     """Write the buffer; how many memories fade later for it. Versions, revisions and updated_at stay as they are.
 
@@ -98,7 +106,7 @@ def flush(*, now: datetime) -> int:
 
 
 class Flusher(threading.Thread):
-    """Flushes every few seconds; end() flushes for the last time."""
+    """Writes recalls, and the counts of what is served, every few seconds; end() writes for the last time."""
 
     def __init__(self) -> None:
         super().__init__(name="recalls", daemon=True)
@@ -113,12 +121,13 @@ class Flusher(threading.Thread):
         dropped, _buffer.dropped = _buffer.dropped, 0
         if dropped:
             logger.warning("%d recalls were dropped: more are noted than written", dropped)
-        if not len(_buffer):
+        if not len(_buffer) and not served.waits():
             return
         try:
             flush(now=timezone.now())
+            served.flush()
         except (DatabaseError, InterfaceError) as error:
-            logger.warning("Recalls wait: %s", type(error).__name__)
+            logger.warning("Recalls and counts wait: %s", type(error).__name__)
         finally:
             # This thread needs it too seldom to keep a connection.
             connection.close()

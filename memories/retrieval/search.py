@@ -87,8 +87,8 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
     hits, searched = hits | turn_hits, searched | turns_searched
     best = _merged([hits[kind] for kind in search.kinds], wide.limit)
     results = _reranked(search.query, best)[: search.limit]
-    for one in results if noted and not search.as_of else ():
-        recalls.note(one.kind, [one.id], now=now)
+    if noted and not search.as_of:
+        recalls.note_all([(one.kind, one.id) for one in results], tenant_id=tenant.pk, now=now)
     counts = {kind: searched[kind] for kind in search.kinds}
     explanation = Explanation(query.terms, query.language, query.embedding_model, counts)
     return SearchResult(results, explanation if search.explain else None)

@@ -39,6 +39,43 @@
     }
   }
 
+  // The trends come after the page, and again for another choice. An answer that comes late gives way to a newer choice.
+  const trends = document.getElementById("trends");
+  let asked = 0;
+
+  async function show(query) {
+    const number = ++asked;
+    trends.setAttribute("aria-busy", "true");
+    try {
+      const answer = await fetch(`${trends.dataset.from}?${query}`, { redirect: "manual", headers: { Accept: "text/html" } });
+      if (!answer.ok) {
+        throw new Error(String(answer.status));
+      }
+      const text = await answer.text();
+      if (number === asked) {
+        const focused = trends.contains(document.activeElement) ? document.activeElement : null;
+        trends.innerHTML = text;
+        const name = focused?.name;
+        if (name) {
+          trends.querySelector(`select[name="${name}"], input[name="${name}"]:checked`)?.focus();
+        }
+      }
+    } catch {
+      stale.hidden = false;
+    }
+    if (number === asked) {
+      trends.removeAttribute("aria-busy");
+    }
+  }
+
+  if (trends) {
+    trends.addEventListener("change", (event) => {
+      show(new URLSearchParams(new FormData(event.target.form)));
+    });
+    trends.addEventListener("submit", (event) => event.preventDefault());
+    show("");
+  }
+
   setInterval(refresh, EVERY);
   figures.addEventListener("hub:refresh", refresh);
 })();

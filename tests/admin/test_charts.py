@@ -21,7 +21,13 @@ def test_series_stand_on_one_another() -> None:
 
 
 def test_today_has_a_name() -> None:
-    assert [column.is_named for column in stacked(DAYS, SERIES, {}).columns] == [0, 1, 0, 0, 0, 0, 1]
+    assert all(column.is_named for column in stacked(DAYS, SERIES, {}).columns)
+    month = [DAYS[0] + timedelta(days=number) for number in range(30)]
+    # Where there is little room every second is left out.
+    columns = stacked(month, SERIES, {}).columns
+    assert [at for at, column in enumerate(columns) if column.is_named] == list(range(4, 30, 5))
+    named = [at for at, column in enumerate(columns) if column.is_named and not column.is_minor]
+    assert named == [9, 19, 29]
 
 
 @pytest.mark.parametrize(

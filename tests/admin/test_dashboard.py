@@ -1,7 +1,7 @@
 """The first page: figures, the latest runs, and what to do when there is nothing."""
 
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from memories.admin.dashboard.figures import ToReview, facts_per_day
+from memories.admin.dashboard.figures import ToReview
 from memories.models import EmbeddingSpace, Fact, SessionQueue, TurnVector
 from tests import factories
 from tests.admin.conftest import signed_in
@@ -49,30 +49,17 @@ def test_it_counts_people_facts_queue_and_failures(admin: Client) -> None:
     assert seen["failed_today"] == 1
 
 
-def test_it_counts_this_weeks_failures_by_reason_and_what_the_model_took(admin: Client) -> None:
+def test_it_counts_this_weeks_failures_by_reason(admin: Client) -> None:
     now, talk = timezone.now(), factories.session(factories.end_user())
     for failure in ("model_timeout", "model_timeout", "model_refused"):
-        factories.run(talk, status="failed", failure=failure, started_at=now, calls=1, prompt_tokens=70)
-    factories.run(talk, started_at=now, calls=1, prompt_tokens=1000, completion_tokens=50)
-    factories.run(talk, status="failed", failure="worker_lost", started_at=now - timedelta(days=8), calls=9)
+        factories.run(talk, status="failed", failure=failure, started_at=now)
+    factories.run(talk, started_at=now)
+    factories.run(talk, status="failed", failure="worker_lost", started_at=now - timedelta(days=8))
     page = admin.get(reverse(INDEX))
     assert page.context["failures"] == [
         {"failure": "model_timeout", "count": 2, "today": 2},
         {"failure": "model_refused", "count": 1, "today": 1},
     ]
-    assert page.context["spent"] == {"calls": 13, "cost": None}
-    assert page.context["tokens"].totals == (1210, 50)
-    assert "13 calls; set prices to see their cost" in text_of(page)
-
-
-def test_calls_without_tokens_are_not_said_to_be_no_calls(admin: Client) -> None:
-    assert "No calls yet" in text_of(admin.get(reverse(INDEX)))
-    talk = factories.session(factories.end_user())
-    factories.run(talk, status="failed", failure="model_timeout", started_at=timezone.now(), calls=8)
-    page = text_of(admin.get(reverse(INDEX)))
-    assert "8 calls" in page
-    assert "counted no tokens" in page
-    assert "was not called" not in page
 
 
 def test_it_says_what_to_do_when_nothing_is_remembered(admin: Client) -> None:
@@ -85,30 +72,6 @@ def test_runs_are_shown_to_those_who_may_see_runs(admin: Client, staff_who_may: 
     factories.run(factories.session(factories.end_user(display_name="Katherine")))
     assert "Katherine" in text_of(admin.get(reverse(INDEX)))
     assert "Katherine" not in text_of(staff_who_may("view_fact").get(reverse(INDEX)))
-
-
-def test_each_day_is_told_by_what_became_of_its_facts(admin: Client) -> None:
-    now = timezone.now()
-    person = factories.end_user()
-    for number, status in enumerate(["active", "active", "pending", "rejected", "superseded", "trashed"]):
-        factories.fact(person, f"Fact {number}", status=status, now=now)
-    factories.fact(person, "Long ago", now=now - timedelta(days=40))
-    page = admin.get(reverse(INDEX))
-    chart = page.context["facts"]["chart"]
-    assert chart.totals == (2, 2, 1, 1)
-    assert len(chart.columns) == 30
-    assert chart.columns[-1].values == (2, 2, 1, 1)
-    assert '<svg viewBox="0 0 300 100"' in text_of(page)
-
-
-def test_a_day_is_the_operators_own() -> None:
-    person = factories.end_user()
-    # Late in the evening in London is the next day in Shanghai.
-    factories.fact(person, now=datetime(2026, 11, 3, 22, tzinfo=UTC))
-    for zone, day in (("UTC", date(2026, 11, 3)), ("Asia/Shanghai", date(2026, 11, 4))):
-        with timezone.override(zone):
-            chart = facts_per_day(lambda rows, _path="": rows, now=datetime(2026, 11, 5, 9, tzinfo=UTC))
-        assert [column.day for column in chart.columns if any(column.values)] == [day]
 
 
 def test_who_has_most_to_review_comes_first(admin: Client) -> None:
@@ -147,14 +110,14 @@ def test_it_counts_within_the_operators_reach_alone() -> None:
     for person in (own, other):
         session = factories.session(person)
         SessionQueue.objects.update(due_at=now - DAY)
-        factories.run(session, status="failed", failure="model_timeout", started_at=now, prompt_tokens=5)
+        factories.run(session, status="failed", failure="model_timeout", started_at=now)
         fact = factories.fact(person, now=now)
         factories.review_item(fact, created_at=now)
         Fact.objects.filter(pk=fact.pk).update(forget_at=now - DAY)
     page = signed_in(operator).get(reverse(INDEX))
     seen = page.context
     assert (seen["people"], seen["tenants"], seen["facts"]["active"], seen["review"].waiting) == (1, 1, 1, 1)
-    assert (seen["queue"]["waiting"], seen["failed_today"], seen["tokens"].totals) == (1, 1, (5, 0))
+    assert (seen["queue"]["waiting"], seen["failed_today"]) == (1, 1)
     assert [row["tenant"] for row in seen["fading"]["tenants"]] == [own.tenant]
     assert "Hidden" not in text_of(page)
 

@@ -9,8 +9,8 @@ from typing import Any
 # Widths of a day and of its column, and the height of the drawing.
 DAY, COLUMN, HEIGHT = 10.0, 7.0, 100.0
 TICKS = 5
-# One day in so many has a label.
-NAMED = 5
+# So many days have a label.
+NAMED = 6
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,17 @@ class Bar:
 
 @dataclass(frozen=True)
 class ChartColumn:
-    """One day: the values in the order of the series, the bars from the bottom up, and whether it has a label."""
+    """One day: the values in the order of the series, the bars from the bottom up, and whether it has a label.
+
+    `is_minor`: the label is left out where there is little room.
+    """
 
     day: date
     x: str
     values: tuple[int, ...]
     bars: tuple[Bar, ...]
     is_named: bool
+    is_minor: bool
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,7 @@ def stacked(days: Sequence[date], series: Sequence[Series], values: Mapping[date
     highest = max(map(sum, by_day.values()), default=0)
     step = _step(highest)
     top = step * max(1, math.ceil(highest / step))
+    apart = max(1, len(days) // NAMED)
     columns = tuple(
         ChartColumn(
             day,
@@ -84,7 +89,8 @@ def stacked(days: Sequence[date], series: Sequence[Series], values: Mapping[date
             by_day[day],
             _bars(DAY * at, by_day[day], series, top),
             # Counted from today, which always has its label.
-            is_named=(len(days) - 1 - at) % NAMED == 0,
+            is_named=(len(days) - 1 - at) % apart == 0,
+            is_minor=(len(days) - 1 - at) % (2 * apart) != 0,
         )
         for at, day in enumerate(days)
     )

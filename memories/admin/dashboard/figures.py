@@ -2,16 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from datetime import time as clock_time
+from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
-from django.db.models.functions import TruncDate
-from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
+from django.db.models import Count, Min, OuterRef, Q, QuerySet, Subquery
 
-from memories.admin.dashboard.charts import Chart, Series, stacked
 from memories.admin.lists.tabs import DAY, FAILED, OVERDUE, WEEK
 from memories.models import (
     DecayPass,
@@ -20,75 +15,19 @@ from memories.models import (
     ExtractionRun,
     Fact,
     LanguageModel,
-    ModelUse,
     PrivacyCase,
     ReviewItem,
     SessionQueue,
-    Status,
     Tenant,
     WorkingMemory,
 )
 from memories.privacy.casework.workflow import SOON_DAYS, URGENT_DAYS
 from memories.queue import outages, spending
 
-DAYS_SHOWN = 30
 MOST_SHOWN = 6
-OUTCOMES = (
-    (Series("served", _("Active")), (Status.ACTIVE,)),
-    (Series("gone", _("Replaced or forgotten")), (Status.SUPERSEDED, Status.ARCHIVED, Status.TRASHED)),
-    (Series("waiting", _("Pending")), (Status.PENDING,)),
-    (Series("rejected", _("Rejected")), (Status.REJECTED,)),
-)
-TOKENS = (Series("served", _("Read by the model")), Series("written", _("Written by the model")))
 
 # Limits rows to the operator's tenants: takes the rows, and the path from a row to its tenant.
 Within = Callable[..., QuerySet[Any]]
-
-
-def facts_per_day(within: Within, *, now: datetime) -> Chart:
-    """The facts created on each day, by their current status."""
-    days, start = _days_until(now)
-    created = within(Fact.objects.filter(created_at__gte=start)).order_by()
-    # count(*) instead of a column: an index-only scan answers it.
-    rows = created.annotate(day=TruncDate("created_at")).values_list("day", "status").annotate(count=Count("*"))
-    counts = {(day, status): count for day, status, count in rows}
-    values = {
-        day: [sum(counts.get((day, status), 0) for status in statuses) for _series, statuses in OUTCOMES]
-        for day in days
-    }
-    return stacked(days, [series for series, _statuses in OUTCOMES], values)
-
-
-def tokens_per_day(within: Within, *, now: datetime) -> tuple[Chart, dict[str, Any]]:
-    """The tokens of each day, and the total of calls and of cost. The cost is None where no price is set."""
-    days, start = _days_until(now)
-    runs = within(ExtractionRun.objects.filter(started_at__gte=start)).order_by()
-    # Summaries and upkeep: ModelUse holds sums per day in UTC.
-    others = within(ModelUse.objects.filter(day__gte=days[0])).order_by()
-    sums = {
-        "call_count": Sum("calls"),
-        "read": Sum("prompt_tokens"),
-        "written": Sum("completion_tokens"),
-        "spent": Sum("cost"),
-    }
-    rows = [*runs.annotate(on=TruncDate("started_at")).values("on").annotate(**sums)]
-    rows += others.annotate(on=F("day")).values("on").annotate(**sums)
-    tokens: dict[date, tuple[int, int]] = {}
-    for row in rows:
-        read, written = tokens.get(row["on"], (0, 0))
-        tokens[row["on"]] = (read + row["read"], written + row["written"])
-    costs = [row["spent"] for row in rows if row["spent"] is not None]
-    return stacked(days, TOKENS, tokens), {
-        "calls": sum(row["call_count"] for row in rows),
-        "cost": sum(costs) if costs else None,
-    }
-
-
-def _days_until(now: datetime) -> tuple[list[date], datetime]:
-    """The days of the charts in the current time zone, today last, and the midnight that starts the first."""
-    today = timezone.localdate(now)
-    days = [today - timedelta(days=back) for back in reversed(range(DAYS_SHOWN))]
-    return days, timezone.make_aware(datetime.combine(days[0], clock_time.min))
 
 
 def failures(within: Within, *, now: datetime) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The dashboard: queues, held passes, failures, cost, and what forgetting takes next."""
+"""The dashboard: what needs the operator, queues, held passes, failures, what forgetting takes next, and trends."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -13,8 +13,9 @@ from django.utils import timezone
 
 from memories import conf
 from memories.admin.access.tenant_scope import within
-from memories.admin.dashboard import figures
+from memories.admin.dashboard import figures, trends
 from memories.admin.dashboard.needs import needs
+from memories.admin.lists.tabs import WEEK
 from memories.admin.site import sidebar
 from memories.models import (
     EmbeddingSpace,
@@ -32,12 +33,20 @@ TENANTS_SHOWN = 5
 
 
 def urls() -> list[URLPattern]:
-    return [path("figures/", admin.site.admin_view(refreshed), name="figures")]
+    return [
+        path("figures/", admin.site.admin_view(refreshed), name="figures"),
+        path("trends/", admin.site.admin_view(trending), name="trends"),
+    ]
 
 
 def refreshed(request: HttpRequest) -> HttpResponse:
     """The figures alone. An open dashboard fetches them repeatedly."""
     return TemplateResponse(request, "memories/dashboard_figures.html", overview(request, now=timezone.now()))
+
+
+def trending(request: HttpRequest) -> HttpResponse:
+    """The trends alone. The page fetches them after it is shown, and again for another time or tenant."""
+    return TemplateResponse(request, "memories/dashboard_trends.html", trends.shown(request, now=timezone.now()))
 
 
 def overview(request: HttpRequest, *, now: datetime) -> dict[str, Any]:
@@ -51,6 +60,7 @@ def overview(request: HttpRequest, *, now: datetime) -> dict[str, Any]:
         if operator.has_perms(permissions):
             context |= read(rows, now)
     review, outages = context.get("review"), context.get("outages", [])
+    context["has_trends"] = any(operator.has_perm(permission) for permission, _name, _read in trends.TRENDS)
     context["needs"] = needs(rows, operator.has_perm, review=review, outages=outages, now=now)
     return context
 
@@ -85,9 +95,8 @@ def _vectors_of(space: EmbeddingSpace) -> int:
 
 
 def _facts(rows: figures.Within, now: datetime) -> dict[str, Any]:
-    chart = figures.facts_per_day(rows, now=now)
-    active = rows(Fact.objects.filter(status=Status.ACTIVE)).count()
-    return {"active": active, "this_week": sum(column.values[0] for column in chart.columns[-7:]), "chart": chart}
+    active = rows(Fact.objects.filter(status=Status.ACTIVE))
+    return {"active": active.count(), "this_week": active.filter(created_at__gte=now - WEEK).count()}
 
 
 def _fading(rows: figures.Within, now: datetime) -> dict[str, Any]:
@@ -102,15 +111,12 @@ def _fading(rows: figures.Within, now: datetime) -> dict[str, Any]:
 
 
 def _runs(rows: figures.Within, now: datetime) -> dict[str, Any]:
-    chart, spent = figures.tokens_per_day(rows, now=now)
     failures = figures.failures(rows, now=now)
     latest = rows(ExtractionRun.objects.select_related("end_user", "tenant")).order_by("-started_at", "-id")
     return {
         "runs": latest[:RUNS_SHOWN],
         "failures": failures,
         "failed_today": sum(row["today"] for row in failures),
-        "tokens": chart,
-        "spent": spent,
     }
 
 

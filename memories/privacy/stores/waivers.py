@@ -60,6 +60,7 @@ WAIVERS = (
     Waiver("memories.Operator", "staff, not people being remembered"),
     Waiver("memories.ModelUse", "sums of a tenant's day"),
     Waiver("memories.DailySpending", "sums of a tenant's day"),
+    Waiver("memories.ServedDay", "sums of a tenant's day"),
     Waiver("memories.LanguageModel", "settings of an application, written by staff; its key is encrypted"),
     Waiver("memories.Batch", "a verb, counts and times"),
     Waiver("memories.ChangeSet", _CODES, ("verb", "actor_kind", "actor_id", "counts")),

@@ -1,5 +1,7 @@
 """POST /context."""
 
+from time import perf_counter
+
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -14,6 +16,7 @@ from memories.api.v1.context.serializers import (
 )
 from memories.context import context
 from memories.models import Scope
+from memories.retrieval import served
 
 
 class ContextView(Endpoint):
@@ -27,7 +30,10 @@ class ContextView(Endpoint):
         answers={200: ContextAnswerSerializer},
     )
     def post(self, request: Request) -> Response:
+        began = perf_counter()
         given = self.body(ContextSerializer)
         asked = context_request(given)
         built = context.build(tenant=self.tenant, request=asked, now=self.now, key_id=self.caller.key.pk)
-        return Response(context_answer(built, if_revision=given.get("if_revision")))
+        answer = context_answer(built, if_revision=given.get("if_revision"))
+        served.note_context(self.tenant.pk, seconds=perf_counter() - began, now=self.now)
+        return Response(answer)
