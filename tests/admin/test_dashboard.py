@@ -62,10 +62,13 @@ def test_it_counts_this_weeks_failures_by_reason(admin: Client) -> None:
     ]
 
 
-def test_it_says_what_to_do_when_nothing_is_remembered(admin: Client) -> None:
-    assert "Nothing is remembered yet" in text_of(admin.get(reverse(INDEX)))
-    factories.end_user()
+def test_it_says_what_to_do_when_nothing_is_remembered(admin: Client, staff_who_may: Callable[..., Client]) -> None:
+    reader = staff_who_may("view_enduser")
+    assert "Nothing is remembered yet" in text_of(reader.get(reverse(INDEX)))
+    # Who can take the first steps is shown them instead.
     assert "Nothing is remembered yet" not in text_of(admin.get(reverse(INDEX)))
+    factories.end_user()
+    assert "Nothing is remembered yet" not in text_of(reader.get(reverse(INDEX)))
 
 
 def test_runs_are_shown_to_those_who_may_see_runs(admin: Client, staff_who_may: Callable[..., Client]) -> None:

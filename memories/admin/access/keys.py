@@ -16,6 +16,7 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminS
 
 from memories.admin.access import fresh
 from memories.admin.access.tenant_scope import tenants_of
+from memories.admin.dashboard import first_run
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.fields import DayInput, LineField
@@ -298,7 +299,10 @@ class KeyPage(RecordPage):
         """The plaintext in the response itself, since a redirect would have to store it."""
         context: dict[str, Any] = {"title": gettext("The new API key"), "opts": self.opts}
         shown: dict[str, Any] = {"key": key, "plaintext": plaintext, "trusting": _is_trusting(key)}
-        page = render_page(request, "memories/key_shown.html", **context, **shown)
+        # Not under the name of the checklist's own line, which has no key.
+        shown["line"] = first_run.curl(plaintext) if Scope.INGEST in key.scopes else ""
+        checklist = {**first_run.checklist(request), "curl": ""}
+        page = render_page(request, "memories/key_shown.html", **checklist, **context, **shown)
         page["Cache-Control"] = "no-store"
         return page
 

@@ -14,6 +14,7 @@ from django.utils import timezone
 from memories import conf
 from memories.admin.access.tenant_scope import within
 from memories.admin.dashboard import figures, trends
+from memories.admin.dashboard.first_run import checklist
 from memories.admin.dashboard.needs import needs
 from memories.admin.lists.tabs import WEEK
 from memories.admin.site import sidebar
@@ -35,6 +36,7 @@ TENANTS_SHOWN = 5
 def urls() -> list[URLPattern]:
     return [
         path("figures/", admin.site.admin_view(refreshed), name="figures"),
+        path("first-run/", admin.site.admin_view(first_steps), name="first_run"),
         path("trends/", admin.site.admin_view(trending), name="trends"),
     ]
 
@@ -47,6 +49,11 @@ def refreshed(request: HttpRequest) -> HttpResponse:
 def trending(request: HttpRequest) -> HttpResponse:
     """The trends alone. The page fetches them after it is shown, and again for another time or tenant."""
     return TemplateResponse(request, "memories/dashboard_trends.html", trends.shown(request, now=timezone.now()))
+
+
+def first_steps(request: HttpRequest) -> HttpResponse:
+    """The checklist alone. Pages with it fetch it repeatedly, so the first turn ticks it off."""
+    return TemplateResponse(request, "memories/first_run.html", checklist(request))
 
 
 def overview(request: HttpRequest, *, now: datetime) -> dict[str, Any]:

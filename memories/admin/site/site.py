@@ -25,6 +25,7 @@ from memories.admin.access.keys import KeyPage
 from memories.admin.access.operators import GroupPage, OperatorPage
 from memories.admin.access.sign_in import SignInView
 from memories.admin.cases.pages import CasePage
+from memories.admin.dashboard import first_run
 from memories.admin.dashboard import page as dashboard
 from memories.admin.episodes.pages import EpisodePage
 from memories.admin.facts.pages import FactPage
@@ -175,4 +176,5 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
         return view(request)
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        return super().index(request, {**dashboard.overview(request, now=timezone.now()), **(extra_context or {})})
+        context = dashboard.overview(request, now=timezone.now()) | first_run.checklist(request)
+        return super().index(request, {**context, **(extra_context or {})})

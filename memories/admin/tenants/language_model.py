@@ -1,16 +1,18 @@
 """A tenant's own language model: the form for it, what its day used, and tenants that wait at a daily cap."""
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from http import HTTPStatus
-from typing import Any
+from threading import Lock
+from time import perf_counter
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from django import forms
 from django.contrib import admin, messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path
 from django.utils import timezone
@@ -27,7 +29,8 @@ from memories.admin.site.naming import called
 from memories.admin.site.page import VerbForm, attempt, render_page, require, url_of
 from memories.audit import Actor
 from memories.curation.tenants.language_models import ModelSettings, save_language_model
-from memories.exceptions import InvalidInput, MemoryHubError
+from memories.exceptions import InvalidInput, MemoryHubError, ModelError, ModelTimeout
+from memories.llm import client
 from memories.llm.addresses import LONGEST_ADDRESS
 from memories.models import Tenant
 from memories.queue import own_models, spending
@@ -35,6 +38,9 @@ from memories.queue.spending import Day
 
 CHANGE = "memories.change_languagemodel"
 MOST_PRICE, MOST_COST, MOST_TOKENS = 10_000, 1_000_000, 1_000_000_000_000
+# A tested endpoint answers within this time or does not.
+TEST_SECONDS = 10
+_testing = Lock()
 _HOST_OF_OPENAI = "api.openai.com"
 
 
@@ -153,7 +159,47 @@ def in_force(tenant: Tenant, *, now: datetime) -> InForce:
 
 def urls() -> list[URLPattern]:
     view = admin.site.admin_view(language_model)
-    return [path("memories/tenant/<uuid:object_id>/model/", view, name="memories_tenant_model")]
+    test = admin.site.admin_view(try_model)
+    return [
+        path("memories/tenant/<uuid:object_id>/model/", view, name="memories_tenant_model"),
+        path("memories/tenant/<uuid:object_id>/model/test/", test, name="memories_tenant_model_test"),
+    ]
+
+
+class Tried(NamedTuple):
+    """What a test of the endpoint came to, in words."""
+
+    answered: bool
+    text: str
+
+
+def try_model(request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+    """Ask the model of the tenant's calls for one word, without anybody's data; the page says what came of it."""
+    require(request, "memories.view_tenant", CHANGE)
+    tenant = get_object_or_404(tenants_of(request.user), pk=object_id)
+    if request.method != "POST":
+        return HttpResponseNotAllowed(["POST"])
+    return _page(request, tenant, LanguageModelForm(record=tenant), tested=_tested(tenant))
+
+
+def _tested(tenant: Tenant) -> Tried:
+    config = own_models.config_of(tenant.pk)
+    if not client.is_configured(config):
+        return Tried(False, _("No model is configured, so there is nothing to ask."))
+    # A thread of the web server waits: one at a time, and not for long.
+    if not _testing.acquire(blocking=False):
+        return Tried(False, _("Another test is running. Try again in a few seconds."))
+    began = perf_counter()
+    try:
+        client.check(config=replace(config, timeout=min(config.timeout, TEST_SECONDS)))
+    except ModelTimeout:
+        return Tried(False, _("No answer within %(seconds)d seconds.") % {"seconds": TEST_SECONDS})
+    except ModelError as error:
+        return Tried(False, error.detail)
+    finally:
+        _testing.release()
+    taken = {"model": config.model, "ms": round(1_000 * (perf_counter() - began))}
+    return Tried(True, _("%(model)s answered in %(ms)d ms.") % taken)
 
 
 def language_model(request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
@@ -172,7 +218,14 @@ def language_model(request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
     return _page(request, tenant, form, status=status)
 
 
-def _page(request: HttpRequest, tenant: Tenant, form: LanguageModelForm, *, status: int = 200) -> HttpResponse:
+def _page(
+    request: HttpRequest,
+    tenant: Tenant,
+    form: LanguageModelForm,
+    *,
+    status: int = 200,
+    tested: Tried | None = None,
+) -> HttpResponse:
     own = own_models.own_of(tenant.pk)
     version = own.version if own else 0
     if form.is_bound:
@@ -192,4 +245,5 @@ def _page(request: HttpRequest, tenant: Tenant, form: LanguageModelForm, *, stat
         tenant=tenant,
         form=form,
         in_force=shown,
+        tested=tested,
     )
