@@ -41,9 +41,9 @@ Table, Action = Change.Table, Change.Action
 LIVE = (Status.ACTIVE, Status.PENDING)
 # Rows of one statement.
 STEP = 500
-# The verbs of keys that one undo takes back.
-CLEAR = "clear"
-KEPT_OF_KEYS = (CLEAR,)
+# What keys do to many memories of a person at once: one undo takes it back.
+CLEAR, FORGET = "clear", "forget"
+KEPT_OF_KEYS = (CLEAR, FORGET)
 T = TypeVar("T")
 # What a change set is about, and the name of its reference to that.
 REFERENCES: dict[type[Any], str] = {ReviewItem: "item", Fact: "fact", Episode: "episode", EndUser: "end_user"}
@@ -103,7 +103,7 @@ class Changes:
 
         `merged`: who became the person that it is about.
         """
-        if self.actor.kind == ActorKind.KEY and verb not in KEPT_OF_KEYS:
+        if self.actor.kind == ActorKind.KEY and not (isinstance(about, EndUser) and verb in KEPT_OF_KEYS):
             return
         reference = REFERENCES.get(type(about))
         made = ChangeSet.objects.create(

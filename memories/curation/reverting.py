@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from memories import audit
 from memories.audit import Actor
 from memories.curation import episodes, running_summaries
-from memories.curation.change_sets import CLEAR, Changes, steps
+from memories.curation.change_sets import KEPT_OF_KEYS, Changes, steps
 from memories.curation.facts.changing import check_no_rival, lock_person, rivals_of
 from memories.curation.people import external_ids
 from memories.curation.people.merging import undo as merging
@@ -109,7 +109,7 @@ RULES: Mapping[tuple[type[Any], str], RevertRule] = {
     (EndUser, running_summaries.REWRITE): RevertRule(
         lock=running_summaries.lock_for_undo, finish=running_summaries.put_summaries_back
     ),
-    (EndUser, CLEAR): RevertRule(no_rival=True, keeps_later=True),
+    **{(EndUser, verb): RevertRule(no_rival=True, keeps_later=True) for verb in KEPT_OF_KEYS},
     (EndUser, "change_id"): RevertRule(
         keeps_later=True, lock=external_ids.lock_for_undo, finish=external_ids.give_back
     ),

@@ -27,7 +27,7 @@ from memories.curation.facts.splitting import before_merge, is_merged, split_fac
 from memories.curation.reverting import revert
 from memories.curation.review.suggestions import approve_fact, reconsider_fact, reject_fact
 from memories.exceptions import ConfirmationNeeded, MemoryHubError, NotFound
-from memories.models import Category, Fact
+from memories.models import Category, Fact, Status
 
 LONGEST_TEXT = 2000
 FOR_COLLEAGUES = _("Kept with the revision, for your colleagues.")
@@ -73,6 +73,13 @@ class RequiredReasonForm(FactForm):
 
 class ApproveForm(OptionalReasonForm):
     calls, done = staticmethod(approve_fact), _("%(fact)s is approved and served from now on.")
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        fact = approve_fact(**self.arguments(), actor=actor, now=now)
+        if fact.status == Status.ACTIVE:
+            return str(self.done) % {"fact": called(fact)}
+        late = gettext("%(fact)s is approved. Something else was said later, so it is kept as what held until then.")
+        return late % {"fact": called(fact)}
 
 
 class RejectForm(OptionalReasonForm):

@@ -1,6 +1,6 @@
 """Clearing what is remembered of a person, or of one agent of theirs: preview, act, and undo of the last ones.
 
-The page lists what keys cleared, too: only here can it be taken back.
+The page lists what keys cleared or deleted many at once, too: only here can it be taken back.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from memories.admin.site.fields import LineField
 from memories.admin.site.naming import called
 from memories.admin.site.page import actor_of, address, message_of, render_page, require, url_of
 from memories.admin.trail.authors import names_of
-from memories.curation.change_sets import CLEAR
+from memories.curation.change_sets import KEPT_OF_KEYS
 from memories.curation.people.clearing import agents_remembered, clear_memories, preview_clearing
 from memories.curation.reverting import revert
 from memories.exceptions import MemoryHubError
@@ -62,7 +62,7 @@ class PersonClearingViews(PersonMergingViews):
         """The form with what all of it would clear; posted, a preview of the choice; confirmed, the clearing."""
         person: EndUser = self.find(request, object_id, may_change=True)
         require(request, *MAY)
-        made = ChangeSet.objects.filter(end_user=person, verb=CLEAR)
+        made = ChangeSet.objects.filter(end_user=person, verb__in=KEPT_OF_KEYS)
         if "undo" in request.POST:
             return self._undo_clearing(request, get_object_or_404(made, pk=parse_uuid(request.POST["undo"])))
         form = ClearForm(request.POST if request.method == "POST" else None, agents=agents_remembered(person))

@@ -12,6 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -22,6 +23,7 @@ from memories.admin.site.bulk import BulkForm, BulkViews, RowVersions
 from memories.admin.site.page import address
 from memories.audit import Actor
 from memories.curation.batches import MOST
+from memories.curation.facts.approving import asked_too_late
 from memories.curation.review.batches import approve_items, reject_items
 from memories.curation.review.deciding import Choice, ExpectedVersions, choices_of
 from memories.models import Batch, ReviewItem
@@ -85,8 +87,9 @@ class ReviewBulkViews(BulkViews):
     def effects(self, verb: str, rows: Sequence[ReviewItem]) -> dict[str, Any]:
         """The items with their headlines, grouped by the effect of the decision; the largest group first."""
         groups: defaultdict[str, list[tuple[ReviewItem, str]]] = defaultdict(list)
+        late = asked_too_late(rows, now=timezone.now())
         for item in rows:
-            groups[wording.effects_of(item)[verb]].append((item, wording.headline(item)))
+            groups[wording.effects_of(item, is_late=item.pk in late)[verb]].append((item, wording.headline(item)))
         ordered = sorted(sorted(groups.items()), key=lambda group: -len(group[1]))
         return {"groups": ordered, "count": len(rows), "most": MOST}
 

@@ -14,6 +14,7 @@ from memories.admin.facts.detail import Citation, citations, may_see_turns
 from memories.admin.review import queue, waits, wording
 from memories.admin.review.queue import Rows
 from memories.admin.site.segments import Segment, diff
+from memories.curation.facts.approving import asked_too_late
 from memories.curation.review.deciding import choices_of
 from memories.curation.review.undo import may_undo
 from memories.models import ActorKind, Fact, Operator, ProfileSection, ReviewItem
@@ -31,7 +32,7 @@ class ExistingFact:
 
 
 def shown_of(item: ReviewItem, waiting: Rows, operator: Operator | AnonymousUser) -> dict[str, Any]:
-    """What the page of an item shows, in nine queries at most; `waiting`: all items that the operator may see."""
+    """What the page of an item shows, in twelve queries at most; `waiting`: all items that the operator may see."""
     rows = waiting.select_related(None).only("pk", "kind", "created_at")
     sides = ((_("Proposed"), _("Evidence"), item.fact), (_("Known"), _("Evidence of the existing memory"), item.known))
     return {
@@ -53,7 +54,7 @@ def decision_of(item: ReviewItem, operator: Operator | AnonymousUser) -> dict[st
         "kind_colour": wording.KIND_COLOURS[item.kind],
         "state_colour": wording.STATE_COLOURS[item.state],
         "choices": choices_of(item),
-        "effects": wording.effects_of(item),
+        "effects": wording.effects_of(item, is_late=bool(asked_too_late([item], now=timezone.now()))),
         "segments": _proposal(item),
         "siblings": _siblings(item),
         "decider": _decider(item),

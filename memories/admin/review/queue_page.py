@@ -24,6 +24,7 @@ from memories.admin.review import waits, wording
 from memories.admin.review.detail import decision_of, evidence_of
 from memories.admin.review.queue import QueueFilters, Rows
 from memories.admin.site.page import RecordPage, VerbForm, address, attempt
+from memories.curation.facts.approving import asked_too_late
 from memories.curation.review.deciding import Choice, choices_of
 from memories.models import ReviewItem
 from memories.models.ids import parse_uuid
@@ -216,7 +217,7 @@ def _verb_url(item: ReviewItem, verb: str) -> str:
 
 def _buttons(item: ReviewItem, forms: Mapping[str, VerbForm], query: str) -> list[DecisionButton]:
     """The decisions that fit the item and have a form; `query` keeps the list as it is filtered and scrolled."""
-    effects = wording.effects_of(item)
+    effects = wording.effects_of(item, is_late=bool(asked_too_late([item], now=timezone.now())))
     buttons = []
     for choice in choices_of(item):
         if choice in forms:

@@ -53,6 +53,9 @@ SECTION_WHY = gettext_lazy(
 SECTION_UNSUPPORTED = gettext_lazy(
     "Part of this text comes from the assistant or a tool, not from the user. The rest was written."
 )
+KEPT_CLOSED = gettext_lazy(
+    "Something else was said later, and stays. This is kept as what held until then, and not served."
+)
 KIND_COLOURS: dict[str, str] = {
     Kind.QUARANTINED: "warning",
     Kind.CONFLICT: "danger",
@@ -120,13 +123,13 @@ def label_of(item: ReviewItem, choice: str) -> str:
     return words.get(Choice(choice), "")
 
 
-def effects_of(item: ReviewItem) -> dict[str, str]:
-    """What each decision would do, by its name, in a short line."""
+def effects_of(item: ReviewItem, *, is_late: bool) -> dict[str, str]:
+    """What each decision would do, by its name, in a short line. `is_late`: an approval would close the suggestion."""
     keep_both = _("Both are served and marked as contradicting each other.")
     if item.kind == Kind.DUPLICATE:
         keep_both = _("They are not the same. Both are still served.")
     return {
-        Choice.APPROVE: _effect_of_approval(item),
+        Choice.APPROVE: str(KEPT_CLOSED) if is_late else _effect_of_approval(item),
         Choice.EDIT: _("It is served from now on, in your words. Jobs and applications cannot change it."),
         Choice.KEEP_BOTH: keep_both,
         Choice.MERGE: _("One of the two stays, with your text and the evidence of both. The other one is superseded."),

@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from memories.audit import Actor
-from memories.curation.change_sets import Changes
+from memories.curation.change_sets import FORGET, Changes
 from memories.curation.facts.changing import lock_person
 from memories.curation.people.errors import PersonMerged
 from memories.curation.review import item_states
@@ -18,7 +18,6 @@ from memories.exceptions import Conflict, PersonRestricted
 from memories.models import EndUser, Fact, FactQuerySet, Status
 
 MOST = 1_000
-VERB = "forget"
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,9 @@ def look(facts: FactQuerySet) -> Selection:
 def forget_facts(*, end_user: EndUser, facts: FactQuerySet, token: str, actor: Actor, now: datetime) -> Selection:
     """Move these facts of the person to the trash and refuse what they say, as forget_fact() does of one.
 
-    All or nothing; what an operator made binding and what is locked stays. Errors: Conflict when they are not those
-    that `token` stands for, or too many; PersonMerged, PersonRestricted.
+    All or nothing, as one change set; what an operator made binding and what is locked stays.
+
+    Errors: Conflict when they are not those that `token` stands for, or too many; PersonMerged, PersonRestricted.
     """
     changes = Changes(actor=actor, now=now)
     with transaction.atomic():
@@ -60,8 +60,8 @@ def forget_facts(*, end_user: EndUser, facts: FactQuerySet, token: str, actor: A
         if seen.token != token:
             raise Conflict(_("These are not the facts that were seen: some were added or changed since. Look again."))
         if seen.facts:
-            changes.trash(seen.facts, VERB)
+            changes.trash(seen.facts, FORGET)
             changes.refuse_all(end_user, seen.facts)
             item_states.settle(changes)
-            changes.record(VERB, end_user, counts={"facts": len(seen.facts)})
+            changes.record(FORGET, end_user, counts={"facts": len(seen.facts)})
     return seen

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
 from memories.curation.episodes import next_version, rewrite
+from memories.curation.facts.approving import approve_suggestion
 from memories.curation.facts.changing import approve, make_way, state_as_operator
 from memories.curation.profile.sections import take_proposed_section
 from memories.curation.review.deciding import Choice, ExpectedVersions, deciding
@@ -27,8 +28,9 @@ def approve_item(
     *, item_id: uuid.UUID, actor: Actor, now: datetime, seen: ExpectedVersions | None = None, reason: str = ""
 ) -> ReviewItem:
     """Accept the proposal: a suggestion becomes active and supersedes what it contradicts, also an operator's word, but
-    an agent's supersedes nothing of the person's own; a fact that was proposed to be out of date is archived; a
-    proposed section is written; a poor episode is served.
+    an agent's supersedes nothing of the person's own, and one that was said before what it contradicts is kept as what
+    held until then; a fact that was proposed to be out of date is archived; a proposed section is written; a poor
+    episode is served.
 
     Errors: NotFound, Conflict (decided meanwhile), PreconditionFailed (changed since `seen`).
     """
@@ -38,9 +40,11 @@ def approve_item(
         elif item.episode:
             _serve(item.episode, changes)
         elif item.fact:
+            instead_of = [item.known.pk] if item.known else []
             if item.fact.status == Status.PENDING:
-                approve(item.fact, changes)
-            make_way(item.fact, changes, instead_of=[item.known.pk] if item.known else [])
+                approve_suggestion(item.fact, changes, instead_of=instead_of)
+            else:
+                make_way(item.fact, changes, instead_of=instead_of)
         elif item.known:
             # It is true no longer, and nothing takes its place.
             with changes.changing(item.known, "approve"):

@@ -7,7 +7,8 @@ from django.utils.translation import gettext as _
 
 from memories.audit import Actor
 from memories.curation.change_sets import Changes, refusals_against
-from memories.curation.facts.changing import approve, deciding_fact, make_way
+from memories.curation.facts.approving import approve_suggestion
+from memories.curation.facts.changing import deciding_fact
 from memories.curation.review import item_states
 from memories.exceptions import Conflict
 from memories.models import Fact, ReviewItem, Status
@@ -20,15 +21,15 @@ def approve_fact(
 ) -> Fact:
     """An operator lets a suggestion be served, also one that was rejected before; its trust stays.
 
-    Open review items about it are decided with it, and it supersedes what contradicts it.
+    Open review items about it are decided with it, and it supersedes what contradicts it. What was said later stays:
+    then the suggestion is kept as what held until then.
     Errors: NotFound, PreconditionFailed, Conflict, DuplicateFact (another live fact says the same).
     """
     with deciding_fact(
         fact_id, None, "approve", actor=actor, now=now, expected_version=expected_version, reason=reason
     ) as (fact, changes):
         _must_be(fact, *UNAPPROVED)
-        approve(fact, changes)
-        make_way(fact, changes)
+        approve_suggestion(fact, changes)
         item_states.close_all(fact, ReviewItem.State.APPROVED, changes)
     return fact
 

@@ -1,0 +1,109 @@
+"""How an approved suggestion becomes a fact: in force, or closed before what was said later (rules.md, 5.11)."""
+
+import uuid
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+
+from django.db.models import Max
+
+from memories.curation.change_sets import Changes
+from memories.curation.facts import older
+from memories.curation.facts.changing import approve, lock_facts, make_way
+from memories.models import Fact, FactEvidence, ReviewItem, Status
+from memories.models.folding import fold
+from memories.reconcile import timeline
+from memories.reconcile.timeline import Gap
+
+
+def approve_suggestion(fact: Fact, changes: Changes, *, instead_of: Collection[uuid.UUID] = ()) -> None:
+    """Make the locked suggestion active in place of what contradicts it, also of the facts `instead_of`; if one of them
+    was said later, keep the suggestion closed, as what held until then."""
+    met = {rival.pk for rival in _rivals([fact], now=changes.now)[fact.pk]}
+    rivals = lock_facts({*met, *instead_of})
+    later = _later({fact: rivals})[fact]
+    gap = _gap(fact, later, now=changes.now) if later else None
+    if gap:
+        _close(fact, gap, changes)
+    else:
+        approve(fact, changes)
+        make_way(fact, changes, instead_of=instead_of)
+
+
+def said_before(facts: Collection[Fact], *, now: datetime) -> set[uuid.UUID]:
+    """The ids of those suggestions that approve_suggestion() would close; in three queries."""
+    rivals = _rivals(facts, now=now)
+    later = _later({fact: rivals[fact.pk] for fact in facts})
+    return {fact.pk for fact in facts if later[fact]}
+
+
+def asked_too_late(items: Iterable[ReviewItem], *, now: datetime) -> set[uuid.UUID]:
+    """The ids of those items whose approval would close their suggestion."""
+    waiting = [(item, item.fact) for item in items if item.fact and item.fact.status == Status.PENDING]
+    rivals = _rivals([fact for _item, fact in waiting], now=now)
+    later = _later({fact: [*rivals[fact.pk], *([item.known] if item.known else [])] for item, fact in waiting})
+    return {item.pk for item, fact in waiting if later[fact]}
+
+
+def _rivals(facts: Collection[Fact], *, now: datetime) -> Mapping[uuid.UUID, Sequence[Fact]]:
+    """By fact, what is in force and gives its key another value, or contradicts it in an open conflict."""
+    found: defaultdict[uuid.UUID, list[Fact]] = defaultdict(list)
+    keyed = [fact for fact in facts if fact.key and fact.value]
+    if keyed:
+        people, keys = {fact.end_user_id for fact in keyed}, {fact.key for fact in keyed}
+        active = Fact.objects.active(now=now).filter(end_user__in=people, key__in=keys).exclude(value="")
+        of_key: defaultdict[tuple[object, ...], list[Fact]] = defaultdict(list)
+        for row in active.order_by("pk"):
+            of_key[_place(row)].append(row)
+        for fact in keyed:
+            found[fact.pk] += [row for row in of_key[_place(fact)] if fold(row.value) != fold(fact.value)]
+    if facts:
+        items = ReviewItem.objects.waiting().filter(fact__in=facts, kind=ReviewItem.Kind.CONFLICT).exclude(known=None)
+        for item in items.select_related("known").order_by("pk"):
+            if item.fact_id and item.known:
+                found[item.fact_id].append(item.known)
+    return found
+
+
+def _place(fact: Fact) -> tuple[object, ...]:
+    return fact.tenant_id, fact.end_user_id, fact.agent_id, fact.category, fact.key
+
+
+def _later(rivals: Mapping[Fact, Sequence[Fact]]) -> Mapping[Fact, Sequence[Fact]]:
+    """By suggestion, those of its rivals that it would supersede although they were said later."""
+    said = _said({one for fact, some in rivals.items() if some for one in (fact, *some)})
+    return {
+        fact: [rival for rival in some if _gives_way(rival, fact) and said[rival] > said[fact]]
+        for fact, some in rivals.items()
+    }
+
+
+def _gives_way(rival: Fact, fact: Fact) -> bool:
+    return rival.pk != fact.pk and rival.status == Status.ACTIVE and rival.may_give_way_to(fact)
+
+
+def _said(facts: Collection[Fact]) -> Mapping[Fact, datetime]:
+    """When each was said last. An operator's approval confirms a fact as well, but tells nothing of when it was true;
+    what an operator wrote was said then."""
+    own = [fact for fact in facts if not fact.binding]
+    cited = FactEvidence.objects.filter(fact__in=own, turn__isnull=False).values_list("fact")
+    moments = dict(cited.annotate(said=Max(timeline.SAID))) if own else {}
+    return {fact: moments.get(fact.pk, fact.last_confirmed_at) for fact in facts}
+
+
+def _gap(fact: Fact, later: Sequence[Fact], *, now: datetime) -> Gap | None:
+    known = {row.pk: row for row in (*later, *older.told_of(fact.end_user, fact, now=now))}
+    return timeline.place(list(known.values()), moment=_said([fact])[fact])
+
+
+def _close(fact: Fact, gap: Gap, changes: Changes) -> None:
+    """Close it before the next statement. A fact that was stated before and after it stays one: an undo of this must
+    not have to join two again."""
+    cited = FactEvidence.objects.filter(fact=fact, turn__isnull=False).order_by("pk")
+    changes.lift_refusals(fact)
+    with changes.changing(fact, "approve"):
+        # Retention may have deleted the turns.
+        timeline.close(fact, gap, [fact.last_confirmed_at, *cited.values_list(timeline.SAID, flat=True)])
+        fact.flags = []
+    if gap.before and gap.before is not gap.after and not gap.before.protected:
+        older.end(gap.before, changes, by=fact)
