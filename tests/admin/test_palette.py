@@ -29,10 +29,31 @@ def links(client: Client, words: str) -> list[str]:
 def test_a_person_is_found_by_the_beginning_of_the_callers_id(admin: Client) -> None:
     tenant = factories.tenant()
     alice = factories.end_user(tenant, external_id="alice")
-    factories.end_user(tenant, external_id="alicia", display_name="Alice")
+    named = factories.end_user(tenant, external_id="alicia", display_name="Alice")
     factories.end_user(tenant, external_id="malice")
-    assert links(admin, "alice") == [page_of(alice)]
+    assert links(admin, "alice")[0] == page_of(alice)
     assert len(links(admin, "ali")) == 2
+    assert links(admin, "lic") == [page_of(named)]
+
+
+def test_a_person_is_found_by_any_part_of_the_name(admin: Client) -> None:
+    person = factories.end_user(external_id="u-1", display_name="华桂珍 (Hua Guizhen)")
+    factories.end_user(external_id="u-2", display_name="Li Wei")
+    for words in ("华", "桂珍", "guizhen", "u-1"):
+        assert links(admin, words) == [page_of(person)]
+    # One Latin letter would fit most names.
+    assert page_of(person) not in links(admin, "g")
+
+
+def test_a_case_is_found_by_its_reference_and_its_number(admin: Client, staff_who_may: Callable[..., Client]) -> None:
+    case = factories.privacy_case(factories.end_user(), reference="DSR-2026/17")
+    factories.privacy_case(factories.end_user(), reference="DSR-2025/3")
+    assert links(admin, "2026/17") == [page_of(case)]
+    assert page_of(case) in links(admin, str(case.pk)[:30])
+    assert links(admin, str(case.pk)) == [page_of(case)]
+    assert links(staff_who_may("view_enduser"), "2026/17") == []
+    limited_to_others = signed_in(limited(factories.tenant()))
+    assert links(limited_to_others, "2026/17") == []
 
 
 def test_anything_of_ours_is_found_by_its_uuid(admin: Client) -> None:

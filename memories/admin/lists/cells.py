@@ -1,8 +1,9 @@
 """Cells of the lists. All data passes format_html, which escapes it."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from memories.admin.cases.wording import DaysLeft
@@ -48,6 +49,22 @@ def linked(main: str, below: str, page: str | None) -> SafeString:
     if not page:
         return two_lines(main, below)
     return format_html('<span class="hub-cell"><a href="{}">{}</a><small>{}</small></span>', page, main, below)
+
+
+def folded(main: str, label: str, rows: Sequence[tuple[str, object, str | None]]) -> SafeString:
+    """A text, and below it rows of name, value and perhaps an address, behind a label that opens them."""
+    shown = format_html_join("", "<dt>{}</dt><dd>{}</dd>", ((name, _value(text, page)) for name, text, page in rows))
+    return format_html(
+        '<span class="hub-words hub-told">{}</span>'
+        '<details class="hub-folded"><summary>{}</summary><dl>{}</dl></details>',
+        main,
+        label,
+        shown,
+    )
+
+
+def _value(text: object, page: str | None) -> SafeString:
+    return format_html('<a href="{}">{}</a>', page, text) if page else format_html("{}", text)
 
 
 def days_left(left: DaysLeft) -> SafeString:

@@ -1,4 +1,5 @@
-"""The command palette finds pages by title, people by the start of the caller's id, and any record by its UUID.
+"""The command palette finds pages by title, people by name or the start of the caller's id, cases by their reference
+or number, and any record by its UUID.
 
 The query travels in the body of a POST, since the browser's history and proxies' logs keep addresses. No cache and no
 browser keeps it.
@@ -9,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Model, Q
+from django.db.models import CharField, Model, Q, QuerySet
+from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
@@ -19,9 +21,12 @@ from memories.admin.access.tenant_scope import within
 from memories.admin.site import sidebar
 from memories.admin.site.naming import called
 from memories.admin.site.page import HubModelAdmin, render_page, url_of
+from memories.admin.site.template_tags import who
 from memories.models.ids import parse_uuid
 
 SHOWN = 8
+# A name or a number is looked for from so many letters on.
+SHORTEST = 2
 LONGEST = 255
 # Our script sets this header: it shows the results inside the current page.
 RESULTS_ONLY = "X-Palette"
@@ -51,7 +56,7 @@ class PaletteHit:
 def search(request: HttpRequest) -> HttpResponse:
     """The hits of the posted words, on a page with the form, or alone for our script."""
     words = request.POST.get("words", "").strip()[:LONGEST].replace("\x00", "")
-    hits = [*_pages(request, words), *_records(request, words), *_people(request, words)]
+    hits = [*_pages(request, words), *_records(request, words), *_cases(request, words), *_people(request, words)]
     context: dict[str, Any] = {"words": words, "hits": hits[: 3 * SHOWN]}
     if RESULTS_ONLY in request.headers:
         page = TemplateResponse(request, "memories/palette_hits.html", context)
@@ -81,11 +86,36 @@ def _records(request: HttpRequest, words: str) -> Iterator[PaletteHit]:
                 yield PaletteHit(url_of(record), called(record), str(model._meta.verbose_name), icon)
 
 
+def _cases(request: HttpRequest, words: str) -> Iterator[PaletteHit]:
+    """Cases by the reference that somebody gave them, or by the beginning of their number."""
+    page = admin.site._registry.get(models.PrivacyCase)
+    if len(words) < SHORTEST or not isinstance(page, HubModelAdmin) or not page.has_view_permission(request):
+        return
+    # A whole number is found among the records.
+    number = words.casefold() if parse_uuid(words) is None else ""
+    by_number = Q(text__startswith=number) if number else Q(pk__in=[])
+    cases = page.get_queryset(request).annotate(text=Cast("pk", CharField()))
+    found = cases.filter(Q(reference__icontains=words) | by_number)
+    for case in found.order_by("-received_at", "-pk")[:SHOWN]:
+        kind = str(models.PrivacyCase._meta.verbose_name)
+        yield PaletteHit(url_of(case), called(case), kind, RECORDS[models.PrivacyCase])
+
+
 def _people(request: HttpRequest, words: str) -> Iterator[PaletteHit]:
-    """People whose id starts with the words. An exact match comes first, since it sorts before longer ids."""
+    """People whose id starts with the words, an exact match first, and then those with the words in their name."""
     if not words or not request.user.has_perm("memories.view_enduser"):
         return
-    matching = Q(external_id=words) | Q(external_id__startswith=words)
-    people = within(request.user, models.EndUser.objects.filter(matching)).select_related("tenant")
-    for person in people.order_by("external_id", "tenant__slug")[:SHOWN]:
-        yield PaletteHit(url_of(person), person.external_id, str(person.tenant), RECORDS[models.EndUser])
+    for person in found_people(within(request.user, models.EndUser.objects.all()), words)[:SHOWN]:
+        below = f"{person.external_id} · {person.tenant}" if person.display_name else str(person.tenant)
+        yield PaletteHit(url_of(person), who(person), below, RECORDS[models.EndUser])
+
+
+def found_people(people: QuerySet[models.EndUser], words: str) -> list[models.EndUser]:
+    """Those of the people who fit the words by id or name, at most SHOWN; those who were merged lead to who stays."""
+    by_id = people.filter(Q(external_id=words) | Q(external_id__startswith=words)).select_related("tenant")
+    found = list(by_id.order_by("external_id", "tenant__slug")[:SHOWN])
+    if len(words) >= SHORTEST or not words.isascii():
+        # A name is not indexed: Chinese ones have two or three characters, and of others one letter would fit most.
+        by_name = people.filter(display_name__icontains=words).exclude(pk__in=[one.pk for one in found])
+        found += by_name.select_related("tenant").order_by("display_name", "external_id")[: SHOWN - len(found)]
+    return found

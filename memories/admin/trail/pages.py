@@ -10,26 +10,26 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin.lists import cells, export
 from memories.admin.lists.change_list import HubChangeList
 from memories.admin.lists.columns import column
-from memories.admin.site import wording
-from memories.admin.site.naming import kind_named
 from memories.admin.site.page import HubModelAdmin, actor_of, address
 from memories.admin.trail.filters import CaseFilter, EventTenantFilter, ObjectFilter, VerbFilter, WhenFilter
+from memories.admin.trail.sentences import sentence_of
 from memories.audit import kept_request_id
 from memories.curation.exports import note_export
-from memories.models import ActorKind, AuditEvent, Operator, Tenant
+from memories.models import ActorKind, AuditEvent, EndUser, Operator, Tenant
 from memories.privacy.trail import sealing, trail_export
 
 LINES = "memories_auditevent_lines"
 
 
 class TrailList(HubChangeList):
-    """The list, with two attributes per event: whether it is sealed, and the address of its object."""
+    """The list, with attributes per event: whether it is sealed, the address of its object, and whose it is."""
 
     result_list: Any
 
@@ -38,31 +38,43 @@ class TrailList(HubChangeList):
         # Events of all tenants are sealed in the order of their ids.
         sealed_up_to = sealing.sealed_up_to()
         events: list[Any] = list(self.result_list)
-        addresses = self._addresses(request, events)
+        objects = self._objects(request, events)
         for event in events:
             event.is_sealed = event.pk <= sealed_up_to
-            event.page = addresses.get((event.object_type, event.object_id))
+            event.page, event.person = objects.get((event.object_type, event.object_id), (None, ""))
         self.result_list = events
 
-    def _addresses(self, request: HttpRequest, events: list[Any]) -> dict[tuple[str, Any], str]:
-        """Addresses of the objects that still exist and that the operator may see. One query per type."""
+    def _objects(self, request: HttpRequest, events: list[Any]) -> dict[tuple[str, Any], tuple[str, str]]:
+        """Address and person of the objects that still exist and that the operator may see. One query per type."""
         ids_by_type = defaultdict(set)
         for event in events:
             ids_by_type[event.object_type].add(event.object_id)
-        addresses: dict[tuple[str, Any], str] = {}
+        objects: dict[tuple[str, Any], tuple[str, str]] = {}
+        may_see_people = request.user.has_perm("memories.view_enduser")
         for object_type, ids in ids_by_type.items():
             model = apps.get_app_config("memories").models.get(object_type.lower())
             page: HubModelAdmin | None = self.model_admin.admin_site._registry.get(model)
-            if page is not None and page.has_view_permission(request):
+            if model is not None and page is not None and page.has_view_permission(request):
                 name = f"admin:memories_{page.opts.model_name}_change"
-                visible = page.get_queryset(request).filter(pk__in=ids).order_by().values_list("pk", flat=True)
-                addresses |= {(object_type, pk): reverse(name, args=[pk]) for pk in visible}
-        return addresses
+                path = _path_to_name(model) if may_see_people else None
+                columns = [f"{path}{column}" for column in ("display_name", "external_id")] if path is not None else []
+                visible = page.get_queryset(request).filter(pk__in=ids).order_by().values_list("pk", *columns)
+                for pk, *names in visible:
+                    person = next((one for one in names if one), "")
+                    objects[object_type, pk] = (reverse(name, args=[pk]), person)
+        return objects
+
+
+def _path_to_name(model: type[Model]) -> str | None:
+    """The path from a row to the name of its person; None if it is nobody's."""
+    if model is EndUser:
+        return ""
+    return "end_user__" if any(field.name == "end_user" for field in model._meta.fields) else None
 
 
 class TrailPage(HubModelAdmin):
     tenant_path = "tenant_uuid"
-    list_display = ("when", "done", "object_shown", "actor", "tenant", "request_shown", "seal")
+    list_display = ("when", "told", "tenant", "seal")
     list_display_links = None
     list_filter = ("actor_kind", VerbFilter, ObjectFilter, EventTenantFilter, CaseFilter, WhenFilter)
     list_links = ((_("Seals"), "lock", "admin:audit_chains", "memories.view_auditevent"),)
@@ -115,24 +127,23 @@ class TrailPage(HubModelAdmin):
         return cells.moment(event.created_at)
 
     @column(_("What"))
-    def done(self, event: AuditEvent) -> str:
-        return wording.verb_of(event.verb)
-
-    @column(_("Object"))
-    def object_shown(self, event: Any) -> Any:
-        return cells.linked(kind_named(event.object_type), str(event.object_id), event.page)
-
-    @column(_("By"))
-    def actor(self, event: Any) -> Any:
-        return cells.two_lines(event.operator_name or event.get_actor_kind_display(), event.actor_id)
+    def told(self, event: Any) -> SafeString:
+        """The sentence, and the raw fields behind "Details"."""
+        name = event.operator_name or event.get_actor_kind_display()
+        raw = [
+            (gettext("Verb"), event.verb, ""),
+            (gettext("Object"), f"{event.object_type} {event.object_id}", event.page),
+            (gettext("By"), f"{event.get_actor_kind_display()} {event.actor_id}", ""),
+            (gettext("Request"), event.request_id, ""),
+            (gettext("Privacy case"), event.case_uuid, ""),
+            (gettext("Counts"), ", ".join(f"{key}: {number}" for key, number in (event.counts or {}).items()), ""),
+        ]
+        sentence = sentence_of(who=name, verb=event.verb, object_type=event.object_type, person=event.person)
+        return cells.folded(sentence, gettext("Details"), [row for row in raw if row[1]])
 
     @column(_("Tenant"))
     def tenant(self, event: Any) -> str:
         return event.tenant_slug or "–"
-
-    @column(_("Request"))
-    def request_shown(self, event: AuditEvent) -> Any:
-        return cells.two_lines(event.request_id or "–", "")
 
     @column(_("Sealed"))
     def seal(self, event: Any) -> str:

@@ -1,0 +1,86 @@
+"""Events of the audit trail as sentences: "Anna corrected a fact of Li Wei".
+
+The trail has codes and ids alone. Whose memory it was is looked up for who may see the person, and stands nowhere.
+"""
+
+from collections.abc import Mapping
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memories.admin.site.naming import kind_named
+from memories.admin.site.wording import verb_of
+
+# What an event was about, by the class name that the trail has; first without, then with the person.
+OBJECTS: Mapping[str, tuple[Promise, Promise]] = {
+    "Fact": (gettext_lazy("a fact"), gettext_lazy("a fact of %(person)s")),
+    "Episode": (gettext_lazy("an episode"), gettext_lazy("an episode of %(person)s")),
+    "ProfileSection": (gettext_lazy("a profile section"), gettext_lazy("a profile section of %(person)s")),
+    "ReviewItem": (gettext_lazy("a review item"), gettext_lazy("a review item of %(person)s")),
+    "Session": (gettext_lazy("a session"), gettext_lazy("a session of %(person)s")),
+    "Turn": (gettext_lazy("a turn"), gettext_lazy("a turn of %(person)s")),
+    "ExtractionRun": (gettext_lazy("an extraction run"), gettext_lazy("an extraction run of %(person)s")),
+    "PrivacyCase": (gettext_lazy("a privacy case"), gettext_lazy("a privacy case of %(person)s")),
+    "EndUser": (gettext_lazy("an end user"), gettext_lazy("%(person)s")),
+}
+SENTENCES: Mapping[str, Promise] = {
+    "add": gettext_lazy("%(who)s added %(what)s"),
+    "approve": gettext_lazy("%(who)s approved %(what)s"),
+    "archive": gettext_lazy("%(who)s archived %(what)s"),
+    "change_id": gettext_lazy("%(who)s changed the id of %(what)s"),
+    "clear": gettext_lazy("%(who)s cleared the memories of %(what)s"),
+    "complete": gettext_lazy("%(who)s completed %(what)s"),
+    "confirm": gettext_lazy("%(who)s confirmed %(what)s"),
+    "correct": gettext_lazy("%(who)s corrected %(what)s"),
+    "create": gettext_lazy("%(who)s created %(what)s"),
+    "delete": gettext_lazy("%(who)s deleted %(what)s"),
+    "delete_note": gettext_lazy("%(who)s deleted a note on %(what)s"),
+    "download": gettext_lazy("%(who)s downloaded %(what)s"),
+    "edit": gettext_lazy("%(who)s edited %(what)s"),
+    "erase": gettext_lazy("%(who)s erased %(what)s"),
+    "expire": gettext_lazy("%(who)s set the expiry of %(what)s"),
+    "export": gettext_lazy("%(who)s exported %(what)s"),
+    "forget": gettext_lazy("%(who)s forgot %(what)s"),
+    "give_back": gettext_lazy("%(who)s gave back %(what)s"),
+    "hold": gettext_lazy("%(who)s held %(what)s"),
+    "keep_both": gettext_lazy("%(who)s kept both facts of %(what)s"),
+    "lock": gettext_lazy("%(who)s locked %(what)s"),
+    "merge": gettext_lazy("%(who)s merged %(what)s"),
+    "note": gettext_lazy("%(who)s noted something on %(what)s"),
+    "open": gettext_lazy("%(who)s opened %(what)s"),
+    "pin": gettext_lazy("%(who)s pinned %(what)s"),
+    "promote": gettext_lazy("%(who)s shared %(what)s with all agents"),
+    "publish": gettext_lazy("%(who)s made %(what)s public"),
+    "reconsider": gettext_lazy("%(who)s reconsidered %(what)s"),
+    "redact": gettext_lazy("%(who)s redacted %(what)s"),
+    "refuse": gettext_lazy("%(who)s refused %(what)s"),
+    "reject": gettext_lazy("%(who)s rejected %(what)s"),
+    "release": gettext_lazy("%(who)s released %(what)s"),
+    "restore": gettext_lazy("%(who)s restored %(what)s"),
+    "retry": gettext_lazy("%(who)s retried %(what)s"),
+    "revoke": gettext_lazy("%(who)s revoked %(what)s"),
+    "rewrite_summary": gettext_lazy("%(who)s rewrote the running summary of %(what)s"),
+    "roll_back": gettext_lazy("%(who)s rolled back %(what)s"),
+    "rotate": gettext_lazy("%(who)s rotated %(what)s"),
+    "split": gettext_lazy("%(who)s split off %(what)s"),
+    "take_on": gettext_lazy("%(who)s took %(what)s"),
+    "undo": gettext_lazy("%(who)s undid a change of %(what)s"),
+    "undo_merge": gettext_lazy("%(who)s undid a merge of %(what)s"),
+    "undo_roll_back": gettext_lazy("%(who)s undid a roll back of %(what)s"),
+    "unlock": gettext_lazy("%(who)s unlocked %(what)s"),
+    "unpin": gettext_lazy("%(who)s unpinned %(what)s"),
+    "update": gettext_lazy("%(who)s updated %(what)s"),
+    "verify": gettext_lazy("%(who)s verified %(what)s"),
+    "withdraw": gettext_lazy("%(who)s made %(what)s private again"),
+    "write": gettext_lazy("%(who)s wrote %(what)s"),
+}
+
+
+def sentence_of(*, who: str, verb: str, object_type: str, person: str = "") -> str:
+    """The event in words; `person` is whose it was, empty if nobody's, gone, or not for the operator to see."""
+    plain, of_person = OBJECTS.get(object_type, ("", ""))
+    what = (str(of_person) % {"person": person} if person else str(plain)) if plain else kind_named(object_type)
+    if verb in SENTENCES:
+        return str(SENTENCES[verb]) % {"who": who, "what": what}
+    return _("%(who)s: %(verb)s – %(what)s") % {"who": who, "verb": verb_of(verb), "what": what}

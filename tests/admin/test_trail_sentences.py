@@ -1,0 +1,65 @@
+"""The audit trail in sentences: who did what to whose memory, for who may see that; the stored fields stay at hand."""
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from django.utils import translation
+
+from memories.admin.site.wording import VERBS
+from memories.admin.trail.sentences import OBJECTS, SENTENCES, sentence_of
+from memories.audit import Actor
+from memories.curation.facts.editing import correct_fact
+from memories.models import AuditEvent, Fact
+from tests import factories
+from tests.admin.pages import HOSTILE, list_of, shows_harmless, text_of
+from tests.factories import NOW
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def fact() -> Fact:
+    made = factories.fact(factories.end_user(external_id="u-1", display_name="Li Wei"))
+    actor = Actor.operator(factories.operator(username="anna"))
+    return correct_fact(fact_id=made.pk, tenant=None, content="Lives in Utrecht", reason="x", actor=actor, now=NOW)
+
+
+def test_an_event_is_told_with_its_fields_behind(admin: Client, fact: Fact) -> None:
+    page = text_of(admin.get(list_of(AuditEvent)))
+    assert "anna corrected a fact of Li Wei" in page
+    assert f"Fact {fact.pk}" in page
+    assert "<summary>Details</summary>" in page
+
+
+def test_in_chinese_too(fact: Fact) -> None:
+    with translation.override("zh-hans"):
+        told = sentence_of(who="anna", verb="correct", object_type="Fact", person="李薇")
+        assert told == "anna 更正了李薇的一条事实"
+        untranslated = [str(text) for text in SENTENCES.values() if str(text).isascii()]
+        untranslated += [str(plain) for plain, _ in OBJECTS.values() if str(plain).isascii()]
+    assert untranslated == []
+
+
+def test_whose_it_was_is_shown_to_who_may_see_people_alone(staff_who_may: Callable[..., Client], fact: Fact) -> None:
+    page = text_of(staff_who_may("view_auditevent", "view_fact").get(list_of(AuditEvent)))
+    assert "anna corrected a fact" in page
+    assert "Li Wei" not in page
+    nobody = text_of(staff_who_may("view_auditevent", "view_enduser").get(list_of(AuditEvent)))
+    assert "Li Wei" not in nobody
+
+
+def test_what_is_gone_or_unknown_is_told_without(admin: Client, fact: Fact) -> None:
+    Fact.objects.filter(pk=fact.pk).delete()
+    assert "anna corrected a fact<" in text_of(admin.get(list_of(AuditEvent)))
+    assert sentence_of(who="anna", verb="seal_up", object_type="Nonsense") == "anna: Seal up – Nonsense"
+
+
+def test_a_hostile_name_is_escaped(admin: Client, fact: Fact) -> None:
+    type(fact.end_user).objects.update(display_name=HOSTILE)
+    assert shows_harmless(admin.get(list_of(AuditEvent)))
+
+
+def test_the_sentences_are_of_verbs_that_there_are() -> None:
+    known = {verb.lower().replace(" ", "_") for verb in VERBS}
+    assert set(SENTENCES) - known == set()
