@@ -1,5 +1,7 @@
 """The tenants that an operator may see: all, or those that the operator is limited to."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.contrib.admin import ModelAdmin, RelatedFieldListFilter
@@ -12,7 +14,15 @@ from memories.models import Operator, Tenant
 
 
 def within(operator: Operator | AnonymousUser, rows: QuerySet[Any], path: str = "tenant") -> QuerySet[Any]:
-    """The rows that the operator may see. `path` leads from a row to its tenant or the tenant's id."""
+    """The rows that the operator may see, of the tenant in view if one is chosen. `path` leads from a row to its tenant
+    or the tenant's id."""
+    found = permitted(operator, rows, path)
+    chosen = operator.tenant_in_view if isinstance(operator, Operator) else None
+    return found.filter(**{path: chosen.pk}) if chosen else found
+
+
+def permitted(operator: Operator | AnonymousUser, rows: QuerySet[Any], path: str = "tenant") -> QuerySet[Any]:
+    """The rows that the operator may see, whichever tenant is in view."""
     if not isinstance(operator, Operator):
         return rows.none()
     if operator.all_tenants:
@@ -22,7 +32,21 @@ def within(operator: Operator | AnonymousUser, rows: QuerySet[Any], path: str = 
 
 def tenants_of(operator: Operator | AnonymousUser) -> QuerySet[Tenant]:
     """The tenants that the operator may see, by slug."""
-    return within(operator, Tenant.objects.order_by("slug"), "pk")
+    return permitted(operator, Tenant.objects.order_by("slug"), "pk")
+
+
+@contextmanager
+def any_tenant(operator: Operator | AnonymousUser) -> Iterator[None]:
+    """Look beyond the tenant in view: a record's address leads to it whatever is chosen."""
+    chosen = getattr(operator, "tenant_in_view", None)
+    if chosen is None:
+        yield
+        return
+    operator.tenant_in_view = None  # type: ignore[union-attr]
+    try:
+        yield
+    finally:
+        operator.tenant_in_view = chosen  # type: ignore[union-attr]
 
 
 class TenantFilter(RelatedFieldListFilter):

@@ -15,7 +15,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memories.admin.access.tenant_scope import within
+from memories.admin.access.tenant_scope import permitted
 from memories.admin.facts.forms import CorrectForm
 from memories.admin.people.views import MEMORY
 from memories.admin.recall.live_context import next_context
@@ -139,7 +139,7 @@ class OldClaimViews(UndoViews):
     def _mends(self, request: HttpRequest, fact: Fact) -> QuerySet[ChangeSet]:
         """The operator's own changes of the person's memories that the page can make."""
         person: EndUser = fact.end_user
-        rows = within(request.user, ChangeSet.objects.filter(undone_at=None))
+        rows = permitted(request.user, ChangeSet.objects.filter(undone_at=None))
         mine = rows.filter(actor_kind=ActorKind.OPERATOR, actor_id=str(request.user.pk))
         allowed = mine.filter(fact__end_user=person, verb__in=("correct", "reject", "forget"))
         if request.user.has_perm("memories.change_episode"):

@@ -28,7 +28,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
 from memories.admin.access import fresh
-from memories.admin.access.tenant_scope import TenantFilter, within
+from memories.admin.access.tenant_scope import TenantFilter, any_tenant, within
 from memories.admin.lists import export, saved_filters
 from memories.admin.lists.change_list import HubChangeList
 from memories.admin.site.naming import called, many_of
@@ -113,6 +113,10 @@ class HubModelAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows: QuerySet[Any] = super().get_queryset(request)
         return within(request.user, rows, self.tenant_path) if self.tenant_path else rows
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        with any_tenant(request.user):
+            return super().get_object(request, object_id, from_field)
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
         return [("tenant", TenantFilter) if name == "tenant" else name for name in super().get_list_filter(request)]

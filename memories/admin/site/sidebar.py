@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from memories.admin.access.tenant_scope import tenants_of, within
+from memories.admin.access.tenant_scope import permitted, tenants_of, within
 from memories.admin.recall import playground, said
 from memories.admin.tenants import rollback
 from memories.models import LanguageModel, Operator, PrivacyCase, ReviewItem
@@ -81,6 +81,10 @@ MENU: tuple[tuple[str | Promise, tuple[MenuEntry, ...]], ...] = (
 )
 
 
+# Only where there is something to choose from.
+_TENANT_IN_VIEW = MenuEntry(_("Tenant in view"), "filter_alt", "admin:tenant_in_view")
+
+
 class FrameCounts(NamedTuple):
     """What the frame of every page counts for the operator: open review items and cases, overdue cases, the tenants and
     those with a model endpoint of their own."""
@@ -102,7 +106,7 @@ def counts_of(request: HttpRequest) -> FrameCounts:
         now = timezone.now()
         items = _visible(operator, ReviewItem.objects.waiting())
         cases = _visible(operator, PrivacyCase.objects.unanswered(now))
-        own = within(operator, LanguageModel.objects.exclude(base_url=""))
+        own = permitted(operator, LanguageModel.objects.exclude(base_url=""))
         overdue = cases.filter(due_at__lt=now)
         counts = map(_count, (items, cases, overdue, tenants_of(operator), own))
         row = Operator.objects.filter(pk=operator.pk).values_list(*counts).get()
@@ -118,6 +122,8 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     badges = _badges(request)
     for title, entries in MENU:
         items = [_item(request, entry, badges) for entry in entries if request.user.has_perms(entry.permissions)]
+        if not groups and counts_of(request).tenants > 1:
+            items.append(_item(request, _TENANT_IN_VIEW, badges))
         groups.append({"title": title, "separator": bool(groups), "items": items})
     return groups
 

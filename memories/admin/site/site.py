@@ -20,7 +20,7 @@ from django.views.decorators.cache import never_cache
 from unfold.sites import UnfoldAdminSite
 
 from memories import conf, models
-from memories.admin.access import fresh, identity, preferences
+from memories.admin.access import fresh, identity, preferences, tenant_in_view
 from memories.admin.access.keys import KeyPage
 from memories.admin.access.operators import GroupPage, OperatorPage
 from memories.admin.access.sign_in import SignInView
@@ -70,6 +70,7 @@ OTHER_PAGES = (
     forgetting,
     fresh,
     preferences,
+    tenant_in_view,
     playground,
     said,
     parked,
@@ -116,10 +117,11 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
             super().register(model_or_iterable, admin_class, **options)
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:
-        """Django's wrapper, with all times in the operator's time zone."""
+        """Django's wrapper, with all times in the operator's time zone, and lists of the tenant in view."""
         inner: View = super().admin_view(view, cacheable)
 
         def in_own_zone(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            tenant_in_view.apply(request)
             with timezone.override(zone_or_utc(getattr(request.user, "time_zone", ""))):
                 response = inner(request, *args, **kwargs)
                 if isinstance(response, SimpleTemplateResponse):
@@ -131,7 +133,9 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         context = super().each_context(request)
-        return {**context, "model_is_off": model_is_off(conf.llm().mode, sidebar.counts_of(request))}
+        chosen = getattr(request.user, "tenant_in_view", None)
+        off = model_is_off(conf.llm().mode, sidebar.counts_of(request))
+        return {**context, "model_is_off": off, "tenant_in_view": chosen}
 
     def get_urls(self) -> list[Any]:
         # No record of ours has an address on a site of its own, and Django's view fails for ids that are no number.

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memories.admin.access.tenant_scope import within
+from memories.admin.access.tenant_scope import permitted
 from memories.admin.site.page import RecordPage, VerbForm, actor_of, address, message_of, require, url_of
 from memories.admin.site.template_tags import UNDO_TAG
 from memories.curation.reverting import revert
@@ -55,5 +55,5 @@ class UndoViews(RecordPage):
 
     def _own_changes(self, request: HttpRequest, record: uuid.UUID) -> QuerySet[ChangeSet]:
         """The operator's changes of this record that have an undo here."""
-        rows = within(request.user, ChangeSet.objects.filter(**{self.undo_field: record}, verb__in=self.undo_verbs))
+        rows = permitted(request.user, ChangeSet.objects.filter(**{self.undo_field: record}, verb__in=self.undo_verbs))
         return rows.filter(actor_kind=ActorKind.OPERATOR, actor_id=str(request.user.pk)).order_by("-id")

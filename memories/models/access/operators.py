@@ -31,6 +31,9 @@ class Operator(AbstractUser):
         help_text=_("Can see only the memories of these tenants, unless “all tenants” is on."),
     )
 
+    # Of one request: lists are narrowed to it. No column.
+    tenant_in_view: Tenant | None = None
+
     class Meta(AbstractUser.Meta):
         ordering = ["username"]
         verbose_name = _("operator")  # type: ignore[assignment]  # Django's own class says str
