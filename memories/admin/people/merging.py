@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from memories.admin.access import fresh
 from memories.admin.access.tenant_scope import within
 from memories.admin.people.adding import LONGEST_ID, PersonAddingViews, add_refusal
+from memories.admin.people.finding import find_person
 from memories.admin.site.fields import LineField
 from memories.admin.site.page import actor_of, address, render_page, require, show_again, url_of
 from memories.curation.people.merging.merge import PersonMergePreview, merge_people, preview_person_merge
@@ -82,14 +83,14 @@ class OtherForm(forms.Form):
     other = LineField(
         label=_("External id of the other end user"),
         max_length=LONGEST_ID,
-        help_text=_("An end user of the same tenant. The next page previews the merge."),
+        help_text=_("Or the name, of an end user of the same tenant. The next page previews the merge."),
     )
 
     def find(self, person: EndUser) -> EndUser | None:
         """The other person; None, with an error, when there is none."""
-        found = EndUser.objects.called(person.tenant, self.cleaned_data["other"]).select_related("tenant").first()
+        found, why_not = find_person(person.tenant, self.cleaned_data["other"])
         if found is None:
-            self.add_error("other", gettext("This tenant has no end user with this id."))
+            self.add_error("other", why_not)
         elif found.pk == person.pk:
             self.add_error("other", gettext("This is the same end user."))
             return None

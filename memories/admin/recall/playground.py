@@ -24,6 +24,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from memories import conf
 from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.facts.pages import FactPage
+from memories.admin.people.finding import find_person
 from memories.admin.people.views import MEMORY, person_of_link
 from memories.admin.recall.live_context import (
     LONGEST_QUERY,
@@ -74,7 +75,7 @@ class RecallForm(forms.Form):
     tenant = forms.ModelChoiceField(
         Tenant.objects.none(), label=_("Tenant"), widget=UnfoldAdminSelectWidget, empty_label=None
     )
-    user_id = LineField(label=_("Person"), max_length=255, help_text=_("The external id."))
+    user_id = LineField(label=_("Person"), max_length=255, help_text=_("The external id, or the name."))
     agent = LineField(label=_("Agent"), required=False, max_length=255)
     query = TextField(label=_("User's question"), max_length=LONGEST_QUERY, rows=2)
     max_tokens = TokensField()
@@ -97,11 +98,11 @@ class RecallForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
         if "tenant" in data and "user_id" in data:
-            # Any id of the person will do: since two were merged, or an id was changed, one may have several.
-            self.person = EndUser.objects.called(data["tenant"], data["user_id"]).select_related("tenant").first()
+            self.person, why_not = find_person(data["tenant"], data["user_id"])
             if self.person is None:
-                self.add_error("user_id", gettext("The tenant has no such end user."))
+                self.add_error("user_id", why_not)
             else:
+                data["user_id"] = self.person.external_id
                 # Chosen for the person who was named before, it says nothing of this one.
                 found = find_logged(data.get("context"), self.operator)
                 is_theirs = found and self.person.pk in (found.end_user_id, found.end_user.merged_into_id)
