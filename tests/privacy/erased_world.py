@@ -122,6 +122,11 @@ def known(person: EndUser, content: str, **over: Any) -> Fact:
     return fact
 
 
+def told_to_another(person: EndUser) -> None:
+    """Somebody else's logged context has a fact of the person."""
+    factories.logged_context(factories.end_user(person.tenant), [person.facts.first()])
+
+
 def _decided(person: EndUser, name: str) -> None:
     fact = person.facts.get()
     older = known(person, f"Baked cake with {name}", status="superseded", superseded_by=fact)
@@ -148,7 +153,6 @@ def _merged(person: EndUser, name: str) -> None:
 def _asked(person: EndUser) -> None:
     factories.idempotency_record(person, key_digest=digest_of(person), body=b"{}", status=202)
     factories.logged_context(person, [person.facts.first()], query="Who bakes?", memory="<memory>Bakes</memory>")
-    factories.logged_context(factories.end_user(person.tenant), [person.facts.first()])
     case = factories.privacy_case(person, type="access", reference=f"about {person.external_id}", outcome="A text")
     factories.privacy_export(case)
     factories.api_key(person.tenant, binding=Binding(person.external_id))

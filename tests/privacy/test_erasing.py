@@ -27,7 +27,16 @@ from memories.privacy import case_leases, erasing, registry, running
 from memories.queue import leases
 from tests import factories
 from tests.factories import NOW
-from tests.privacy.erased_world import Neighbours, digest_of, erasure, known, rows_beside, somebody, stand_in
+from tests.privacy.erased_world import (
+    Neighbours,
+    digest_of,
+    erasure,
+    known,
+    rows_beside,
+    somebody,
+    stand_in,
+    told_to_another,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LATER = NOW + timedelta(days=1)
@@ -55,6 +64,7 @@ class TestWhatGoes:
     def test_every_store_held_something_and_holds_nothing(self, owner: Tenant, neighbours: Neighbours) -> None:
         person = somebody(owner, "anneke-7")
         known(factories.end_user(owner), "Told to two", allowed_users=["anneke-7", "else"])
+        told_to_another(person)
         before = registry.counts(person)
         assert [label for label, rows in before.items() if not rows and label != "files"] == []
         case = carry_out(erasure(person))

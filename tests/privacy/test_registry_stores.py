@@ -14,7 +14,7 @@ from memories.privacy.stores import readers as stores_of_readers
 from memories.privacy.stores.store import PersonalDataStore
 from memories.privacy.stores.unlinked import Traces
 from tests import factories
-from tests.privacy.erased_world import known, somebody
+from tests.privacy.erased_world import known, somebody, told_to_another
 
 BY_LABEL = {store.model: store for store in registry.all_stores()}
 # Of these the row stays, without what it said.
@@ -30,6 +30,7 @@ def owner(db: None) -> Tenant:
 def person(owner: Tenant) -> EndUser:
     found = somebody(owner, "anneke-7")
     known(factories.end_user(owner), "Told to two", allowed_users=["anneke-7", "else"])
+    told_to_another(found)
     return found
 
 
