@@ -168,7 +168,7 @@ def recall(exchange: Exchange) -> tuple[Exchange, Given]:
     request = ContextRequest(
         user_id, agent_id, exchange.session_id, query=asked.query, max_tokens=MAX_TOKENS, include=include
     )
-    built = context.build(tenant=tenant, request=request, now=timezone.now())
+    built = context.build(tenant=tenant, request=request, now=timezone.now(), key_id=exchange.caller.key.pk)
     if not built.memory:
         return exchange, Given(reason="restricted" if built.restricted else "empty" if built.serve else "off")
     return exchange, Given(built.memory, built.token_count)

@@ -44,6 +44,7 @@ from memories.models import (
     WorkingMemory,
 )
 from memories.reconcile.review_items import ReviewQuestion, ask
+from memories.scoring import terms
 
 USERNAME = "demo"
 USER_ID = "lin-wei"
@@ -180,6 +181,7 @@ def _turns(person: EndUser, conversation: DemoConversation, *, now: datetime) ->
             number=number,
             role=role,
             content=text,
+            terms=terms.pack(text),
             token_count=count,
             created_at=start + TURN_GAP * number,
         )

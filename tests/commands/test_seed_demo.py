@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from memories.context.context import ContextRequest, build
+from memories.context.context import DEFAULT_INCLUDE, ContextRequest, build
 from memories.curation.access.keys import authenticate_key
 from memories.models import (
     EndUser,
@@ -80,10 +80,14 @@ def test_the_demo_shows_each_state_and_serves_only_what_is_active(home: Path) ->
     person = EndUser.objects.select_related("tenant").get()
     assert set(Fact.objects.values_list("status", flat=True)) == {Status.ACTIVE, Status.PENDING, Status.TRASHED}
     assert FactRefusal.objects.exists()
-    context = build(tenant=person.tenant, request=ContextRequest(user_id=person.external_id), now=timezone.now())
+    request = ContextRequest(user_id=person.external_id, include=DEFAULT_INCLUDE - {"turns"})
+    context = build(tenant=person.tenant, request=request, now=timezone.now())
     assert "Allergic to peanuts" in context.memory
     assert "手冲咖啡" in context.memory
     assert "今天有点累" not in context.memory
+    # As a fact it is in the trash; that it was said is another matter.
+    with_turns = build(tenant=person.tenant, request=ContextRequest(user_id=person.external_id), now=timezone.now())
+    assert "今天有点累" in with_turns.memory
 
 
 def test_a_database_in_use_is_left_alone(home: Path) -> None:
