@@ -61,7 +61,8 @@ def test_forward_from_nothing_back_to_nothing_and_forward_again(scratch: str) ->
     migrate(scratch)
     made = ours(scratch)
     assert {"memories_turn", "memories_fact", "memories_sessionqueue", "memories_operator"} <= made["tables"]
-    assert made["triggers"] == {"audit_append_only", "audit_untruncated", "seals_append_only", "seals_untruncated"}
+    trail = {"audit_append_only", "audit_untruncated", "seals_append_only", "seals_untruncated"}
+    assert made["triggers"] == trail | {"logged_texts_of_facts", "logged_texts_of_episodes", "logged_texts_of_turns"}
     migrate(scratch, "memories", "zero")
     assert ours(scratch) == nothing
     migrate(scratch)

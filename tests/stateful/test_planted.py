@@ -42,10 +42,11 @@ def doubles_are_stored(patch: pytest.MonkeyPatch) -> None:
 
 
 def served_otherwise(patch: pytest.MonkeyPatch, part: str, other: str) -> None:
-    for name in ("_FEATURES", "_WITH_TEXT"):
-        statement = getattr(visible_facts, name)
-        assert part in statement
-        patch.setattr(visible_facts, name, statement.replace(part, other))
+    written = visible_facts._written
+    assert part in written(visible_facts._FEATURES, of_agent=False, then=False)
+    patch.setattr(
+        visible_facts, "_written", lambda statement, **which: written(statement, **which).replace(part, other)
+    )
 
 
 def pending_facts_are_served(patch: pytest.MonkeyPatch) -> None:

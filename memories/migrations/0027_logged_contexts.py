@@ -44,7 +44,7 @@ DROP FUNCTION memories_forget_logged_texts();
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("memories", "0028_rewritten_summaries"),
+        ("memories", "0026_rewritten_summaries"),
     ]
 
     operations = [

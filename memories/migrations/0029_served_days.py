@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memories", "0030_review_desks")]
+    dependencies = [("memories", "0028_review_desks")]
     operations = [
         migrations.CreateModel(
             name="ServedDay",

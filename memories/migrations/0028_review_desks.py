@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0029_logged_contexts'),
+        ('memories', '0027_logged_contexts'),
     ]
 
     operations = [
