@@ -248,12 +248,14 @@ class TestTheVerbs:
 class TestElsewhere:
     def test_a_person_shows_the_newest_and_their_number(self, admin: Client, session: Session) -> None:
         for number in range(12):
-            factories.episode(session, f"Episode-{number:02}", first_number=number + 1, last_number=number + 1,
+            # Of turns that were deleted: otherwise each would stand with its turn.
+            factories.episode(session, f"Episode-{number:02}", first_number=number + 101, last_number=number + 101,
                               now=NOW + timedelta(hours=number))  # fmt: skip
         factories.poor_episode(factories.session(session.end_user), "Too poor to show")
         page = text_of(admin.get(page_of(session.end_user)))
         assert f'{list_of(Episode)}?end_user__id__exact={session.end_user_id}&amp;status__exact=active">12</a>' in page
-        assert page.index("Episode-11") < page.index("Episode-01") < page.index("Too poor to show")
+        # The poor one stands with its turn, which was said just now.
+        assert page.index("Too poor to show") < page.index("Episode-11") < page.index("Episode-01")
         # What is not active says so.
         assert "Pending" in page
 
