@@ -32,8 +32,6 @@ Send = Callable[[Message], Awaitable[None]]
 # Where no context is there by then, the answer goes on without it.
 RECALL_SECONDS = 0.3
 MOST_BODY_BYTES = 10 * 1024 * 1024
-# In the scope of a request: a client that sends no more has left, for the endpoint is paid for each word.
-ENDS_WITH_CLIENT = "memoryhub.ends_with_client"
 MODELS = "/v1/models"
 DIALECTS: Mapping[str, Dialect] = {one.path: one for one in (ChatCompletions(), Responses(), Messages())}
 # The gateway's own headers, and those that it writes anew.
@@ -64,7 +62,6 @@ class Gateway:
 
     async def __call__(self, scope: Message, body: bytes, receive: Receive, send: Send) -> None:
         began = monotonic()
-        scope[ENDS_WITH_CLIENT] = True
         answering = _Answering(scope, send)
         try:
             await self._answer(scope, body, receive, answering)

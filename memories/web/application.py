@@ -11,6 +11,7 @@ from django.core.servers.basehttp import get_internal_wsgi_application
 
 from memories.context import log
 from memories.exceptions import EmbeddingError
+from memories.gateway.gateway import Gateway
 from memories.llm import embeddings, tokens
 from memories.retrieval import recalls
 from memories.web.connection import Limits
@@ -23,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 
 class HubServer(WebServer):
+    beside = Gateway
+
     def __init__(self, bind: str) -> None:
         super().__init__(bind, limits())
 

@@ -16,8 +16,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from memories.gateway.gateway import ENDS_WITH_CLIENT
-
+# In the scope of a request: whoever sends no more has left, for each further word of the answer is paid for.
+ENDS_WITH_CLIENT = "memoryhub.ends_with_client"
 # Two percent-encoded ids of 255 characters fit.
 LONGEST_TARGET = 8190
 MOST_HEADERS = 100

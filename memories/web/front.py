@@ -10,10 +10,10 @@ from functools import partial
 from io import BytesIO
 from tempfile import SpooledTemporaryFile
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import unquote_to_bytes
 
-from memories.gateway.gateway import Gateway
+from memories.web.connection import ENDS_WITH_CLIENT
 from memories.web.threads import Threads
 
 Environ = dict[str, Any]
@@ -45,14 +45,29 @@ class Answer:
     sent: int
 
 
+class Beside(Protocol):
+    """An application for requests that may take long: no thread waits for them."""
+
+    def takes(self, path: str) -> bool: ...
+
+    async def __call__(self, scope: Message, body: bytes, receive: Receive, send: Send) -> None: ...
+
+
 class Front:
     """An ASGI application over a WSGI one."""
 
-    def __init__(self, application: Application, threads: Threads, log: Callable[..., None]) -> None:
-        """`log` is called for each answer: with the answer, the WSGI environment and how long it took."""
+    def __init__(
+        self,
+        application: Application,
+        threads: Threads,
+        log: Callable[..., None],
+        beside: "Callable[..., Beside] | None" = None,
+    ) -> None:
+        """`log` is called for each answer: with the answer, the WSGI environment and how long it took. `beside` makes
+        what answers in the loop itself."""
         self._application, self._threads, self._log = application, threads, log
         self._budget = BodyBudget(MOST_HELD_BYTES)
-        self._gateway = Gateway(threads.run, self._log_streamed)
+        self._beside = beside(threads.run, self._log_streamed) if beside else None
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         began, request = monotonic(), object()
@@ -61,8 +76,9 @@ class Front:
             body = await self._body(receive, length, request)
             if body is None:
                 return
-            if self._gateway.takes(scope["path"]):
-                await self._gateway(scope, body, receive, send)
+            if self._beside and self._beside.takes(scope["path"]):
+                scope[ENDS_WITH_CLIENT] = True
+                await self._beside(scope, body, receive, send)
                 return
             answer = await self._threads.run(partial(self._answer, environ_of(scope, body), began))
             del body

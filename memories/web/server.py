@@ -2,7 +2,7 @@
 
 import os
 import resource
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -13,6 +13,7 @@ from gunicorn.glogging import Logger
 
 from memories.api.masks import masked
 from memories.web.connection import Limits
+from memories.web.front import Beside
 from memories.web.worker import LoopWorker
 
 # Requests wait for the database most of the time: hence threads. A second process uses a second core.
@@ -48,6 +49,9 @@ class QuietLogger(Logger):  # type: ignore[misc]
 
 class WebServer(BaseApplication):  # type: ignore[misc]
     """gunicorn with the hub's settings. `bind` is host:port, or fd://N for a socket that listens already."""
+
+    # Makes what answers in the loop, beside the WSGI application (web/front.py).
+    beside: Callable[..., Beside] | None = None
 
     def __init__(self, bind: str, limits: Limits | None = None) -> None:
         self._bind = bind

@@ -66,7 +66,7 @@ class LoopWorker(Worker):  # type: ignore[misc]
         await self._end()
 
     def _new_process(self) -> Process:
-        front = Front(self.wsgi, self._threads, self._log_answer)
+        front = Front(self.wsgi, self._threads, self._log_answer, self.app.beside)
         # MEMORYHUB_TRUSTED_PROXIES decides whose address counts, not uvicorn.
         config = Config(front, access_log=False, log_config=None, lifespan="off", proxy_headers=False, ws="none")
         config.load()

@@ -94,7 +94,7 @@ def test_a_new_key_is_shown_once_and_copied(open_page: Open, operator: Operator)
     page.get_by_role("button", name="Create key").click()
     plaintext = page.locator("#plaintext").input_value()
     assert plaintext.startswith("mh_")
-    page.get_by_role("button", name="Copy").click()
+    page.get_by_role("button", name="Copy").first.click()
     expect(page.get_by_text("Copied", exact=True)).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == plaintext
     page.get_by_role("link", name="I have copied it").click()

@@ -57,7 +57,7 @@ def said(text: bytes, status: str = "200 OK") -> Application:
 
 
 @contextmanager
-def served(application: Application, *, threads: int = 2, **limits: Any) -> Iterator[Served]:
+def served(application: Application, *, threads: int = 2, beside: Any = None, **limits: Any) -> Iterator[Served]:
     found, ready, ended = Served(), threading.Event(), asyncio.Event()
     loop = asyncio.new_event_loop()
 
@@ -67,7 +67,7 @@ def served(application: Application, *, threads: int = 2, **limits: Any) -> Iter
 
     async def serve() -> None:
         pool = Threads(threads)
-        front = Front(noted, pool, lambda *_: None)
+        front = Front(noted, pool, lambda *_: None, beside)
         config = Config(front, access_log=False, log_config=None, lifespan="off", proxy_headers=False, ws="none")
         config.load()
         found.process = process = Process(config, Limits(**limits), lambda *line: found.refused.append(line))
