@@ -88,28 +88,22 @@ class Gateway:
         if len(body) > MOST_BODY_BYTES:
             raise Refused(413, "too_large", f"A request may have {MOST_BODY_BYTES:,} bytes.")
         exchange = await self._run(partial(memory.open_exchange, dialect, headers, body))
-        exchange, given = await self._recall(exchange)
-        if given.text and exchange.document is not None:
-            body = json.dumps(dialect.with_memory(exchange.document, given.text), ensure_ascii=False).encode(
-                "utf-8", "surrogatepass"
-            )
-        await self._converse(_Request(scope, headers, dialect, exchange, given, body), receive, answering)
+        given = await self._recall(exchange, dialect)
+        await self._converse(_Request(scope, headers, dialect, exchange, given, given.body or body), receive, answering)
 
-    async def _recall(self, exchange: Exchange) -> tuple[Exchange, Given]:
+    async def _recall(self, exchange: Exchange, dialect: Dialect) -> Given:
         """The context, unless it takes too long or fails: no conversation waits for its memory."""
-        recalling: asyncio.Future[tuple[Exchange, Given]] = asyncio.ensure_future(
-            self._run(partial(memory.recall, exchange))
-        )
+        recalling: asyncio.Future[Given] = asyncio.ensure_future(self._run(partial(memory.recall, exchange, dialect)))
         self._late.add(recalling)
         recalling.add_done_callback(self._late.discard)
         done, _ = await asyncio.wait({recalling}, timeout=RECALL_SECONDS)
         if not done:
             recalling.add_done_callback(_look_at)
-            return exchange, Given(reason="timeout")
+            return Given(reason="timeout")
         error = recalling.exception()
         if error is not None:
             logger.error("A request goes on without memory: %s", type(error).__name__)
-            return exchange, Given(reason="error")
+            return Given(reason="error")
         return recalling.result()
 
     async def _converse(self, request: "_Request", receive: Receive, answering: "_Answering") -> None:
@@ -214,7 +208,7 @@ class _Answering:
 def _said_of(request: _Request) -> Headers:
     """What the gateway tells of its own part, in headers of the answer."""
     given, exchange = request.given, request.exchange
-    if given.text:
+    if given.body:
         said = {"x-memory": "used", "x-memory-tokens": str(given.tokens)}
     else:
         said = {"x-memory": "none", "x-memory-reason": given.reason}

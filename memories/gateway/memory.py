@@ -4,7 +4,7 @@ of the person, and which turns the conversation adds."""
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
@@ -44,7 +44,8 @@ class Refused(Exception):
 class Exchange:
     """A request to the gateway: who calls, whose memory it is about ("" for nobody's), and where it goes on to.
 
-    `document` is the request; `asked` None, where it is not what the protocol says.
+    `document` is the request; `asked` None, where it is not what the protocol says. `session_id`: the one that was
+    named, else the one that it goes on with, or a new one.
     """
 
     caller: Caller
@@ -64,9 +65,9 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Given:
-    """The context that goes on with the request; empty for a reason."""
+    """The request with the context in it, and how long that is; without one the reason."""
 
-    text: str = ""
+    body: bytes = b""
     tokens: int = 0
     reason: str = ""
 
@@ -104,7 +105,7 @@ def open_exchange(dialect: Dialect, headers: Mapping[str, str], body: bytes) -> 
     caller, config = authenticate(headers, scopes=(Scope.INGEST, Scope.READ))
     try:
         document = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
         raise Refused(400, "invalid_json", "The body is not a JSON object.")
@@ -116,6 +117,11 @@ def open_exchange(dialect: Dialect, headers: Mapping[str, str], body: bytes) -> 
     if mode not in _MODES:
         raise Refused(400, "invalid_header", "X-Memory is read-only, off, or left out.")
     user_id, agent_id, session_id = _names(caller, headers, asked)
+    if asked and user_id and not session_id:
+        found = resent.session_of(
+            caller.tenant, user_id=user_id, agent_id=agent_id, messages=asked.messages, follows=asked.follows
+        )
+        session_id = found or f"chat-{uuid.uuid4()}"
     return Exchange(caller, config, document, asked, user_id, agent_id, session_id, mode)
 
 
@@ -150,28 +156,27 @@ def _checked(expected: Identifier, value: str, header: str) -> str:
         raise Refused(400, "invalid_header", f"{header}: {detail}") from None
 
 
-def recall(exchange: Exchange) -> tuple[Exchange, Given]:
-    """What the model is told, and the exchange with its session: the one that it goes on with, or a new one."""
-    asked = exchange.asked
-    if asked is None or not exchange.user_id or exchange.mode == OFF:
-        reason = "off" if exchange.mode == OFF else "unreadable" if asked is None else "no_user"
-        return exchange, Given(reason=reason)
-    tenant = exchange.caller.tenant
-    user_id, agent_id = exchange.user_id, exchange.agent_id
-    if not exchange.session_id:
-        found = resent.session_of(
-            tenant, user_id=user_id, agent_id=agent_id, messages=asked.messages, follows=asked.follows
-        )
-        exchange = replace(exchange, session_id=found or f"chat-{uuid.uuid4()}")
+def recall(exchange: Exchange, dialect: Dialect) -> Given:
+    """The request with what is remembered."""
+    asked, document = exchange.asked, exchange.document
+    if asked is None or document is None or not exchange.user_id or exchange.mode == OFF:
+        return Given(reason="off" if exchange.mode == OFF else "unreadable" if asked is None else "no_user")
+    key = exchange.caller.key
     # Turns that the request shows itself are not told again.
     include = DEFAULT_INCLUDE | {"working_memory"}
     request = ContextRequest(
-        user_id, agent_id, exchange.session_id, query=asked.query, max_tokens=MAX_TOKENS, include=include
+        exchange.user_id,
+        exchange.agent_id,
+        exchange.session_id,
+        query=asked.query,
+        max_tokens=MAX_TOKENS,
+        include=include,
     )
-    built = context.build(tenant=tenant, request=request, now=timezone.now(), key_id=exchange.caller.key.pk)
+    built = context.build(tenant=key.tenant, request=request, now=timezone.now(), key_id=key.pk)
     if not built.memory:
-        return exchange, Given(reason="restricted" if built.restricted else "empty" if built.serve else "off")
-    return exchange, Given(built.memory, built.token_count)
+        return Given(reason="restricted" if built.restricted else "empty" if built.serve else "off")
+    text = json.dumps(dialect.with_memory(document, built.memory), ensure_ascii=False)
+    return Given(text.encode("utf-8", "surrogatepass"), built.token_count)
 
 
 def keep(exchange: Exchange, answer: Sequence[PostedMessage] = ()) -> None:

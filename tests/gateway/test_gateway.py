@@ -194,6 +194,7 @@ def test_no_conversation_waits_for_its_memory(
     assert answer.status_code == 200
     assert (answer.headers["x-memory"], answer.headers["x-memory-reason"]) == ("none", "timeout")
     assert stored()[0] == ("user", LIVES)
+    assert Session.objects.get().external_id == answer.headers["x-memory-session"]
 
 
 def test_what_was_said_is_kept_as_cut_when_the_client_leaves(client: Client, endpoint: Endpoint) -> None:
@@ -271,4 +272,6 @@ def test_what_it_cannot_read_goes_on_for_the_endpoint_to_refuse(client: Client, 
     endpoint.responds(sends(b'{"error": {"message": "no messages"}}', 400))
     answer = client.post({"model": "m", "messages": "none"}, user="u1")
     assert (answer.status_code, answer.headers["x-memory-reason"]) == (400, "unreadable")
-    assert client.post(b"[1]", user="u1").json()["error"]["code"] == "invalid_json"
+    for body in (b"[1]", b"{", b"[" * 100_000):
+        refused = client.post(body, user="u1")
+        assert (refused.status_code, refused.json()["error"]["code"]) == (400, "invalid_json")
