@@ -1,5 +1,6 @@
 """Agents are listed when they are first seen: each process writes those that it does not know yet, once."""
 
+import time
 import uuid
 from collections.abc import Iterable
 
@@ -10,7 +11,10 @@ from memories.models import Agent, Tenant
 
 # More than a process meets; where there are more, they are written again.
 _MOST_KNOWN = 50_000
-_known: set[tuple[uuid.UUID, str]] = set()
+# After so long an agent is written again: an erasure may have removed it.
+_KNOWN_SECONDS = 300.0
+# Tenant and agent → until when it need not be written.
+_known: dict[tuple[uuid.UUID, str], float] = {}
 
 
 def note_agents(tenant: Tenant, agent_ids: Iterable[str]) -> None:
@@ -19,7 +23,8 @@ def note_agents(tenant: Tenant, agent_ids: Iterable[str]) -> None:
     Call it before persons and sessions are locked. All requests write their agents first, in one statement and in the
     same order, so that two with the same new agents cannot deadlock.
     """
-    new = sorted({agent_id for agent_id in agent_ids if agent_id and (tenant.pk, agent_id) not in _known})
+    now = time.monotonic()
+    new = sorted({agent_id for agent_id in agent_ids if agent_id and _known.get((tenant.pk, agent_id), 0.0) <= now})
     if not new:
         return
     rows = [Agent(tenant=tenant, agent_id=agent_id, created_at=Now()) for agent_id in new]
@@ -31,4 +36,5 @@ def note_agents(tenant: Tenant, agent_ids: Iterable[str]) -> None:
 def _know(tenant: uuid.UUID, agent_ids: Iterable[str]) -> None:
     if len(_known) >= _MOST_KNOWN:
         _known.clear()
-    _known.update((tenant, agent_id) for agent_id in agent_ids)
+    until = time.monotonic() + _KNOWN_SECONDS
+    _known.update({(tenant, agent_id): until for agent_id in agent_ids})

@@ -1,5 +1,6 @@
 """The list of agents: each is written when it is first seen, once, and costs nothing after that."""
 
+import time
 from typing import Any
 
 import pytest
@@ -45,6 +46,17 @@ class TestBesideOthers:
         first, second = (statements(lambda: post(tenant, "sales")) for _ in range(2))
         assert [sql for sql in first if "memories_agent" in sql]
         assert not [sql for sql in second if "memories_agent" in sql]
+
+    def test_what_an_erasure_removed_is_listed_again_in_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        tenant = factories.tenant()
+        post(tenant, "sales")
+        Agent.objects.all().delete()
+        post(tenant, "sales")
+        assert not Agent.objects.exists()
+        later = time.monotonic() + agents._KNOWN_SECONDS
+        monkeypatch.setattr(time, "monotonic", lambda: later)
+        post(tenant, "sales")
+        assert Agent.objects.get().agent_id == "sales"
 
     def test_two_at_once_list_it_once(self) -> None:
         tenant = factories.tenant()
