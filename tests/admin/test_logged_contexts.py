@@ -67,6 +67,7 @@ def test_the_page(admin: Client, person: EndUser) -> None:
     row = logged(person, known(person, "Likes tea"), agent_id="sales", revision="a" * 32)
     page = admin.get(page_of(row)).content.decode()
     assert "Likes tea" in page
+    assert f'<time datetime="{THEN.isoformat()}">' in page
     assert "Deleted in the meantime" not in page
     Fact.objects.all().delete()
     page = admin.get(page_of(row)).content.decode()

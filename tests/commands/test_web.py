@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from memories.context.log import LogWriter
 from memories.retrieval.recalls import Flusher
 from memories.web import front as web_front
 from memories.web import threads as web_threads
@@ -23,15 +24,17 @@ HEAD = b"Host: h\r\n\r\n"
 SENT = 3 * 1024 * 1024
 
 
-def test_each_process_writes_its_recalls_until_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[str] = []
-    for verb in ("start", "end"):
-        monkeypatch.setattr(Flusher, verb, lambda _, verb=verb: done.append(verb))
+def test_each_process_writes_what_it_noted_until_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[tuple[str, type]] = []
+    writers = {Flusher, LogWriter}
+    for writer in writers:
+        for verb in ("start", "end"):
+            monkeypatch.setattr(writer, verb, lambda self, verb=verb: done.append((verb, type(self))))
     server, worker = HubServer("127.0.0.1:0"), SimpleNamespace()
     server.cfg.post_worker_init(worker)
-    assert done == ["start"]
+    assert set(done) == {("start", writer) for writer in writers}
     server.cfg.worker_exit(None, worker)
-    assert done == ["start", "end"]
+    assert set(done) == {(verb, writer) for verb in ("start", "end") for writer in writers}
 
 
 def test_the_settings_bound_what_a_client_may_do(settings: Any) -> None:

@@ -34,7 +34,7 @@ class Agent(models.Model):
         Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, related_name="agents", db_index=False
     )
     agent_id = models.CharField(
-        _("agent"), max_length=255, editable=False, help_text="As the API calls it, lower-cased."
+        _("agent"), max_length=255, editable=False, help_text=_("As the API calls it, lower-cased.")
     )
     extraction = models.BooleanField(
         _("extraction"),
