@@ -183,9 +183,9 @@ def _prepare(conversation: Conversation, tenant: Tenant, key_id: uuid.UUID | Non
     return _Prepared(turns, sum(count for _, count in redacted), session_queue.signals_of(turns, tenant))
 
 
-def _redacted(message: PostedMessage, key_id: uuid.UUID | None) -> tuple[Turn, int]:
-    """The message without secrets as a turn, and how many it had."""
-    clean = redaction.redact_message(
+def without_secrets(message: PostedMessage) -> redaction.Redacted:
+    """What is stored of the message's texts."""
+    return redaction.redact_message(
         content=message.content,
         parts=message.parts,
         tool_calls=message.tool_calls,
@@ -193,6 +193,11 @@ def _redacted(message: PostedMessage, key_id: uuid.UUID | None) -> tuple[Turn, i
         metadata=message.metadata,
         name=message.name,
     )
+
+
+def _redacted(message: PostedMessage, key_id: uuid.UUID | None) -> tuple[Turn, int]:
+    """The message without secrets as a turn, and how many it had."""
+    clean = without_secrets(message)
     turn = Turn(
         role=message.role,
         content=clean.content,

@@ -9,9 +9,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from memories.capture.ingest import PostedMessage
+from memories.capture.ingest import PostedMessage, without_secrets
 from memories.models import EndUser, Role, Session, Tenant, Turn
-from memories.text.secrets import redaction
 
 # Sessions of the person that a conversation without a session is compared with, the newest first.
 SESSIONS_COMPARED = 50
@@ -115,14 +114,7 @@ def _keys_of(messages: Sequence[PostedMessage], turns: Sequence[Turn], session: 
     for message in messages:
         alternatives = [_key(message.role, message.content, message.parts, message.tool_calls, message.tool_call_id)]
         if turns and alternatives[0] not in stored:
-            clean = redaction.redact_message(
-                content=message.content,
-                parts=message.parts,
-                tool_calls=message.tool_calls,
-                tool_call_id=message.tool_call_id,
-                metadata=message.metadata,
-                name=message.name,
-            )
+            clean = without_secrets(message)
             alternatives.append(_key(message.role, clean.content, clean.parts, clean.tool_calls, clean.tool_call_id))
             if is_redacted:
                 said = Turn(
