@@ -61,15 +61,12 @@ class KeyThrottle(BaseThrottle):
     def allow_request(self, request: Request, view: View) -> bool:
         caller = caller_of(request)
         scope: str = getattr(getattr(view, (request.method or "").lower(), None), "scope", "")
-        rate = conf.throttle(scope)
         if caller is None:
             return True
-        if rate is None:
-            # No headers: another process counts another number.
-            self._allowance = TALLY.count(caller.key.pk, scope, GENEROUS)
-            return self._allowance.allowed
-        self._allowance = count_request(key_id=caller.key.pk, scope=scope, rate=rate)
-        request._request.rate_allowance = self._allowance  # type: ignore[attr-defined]
+        self._allowance = count(caller.key.pk, scope)
+        # No headers without a setting: another process counts another number.
+        if conf.throttle(scope):
+            request._request.rate_allowance = self._allowance  # type: ignore[attr-defined]
         return self._allowance.allowed
 
     def wait(self) -> float | None:

@@ -25,14 +25,14 @@ _COLUMNS = ("number", "role", "content", "parts", "tool_calls", "tool_call_id", 
 Key = bytes
 
 
-class Overlap(NamedTuple):
+class Resumption(NamedTuple):
     """Where what was sent repeats what is stored: from here on the message is new, and the stored turn was left."""
 
     new_from: int
     left_from: int
 
 
-def overlap(stored: Sequence[Key], sent: Sequence[Sequence[Key]]) -> Overlap:
+def overlap(stored: Sequence[Key], sent: Sequence[Sequence[Key]]) -> Resumption:
     """Compare the longest run of messages that both have; each message sent may have several keys.
 
     What was sent before that run is not new: the client put a summary there, or the hub has deleted the turns.
@@ -48,8 +48,8 @@ def overlap(stored: Sequence[Key], sent: Sequence[Sequence[Key]]) -> Overlap:
         best = max([best, *((length, at, place) for place, length in running.items())])
     length, at, place = best
     if not _shows_where(length, at, place, stored=len(stored), sent=len(sent)):
-        return Overlap(0, len(stored))
-    return Overlap(at + 1, place + 1)
+        return Resumption(0, len(stored))
+    return Resumption(at + 1, place + 1)
 
 
 def _shows_where(length: int, at: int, place: int, *, stored: int, sent: int) -> bool:

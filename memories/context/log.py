@@ -45,7 +45,7 @@ class NotedContext(NamedTuple):
     at: datetime
 
 
-class Buffer:
+class ContextBuffer:
     """The contexts that wait, at most `most` of them; safe under threads."""
 
     def __init__(self, *, most: int = MOST) -> None:
@@ -81,7 +81,7 @@ class Buffer:
             self.dropped += 1
 
 
-_buffer = Buffer()
+_buffer = ContextBuffer()
 # One flush at a time: the last one, at the end of the process, waits for the thread's.
 _flushing = threading.Lock()
 

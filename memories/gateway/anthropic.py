@@ -6,7 +6,17 @@ from contextlib import suppress
 from typing import Any
 
 from memories.capture.ingest import PostedMessage
-from memories.gateway.dialects import Answer, Asked, Dialect, Unreadable, canonical, error_type, message, slim, text_of
+from memories.gateway.dialects import (
+    Asked,
+    Dialect,
+    Reply,
+    UnreadableRequest,
+    canonical,
+    error_type,
+    message,
+    slim,
+    text_of,
+)
 from memories.models import Role
 
 _ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT}
@@ -19,7 +29,7 @@ class Messages(Dialect):
     def read(self, document: Mapping[str, Any]) -> Asked:
         given = document.get("messages")
         if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
-            raise Unreadable
+            raise UnreadableRequest
         user = (document.get("metadata") or {}).get("user_id")
         return Asked(
             messages=[said for one in given for said in _messages(one)],
@@ -35,7 +45,7 @@ class Messages(Dialect):
             return {**document, "system": [*system, block]}
         return {**document, "system": [{"type": "text", "text": system}, block] if system else memory}
 
-    def add_event(self, answer: Answer, event: Mapping[str, Any]) -> None:
+    def add_event(self, answer: Reply, event: Mapping[str, Any]) -> None:
         kind = event.get("type")
         if kind == "message_start":
             answer.id = str((event.get("message") or {}).get("id") or "")
@@ -54,17 +64,17 @@ class Messages(Dialect):
             answer.is_whole = True
             _read_arguments(answer)
 
-    def read_answer(self, document: Mapping[str, Any]) -> Answer:
+    def read_answer(self, document: Mapping[str, Any]) -> Reply:
         blocks = document.get("content") or []
         texts = [block.get("text") or "" for block in blocks if block.get("type") == "text"]
         calls = [_call(block) for block in blocks if block.get("type") == "tool_use"]
-        return Answer(" ".join(texts), calls, str(document.get("id") or ""), is_whole=True)
+        return Reply(" ".join(texts), calls, str(document.get("id") or ""), is_whole=True)
 
     def error(self, status: int, code: str, detail: str) -> dict[str, Any]:
         return {"type": "error", "error": {"type": error_type(status), "message": f"{detail} ({code})"}}
 
 
-def _read_arguments(answer: Answer) -> None:
+def _read_arguments(answer: Reply) -> None:
     """The next request holds them as an object, whose text may be another."""
     for call in answer.tool_calls:
         with suppress(ValueError):
@@ -75,7 +85,7 @@ def _messages(given: Mapping[str, Any]) -> Iterator[PostedMessage]:
     """A message as turns: the answers of tools, which the user's message holds, are turns of their own."""
     role, content = _ROLES.get(str(given.get("role"))), given.get("content")
     if role is None:
-        raise Unreadable
+        raise UnreadableRequest
     blocks = content if isinstance(content, list) else []
     for block in blocks:
         if isinstance(block, dict) and block.get("type") == "tool_result":

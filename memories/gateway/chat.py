@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from memories.gateway.dialects import Answer, Asked, Dialect, Unreadable, message, slim, text_of
+from memories.gateway.dialects import Asked, Dialect, Reply, UnreadableRequest, message, slim, text_of
 from memories.models import Role
 
 _SYSTEM = ("system", "developer")
@@ -16,7 +16,7 @@ class ChatCompletions(Dialect):
     def read(self, document: Mapping[str, Any]) -> Asked:
         given = document.get("messages")
         if not isinstance(given, list):
-            raise Unreadable
+            raise UnreadableRequest
         user = document.get("user")
         return Asked(
             messages=[_message(one) for one in given if not _is_system(one)],
@@ -38,7 +38,7 @@ class ChatCompletions(Dialect):
             joined = f"{content}\n\n{memory}" if content else memory
         return {**document, "messages": [{**first, "content": joined}, *messages[1:]]}
 
-    def add_event(self, answer: Answer, event: Mapping[str, Any]) -> None:
+    def add_event(self, answer: Reply, event: Mapping[str, Any]) -> None:
         answer.id = answer.id or str(event.get("id") or "")
         for choice in event.get("choices") or []:
             # Of several answers the first: if the client goes on with another, that one is in its next request.
@@ -50,11 +50,11 @@ class ChatCompletions(Dialect):
                 _add_call(answer, call)
             answer.is_whole = answer.is_whole or choice.get("finish_reason") is not None
 
-    def read_answer(self, document: Mapping[str, Any]) -> Answer:
+    def read_answer(self, document: Mapping[str, Any]) -> Reply:
         choices = document.get("choices") or [{}]
         first: dict[str, Any] = next((one for one in choices if one.get("index", 0) == 0), {})
         said = first.get("message") or {}
-        return Answer(
+        return Reply(
             text=said.get("content") or said.get("refusal") or "",
             tool_calls=said.get("tool_calls") or [],
             id=str(document.get("id") or ""),
@@ -69,7 +69,7 @@ def _is_system(given: Any) -> bool:
 def _message(given: Any) -> Any:
     role = _ROLES.get(str(given.get("role"))) if isinstance(given, dict) else None
     if role is None:
-        raise Unreadable
+        raise UnreadableRequest
     text, parts = text_of(given.get("content"))
     if role == Role.ASSISTANT and not text:
         text, _ = text_of(given.get("refusal"))
@@ -77,7 +77,7 @@ def _message(given: Any) -> Any:
     if isinstance(given.get("function_call"), dict) and not calls:
         calls = [{"type": "function", "function": given["function_call"]}]
     if calls is not None and not isinstance(calls, list):
-        raise Unreadable
+        raise UnreadableRequest
     call_id, name = given.get("tool_call_id"), given.get("name")
     return message(
         role,
@@ -89,7 +89,7 @@ def _message(given: Any) -> Any:
     )
 
 
-def _add_call(answer: Answer, part: Mapping[str, Any]) -> None:
+def _add_call(answer: Reply, part: Mapping[str, Any]) -> None:
     """A call comes in pieces: id and name first, then its arguments."""
     at = part.get("index", len(answer.tool_calls))
     while len(answer.tool_calls) <= at < 1_000:

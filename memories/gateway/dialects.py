@@ -18,7 +18,7 @@ LONGEST_QUERY = 2_000
 _DATA = "data:"
 
 
-class Unreadable(Exception):
+class UnreadableRequest(Exception):
     """The request is not what the protocol says: the endpoint shall say so."""
 
 
@@ -41,7 +41,7 @@ class Asked:
 
 
 @dataclass
-class Answer:
+class Reply:
     """What the endpoint has said so far. `is_whole`: it came to its end. `in_items`: clients send text and each call
     again as messages of their own, or name the answer alone (`id`)."""
 
@@ -75,21 +75,21 @@ class Dialect(ABC):
 
     @abstractmethod
     def read(self, document: Mapping[str, Any]) -> Asked:
-        """Errors: Unreadable."""
+        """Errors: UnreadableRequest."""
 
     @abstractmethod
     def with_memory(self, document: Mapping[str, Any], memory: str) -> dict[str, Any]:
         """The request with a context that the model reads as the system's."""
 
-    def new_answer(self) -> Answer:
-        return Answer()
+    def new_answer(self) -> Reply:
+        return Reply()
 
     @abstractmethod
-    def add_event(self, answer: Answer, event: Mapping[str, Any]) -> None:
+    def add_event(self, answer: Reply, event: Mapping[str, Any]) -> None:
         """Add one event of a stream."""
 
     @abstractmethod
-    def read_answer(self, document: Mapping[str, Any]) -> Answer:
+    def read_answer(self, document: Mapping[str, Any]) -> Reply:
         """An answer that came in one piece."""
 
     def error(self, status: int, code: str, detail: str) -> dict[str, Any]:
@@ -149,13 +149,13 @@ def _slim_text(value: str) -> str:
 
 
 def text_of(content: Any, *, kinds: Sequence[str] = ("text",)) -> tuple[str, list[Any] | None]:
-    """Text and parts of a message's content: a string, or a list of parts. Errors: Unreadable."""
+    """Text and parts of a message's content: a string, or a list of parts. Errors: UnreadableRequest."""
     if content is None:
         return "", None
     if isinstance(content, str):
         return content, None
     if not isinstance(content, list) or not all(isinstance(part, (dict, str)) for part in content):
-        raise Unreadable
+        raise UnreadableRequest
     texts, parts, others = [], [], False
     for part in content:
         text = part if isinstance(part, str) else part.get("text") if part.get("type") in kinds else None

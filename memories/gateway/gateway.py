@@ -20,7 +20,7 @@ from memories.gateway.anthropic import Messages
 from memories.gateway.chat import ChatCompletions
 from memories.gateway.collecting import Collector
 from memories.gateway.dialects import Dialect, error_type
-from memories.gateway.memory import Exchange, Given, Refused
+from memories.gateway.memory import Exchange, GatewayRefused, Given
 from memories.gateway.responses import Responses
 from memories.gateway.upstream import Headers, Unreachable, Upstream, passed_on
 from memories.models import Scope
@@ -65,12 +65,12 @@ class Gateway:
         answering = _Answering(scope, send)
         try:
             await self._answer(scope, body, receive, answering)
-        except Refused as refused:
+        except GatewayRefused as refused:
             await answering.refuse(refused)
         except Unreachable as error:
-            await answering.refuse(Refused(502, "endpoint_unreachable", str(error)))
+            await answering.refuse(GatewayRefused(502, "endpoint_unreachable", str(error)))
         except MemoryHubError as error:
-            await answering.refuse(Refused(error.status, error.code, error.detail))
+            await answering.refuse(GatewayRefused(error.status, error.code, error.detail))
         finally:
             self._log(scope["method"], scope["path"], answering.status, monotonic() - began)
 
@@ -78,7 +78,7 @@ class Gateway:
         headers = _texts(scope["headers"])
         dialect = DIALECTS.get(scope["path"])
         if scope["method"] != ("GET" if dialect is None else "POST"):
-            raise Refused(405, "method_not_allowed", f"{scope['method']} is not possible here.")
+            raise GatewayRefused(405, "method_not_allowed", f"{scope['method']} is not possible here.")
         if dialect is None:
             _, config = await self._run(partial(memory.authenticate, headers, scopes=(Scope.READ,)))
             path = scope["path"].removeprefix("/v1")
@@ -86,7 +86,7 @@ class Gateway:
             await _stream(response, receive, answering, collector=None, added=[])
             return
         if len(body) > MOST_BODY_BYTES:
-            raise Refused(413, "too_large", f"A request may have {MOST_BODY_BYTES:,} bytes.")
+            raise GatewayRefused(413, "too_large", f"A request may have {MOST_BODY_BYTES:,} bytes.")
         exchange = await self._run(partial(memory.open_exchange, dialect, headers, body))
         given = await self._recall(exchange, dialect)
         await self._converse(_Request(scope, headers, dialect, exchange, given, given.body or body), receive, answering)
@@ -188,7 +188,7 @@ class _Answering:
     async def part(self, body: bytes, *, more: bool) -> None:
         await self._send({"type": "http.response.body", "body": body, "more_body": more})
 
-    async def refuse(self, refused: Refused) -> None:
+    async def refuse(self, refused: GatewayRefused) -> None:
         if self.status:
             # The answer has begun: its end tells that it is not whole.
             return

@@ -23,7 +23,7 @@ from memories.context import context
 from memories.context.context import DEFAULT_INCLUDE, ContextRequest
 from memories.curation.access.keys import authenticate_key
 from memories.exceptions import Erased, KeyBound, PersonRestricted
-from memories.gateway.dialects import Asked, Dialect, Unreadable
+from memories.gateway.dialects import Asked, Dialect, UnreadableRequest
 from memories.models import ActorKind, Scope
 from memories.queue import own_models
 
@@ -32,7 +32,7 @@ READ_ONLY, OFF = "read-only", "off"
 _MODES = ("", "on", READ_ONLY, OFF)
 
 
-class Refused(Exception):
+class GatewayRefused(Exception):
     """The gateway answers itself, in the shape of the client's protocol."""
 
     def __init__(self, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
@@ -73,49 +73,50 @@ class Given:
 
 
 def authenticate(headers: Mapping[str, str], *, scopes: Sequence[Scope]) -> tuple[Caller, conf.LLMConfig]:
-    """The caller and the endpoint. Errors: Refused."""
+    """The caller and the endpoint. Errors: GatewayRefused."""
     key = authenticate_key(plaintext=plaintext_of(headers), now=timezone.now())
     if key is None:
-        raise Refused(401, "invalid_api_key", "This API key is not known, or has expired or been revoked.")
+        raise GatewayRefused(401, "invalid_api_key", "This API key is not known, or has expired or been revoked.")
     for scope in scopes:
         if scope not in key.scopes:
-            raise Refused(403, "missing_scope", f"This key lacks the scope '{scope}'.")
+            raise GatewayRefused(403, "missing_scope", f"This key lacks the scope '{scope}'.")
     allowance = count(key.pk, Scope.READ)
     if not allowance.allowed:
         detail = f"Too many requests with this key; try again in {allowance.reset} seconds."
-        raise Refused(429, "rate_limit_exceeded", detail, {"retry-after": str(allowance.reset)})
+        raise GatewayRefused(429, "rate_limit_exceeded", detail, {"retry-after": str(allowance.reset)})
     own = own_models.own_of(key.tenant_id)
     config = conf.llm(own)
     if not config.api_key and not config.base_url:
         detail = "No model endpoint is configured: set OPENAI_BASE_URL or OPENAI_API_KEY, or the tenant's own endpoint."
-        raise Refused(503, "no_endpoint", detail)
+        raise GatewayRefused(503, "no_endpoint", detail)
     actor = Actor(kind=ActorKind.KEY, id=str(key.pk), request_id="")
     return Caller(key=key, actor=actor), config
 
 
 def plaintext_of(headers: Mapping[str, str]) -> str:
     """The hub's key: X-Memory-Key, or where the client's library puts its own."""
+    if own := headers.get("x-memory-key", "").strip():
+        return own
     scheme, _, bearer = headers.get("authorization", "").strip().partition(" ")
-    beside = headers.get("x-memory-key") or headers.get("x-api-key") or ""
-    return headers.get("x-memory-key", "").strip() or (bearer.strip() if scheme.lower() == "bearer" else beside.strip())
+    return (bearer if scheme.lower() == "bearer" else headers.get("x-api-key", "")).strip()
 
 
 def open_exchange(dialect: Dialect, headers: Mapping[str, str], body: bytes) -> Exchange:
-    """Read and check a request. Errors: Refused."""
+    """Read and check a request. Errors: GatewayRefused."""
     caller, config = authenticate(headers, scopes=(Scope.INGEST, Scope.READ))
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        raise Refused(400, "invalid_json", "The body is not a JSON object.")
+        raise GatewayRefused(400, "invalid_json", "The body is not a JSON object.")
     try:
         asked = dialect.read(document)
-    except (Unreadable, AttributeError, KeyError, TypeError, ValueError):
+    except (UnreadableRequest, AttributeError, KeyError, TypeError, ValueError):
         asked = None
     mode = headers.get("x-memory", "").strip().lower()
     if mode not in _MODES:
-        raise Refused(400, "invalid_header", "X-Memory is read-only, off, or left out.")
+        raise GatewayRefused(400, "invalid_header", "X-Memory is read-only, off, or left out.")
     user_id, agent_id, session_id = _names(caller, headers, asked)
     if asked and user_id and not session_id:
         found = resent.session_of(
@@ -126,7 +127,7 @@ def open_exchange(dialect: Dialect, headers: Mapping[str, str], body: bytes) -> 
 
 
 def _names(caller: Caller, headers: Mapping[str, str], asked: Asked | None) -> tuple[str, str, str]:
-    """Person, agent and session, checked against the key. Errors: Refused."""
+    """Person, agent and session, checked against the key. Errors: GatewayRefused."""
     user_id = _name(headers, "x-memory-user") or (asked.user if asked else "") or caller.user_id
     given: dict[str, Any] = {
         "user_id": _checked(Identifier(), user_id, "X-Memory-User"),
@@ -137,7 +138,7 @@ def _names(caller: Caller, headers: Mapping[str, str], asked: Asked | None) -> t
         if given["user_id"]:
             bound.hold(given, caller, at="")
     except KeyBound as error:
-        raise Refused(403, error.code, error.detail) from None
+        raise GatewayRefused(403, error.code, error.detail) from None
     return given["user_id"], given["agent_id"], session_id
 
 
@@ -153,7 +154,7 @@ def _checked(expected: Identifier, value: str, header: str) -> str:
         return str(expected.run_validation(value)) if value else ""
     except ValidationError as error:
         detail = " ".join(str(one) for one in error.detail)
-        raise Refused(400, "invalid_header", f"{header}: {detail}") from None
+        raise GatewayRefused(400, "invalid_header", f"{header}: {detail}") from None
 
 
 def recall(exchange: Exchange, dialect: Dialect) -> Given:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from memories.capture.ingest import PostedMessage
-from memories.gateway.dialects import Answer, Asked, Dialect, Unreadable, canonical, message, slim, text_of
+from memories.gateway.dialects import Asked, Dialect, Reply, UnreadableRequest, canonical, message, slim, text_of
 from memories.models import Role
 
 _SYSTEM = ("system", "developer")
@@ -20,7 +20,7 @@ class Responses(Dialect):
         given = document.get("input")
         items = [{"role": "user", "content": given}] if isinstance(given, str) else given
         if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
-            raise Unreadable
+            raise UnreadableRequest
         user, follows = document.get("user"), document.get("previous_response_id")
         return Asked(
             messages=[one for one in map(_message, items) if one is not None],
@@ -34,10 +34,10 @@ class Responses(Dialect):
         instructions = document.get("instructions")
         return {**document, "instructions": f"{instructions}\n\n{memory}" if instructions else memory}
 
-    def new_answer(self) -> Answer:
-        return Answer(in_items=True)
+    def new_answer(self) -> Reply:
+        return Reply(in_items=True)
 
-    def add_event(self, answer: Answer, event: Mapping[str, Any]) -> None:
+    def add_event(self, answer: Reply, event: Mapping[str, Any]) -> None:
         kind = event.get("type")
         if kind in ("response.output_text.delta", "response.refusal.delta"):
             answer.text += event.get("delta") or ""
@@ -50,7 +50,7 @@ class Responses(Dialect):
         elif kind == "response.created":
             answer.id = str((event.get("response") or {}).get("id") or "")
 
-    def read_answer(self, document: Mapping[str, Any]) -> Answer:
+    def read_answer(self, document: Mapping[str, Any]) -> Reply:
         answer = self.new_answer()
         answer.id, answer.is_whole = str(document.get("id") or ""), document.get("status") != "incomplete"
         texts = []
@@ -74,7 +74,7 @@ def _message(item: Mapping[str, Any]) -> PostedMessage | None:
     if kind != "message" or item.get("role") in _SYSTEM:
         return None
     if role is None:
-        raise Unreadable
+        raise UnreadableRequest
     content = item.get("content")
     if isinstance(content, list):
         # What the model refused is what it said.

@@ -1,4 +1,4 @@
-"""Counts of what applications are served: kept in this process and added to the day's row in the background.
+"""ServedCounts of what applications are served: kept in this process and added to the day's row in the background.
 
 A request costs no statement. A process that is killed loses what it counted since the last flush, a few seconds.
 """
@@ -30,19 +30,19 @@ Key = tuple[uuid.UUID, date]
 
 
 @dataclass
-class Counts:
+class ServedCounts:
     """Of a tenant's day."""
 
     context_times: list[int] = field(default_factory=lambda: [0] * BUCKETS)
     recalls: int = 0
 
-    def add(self, other: "Counts") -> None:
+    def add(self, other: "ServedCounts") -> None:
         self.context_times = [a + b for a, b in zip(self.context_times, other.context_times, strict=True)]
         self.recalls += other.recalls
 
 
 _lock = threading.Lock()
-_counted: dict[Key, Counts] = {}
+_counted: dict[Key, ServedCounts] = {}
 # One flush at a time: the last one, at the end of the process, waits for the thread's.
 _flushing = threading.Lock()
 
@@ -73,11 +73,11 @@ def flush() -> None:
                 _write(*key, counts)
             except (DatabaseError, InterfaceError):
                 with _lock:
-                    _counted.setdefault(key, Counts()).add(counts)
+                    _counted.setdefault(key, ServedCounts()).add(counts)
                 raise
 
 
-def _taken() -> Iterator[tuple[Key, Counts]]:
+def _taken() -> Iterator[tuple[Key, ServedCounts]]:
     """Each tenant's day, taken out of what waits when it is its turn."""
     for key in sorted(_counted.copy()):
         with _lock:
@@ -85,13 +85,13 @@ def _taken() -> Iterator[tuple[Key, Counts]]:
         yield key, counts
 
 
-def _write(tenant_id: uuid.UUID, day: date, counts: Counts) -> None:
+def _write(tenant_id: uuid.UUID, day: date, counts: ServedCounts) -> None:
     given: dict[str, Any] = {"tenant": tenant_id, "day": day, "times": counts.context_times, "recalls": counts.recalls}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_ADD, given)
 
 
-def _of(tenant_id: uuid.UUID, now: datetime) -> Counts:
+def _of(tenant_id: uuid.UUID, now: datetime) -> ServedCounts:
     """Under the lock."""
     key = (tenant_id, now.astimezone(UTC).date())
-    return _counted.setdefault(key, Counts())
+    return _counted.setdefault(key, ServedCounts())

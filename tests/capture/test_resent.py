@@ -2,7 +2,7 @@
 
 import pytest
 
-from memories.capture.resent import Overlap, overlap
+from memories.capture.resent import Resumption, overlap
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ from memories.capture.resent import Overlap, overlap
 )
 def test_what_is_new_and_what_was_left(stored: str, sent: str, expected: tuple[int, int]) -> None:
     keys = [one.encode() for one in stored]
-    assert overlap(keys, [[one.encode()] for one in sent]) == Overlap(*expected)
+    assert overlap(keys, [[one.encode()] for one in sent]) == Resumption(*expected)
 
 
 def test_a_message_may_have_several_keys() -> None:
-    assert overlap([b"a", b"b"], [[b"x", b"a"], [b"b"], [b"c"]]) == Overlap(2, 2)
+    assert overlap([b"a", b"b"], [[b"x", b"a"], [b"b"], [b"c"]]) == Resumption(2, 2)

@@ -8,7 +8,7 @@ from django.db import OperationalError, transaction
 
 from memories.context import context, log
 from memories.context.context import ContextRequest
-from memories.context.log import Buffer, LogWriter
+from memories.context.log import ContextBuffer, LogWriter
 from memories.curation.turns import redact_turn
 from memories.models import ContextLog, EndUser, Episode, Fact, LoggedContext, Turn
 from memories.retrieval import recalls
@@ -21,8 +21,8 @@ AT = NOW + timedelta(hours=1)
 
 
 @pytest.fixture(autouse=True)
-def buffer(monkeypatch: pytest.MonkeyPatch) -> Buffer:
-    fresh = Buffer()
+def buffer(monkeypatch: pytest.MonkeyPatch) -> ContextBuffer:
+    fresh = ContextBuffer()
     monkeypatch.setattr(log, "_buffer", fresh)
     return fresh
 
@@ -64,7 +64,7 @@ class TestWhatIsKept:
         assert "sk-proj" not in row.query
         assert fact.pk in row.rests_on
 
-    def test_nothing_where_the_log_is_off_or_an_operator_looks(self, buffer: Buffer) -> None:
+    def test_nothing_where_the_log_is_off_or_an_operator_looks(self, buffer: ContextBuffer) -> None:
         person = person_of(ContextLog.OFF)
         serve(person)
         other = person_of()
@@ -85,7 +85,7 @@ class TestWhatIsKept:
 @pytest.mark.django_db(transaction=True)
 class TestBuffer:
     def test_beyond_the_bound_the_oldest_are_dropped_and_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        small = Buffer(most=2)
+        small = ContextBuffer(most=2)
         monkeypatch.setattr(log, "_buffer", small)
         person = person_of()
         for minute in range(3):
@@ -94,7 +94,7 @@ class TestBuffer:
         LogWriter().end()
         assert LoggedContext.objects.count() == 2
 
-    def test_what_an_outage_left_comes_first(self, buffer: Buffer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_an_outage_left_comes_first(self, buffer: ContextBuffer, monkeypatch: pytest.MonkeyPatch) -> None:
         person = person_of()
         serve(person)
 
@@ -121,7 +121,7 @@ class TestWhoIsGone:
             EndUser.objects.filter(pk=person.pk).update(**change)
         assert log.flush() == (0 if change else 1)
 
-    def test_a_person_who_is_gone(self, buffer: Buffer) -> None:
+    def test_a_person_who_is_gone(self, buffer: ContextBuffer) -> None:
         person = person_of()
         serve(person)
         person.delete()
@@ -180,7 +180,7 @@ class TestWhatIsDeleted:
 
 @pytest.mark.django_db(transaction=True)
 class TestRaces:
-    def test_whoever_holds_the_person_is_not_waited_for(self, buffer: Buffer) -> None:
+    def test_whoever_holds_the_person_is_not_waited_for(self, buffer: ContextBuffer) -> None:
         person, other = person_of(), person_of()
         for one in (person, other):
             factories.fact(one)

@@ -107,7 +107,7 @@ def test_each_message_is_a_turn_once_though_all_are_sent_again(
     said: list[str] = []
     for number in range(6):
         said.append(f"Question {number}")
-        endpoint.responds(says(f"Answer {number}"))
+        endpoint.responds(says(f"Reply {number}"))
         said.append(client.post(asks(*said), user="u1", **headers).json()["choices"][0]["message"]["content"])
     assert [text for _, text in stored()] == said
     assert Session.objects.count() == 1

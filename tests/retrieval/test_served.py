@@ -78,7 +78,7 @@ def test_what_cannot_be_written_is_counted_later(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.django_db(transaction=True)
 def test_two_processes_add_to_the_same_day() -> None:
     tenant = factories.tenant()
-    counts = served.Counts(recalls=1)
+    counts = served.ServedCounts(recalls=1)
     assert at_once(4, lambda _number: served._write(tenant.pk, NOW.date(), counts)) == [None] * 4
     assert ServedDay.objects.get().recalls == 4
 

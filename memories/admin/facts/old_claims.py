@@ -23,9 +23,8 @@ from memories.admin.site.naming import called
 from memories.admin.site.page import VerbForm, actor_of, address, address_of_section, message_of, url_of
 from memories.admin.site.segments import Segment, diff
 from memories.admin.site.template_tags import UNDO_TAG
-from memories.admin.site.undo import UndoViews
+from memories.admin.site.undo import UndoViews, undo
 from memories.curation.old_claims import Kind, Mend, StillSaid, claim_of, correction_of, mend, still_said
-from memories.curation.reverting import revert
 from memories.exceptions import MemoryHubError
 from memories.models import ActorKind, ChangeSet, EndUser, Fact
 from memories.text.claims import OldClaim
@@ -113,12 +112,7 @@ class OldClaimViews(UndoViews):
             return page
         if not self._mends(request, fact).filter(pk=change_set).exists():
             raise Http404
-        try:
-            revert(change_set=change_set, actor=actor_of(request), now=timezone.now())
-        except MemoryHubError as error:
-            messages.error(request, message_of(error))
-        else:
-            messages.success(request, gettext("Undone."))
+        undo(request, change_set)
         return page
 
     def answer(self, request: HttpRequest, form: VerbForm, done: str) -> HttpResponse:

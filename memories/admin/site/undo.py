@@ -18,6 +18,16 @@ from memories.exceptions import MemoryHubError
 from memories.models import ActorKind, ChangeSet
 
 
+def undo(request: HttpRequest, change_set: uuid.UUID) -> None:
+    """Take the changes back, and say so or why not."""
+    try:
+        revert(change_set=change_set, actor=actor_of(request), now=timezone.now())
+    except MemoryHubError as error:
+        messages.error(request, message_of(error))
+    else:
+        messages.success(request, _("Undone."))
+
+
 class UndoViews(RecordPage):
     """The page of a record some of whose verbs can be taken back with the message that says they are done."""
 
@@ -45,12 +55,7 @@ class UndoViews(RecordPage):
             return HttpResponseRedirect(page)
         if not self._own_changes(request, record.pk).filter(pk=change_set).exists():
             raise Http404
-        try:
-            revert(change_set=change_set, actor=actor_of(request), now=timezone.now())
-        except MemoryHubError as error:
-            messages.error(request, message_of(error))
-        else:
-            messages.success(request, _("Undone."))
+        undo(request, change_set)
         return HttpResponseRedirect(page)
 
     def _own_changes(self, request: HttpRequest, record: uuid.UUID) -> QuerySet[ChangeSet]:
