@@ -19,7 +19,7 @@ _DISARMED = """
     SELECT q.session_id FROM memories_sessionqueue q
     WHERE q.due_at IS NULL AND q.parked_at IS NULL AND EXISTS (
         SELECT 1 FROM memories_turn t
-        WHERE t.session_id = q.session_id AND t.number > q.extracted_number AND t.role = 'user'
+        WHERE t.session_id = q.session_id AND t.number > q.extracted_number AND t.role = 'user' AND t.left_at IS NULL
     )
 """
 
@@ -74,7 +74,9 @@ def _uncovered() -> Iterator[uuid.UUID]:
         first_number__lte=OuterRef("number"),
         last_number__gte=OuterRef("number"),
     )
-    passed = Turn.objects.filter(~Exists(covering), role=Role.USER, number__lte=F("session__queue__extracted_number"))
+    passed = Turn.objects.current().filter(
+        ~Exists(covering), role=Role.USER, number__lte=F("session__queue__extracted_number")
+    )
     # Retention deleted the runs of earlier turns.
     return _sessions_with_fed(passed.filter(number__gt=F("session__deleted_runs_number")))
 
@@ -102,7 +104,7 @@ def _not_in_episodes() -> Iterator[uuid.UUID]:
     covering = Episode.objects.filter(
         session=OuterRef("session"), first_number__lte=OuterRef("number"), last_number__gte=OuterRef("number")
     )
-    passed = Turn.objects.filter(
+    passed = Turn.objects.current().filter(
         ~Exists(covering), role=Role.USER, number__lte=F("session__working_memory__episode_number")
     )
     return _sessions_with_fed(passed.filter(session__in=whole.values("pk")))
@@ -301,15 +303,18 @@ INVARIANTS = (
     ),
     Invariant(
         "windows",
-        "What has left a session's window agrees with its turns, and so does its count of rounds.",
+        "What is not in a session's window agrees with its turns, and so does its count of rounds.",
         """
         SELECT s.id FROM memories_session s
         LEFT JOIN memories_workingmemory w ON w.session_id = s.id
         LEFT JOIN LATERAL (
             SELECT count(*) FILTER (WHERE t.role = 'user') AS rounds,
-                coalesce(sum(t.token_count) FILTER (WHERE t.number <= w.left_number), 0) AS left_tokens,
-                count(*) FILTER (WHERE t.role = 'user' AND t.number <= w.left_number) AS left_rounds
-            FROM memories_turn t WHERE t.session_id = s.id
+                coalesce(sum(t.token_count) FILTER (WHERE t.is_out), 0) AS left_tokens,
+                count(*) FILTER (WHERE t.role = 'user' AND t.is_out) AS left_rounds
+            FROM (
+                SELECT role, token_count, number <= w.left_number OR left_at IS NOT NULL AS is_out
+                FROM memories_turn WHERE session_id = s.id
+            ) t
         ) t ON true
         WHERE w.session_id IS NULL OR t.rounds + s.deleted_rounds <> s.round_count OR w.left_number > s.turn_count
             OR t.left_tokens + s.deleted_tokens <> w.left_tokens

@@ -115,6 +115,7 @@ BASES = (ROOT, ROOT / "memories")
 MADE_AT_RUN_TIME = {
     ".eval-extraction.json",
     ".memoryhub/",
+    ".venv-clients/",
     "README.txt",
     "audit-heads.json",
     "data.json",

@@ -44,6 +44,7 @@ def test_every_field_of_an_answer_is_documented() -> None:
         "Session",
         "Turn",
         "PersonDetail",
+        "Agent",
         "Extraction",
         "Revision",
         "Problem",
@@ -71,7 +72,8 @@ def test_the_curl_lines_work(settings: Any) -> None:
     SessionQueue.objects.update(parked_at=factories.NOW, due_at=None, failure="model_timeout")
     episode = factories.episode(run.session)
     case = factories.export_to_take(run.end_user).case
-    known = {"RUN": str(run.pk), "EPISODE": str(episode.pk), "ACCESS_CASE": str(case.pk)}
+    agent = factories.agent(tenant)
+    known = {"RUN": str(run.pk), "EPISODE": str(episode.pk), "ACCESS_CASE": str(case.pk), "AGENT": str(agent.pk)}
     lines = re.findall(r"^curl .*?(?=\n```)", TEXT, flags=re.MULTILINE | re.DOTALL)
     assert len(lines) == len(operations())
     for line in lines:

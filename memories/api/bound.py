@@ -15,7 +15,7 @@ from rest_framework.serializers import Serializer
 
 from memories.api.authentication import Caller
 from memories.exceptions import Fault, KeyBound, NotFound
-from memories.models import EndUser, Episode, ExtractionRun, Fact, PrivacyCase, Session, Turn
+from memories.models import Agent, EndUser, Episode, ExtractionRun, Fact, PrivacyCase, Session, Turn
 
 
 class Bound(StrEnum):
@@ -27,6 +27,8 @@ class Bound(StrEnum):
     CONVERSATIONS = "conversations"
     # It lists people: the key's own person alone.
     PEOPLE = "people"
+    # It lists agents: the key's own agent alone, and none for a key for one person.
+    AGENTS = "agents"
     # Its address names an object. One of another person, or of another agent's session, is not found.
     FACT = "fact"
     # It changes that fact. A key for an agent changes that agent's facts alone.
@@ -36,6 +38,9 @@ class Bound(StrEnum):
     EPISODE = "episode"
     EXTRACTION = "extraction"
     CASE = "case"
+    AGENT = "agent"
+    # It changes that agent, for everybody: a key for one person is refused.
+    OWN_AGENT = "own_agent"
     # It takes all of a person, of every agent: a key for one agent is refused.
     EXPORT = "export"
 
@@ -58,9 +63,12 @@ _OBJECTS: Mapping[Bound, _Object] = {
     Bound.EXTRACTION: _Object("run_id", ExtractionRun, "session__agent_id"),
     Bound.CASE: _Object("case_id", PrivacyCase),
     Bound.EXPORT: _Object("case_id", PrivacyCase),
+    Bound.AGENT: _Object("agent_id", Agent),
+    Bound.OWN_AGENT: _Object("agent_id", Agent),
 }
 _OTHER_PERSON = "This key is for one person alone: name that one, or leave user_id out."
 _OTHER_AGENT = "This key is for one agent alone: name that one, or leave agent_id out."
+_EVERYBODY = "This key is for one person alone, and an agent's switches and guidance are for everybody."
 _EXPORT = "This key is for one agent alone, and an export tells of every one."
 
 
@@ -77,9 +85,13 @@ def guard(policy: Bound | None, caller: Caller, path: Mapping[str, Any]) -> None
         raise NotFound
     if policy is Bound.EXPORT and caller.agent_id:
         raise KeyBound(_EXPORT)
+    if policy is Bound.OWN_AGENT and caller.user_id:
+        raise KeyBound(_EVERYBODY)
 
 
 def _is_within(named: _Object, caller: Caller, pk: UUID) -> bool:
+    if named.model is Agent:
+        return agents_of(caller).filter(pk=pk).exists()
     rows = named.model._default_manager.filter(tenant=caller.tenant, pk=pk)
     if caller.user_id:
         person = people_of(caller).values("pk")
@@ -93,6 +105,14 @@ def people_of(caller: Caller) -> QuerySet[EndUser]:
     """The people whom the key is for."""
     people = EndUser.objects.of(caller.tenant).themselves()
     return people.called(caller.tenant, caller.user_id) if caller.user_id else people
+
+
+def agents_of(caller: Caller) -> QuerySet[Agent]:
+    """The agents that the key is told of: a key for one person is told of none but the agent that it is for, too."""
+    agents = Agent.objects.filter(tenant=caller.tenant)
+    if caller.agent_id:
+        return agents.filter(agent_id=caller.agent_id)
+    return agents.none() if caller.user_id else agents
 
 
 def complete(expected: Serializer[Any], data: Any, caller: Caller, *, is_named: bool) -> Any:

@@ -1,6 +1,6 @@
 """Base of all views: strict input, the caller, lists in pages, versions of objects."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, cached_property
@@ -9,7 +9,8 @@ from uuid import UUID
 
 from django.db.models import Model, QuerySet
 from django.utils import timezone
-from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.negotiation import BaseContentNegotiation, DefaultContentNegotiation
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
@@ -18,7 +19,6 @@ from rest_framework.views import APIView
 from memories.api import bound
 from memories.api.authentication import Caller, caller_of
 from memories.api.errors import faults_of
-from memories.api.negotiation import Negotiation
 from memories.api.pagination import NEWEST_FIRST, CursorPages
 from memories.api.parsers import accept_chunked, parameters, refuse_parameters
 from memories.api.throttles import KeyThrottle, rate_limit_headers
@@ -29,6 +29,23 @@ from memories.models import Tenant
 from memories.text.secrets import effort
 
 WITH_BODY = ("POST", "PUT", "PATCH")
+# What nearly every client sends. To weigh it against the one renderer takes as long as to write most answers.
+_JSON = frozenset({"*/*", "application/json"})
+
+
+class Negotiation(DefaultContentNegotiation):
+    """Which form an answer has: JSON, or 406."""
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> Any:
+        """The renderer and its media type. Errors: NotAcceptable."""
+        given = request._request.META
+        # A parameter may name a form, too.
+        if given.get("HTTP_ACCEPT", "*/*") in _JSON and not given.get("QUERY_STRING"):
+            [json] = renderers
+            return json, json.media_type
+        return super().select_renderer(request, renderers, format_suffix)
 
 
 class Endpoint(APIView):

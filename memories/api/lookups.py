@@ -7,6 +7,7 @@ from django.db.models import Model, OuterRef, Prefetch, QuerySet, Subquery
 
 from memories.exceptions import NotFound, PersonRestricted
 from memories.models import (
+    Agent,
     EmbeddingSpace,
     EndUser,
     Episode,
@@ -109,6 +110,11 @@ def case(*, tenant: Tenant, case_id: uuid.UUID) -> PrivacyCase:
     exports = Prefetch("exports", queryset=PrivacyExport.objects.defer("content"))
     cases = PrivacyCase.objects.filter(tenant=tenant).defer("needles").prefetch_related(exports)
     return _require(cases.select_related("end_user__merged_into").filter(pk=case_id).first())
+
+
+def agent(*, tenant: Tenant, agent_id: uuid.UUID) -> Agent:
+    """Errors: NotFound."""
+    return _require(Agent.objects.filter(tenant=tenant, pk=agent_id).first())
 
 
 def _require(found: Row | None) -> Row:

@@ -5,13 +5,13 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.db.models.functions import Now
 
 from memories import conf
-from memories.capture import get_or_create
+from memories.capture import branches, get_or_create
 from memories.capture.agents import note_agents
 from memories.capture.session_rows import create_session, locked_queue, save_locked
 from memories.exceptions import Erased, ExternalIdReused, Fault, PersonRestricted
@@ -88,6 +88,18 @@ class Receipt:
         return len(self.turns) - self.duplicates
 
 
+class Lacking(NamedTuple):
+    """What a session lacks of a conversation that is sent whole: new messages, stored turns that the client `left`, and
+    those that it took `back`. `last_number` is the last turn that both have; `elsewhere`: the conversation went on
+    without the messages."""
+
+    messages: Sequence[PostedMessage]
+    left: Sequence[Turn] = ()
+    back: Sequence[Turn] = ()
+    last_number: int = 0
+    elsewhere: bool = False
+
+
 @dataclass(frozen=True)
 class _Prepared:
     """Turns without secrets, still without session, number and time."""
@@ -129,19 +141,27 @@ def store_lacking(
     *,
     tenant: Tenant,
     conversation: Conversation,
-    lacking: Callable[[Session], Sequence[PostedMessage]],
+    lacking: Callable[[Session], Lacking],
     key_id: uuid.UUID | None = None,
     memory_of: str = "",
 ) -> Receipt:
-    """Store those of the messages that `lacking` names once the session is locked. Errors: as store_turns()."""
+    """Store what `lacking` finds once the session is locked. Errors: as store_turns()."""
     if tenant.capture:
         note_agents(tenant, [conversation.agent_id])
+    elsewhere: list[Turn] = []
 
     def prepared(session: Session) -> _Prepared:
-        return _prepare(replace(conversation, messages=lacking(session)), tenant, key_id)
+        found = lacking(session)
+        branches.change(session, left=found.left, back=found.back)
+        made = _prepare(replace(conversation, messages=found.messages), tenant, key_id)
+        elsewhere.extend(made.turns if found.elsewhere else [])
+        return made
 
     with transaction.atomic():
         receipt = _store(tenant, conversation, prepared, memory_of=memory_of)
+        if receipt.session:
+            # Those without a number were there already.
+            branches.change(receipt.session, left=[turn for turn in elsewhere if turn.number], back=[])
         _note_activity([receipt])
         return receipt
 

@@ -1,4 +1,5 @@
-"""Conversations that a client sends whole each time: which session they belong to, and what it lacks of them.
+"""Conversations that a client sends whole each time: which session they belong to, what it lacks of them, and which of
+its turns the client left.
 
 The client may have cut off the beginning, gone back to an earlier message, or asked for another answer.
 """
@@ -6,10 +7,16 @@ The client may have cut off the beginning, gone back to an earlier message, or a
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from memories.capture.ingest import PostedMessage, without_secrets
+from django.db.models import Count, OuterRef, Subquery
+from django.db.models.functions import Coalesce
+
+from memories.capture import branches
+from memories.capture.ingest import Lacking, PostedMessage, without_secrets
+from memories.llm import tokens
 from memories.models import EndUser, Role, Session, Tenant, Turn
 
 # Sessions of the person that a conversation without a session is compared with, the newest first.
@@ -18,9 +25,11 @@ SESSIONS_COMPARED = 50
 TURNS_COMPARED = 2_000
 # So many messages in a row show where a conversation goes on whose beginning was cut off.
 ENOUGH_IN_A_ROW = 3
+# A first message that is sent again so soon asks for another answer. One of fewer tokens may be a greeting.
+SAME_QUESTION, SAME_QUESTION_TOKENS = timedelta(minutes=5), 8
 # In the metadata of an answer: its id at the endpoint.
 ANSWER_ID = "response_id"
-_COLUMNS = ("number", "role", "content", "parts", "tool_calls", "tool_call_id", "digest")
+_COLUMNS = ("number", "role", "content", "parts", "tool_calls", "tool_call_id", "digest", "left_at")
 
 Key = bytes
 
@@ -64,46 +73,129 @@ def _shows_where(length: int, at: int, place: int, *, stored: int, sent: int) ->
     return from_the_start or to_the_end or length >= ENOUGH_IN_A_ROW
 
 
-def lacking(session: Session, messages: Sequence[PostedMessage]) -> list[PostedMessage]:
-    """Those of the messages that the session does not have yet, in order."""
-    turns = list(reversed(Turn.objects.filter(session=session).order_by("-number").only(*_COLUMNS)[:TURNS_COMPARED]))
-    turns = [turn for turn in turns if turn.role != Role.SYSTEM]
-    found = overlap([_key_of_turn(turn) for turn in turns], _keys_of(messages, turns, session))
-    return list(messages[found.new_from :])
+def lacking(session: Session, messages: Sequence[PostedMessage]) -> Lacking:
+    """What the session lacks of a request's messages, and which turns it left and took back. The session is locked."""
+    turns = _turns_of(session)
+    keys = _keys_of(messages, turns, session)
+    current = [turn for turn in turns if turn.left_at is None]
+    found = overlap([_key_of_turn(turn) for turn in current], keys)
+    if not found.left_from or found == (0, len(current)):
+        return Lacking(messages)
+    last = current[found.left_from - 1]
+    others = [turn for turn in turns if turn.number > last.number]
+    again = _going_on(session, others, keys[found.new_from :])
+    kept = {turn.number for turn in again}
+    return Lacking(
+        messages[found.new_from + len(again) :],
+        left=[turn for turn in others if not turn.left_at and turn.number not in kept],
+        back=[turn for turn in again if turn.left_at],
+        last_number=(again or [last])[-1].number,
+    )
+
+
+def lacking_answer(session: Session, answer: Sequence[PostedMessage], *, after: int, asked: int) -> Lacking:
+    """What the session lacks of the answer to a request of `asked` messages, the last of which is turn `after`.
+
+    An answer leaves nothing: if the client has gone elsewhere meanwhile, the answer belongs to the branch that it left.
+    """
+    turns = _turns_of(session)
+    last = next((turn for turn in turns if turn.number == after), None)
+    if last is None:
+        # Deleted meanwhile.
+        return Lacking([])
+    later = [turn for turn in turns if turn.number > after]
+    again = _going_on(session, later, _keys_of(answer, later, session))
+    kept = {turn.number for turn in again}
+    has_gone_on = any(not turn.left_at and turn.number not in kept for turn in later)
+    new = answer[len(again) :]
+    # A client that sends its newest message alone may ask two things at once.
+    if last.left_at or (has_gone_on and asked > 1):
+        return Lacking(new, elsewhere=True)
+    return Lacking(new, back=[turn for turn in again if turn.left_at])
+
+
+def _turns_of(session: Session) -> list[Turn]:
+    rows = Turn.objects.filter(session=session).order_by("-number").only(*_COLUMNS)[:TURNS_COMPARED]
+    return [turn for turn in reversed(rows) if turn.role != Role.SYSTEM]
+
+
+def _going_on(session: Session, turns: Sequence[Turn], keys: Sequence[Sequence[Key]]) -> list[Turn]:
+    """The turns that the next messages repeat one after the other. A turn has a higher number than the one that it
+    follows, so a branch is found in the order of its numbers."""
+    if not (turns and keys):
+        return []
+    unread = branches.unread(session, turns)
+    stored = iter([(_key_of_turn(turn), turn) for turn in turns if turn.number not in unread])
+    found: list[Turn] = []
+    for alternatives in keys:
+        turn = next((turn for key, turn in stored if key in alternatives), None)
+        if turn is None:
+            break
+        found.append(turn)
+    return found
 
 
 def session_of(
-    tenant: Tenant, *, user_id: str, agent_id: str, messages: Sequence[PostedMessage], follows: str = ""
+    tenant: Tenant, *, user_id: str, agent_id: str, messages: Sequence[PostedMessage], now: datetime, follows: str = ""
 ) -> str:
     """The session that the conversation goes on with: the one with the answer that it follows, where that is named,
     else the one with most turns that the conversation begins with.
 
-    Of two branches that begin alike, an answer must be among what both have. "" when there is none.
+    Of two branches that begin alike, an answer must be among what both have. A first message that is asked again soon,
+    when only its answer followed, asks for another answer. "" when there is none.
     """
     people = EndUser.objects.called(tenant, user_id).values("pk")
+    left = Turn.objects.filter(session=OuterRef("pk"), left_at__isnull=False).order_by().values("session")
     sessions = Session.objects.filter(tenant=tenant, end_user__in=people, agent_id=agent_id)
-    newest = dict(sessions.order_by("-last_turn_at").values_list("pk", "external_id")[:SESSIONS_COMPARED])
+    sessions = sessions.annotate(left=Coalesce(Subquery(left.annotate(count=Count("pk")).values("count")), 0))
+    newest = list(sessions.order_by("-last_turn_at").only("external_id", "last_turn_at")[:SESSIONS_COMPARED])
     if follows:
         answers = Turn.objects.filter(session__in=newest, metadata__contains={ANSWER_ID: follows})
         followed = answers.values_list("session", flat=True).first()
-        return newest.get(followed, "") if followed else ""
-    begun = Turn.objects.filter(session__in=newest, number__lte=len(messages) + 1).exclude(role=Role.SYSTEM)
-    lines: dict[Any, list[Turn]] = defaultdict(list)
-    for turn in begun.order_by("session", "number").only("session", *_COLUMNS):
-        lines[turn.session_id].append(turn)
+        return next((session.external_id for session in newest if session.pk == followed), "")
+    # Most sessions begin otherwise: their turns are not read.
+    begun = _first_turns(newest, 1)
+    alike = [session for session in newest if _repeated(session, begun.get(session.pk, []), messages)]
+    lines = _first_turns(alike, len(messages) + 1)
     best, chosen = 0, ""
-    for pk, external_id in newest.items():
-        turns = lines.get(pk, [])
-        keys = _keys_of(messages, turns, Session(pk=pk))
-        common = 0
-        for turn, alternatives in zip(turns, keys, strict=False):
-            if _key_of_turn(turn) not in alternatives:
-                break
-            common += 1
+    for session in alike:
+        turns = lines[session.pk]
+        common = _repeated(session, turns, messages)
         answered = any(turn.role == Role.ASSISTANT for turn in turns[:common])
-        if common > best and (answered or common == len(turns)):
-            best, chosen = common, external_id
+        is_same = session == newest[0] and _asks_again(session, messages, now=now)
+        if common > best and (answered or common == len(turns) or is_same):
+            best, chosen = common, session.external_id
     return chosen
+
+
+def _first_turns(sessions: Sequence[Any], count: int) -> Mapping[Any, list[Turn]]:
+    """The first turns of each session's conversation, as it is now."""
+    most = max((session.left for session in sessions), default=0)
+    rows = Turn.objects.filter(session__in=sessions, number__lte=count + most).current().exclude(role=Role.SYSTEM)
+    lines: dict[Any, list[Turn]] = defaultdict(list)
+    for turn in rows.order_by("session", "number").only("session", *_COLUMNS):
+        if len(lines[turn.session_id]) < count:
+            lines[turn.session_id].append(turn)
+    return lines
+
+
+def _repeated(session: Session, turns: Sequence[Turn], messages: Sequence[PostedMessage]) -> int:
+    """With how many of these turns the messages begin."""
+    common = 0
+    for turn, alternatives in zip(turns, _keys_of(messages[: len(turns)], turns, session), strict=False):
+        if _key_of_turn(turn) not in alternatives:
+            break
+        common += 1
+    return common
+
+
+def _asks_again(session: Session, messages: Sequence[PostedMessage], *, now: datetime) -> bool:
+    """Whether the session's first message, sent alone, asks for another answer, nothing having followed the first."""
+    if len(messages) > 1 or now - session.last_turn_at > SAME_QUESTION:
+        return False
+    if tokens.count(messages[0].content) < SAME_QUESTION_TOKENS:
+        return False
+    return Turn.objects.filter(session=session, role=Role.USER).current().count() == 1
 
 
 def _keys_of(messages: Sequence[PostedMessage], turns: Sequence[Turn], session: Session) -> list[list[Key]]:

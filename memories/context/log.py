@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db import DatabaseError, InterfaceError, connection, transaction
+from django.db import transaction
 
+from memories.db.background_writer import BackgroundWriter
 from memories.models import ContextLog, EndUser, Episode, Fact, LoggedContext, Session, Turn
 from memories.text.secrets.redaction import redact_text
 
@@ -112,35 +113,16 @@ def flush() -> int:
         return written
 
 
-class LogWriter(threading.Thread):
-    """Writes every few seconds; end() writes for the last time."""
-
+class LogWriter(BackgroundWriter):
     def __init__(self) -> None:
-        super().__init__(name="context-log", daemon=True)
-        self._ended = threading.Event()
+        super().__init__("context-log", seconds=FLUSH_SECONDS)
 
-    def run(self) -> None:
-        while not self._ended.wait(FLUSH_SECONDS):
-            self.once()
-
-    def once(self) -> None:
-        """One flush. In an outage of the database the next one tries again."""
+    def write(self) -> None:
         dropped, _buffer.dropped = _buffer.dropped, 0
         if dropped:
             logger.warning("%d contexts were not logged: more are served than written", dropped)
-        if not len(_buffer):
-            return
-        try:
+        if len(_buffer):
             flush()
-        except (DatabaseError, InterfaceError) as error:
-            logger.warning("The log of contexts waits: %s", type(error).__name__)
-        finally:
-            # This thread needs it too seldom to keep a connection.
-            connection.close()
-
-    def end(self) -> None:
-        self._ended.set()
-        self.once()
 
 
 def _write(batch: Sequence[NotedContext]) -> tuple[int, list[NotedContext]]:

@@ -32,7 +32,9 @@ _OLD_SUMMARY = "Earlier in this conversation: "
 _CHARACTERS_A_TOKEN = 4
 _COLUMNS = ("id", "number", "role", "content", "parts", "name", "tool_calls", "tool_call_id", "token_count")
 _SESSION = """
-    SELECT s.id, coalesce(w.left_number, 0), coalesce(w.summary, '') FROM memories_session s
+    SELECT s.id, coalesce(w.left_number, 0), coalesce(w.summary, ''),
+        ARRAY(SELECT number FROM memories_turn t WHERE t.session_id = s.id AND t.left_at IS NOT NULL)
+    FROM memories_session s
     LEFT JOIN memories_workingmemory w ON w.session_id = s.id
     WHERE s.tenant_id = %s AND s.end_user_id = %s AND s.agent_id = %s AND s.external_id = %s
 """
@@ -40,7 +42,7 @@ _SESSION = """
 _TURNS = f"""
     WITH last AS (
         SELECT id, number, role, token_count FROM memories_turn
-        WHERE session_id = %(session)s AND number > %(left)s AND role <> 'system'
+        WHERE session_id = %(session)s AND number > %(left)s AND role <> 'system' AND left_at IS NULL
         ORDER BY number DESC LIMIT %(most)s
     ), counted AS (
         SELECT id, role, sum(token_count) OVER newest_first - token_count AS newer_tokens,
@@ -61,7 +63,8 @@ Message = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class OpenWindow:
-    """The window of a session; empty without a session. `numbers` are those of its turns, system turns included."""
+    """The window of a session; empty without a session. `numbers` are those of its turns, system turns included, and of
+    turns between them that the client left."""
 
     session: uuid.UUID | None = None
     system: list[Turn] = field(default_factory=list)
@@ -85,7 +88,7 @@ def open_window(person: EndUser, *, agent_id: str, session_id: str, rules: conf.
     found = binary_rows.fetched(_SESSION, [person.tenant_id, person.pk, agent_id, session_id])
     if not found:
         return OpenWindow()
-    ((session, left, summary),) = found
+    ((session, left, summary, left_by_client),) = found
     parameters = {
         "session": session,
         "left": left,
@@ -104,7 +107,9 @@ def open_window(person: EndUser, *, agent_id: str, session_id: str, rules: conf.
     shown = trim(others, max_tokens=max(0, rules.window_tokens - cost(own)), max_rounds=rules.window_rounds)
     # An older version of the hub may have stored a summary that speaks to a model.
     safe = "" if suspicion.speaks_to_model(attribution.plain(summary)) else summary
-    return OpenWindow(session, own, shown, safe, frozenset(turn.number for turn in (*system, *shown)))
+    return OpenWindow(
+        session, own, shown, safe, frozenset([turn.number for turn in (*system, *shown)] + left_by_client)
+    )
 
 
 def _own_prompts(system: Sequence[Turn]) -> list[Turn]:

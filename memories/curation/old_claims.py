@@ -31,7 +31,7 @@ REASON = "It said what was corrected."
 MOST_READ = 10_000
 
 
-class Kind(StrEnum):
+class StillSaidIn(StrEnum):
     SECTION = "section"
     EPISODE = "episode"
     PENDING = "pending"
@@ -45,14 +45,14 @@ class Mend(StrEnum):
     DROP = "drop"
 
 
-DROPPABLE = (Kind.PENDING, Kind.FACT, Kind.EPISODE)
+DROPPABLE = (StillSaidIn.PENDING, StillSaidIn.FACT, StillSaidIn.EPISODE)
 
 
 @dataclass(frozen=True)
 class StillSaid:
     """A memory that still says the old claim, with the version that was seen and the text that would mend it."""
 
-    kind: Kind
+    kind: StillSaidIn
     id: uuid.UUID
     version: int
     text: str
@@ -83,7 +83,7 @@ def claim_of(correction: ChangeSet) -> OldClaim | None:
     return OldClaim(old, new) if old and new and old != new else None
 
 
-def still_said(fact: Fact, claim: OldClaim, kinds: Collection[Kind] = tuple(Kind)) -> list[StillSaid]:
+def still_said(fact: Fact, claim: OldClaim, kinds: Collection[StillSaidIn] = tuple(StillSaidIn)) -> list[StillSaid]:
     """The other memories of these kinds of the fact's person that still say it, those of the profile first."""
     found = (*_sections(fact.end_user), *_facts(fact), *_episodes(fact.end_user), *_summaries(fact.end_user))
     return [
@@ -97,7 +97,7 @@ def mend(
     *,
     end_user: EndUser,
     claim: OldClaim,
-    kind: Kind,
+    kind: StillSaidIn,
     row_id: uuid.UUID,
     how: Mend,
     text: str,
@@ -118,51 +118,51 @@ def mend(
     seen: dict[str, Any] = {"expected_version": expected_version, "actor": actor, "now": now}
     if how == Mend.DROP:
         _drop(kind, row_id, seen)
-    elif kind == Kind.EPISODE:
+    elif kind == StillSaidIn.EPISODE:
         words = {"summary": text, **_lists_of(row, claim)}
         episodes.edit_episode(episode_id=row_id, tenant=None, changes=words, **seen)
-    elif kind == Kind.SECTION:
+    elif kind == StillSaidIn.SECTION:
         place = {"section": row.section, "agent_id": row.agent_id}
         write_profile_section(end_user=end_user, summary=text, reason=REASON, **place, **seen)
-    elif kind == Kind.SUMMARY:
+    elif kind == StillSaidIn.SUMMARY:
         rewrite_summary(session_id=row_id, summary=text, **seen)
     else:
         correct_fact(fact_id=row_id, tenant=None, content=text, reason=REASON, **seen)
 
 
-def _drop(kind: Kind, row_id: uuid.UUID, seen: dict[str, Any]) -> None:
-    if kind == Kind.EPISODE:
+def _drop(kind: StillSaidIn, row_id: uuid.UUID, seen: dict[str, Any]) -> None:
+    if kind == StillSaidIn.EPISODE:
         episodes.forget_episode(episode_id=row_id, tenant=None, **seen)
-    elif kind == Kind.PENDING:
+    elif kind == StillSaidIn.PENDING:
         reject_fact(fact_id=row_id, reason=REASON, **seen)
     else:
         forget_fact(fact_id=row_id, tenant=None, reason=REASON, **seen)
 
 
-def _rows_of(kind: Kind, person: EndUser) -> QuerySet[Any]:
-    if kind == Kind.SECTION:
+def _rows_of(kind: StillSaidIn, person: EndUser) -> QuerySet[Any]:
+    if kind == StillSaidIn.SECTION:
         return ProfileSection.objects.filter(end_user=person)
-    if kind == Kind.EPISODE:
+    if kind == StillSaidIn.EPISODE:
         return Episode.objects.filter(end_user=person)
-    if kind == Kind.SUMMARY:
+    if kind == StillSaidIn.SUMMARY:
         return WorkingMemory.objects.filter(session__end_user=person)
     return Fact.objects.filter(end_user=person)
 
 
-# Kind, row, version, the text that is shown, and all its texts together.
-_Said = tuple[Kind, Any, int, str, str]
+# StillSaidIn, row, version, the text that is shown, and all its texts together.
+_Said = tuple[StillSaidIn, Any, int, str, str]
 
 
 def _sections(person: EndUser) -> Iterator[_Said]:
     for row in ProfileSection.objects.written().filter(end_user=person).order_by("agent_id", "section"):
-        yield Kind.SECTION, row, row.version, row.summary, row.summary
+        yield StillSaidIn.SECTION, row, row.version, row.summary, row.summary
 
 
 def _facts(fact: Fact) -> Iterator[_Said]:
     rows = Fact.objects.of(fact.tenant, fact.end_user).filter(status__in=LIVE).exclude(pk=fact.pk)
     columns = ("content", "category", "agent_id", "status", "version", "created_at")
     for row in rows.only(*columns).order_by("-created_at", "-id")[:MOST_READ]:
-        kind = Kind.PENDING if row.status == Status.PENDING else Kind.FACT
+        kind = StillSaidIn.PENDING if row.status == Status.PENDING else StillSaidIn.FACT
         yield kind, row, row.version, row.content, row.content
 
 
@@ -170,13 +170,13 @@ def _episodes(person: EndUser) -> Iterator[_Said]:
     rows = Episode.objects.filter(end_user=person, status__in=episodes.LIVE).order_by("-created_at", "-id")
     for row in rows.only("version", "status", "created_at", *episodes.TEXTS)[:MOST_READ]:
         texts = (row.summary, *row.key_topics, *row.actions_taken, *row.outcomes)
-        yield Kind.EPISODE, row, row.version, row.summary, "\n".join(texts)
+        yield StillSaidIn.EPISODE, row, row.version, row.summary, "\n".join(texts)
 
 
 def _summaries(person: EndUser) -> Iterator[_Said]:
     rows = WorkingMemory.objects.filter(session__end_user=person).exclude(summary="").select_related("session")
     for row in rows.order_by("-updated_at", "pk")[:MOST_READ]:
-        yield Kind.SUMMARY, row, version_of_summary(row.summary), row.summary, row.summary
+        yield StillSaidIn.SUMMARY, row, version_of_summary(row.summary), row.summary, row.summary
 
 
 def _lists_of(episode: Episode, claim: OldClaim) -> dict[str, Any]:

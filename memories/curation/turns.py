@@ -21,7 +21,6 @@ from memories.db import quotes
 from memories.exceptions import InvalidInput, NotFound, PersonRestricted
 from memories.models import (
     ActorKind,
-    Change,
     EndUser,
     Episode,
     Fact,
@@ -38,7 +37,6 @@ from memories.models import (
     WorkingMemory,
 )
 from memories.queue import queue_rows, window_queue
-from memories.queue.eviction import WindowContents
 from memories.reconcile import review_items
 from memories.scoring import terms
 
@@ -236,28 +234,11 @@ def _stop_work(place: _LockedTurn) -> None:
     """Throw away what workers may have read of it, and let them begin again; forget a summary that may tell it."""
     turn, session, queue, window = place.turn, place.session, place.queue, place.window
     if queue.lease_token and turn.number > queue.extracted_number:
-        _give_back(queue)
+        queue_rows.give_back(queue)
         queue.save()
-    if window.lease_token:
-        _give_back(window)
-    if place.is_spoken and turn.number <= window.left_number:
-        # Compaction folds the turns that are left into a new one.
-        window.summary, window.left_number = "", session.deleted_number
-        Change.objects.of_summary(session.pk).delete()
-        window.left_tokens, window.left_rounds = session.deleted_tokens, session.deleted_rounds
-        window.episode_number = max(window.episode_number, session.deleted_number)
-    if place.is_spoken and not window.parked_at:
+    if place.is_spoken:
         rules = conf.rules(session.tenant)
-        is_over = WindowContents.of(session, window).is_over(rules)
-        window.over_since = queue.clock if is_over else None
-        window.unarmed = conf.llm().mode == conf.LLM_OFF
-        due = window_queue.due_time(session, window.over_since, rules=rules, now=queue.clock)
-        window.due_at = None if window.unarmed else due
-        window.woken_at = None
+        window_queue.read_again(window, session, first_number=turn.number, rules=rules, now=queue.clock)
+    elif window.lease_token:
+        queue_rows.give_back(window)
     window.save()
-
-
-def _give_back(row: SessionQueue | WorkingMemory) -> None:
-    """End the lease: its holder finds that at its commit. The attempt is not counted."""
-    queue_rows.end_lease(row)
-    row.attempts = max(0, row.attempts - 1)

@@ -152,9 +152,9 @@ def _write_vectors(space: EmbeddingSpace, ranges: Sequence[TurnRange], rows: Row
 
 
 def lock_existing(turns: Sequence[Any]) -> set[uuid.UUID]:
-    """Lock the turns that still exist, say the same and belong to the same person. One that somebody else has locked is
-    left out."""
-    rows = Turn.objects.filter(pk__in=[turn.pk for turn in turns]).order_by()
+    """Lock the turns that still exist, say the same, are of the conversation and belong to the same person. One that
+    somebody else has locked is left out."""
+    rows = Turn.objects.filter(pk__in=[turn.pk for turn in turns]).current().order_by()
     held = rows.select_for_update(skip_locked=True, no_key=True).values_list("pk", "end_user", "redacted_at")
     locked = {pk: (person, redacted_at) for pk, person, redacted_at in held}
     return {turn.pk for turn in turns if locked.get(turn.pk) == (turn.end_user_id, turn.redacted_at)}

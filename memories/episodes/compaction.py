@@ -121,7 +121,7 @@ def gather(claim: WindowClaim) -> CompactionWork:
     gone: Eviction | None = None
     left: tuple[TranscriptTurn, ...] = ()
     if claim.window.is_over(claim.rules):
-        turns = Turn.objects.filter(session=claim.session).only(*session_queue.COUNTED)
+        turns = Turn.objects.filter(session=claim.session).current().only(*session_queue.COUNTED)
         gone = evict(paged(turns, after=claim.row.left_number), claim.window, claim.rules)
     if gone:
         unread = fed_turns(claim.session, after=claim.row.left_number, last=gone.last_number)
@@ -141,6 +141,9 @@ def _segment(claim: WindowClaim, gone: Eviction | None) -> EpisodeRange | None:
     if not is_all:
         return EpisodeRange(done + 1, turns[-1].number, turns, is_all=False)
     if turns and not _makes_episode(claim, len(turns)):
+        return None
+    if not turns and Turn.objects.filter(session=claim.session, number__gt=done, left_at__isnull=False).exists():
+        # They may come back, and then they are to be in an episode.
         return None
     return EpisodeRange(done + 1, last, turns)
 

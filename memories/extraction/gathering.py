@@ -30,7 +30,7 @@ def gather(*, claim: Claim, now: datetime) -> TurnBatch:
     It holds at least one fed turn and ends with a round where it can; turns that arrive later are not in it.
     """
     session = claim.session
-    new = Turn.objects.filter(session=session).after(claim.row.extracted_number)
+    new = Turn.objects.filter(session=session).current().after(claim.row.extracted_number)
     first = claim.row.extracted_number + 1
     last = new.aggregate(last=Max("number"))["last"] or claim.row.extracted_number
     unread = fed_turns(session, after=claim.row.extracted_number, last=last)

@@ -13,7 +13,7 @@ _PAGE = 200
 def fed_turns(session: Session, *, after: int, last: int) -> Iterator[TranscriptTurn]:
     """Fed turns beyond `after` up to `last`. It reads from the user turn before them on, as a late reply needs the
     question that it answers."""
-    turns = Turn.objects.filter(session=session)
+    turns = Turn.objects.filter(session=session).current()
     questions = turns.filter(number__lte=after, role=Role.USER).exclude(metadata__hide_from_ui=True).order_by("-number")
     start = questions.values_list("number", flat=True).first() or after
     spoken = turns.filter(number__lte=last, role__in=[Role.USER, Role.ASSISTANT])

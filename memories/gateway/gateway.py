@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +12,6 @@ from typing import Any, Protocol, TypeVar
 
 import httpx2
 
-from memories.capture.ingest import PostedMessage
 from memories.conf import LLMConfig
 from memories.exceptions import MemoryHubError
 from memories.gateway import memory
@@ -120,25 +119,27 @@ class Gateway:
         if exchange.is_kept and response.status_code < 400:
             collector = Collector(request.dialect, streams="event-stream" in response.headers.get("content-type", ""))
             # Beside the answer: it does not wait, and what the person said is kept if nothing comes of it.
-            keeping = asyncio.ensure_future(self._keep(exchange, []))
+            keeping = asyncio.ensure_future(self._keep(partial(memory.keep, exchange)))
         finish = partial(self._finish, exchange, keeping, collector)
         await _stream(response, receive, answering, collector=collector, added=_said_of(request), finish=finish)
 
     async def _finish(
-        self, exchange: Exchange, keeping: "asyncio.Future[None] | None", collector: Collector | None
+        self, exchange: Exchange, keeping: "asyncio.Future[int | None] | None", collector: Collector | None
     ) -> None:
         if keeping is None or collector is None:
             return
-        await keeping
+        last = await keeping
         if answer := collector.answer().messages():
-            await self._keep(exchange, answer)
+            await self._keep(partial(memory.keep_answer, exchange, answer, after=last or 0))
 
-    async def _keep(self, exchange: Exchange, answer: Sequence[PostedMessage]) -> None:
+    async def _keep(self, store: Callable[[], T]) -> T | None:
         """Whatever happens, the client's answer goes on."""
-        [error] = await asyncio.gather(self._run(partial(memory.keep, exchange, answer)), return_exceptions=True)
-        if error is not None:
+        [stored] = await asyncio.gather(self._run(store), return_exceptions=True)
+        if isinstance(stored, BaseException):
             # Its text may hold what was said.
-            logger.error("A conversation was not kept: %s", type(error).__name__)
+            logger.error("A conversation was not kept: %s", type(stored).__name__)
+            return None
+        return stored
 
     async def _ask(
         self, scope: Message, config: LLMConfig, headers: Mapping[str, str], *, path: str, body: bytes

@@ -3,7 +3,7 @@ of the person, and which turns the conversation adds."""
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -18,13 +18,13 @@ from memories.api.throttles import count
 from memories.api.v1.fields import AgentId, Identifier
 from memories.audit import Actor
 from memories.capture import ingest, resent
-from memories.capture.ingest import Conversation, PostedMessage
+from memories.capture.ingest import Conversation, Lacking, PostedMessage, Receipt
 from memories.context import context
 from memories.context.context import DEFAULT_INCLUDE, ContextRequest
 from memories.curation.access.keys import authenticate_key
 from memories.exceptions import Erased, KeyBound, PersonRestricted
 from memories.gateway.dialects import Asked, Dialect, UnreadableRequest
-from memories.models import ActorKind, Scope
+from memories.models import ActorKind, Scope, Session
 from memories.queue import own_models
 
 MAX_TOKENS = 2_000
@@ -120,7 +120,12 @@ def open_exchange(dialect: Dialect, headers: Mapping[str, str], body: bytes) -> 
     user_id, agent_id, session_id = _names(caller, headers, asked)
     if asked and user_id and not session_id:
         found = resent.session_of(
-            caller.tenant, user_id=user_id, agent_id=agent_id, messages=asked.messages, follows=asked.follows
+            caller.tenant,
+            user_id=user_id,
+            agent_id=agent_id,
+            messages=asked.messages,
+            now=timezone.now(),
+            follows=asked.follows,
         )
         session_id = found or f"chat-{uuid.uuid4()}"
     return Exchange(caller, config, document, asked, user_id, agent_id, session_id, mode)
@@ -180,22 +185,48 @@ def recall(exchange: Exchange, dialect: Dialect) -> Given:
     return Given(text.encode("utf-8", "surrogatepass"), built.token_count)
 
 
-def keep(exchange: Exchange, answer: Sequence[PostedMessage] = ()) -> None:
-    """Store what the session lacks of the conversation; of somebody who may not be stored, nothing."""
-    if not exchange.is_kept or exchange.asked is None:
+def keep(exchange: Exchange) -> int:
+    """Store what the session lacks of the request; of somebody who may not be stored, nothing. Returns the number of
+    the turn that is its last message, 0 for none."""
+    asked = exchange.asked
+    if asked is None or not asked.messages:
+        return 0
+    found: list[Lacking] = []
+
+    def lacking(session: Session) -> Lacking:
+        found.append(resent.lacking(session, asked.messages))
+        return found[-1]
+
+    receipt = _store(exchange, asked.messages, lacking)
+    if receipt and receipt.turns:
+        return receipt.turns[-1].number
+    return found[-1].last_number if found else 0
+
+
+def keep_answer(exchange: Exchange, answer: Sequence[PostedMessage], *, after: int) -> None:
+    """Store the answer behind the turn `after`, which keep() returned; 0: with the messages that the session lacks."""
+    asked = exchange.asked
+    if asked is None:
         return
-    messages = [*exchange.asked.messages, *answer]
-    if not messages:
-        return
+    if after:
+        count = len(asked.messages)
+        _store(exchange, answer, lambda session: resent.lacking_answer(session, answer, after=after, asked=count))
+    else:
+        messages = [*asked.messages, *answer]
+        _store(exchange, messages, lambda session: resent.lacking(session, messages))
+
+
+def _store(
+    exchange: Exchange, messages: Sequence[PostedMessage], lacking: Callable[[Session], Lacking]
+) -> Receipt | None:
     key = exchange.caller.key
-    conversation = Conversation(exchange.user_id, exchange.session_id, exchange.agent_id, messages)
     try:
-        ingest.store_lacking(
+        return ingest.store_lacking(
             tenant=key.tenant,
-            conversation=conversation,
-            lacking=lambda session: resent.lacking(session, messages),
+            conversation=Conversation(exchange.user_id, exchange.session_id, exchange.agent_id, messages),
+            lacking=lacking,
             key_id=key.pk,
             memory_of=key.memory_of,
         )
     except (Erased, PersonRestricted):
-        return
+        return None

@@ -15,6 +15,7 @@ from django.db import transaction
 
 from memories import audit, conf, private_files
 from memories.audit import Actor
+from memories.capture.agents import note_agents
 from memories.checks import LOCAL_HOSTS
 from memories.curation.access.keys import DEFAULT_DAYS, create_api_key
 from memories.curation.facts.editing import correct_fact
@@ -100,6 +101,7 @@ def seed(*, now: datetime) -> DemoAccess | None:
         now=now,
         expires_at=now + timedelta(days=DEFAULT_DAYS),
     )
+    note_agents(tenant, {conversation.agent_id for conversation in CONVERSATIONS})
     person = _person(tenant, now=now)
     for conversation in CONVERSATIONS:
         _add_conversation(person, conversation, now=now - timedelta(days=conversation.days_ago))

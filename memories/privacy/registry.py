@@ -14,8 +14,7 @@ from picklefield.fields import PickledObjectField
 
 from memories.models import EndUser
 from memories.privacy.stores.linked import PEOPLE, STORES
-from memories.privacy.stores.readers import READERS
-from memories.privacy.stores.served import TOLD_TO_OTHERS
+from memories.privacy.stores.readers import READERS, TOLD_TO_OTHERS
 from memories.privacy.stores.store import PersonalDataStore, Store
 from memories.privacy.stores.unlinked import UNLINKED
 from memories.privacy.stores.waivers import WAIVERS, Waiver

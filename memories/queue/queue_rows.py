@@ -127,6 +127,13 @@ def end_lease(row: QueueRow) -> None:
     row.lease_token = row.lease_until = row.woken_at = None
 
 
+def give_back(row: QueueRow) -> None:
+    """End the lease on the locked row: its holder finds that at its commit. The attempt is not counted; the caller
+    saves it."""
+    end_lease(row)
+    row.attempts = max(0, row.attempts - 1)
+
+
 def _park(row: QueueRow, *, failure: str, now: datetime) -> None:
     """Leave the row alone until new turns or a person revive it."""
     row.parked_at, row.failure, row.due_at = now, failure, None

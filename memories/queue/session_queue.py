@@ -113,7 +113,7 @@ def claim(session_id: uuid.UUID) -> Claim | None:
 
 def finish(claim: Claim, queue: SessionQueue, *, extracted_number: int, now: datetime) -> None:
     """Move the watermark, end the lease and arm what is left; in the transaction of queue_rows.fence()."""
-    rest = list(Turn.objects.filter(session=claim.session).after(extracted_number).only(*COUNTED))
+    rest = _beyond(claim.session, extracted_number)
     pending = Pending().plus(rest)
     # While a batch is extracted only a flush moves its due time.
     flush = queue.due_at != claim.row.due_at
@@ -127,6 +127,24 @@ def finish(claim: Claim, queue: SessionQueue, *, extracted_number: int, now: dat
     queue.save()
 
 
+def recount(queue: SessionQueue, *, rules: conf.Rules, now: datetime) -> None:
+    """Count the pending turns anew, after some were left or came back; a batch without any is not due any more.
+
+    The caller holds the row's lock and saves the fields in ARMED. The watermark stays: what was left may come back.
+    """
+    pending = Pending().plus(_beyond(queue.session, queue.extracted_number))
+    if not pending.user:
+        pending = Pending()
+        queue.signals, queue.parked_at, queue.attempts, queue.failure = [], None, 0, ""
+    _store_pending(queue, pending)
+    if conf.llm_mode() == conf.LLM_OFF or queue.parked_at:
+        return
+    due = due_time(pending, last_at=queue.session.last_turn_at, rules=rules, flush=False, now=now)
+    # A failure's back-off holds.
+    queue.due_at = max(due, queue.due_at) if due and queue.due_at and queue.attempts else due
+    queue.woken_at = None
+
+
 def revive(*, session_id: uuid.UUID, range_end: int) -> bool:
     """Make a failed or parked batch due now with its attempts counted anew; False when there is nothing to do."""
     return bool(SessionQueue.objects.failed().filter(pk=session_id, extracted_number__lt=range_end).revive())
@@ -135,6 +153,10 @@ def revive(*, session_id: uuid.UUID, range_end: int) -> bool:
 def due_sessions(limit: int) -> list[uuid.UUID]:
     """Sessions to wake a worker for, oldest first, marked as woken; inside the caller's transaction."""
     return queue_rows.wake(SessionQueue.objects.due(), limit)
+
+
+def _beyond(session: Session, number: int) -> list[Turn]:
+    return list(Turn.objects.filter(session=session).current().after(number).only(*COUNTED))
 
 
 def _signals_left(session: Session, rest: Iterable[Turn]) -> list[str]:
@@ -151,6 +173,10 @@ def _store_counts(queue: SessionQueue, pending: Pending, turns: Sequence[Turn]) 
     if turns and not pending.user:
         # Turns without a user turn among them are never sent: the watermark passes over them (rules.md, 1.3).
         queue.extracted_number, pending = turns[-1].number, Pending()
+    _store_pending(queue, pending)
+
+
+def _store_pending(queue: SessionQueue, pending: Pending) -> None:
     queue.first_pending_at = pending.first_at
     queue.pending_rounds, queue.pending_tokens = pending.rounds, pending.tokens
     queue.pending_user, queue.pending_reply = pending.user, pending.reply

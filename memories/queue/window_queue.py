@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Count, Q, Sum
 
 from memories import conf
 from memories.conf import Rules
-from memories.models import Session, SessionQueue, WorkingMemory
+from memories.models import Change, Role, Session, SessionQueue, Turn, WorkingMemory
 from memories.queue import leases, queue_rows
 from memories.queue.attempts import SessionLease
 from memories.queue.eviction import Eviction, WindowContents
@@ -155,6 +156,35 @@ def finish(claim: WindowClaim, row: WorkingMemory, done: Compacted, *, now: date
     queue_rows.end_lease(row)
     _arm_rest(claim, row, done)
     row.save()
+
+
+def count_left(row: WorkingMemory, session: Session) -> None:
+    """Count what is not in the window: turns that were deleted, have left it, or belong to a branch that was left."""
+    turns = Turn.objects.filter(Q(number__lte=row.left_number) | Q(left_at__isnull=False), session=session)
+    sums = turns.aggregate(tokens=Sum("token_count"), rounds=Count("pk", filter=Q(role=Role.USER)))
+    row.left_tokens = session.deleted_tokens + (sums["tokens"] or 0)
+    row.left_rounds = session.deleted_rounds + sums["rounds"]
+
+
+def read_again(row: WorkingMemory, session: Session, *, first_number: int, rules: Rules, now: datetime) -> None:
+    """After turns from `first_number` on changed: throw away what a worker may have read of them, forget a summary that
+    may tell them (compaction folds the others into a new one), and arm the row.
+
+    The caller holds the locks of both rows and of the session's queue, and saves the row.
+    """
+    if row.lease_token:
+        queue_rows.give_back(row)
+    if first_number <= row.left_number:
+        row.summary, row.left_number = "", session.deleted_number
+        Change.objects.of_summary(session.pk).delete()
+        row.episode_number = max(row.episode_number, session.deleted_number)
+    count_left(row, session)
+    if row.parked_at:
+        return
+    row.over_since = now if WindowContents.of(session, row).is_over(rules) else None
+    row.unarmed = conf.llm().mode == conf.LLM_OFF
+    row.due_at = None if row.unarmed else due_time(session, row.over_since, rules=rules, now=now)
+    row.woken_at = None
 
 
 def revive(session_id: uuid.UUID) -> bool:

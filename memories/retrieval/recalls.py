@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import DatabaseError, InterfaceError, connection, transaction
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memories import conf
+from memories.db.background_writer import BackgroundWriter
 from memories.models import Episode, Fact, Tenant
 from memories.retrieval import served
 
@@ -105,36 +106,19 @@ def flush(*, now: datetime) -> int:
             _buffer.put_back(waiting)
 
 
-class Flusher(threading.Thread):
-    """Writes recalls, and the counts of what is served, every few seconds; end() writes for the last time."""
+class RecallWriter(BackgroundWriter):
+    """Writes recalls, and the counts of what is served."""
 
     def __init__(self) -> None:
-        super().__init__(name="recalls", daemon=True)
-        self._ended = threading.Event()
+        super().__init__("recalls", seconds=FLUSH_SECONDS)
 
-    def run(self) -> None:
-        while not self._ended.wait(FLUSH_SECONDS):
-            self.once()
-
-    def once(self) -> None:
-        """One flush. In an outage of the database the next one tries again."""
+    def write(self) -> None:
         dropped, _buffer.dropped = _buffer.dropped, 0
         if dropped:
             logger.warning("%d recalls were dropped: more are noted than written", dropped)
-        if not len(_buffer) and not served.waits():
-            return
-        try:
+        if len(_buffer) or served.waits():
             flush(now=timezone.now())
             served.flush()
-        except (DatabaseError, InterfaceError) as error:
-            logger.warning("Recalls and counts wait: %s", type(error).__name__)
-        finally:
-            # This thread needs it too seldom to keep a connection.
-            connection.close()
-
-    def end(self) -> None:
-        self._ended.set()
-        self.once()
 
 
 def _batches(waiting: Mapping[Key, datetime]) -> list[tuple[str, Sequence[uuid.UUID]]]:

@@ -64,7 +64,7 @@ def limits() -> Limits:
 
 def _start_writers(worker: Any) -> None:
     """Runs in the forked process, because threads do not survive a fork."""
-    worker.writers = [recalls.Flusher(), log.LogWriter()]
+    worker.writers = [recalls.RecallWriter(), log.LogWriter()]
     for writer in worker.writers:
         writer.start()
 

@@ -86,7 +86,7 @@ def test_the_last_day_is_the_whole_day_of_the_operators_zone(admin: Client, pers
         ({"category": "nonsense"}, 400, "Select a valid choice"),
         ({"importance": "1.5"}, 400, "less than or equal to 1"),
         ({"last_day": "2020-01-01"}, 400, "This day has passed"),
-        ({"reason": ""}, 400, "This field is required"),
+        ({"reason": "x" * 2001}, 400, "at most 2000"),
     ],
 )
 def test_bad_input_is_refused(admin: Client, person: EndUser, over: dict[str, str], status: int, said: str) -> None:
@@ -116,7 +116,7 @@ def test_a_secret_is_cut_out_and_said_so(admin: Client, person: EndUser) -> None
 
 
 def test_hostile_text_stays_text(admin: Client, person: EndUser) -> None:
-    page = text_of(add(admin, person, content=HOSTILE, value=HOSTILE, reason=""))
+    page = text_of(add(admin, person, content=HOSTILE, value=HOSTILE, category="nonsense"))
     assert "<script>alert" not in page
     assert re.search(r"&lt;script&gt;alert", page)
 

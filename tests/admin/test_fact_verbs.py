@@ -104,7 +104,7 @@ def test_the_second_of_two_operators_is_told_and_loses_nothing(admin: Client, fa
 @pytest.mark.parametrize(
     "fault",
     [{"content": ""}, {"content": "   "}, {"content": "x" * 2001}, {"content": "a\x00b"}, {"category": "mood"},
-     {"reason": ""}, {"version": ""}, {"version": "one"}],
+     {"reason": "x" * 2001}, {"version": ""}, {"version": "one"}],
 )  # fmt: skip
 def test_a_bad_correction_changes_nothing(admin: Client, fact: Fact, fault: dict[str, Any]) -> None:
     assert correct(admin, fact, **fault).status_code == 400

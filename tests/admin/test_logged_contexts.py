@@ -9,6 +9,7 @@ from django.test import Client
 
 from memories import audit
 from memories.admin.recall.logged import served
+from memories.curation.episodes import edit_episode, forget_episode, pin_episode
 from memories.curation.facts.editing import correct_fact
 from memories.curation.facts.forgetting import forget_fact
 from memories.models import EndUser, Fact, LoggedContext, Turn
@@ -50,6 +51,27 @@ def test_what_became_of_each(person: EndUser) -> None:
     assert [one.fate for one in found] == ["same", "corrected", "trashed", "deleted", "redacted", "same"]
     assert [one.text for one in found][:4] == ["Likes tea", "In Leiden", "Has a dog", ""]
     assert {one.text for one in found[1].segments} >= {"Leiden", "Delft"}
+
+
+def test_episodes_say_what_they_said_then(person: EndUser) -> None:
+    episode = factories.episode(factories.session(person), summary="Talked about Leiden")
+    early = logged(person, episode)
+    moments = [THEN + timedelta(hours=hours) for hours in (1, 2, 3)]
+    for moment, words in zip(moments, ("Talked about Delft", "Talked about Utrecht"), strict=False):
+        changes = {"summary": words}
+        edit_episode(episode_id=episode.pk, changes=changes, tenant=None, actor=factories.COMMAND, now=moment)
+    between = logged(person, episode)
+    LoggedContext.objects.filter(pk=between.pk).update(created_at=moments[0] + timedelta(minutes=1))
+    between = LoggedContext.objects.select_related("end_user__merged_into").get(pk=between.pk)
+    assert [(one.fate, one.text) for one in served(early)] == [("corrected", "Talked about Leiden")]
+    assert [(one.fate, one.text) for one in served(between)] == [("corrected", "Talked about Delft")]
+    assert {one.text for one in served(between)[0].segments} >= {"Delft", "Utrecht"}
+    forget_episode(episode_id=episode.pk, tenant=None, actor=factories.COMMAND, now=moments[2])
+    assert [(one.fate, one.text) for one in served(early)] == [("trashed", "Talked about Leiden")]
+    pinned = factories.episode(factories.session(person, session_id="s-2"), summary="Talked about tea")
+    row = logged(person, pinned)
+    pin_episode(episode_id=pinned.pk, actor=factories.COMMAND, now=LATER)
+    assert [(one.fate, one.text) for one in served(row)] == [("changed", "Talked about tea")]
 
 
 def test_a_correction_before_it_is_what_was_served(person: EndUser) -> None:

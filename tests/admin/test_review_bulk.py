@@ -82,12 +82,12 @@ def test_confirmed_it_is_done_told_and_undone_in_one_go(
     assert queries_of(admin, answer["Location"]) <= PAGE_BUDGET
 
 
-def test_a_rejection_needs_its_reason(admin: Client, items: list[ReviewItem]) -> None:
+def test_a_rejection_needs_no_reason_and_no_longer_one_than_fits(admin: Client, items: list[ReviewItem]) -> None:
     preview = choose(admin, items, "reject")
-    answer = confirm(admin, preview)
+    answer = confirm(admin, preview, reason="x" * 2001)
     assert (answer.status_code, states(items)) == (400, ["open"] * 3)
     # What was sent is still all there.
-    assert confirm(admin, answer, reason="No").status_code == 302
+    assert (confirm(admin, answer, reason="").status_code, states(items)) == (302, ["rejected"] * 3)
 
 
 def test_after_a_mistake_the_preview_shows_and_sends_the_versions_of_now(
@@ -95,7 +95,7 @@ def test_after_a_mistake_the_preview_shows_and_sends_the_versions_of_now(
 ) -> None:
     preview = choose(admin, items, "reject")
     assert ReviewItem.objects.filter(pk=items[0].pk).update(version=F("version") + 1)
-    again = confirm(admin, preview)
+    again = confirm(admin, preview, reason="x" * 2001)
     assert again.status_code == 400
     confirm(admin, preview, reason="No")
     assert states(items) == ["open", "rejected", "rejected"]

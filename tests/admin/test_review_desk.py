@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from memories.models import EndUser, Operator, ReviewItem, ReviewNote
+from memories.models import EndUser, Fact, Operator, ReviewItem, ReviewNote
 from memories.models.access import roles
 from tests import factories
 from tests.admin import walk
@@ -45,6 +45,18 @@ def test_the_verbs_of_a_conflict_say_which_fact_stays(admin: Client, person: End
     item = conflict(person)
     shown = text_of(admin.get(QUEUE if page == "queue" else page_of(item)))
     assert all(verb in shown for verb in ("Use new", "Keep known", "Keep both", "Merge"))
+
+
+def test_use_new_is_not_said_where_the_known_fact_stays(admin: Client, person: EndUser) -> None:
+    item = conflict(person)
+    assert "Use new" in text_of(admin.get(page_of(item)))
+    assert item.fact
+    Fact.objects.filter(pk=item.fact.pk).update(agent_id="support")
+    for page in (QUEUE, page_of(item)):
+        shown = text_of(admin.get(page))
+        assert "stays for other agents" in shown
+        assert "Use new" not in shown
+        assert "Keep known" in shown
 
 
 def test_those_of_a_removal_and_of_a_suggestion(admin: Client, person: EndUser) -> None:

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from memories import audit
 from memories.audit import Actor
-from memories.models import AuditEvent, Fact, Session
+from memories.models import AuditEvent, EndUser, Fact, Session
 from tests import factories
 from tests.admin.pages import HOSTILE, page_of, shows_harmless, text_of
 from tests.factories import NOW
@@ -41,14 +41,15 @@ def test_records_lead_to_a_form_that_knows_them(admin: Client, session: Session,
     for name, record in (("session", session), ("person", session.end_user), ("key", key)):
         link = f"{address}?tenant={session.tenant_id}&{name}={record.pk}"
         assert link.replace("&", "&amp;") in text_of(admin.get(page_of(record)))
-        assert str(record.pk) in text_of(admin.get(link))
+        shown = record.external_id if isinstance(record, (EndUser, Session)) else str(record.pk)
+        assert shown in text_of(admin.get(link))
 
 
 def test_the_preview_says_what_goes_and_nothing_goes_yet(admin: Client, session: Session, address: str) -> None:
     page = admin.post(address, named(session))
     assert (page.status_code, shows_harmless(page)) == (200, True)
     assert '<dd id="trashed">1</dd>' in text_of(page)
-    assert f"<dt>Session</dt><dd>{session.pk}</dd>" in text_of(page)
+    assert f"<dt>Session</dt><dd>{session.external_id}</dd>" in text_of(page)
     assert (Fact.objects.get().status, AuditEvent.objects.count()) == ("active", 0)
 
 
@@ -79,6 +80,32 @@ def test_what_names_nothing_is_refused(admin: Client, session: Session, address:
     page = admin.post(address, named(session, confirmed=1, **wrong))
     assert (page.status_code, "Not saved." in text_of(page)) == (400, True)
     assert Fact.objects.get().status == "active"
+
+
+def test_the_end_user_is_found_by_name_and_stays_the_same(admin: Client, session: Session, address: str) -> None:
+    """Somebody else gets the name between the preview and the confirmation."""
+    EndUser.objects.update(display_name="Hua Guizhen")
+    other = factories.end_user(session.tenant, external_id="u-2", display_name="Ben")
+    preview = admin.post(address, named(session, session=session.external_id, person="guizhen"))
+    assert "<dd>Hua Guizhen · 华桂珍</dd>" in text_of(preview)
+    hidden = {field.name: field.value() or "" for field in preview.context["form"]}
+    assert (hidden["person"], hidden["session"]) == (str(session.end_user_id), str(session.pk))
+    EndUser.objects.filter(pk=other.pk).update(display_name="Another Guizhen")
+    assert admin.post(address, {**hidden, "confirmed": 1}).status_code == 302
+    assert Fact.objects.get().status == "trashed"
+    several = admin.post(address, named(session, person="guizhen"))
+    assert (several.status_code, "u-2, 华桂珍" in text_of(several)) == (400, True)
+
+
+def test_a_session_id_that_two_end_users_have_needs_one_of_them(admin: Client, session: Session, address: str) -> None:
+    twin = factories.session(
+        factories.end_user(session.tenant, external_id="u-2"), session_id=session.external_id, agent_id="evil"
+    )
+    by_name = named(session, session=session.external_id)
+    assert admin.post(address, by_name).status_code == 400
+    assert admin.post(address, {**by_name, "person": "u-2"}).status_code == 200
+    link = text_of(admin.get(f"{address}?tenant={session.tenant_id}&session={twin.pk}"))
+    assert str(twin.pk) in link
 
 
 def test_another_tenants_session_is_none(admin: Client, session: Session, address: str) -> None:

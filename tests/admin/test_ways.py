@@ -111,11 +111,11 @@ def test_why_there_is_no_upkeep_is_said_in_the_words_of_the_page() -> None:
 
 def test_a_refused_form_beside_a_hit_comes_back_alone(admin: Client) -> None:
     fact = factories.fact(factories.end_user(), "She lives in Leiden")
-    given = {"version": fact.version, "content": "She lives in Utrecht", "category": fact.category, "reason": ""}
+    given = {"version": fact.version, "content": "She lives in Utrecht", "category": "mood", "reason": ""}
     answer = admin.post(page_of(fact, "correct"), given, headers={"X-Fragment": "verb"})
     page = text_of(answer)
     assert answer.status_code == 400
-    assert "This field is required." in page
+    assert "Select a valid choice." in page
     assert "She lives in Utrecht" in page
     assert "<html" not in page
     # Another script, and none, get the page of the fact.

@@ -28,6 +28,8 @@ class Ids:
     run: str = field(default_factory=lambda: str(uuid.uuid4()))
     case: str = field(default_factory=lambda: str(uuid.uuid4()))
     turn: str = field(default_factory=lambda: str(uuid.uuid4()))
+    agent: str = field(default_factory=lambda: str(uuid.uuid4()))
+    agent_name: str = field(default_factory=lambda: f"nobody-{uuid.uuid4()}")
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,9 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "listUsers": lambda ids: Call(query={"q": ids.user_id}),
     "getUser": lambda ids: Call(query={"user_id": ids.user_id}),
     "changeUser": lambda ids: Call(query={"user_id": ids.user_id}, body={"display_name": "taken over"}),
+    "listAgents": lambda ids: Call(query={"agent_id": ids.agent_name}),
+    "getAgent": lambda ids: Call(path={"agent_id": ids.agent}),
+    "changeAgent": lambda ids: Call(path={"agent_id": ids.agent}, body={"guidance": "taken over"}),
     "createPrivacyRequest": lambda ids: Call(body={"user_id": ids.user_id, "type": "access"}),
     "getPrivacyRequest": lambda ids: Call(path={"case_id": ids.case}),
     "listExtractions": lambda ids: Call(query={"user_id": ids.user_id}),
@@ -131,5 +136,6 @@ def populated(tenant: Tenant) -> Ids:
     run = factories.run(session, status="parked")
     case = factories.export_to_take(person).case
     turn = session.turns.get(number=1)
-    ours = [str(row.pk) for row in (session, fact, trashed, episode, run, case, turn)]
-    return Ids(person.external_id, "s-1", *ours)
+    agent = factories.agent(tenant, f"agent-{uuid.uuid4()}")
+    ours = [str(row.pk) for row in (session, fact, trashed, episode, run, case, turn, agent)]
+    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id])

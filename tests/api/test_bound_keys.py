@@ -40,6 +40,8 @@ OBJECTS = {
     *("getExtraction", "retryExtraction", "takePrivacyExport", "deleteTurn", "redactTurn"),
 }
 LISTS = {"listUsers"}
+# Of no person: tests/api/v1/test_agents.py.
+AGENTS = {"listAgents", "getAgent", "changeAgent"}
 
 pytestmark = pytest.mark.usefixtures("with_model")
 
@@ -67,7 +69,7 @@ def bound(hub: Hub, own: Ids) -> Hub:
 
 
 def test_every_operation_has_its_place() -> None:
-    assert CALLS.keys() == operations().keys() == NAMED | OBJECTS | LISTS
+    assert CALLS.keys() == operations().keys() == NAMED | OBJECTS | LISTS | AGENTS
 
 
 def addresses(patterns: Any, before: str = "") -> Iterator[tuple[str, Any]]:

@@ -30,6 +30,8 @@ SAID_SO = {"getContext", "search"}
 AS_EVER = {
     *("listUsers", "getUser", "listExtractions", "getExtraction"),
     *("createPrivacyRequest", "getPrivacyRequest", "takePrivacyExport"),
+    # Of no person.
+    *("listAgents", "getAgent", "changeAgent"),
 }
 
 pytestmark = pytest.mark.usefixtures("with_model")

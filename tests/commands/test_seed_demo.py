@@ -11,6 +11,7 @@ from django.utils import timezone
 from memories.context.context import DEFAULT_INCLUDE, ContextRequest, build
 from memories.curation.access.keys import authenticate_key
 from memories.models import (
+    Agent,
     EndUser,
     Episode,
     Fact,
@@ -43,6 +44,13 @@ def test_an_empty_database_gets_a_person_a_sign_in_and_a_key_that_work(home: Pat
     key = authenticate_key(plaintext=access["api_key"], now=timezone.now())
     assert key
     assert key.tenant.end_users.get().external_id == access["user_id"]
+
+
+def test_its_agents_are_listed(home: Path) -> None:
+    call_command("seed_demo")
+    agents = set(Agent.objects.values_list("agent_id", flat=True))
+    assert agents == set(Session.objects.values_list("agent_id", flat=True))
+    assert len(agents) == 2
 
 
 def test_the_demo_arms_nothing(home: Path) -> None:

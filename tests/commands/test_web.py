@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 
 from memories.context.log import LogWriter
-from memories.retrieval.recalls import Flusher
+from memories.retrieval.recalls import RecallWriter
 from memories.web import front as web_front
 from memories.web import threads as web_threads
 from memories.web.application import HubServer, limits
@@ -26,7 +26,7 @@ SENT = 3 * 1024 * 1024
 
 def test_each_process_writes_what_it_noted_until_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[tuple[str, type]] = []
-    writers = {Flusher, LogWriter}
+    writers = {RecallWriter, LogWriter}
     for writer in writers:
         for verb in ("start", "end"):
             monkeypatch.setattr(writer, verb, lambda self, verb=verb: done.append((verb, type(self))))

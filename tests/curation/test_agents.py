@@ -9,7 +9,7 @@ from memories.capture import ingest
 from memories.capture.ingest import PostedMessage
 from memories.context import context
 from memories.context.context import ContextRequest
-from memories.curation.tenants.agents import save_agent
+from memories.curation.tenants.agents import change_agent
 from memories.extraction import consolidation
 from memories.models import Agent, AuditEvent, EndUser, Session, SessionQueue, Tenant
 from memories.queue import backlog, rearming, session_queue
@@ -42,9 +42,7 @@ def post(person: EndUser, agent: str, said: str = factories.SAID) -> Session:
 
 
 def change(agent: Agent, **over: Any) -> Agent:
-    for name, value in over.items():
-        setattr(agent, name, value)
-    return save_agent(agent=agent, actor=COMMAND, now=NOW)
+    return change_agent(agent=agent, changes=over, actor=COMMAND, now=NOW)
 
 
 def due() -> set[str]:

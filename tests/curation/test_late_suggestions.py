@@ -129,7 +129,21 @@ def test_the_pages_say_so_before(person: EndUser, said: int, is_late: bool) -> N
     told(person, "Leiden", 5)
     assert item.fact
     pages = [page_of(item), page_of(item.fact), f"/admin/memories/reviewitem/queue/?item={item.pk}"]
-    assert [WARNING in text_of(admin.get(page)) for page in pages] == [is_late] * 3
+    shown = [text_of(admin.get(page)) for page in pages]
+    assert [WARNING in page for page in shown] == [is_late] * 3
+    assert ["Keep as history" in page for page in shown] == [is_late] * 3
+
+
+@pytest.mark.parametrize(("said", "is_late"), [(2, True), (6, False)])
+def test_use_new_stands_only_where_the_new_one_is_used(person: EndUser, said: int, is_late: bool) -> None:
+    admin = signed_in(factories.operator(is_superuser=True))
+    item = asked(person, said, known=told(person, "Leiden", 5))
+    shown = text_of(admin.get(page_of(item)))
+    assert ("Use new" in shown, "Keep known" in shown, "Keep as history" in shown) == (
+        not is_late,
+        not is_late,
+        is_late,
+    )
 
 
 def test_many_items_take_as_many_statements_as_one(person: EndUser, django_assert_num_queries: Any) -> None:

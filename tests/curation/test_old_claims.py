@@ -8,7 +8,7 @@ import pytest
 
 from memories.audit import Actor
 from memories.curation.facts.editing import correct_fact
-from memories.curation.old_claims import Kind, Mend, claim_of, correction_of, mend, still_said
+from memories.curation.old_claims import Mend, StillSaidIn, claim_of, correction_of, mend, still_said
 from memories.curation.reverting import revert
 from memories.curation.running_summaries import version_of_summary
 from memories.curation.sessions import delete_session
@@ -49,20 +49,20 @@ def session(person: EndUser) -> Session:
 
 
 @pytest.fixture
-def said(person: EndUser, session: Session) -> dict[Kind, uuid.UUID]:
+def said(person: EndUser, session: Session) -> dict[StillSaidIn, uuid.UUID]:
     """A memory of each kind that says it."""
     episode = factories.episode(session, "Asked for a dentist in Leiden", key_topics=["Leiden", "dentist"])
     return {
-        Kind.SECTION: factories.profile_section(person, summary="A baker from Leiden.").pk,
-        Kind.FACT: factories.fact(person, "Rents a flat in Leiden").pk,
-        Kind.PENDING: factories.fact(person, "Was born in Leiden", status="pending").pk,
-        Kind.EPISODE: episode.pk,
-        Kind.SUMMARY: session.pk,
+        StillSaidIn.SECTION: factories.profile_section(person, summary="A baker from Leiden.").pk,
+        StillSaidIn.FACT: factories.fact(person, "Rents a flat in Leiden").pk,
+        StillSaidIn.PENDING: factories.fact(person, "Was born in Leiden", status="pending").pk,
+        StillSaidIn.EPISODE: episode.pk,
+        StillSaidIn.SUMMARY: session.pk,
     }
 
 
 @pytest.fixture
-def corrected(person: EndUser, said: dict[Kind, uuid.UUID]) -> Fact:
+def corrected(person: EndUser, said: dict[StillSaidIn, uuid.UUID]) -> Fact:
     factories.fact(person, "Likes tea")
     factories.fact(factories.end_user(person.tenant), "Works in Leiden")
     fact = factories.fact(person)
@@ -76,14 +76,14 @@ def claim(fact: Fact) -> OldClaim:
     return found
 
 
-def mend_it(fact: Fact, kind: Kind, row: uuid.UUID, how: Mend = Mend.REPLACE, **over: Any) -> None:
+def mend_it(fact: Fact, kind: StillSaidIn, row: uuid.UUID, how: Mend = Mend.REPLACE, **over: Any) -> None:
     one = next(one for one in still_said(fact, claim(fact)) if one.kind == kind)
     given = {"text": one.proposed, "expected_version": one.version, "end_user": fact.end_user, **BY_STAFF, **over}
     mend(claim=claim(fact), kind=kind, row_id=row, how=how, **given)
 
 
-def text_of(kind: Kind, row: uuid.UUID) -> str:
-    models = {Kind.SECTION: ProfileSection, Kind.EPISODE: Episode, Kind.SUMMARY: WorkingMemory}
+def text_of(kind: StillSaidIn, row: uuid.UUID) -> str:
+    models = {StillSaidIn.SECTION: ProfileSection, StillSaidIn.EPISODE: Episode, StillSaidIn.SUMMARY: WorkingMemory}
     found: Any = models.get(kind, Fact)._default_manager.get(pk=row)
     return str(getattr(found, "content", "") or found.summary)
 
@@ -92,7 +92,7 @@ def undo_last() -> None:
     revert(change_set=ChangeSet.objects.filter(undone_at=None).order_by("-id")[0].pk, **BY_STAFF)
 
 
-def test_each_kind_of_memory_of_the_person_is_found(corrected: Fact, said: dict[Kind, uuid.UUID]) -> None:
+def test_each_kind_of_memory_of_the_person_is_found(corrected: Fact, said: dict[StillSaidIn, uuid.UUID]) -> None:
     assert {one.kind: one.id for one in still_said(corrected, claim(corrected))} == said
 
 
@@ -102,8 +102,10 @@ def test_without_a_correction_or_with_it_undone_there_is_no_claim(corrected: Fac
     assert correction_of(corrected) is None
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_each_is_mended_by_the_new_words_and_undone(corrected: Fact, said: dict[Kind, uuid.UUID], kind: Kind) -> None:
+@pytest.mark.parametrize("kind", StillSaidIn)
+def test_each_is_mended_by_the_new_words_and_undone(
+    corrected: Fact, said: dict[StillSaidIn, uuid.UUID], kind: StillSaidIn
+) -> None:
     before = text_of(kind, said[kind])
     mend_it(corrected, kind, said[kind])
     assert text_of(kind, said[kind]) == before.replace("Leiden", "Utrecht")
@@ -113,37 +115,40 @@ def test_each_is_mended_by_the_new_words_and_undone(corrected: Fact, said: dict[
 
 
 @pytest.mark.parametrize(
-    ("kind", "status"), [(Kind.FACT, "trashed"), (Kind.PENDING, "rejected"), (Kind.EPISODE, "trashed")]
+    ("kind", "status"),
+    [(StillSaidIn.FACT, "trashed"), (StillSaidIn.PENDING, "rejected"), (StillSaidIn.EPISODE, "trashed")],
 )
-def test_or_goes_away(corrected: Fact, said: dict[Kind, uuid.UUID], kind: Kind, status: str) -> None:
+def test_or_goes_away(corrected: Fact, said: dict[StillSaidIn, uuid.UUID], kind: StillSaidIn, status: str) -> None:
     mend_it(corrected, kind, said[kind], Mend.DROP)
-    model: Any = Episode if kind == Kind.EPISODE else Fact
+    model: Any = Episode if kind == StillSaidIn.EPISODE else Fact
     assert model.objects.get(pk=said[kind]).status == status
     undo_last()
-    assert model.objects.get(pk=said[kind]).status == ("pending" if kind == Kind.PENDING else "active")
+    assert model.objects.get(pk=said[kind]).status == ("pending" if kind == StillSaidIn.PENDING else "active")
     assert FactRefusal.objects.filter(fact=said[kind]).count() == 0
 
 
-@pytest.mark.parametrize("kind", [Kind.SECTION, Kind.SUMMARY])
-def test_a_section_and_a_summary_cannot_go_away(corrected: Fact, said: dict[Kind, uuid.UUID], kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [StillSaidIn.SECTION, StillSaidIn.SUMMARY])
+def test_a_section_and_a_summary_cannot_go_away(
+    corrected: Fact, said: dict[StillSaidIn, uuid.UUID], kind: StillSaidIn
+) -> None:
     with pytest.raises(NotFound):
         mend_it(corrected, kind, said[kind], Mend.DROP)
 
 
-def test_the_lists_of_an_episode_are_mended_with_it(corrected: Fact, said: dict[Kind, uuid.UUID]) -> None:
-    mend_it(corrected, Kind.EPISODE, said[Kind.EPISODE])
-    assert Episode.objects.get(pk=said[Kind.EPISODE]).key_topics == ["Utrecht", "dentist"]
+def test_the_lists_of_an_episode_are_mended_with_it(corrected: Fact, said: dict[StillSaidIn, uuid.UUID]) -> None:
+    mend_it(corrected, StillSaidIn.EPISODE, said[StillSaidIn.EPISODE])
+    assert Episode.objects.get(pk=said[StillSaidIn.EPISODE]).key_topics == ["Utrecht", "dentist"]
 
 
-def test_a_section_gets_a_revision_with_the_reason(corrected: Fact, said: dict[Kind, uuid.UUID]) -> None:
-    mend_it(corrected, Kind.SECTION, said[Kind.SECTION])
+def test_a_section_gets_a_revision_with_the_reason(corrected: Fact, said: dict[StillSaidIn, uuid.UUID]) -> None:
+    mend_it(corrected, StillSaidIn.SECTION, said[StillSaidIn.SECTION])
     revision = ProfileRevision.objects.latest("id")
     assert (revision.after, revision.reason) == ("A baker from Utrecht.", "It said what was corrected.")
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", StillSaidIn)
 def test_of_another_version_or_person_nothing_is_changed(
-    corrected: Fact, said: dict[Kind, uuid.UUID], kind: Kind
+    corrected: Fact, said: dict[StillSaidIn, uuid.UUID], kind: StillSaidIn
 ) -> None:
     with pytest.raises(PreconditionFailed):
         mend_it(corrected, kind, said[kind], expected_version=77)
@@ -162,19 +167,19 @@ class TestSummary:
     def test_a_compaction_in_flight_loses_its_lease(self, corrected: Fact, session: Session) -> None:
         held = {"lease_token": new_id(), "lease_until": LATER, "attempts": 1}
         WorkingMemory.objects.filter(pk=session.pk).update(**held)
-        mend_it(corrected, Kind.SUMMARY, session.pk)
+        mend_it(corrected, StillSaidIn.SUMMARY, session.pk)
         row = WorkingMemory.objects.get(pk=session.pk)
         assert (row.lease_token, row.attempts, row.extractor) == (None, 0, "operator")
 
     def test_one_that_was_written_again_is_not_undone(self, corrected: Fact, session: Session) -> None:
-        mend_it(corrected, Kind.SUMMARY, session.pk)
+        mend_it(corrected, StillSaidIn.SUMMARY, session.pk)
         WorkingMemory.objects.filter(pk=session.pk).update(summary="Something new.")
         with pytest.raises(Conflict):
             undo_last()
-        assert text_of(Kind.SUMMARY, session.pk) == "Something new."
+        assert text_of(StillSaidIn.SUMMARY, session.pk) == "Something new."
 
     def test_what_it_said_before_goes_with_the_session(self, corrected: Fact, session: Session) -> None:
-        mend_it(corrected, Kind.SUMMARY, session.pk)
+        mend_it(corrected, StillSaidIn.SUMMARY, session.pk)
         assert Change.objects.of_summary(session.pk).count() == 1
         delete_session(session_id=session.pk, tenant=None, **BY_STAFF)
         assert Change.objects.of_summary(session.pk).count() == 0

@@ -31,7 +31,7 @@ FORMS = {
 }  # fmt: skip
 WRITERS = (
     "postTurns", "postTurnsBulk", "addFact", "changeFact", "writeProfileSection", "changeUser", "changeEpisode",
-    "putMemory", "createPrivacyRequest",
+    "putMemory", "createPrivacyRequest", "changeAgent",
 )  # fmt: skip
 # They take no text, or keep none of it.
 OTHERS = {
@@ -158,4 +158,5 @@ KEPT = {
     "changeEpisode": {f"memories_episode.{name}" for name in ("summary", "key_topics", "actions_taken", "outcomes")},
     "putMemory": {f"memories_fact.{name}" for name in ("content", "document", "source_error")} | REVISIONS,
     "createPrivacyRequest": {"memories_privacycase.reference"},
+    "changeAgent": {"memories_agent.guidance"},
 }

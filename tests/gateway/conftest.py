@@ -38,6 +38,9 @@ class Client:
             timeout=120,
         )
 
+    def get(self, path: str, *, bearer: str = "") -> httpx2.Response:
+        return httpx2.get(self.address + path, headers={"authorization": f"Bearer {bearer or self.key}"}, timeout=120)
+
 
 @pytest.fixture
 def endpoint(settings: Any) -> Iterator[Endpoint]:

@@ -10,7 +10,7 @@ from memories.curation.people.merging.merge import merge_people
 from memories.curation.reverting import revert
 from memories.models import ChangeSet, EndUser, LoggedContext
 from memories.privacy import registry, retention
-from memories.privacy.stores.served import TOLD_TO_OTHERS
+from memories.privacy.stores.readers import TOLD_TO_OTHERS
 from tests import factories
 from tests.privacy.retained import DAY, retain
 

@@ -12,7 +12,7 @@ from django.forms.models import model_to_dict
 from memories import conf
 from memories.models import EndUser, Episode, Fact, FactRevision, Status
 from memories.retrieval import recalls
-from memories.retrieval.recalls import Buffer, Flusher
+from memories.retrieval.recalls import Buffer, RecallWriter
 from memories.scoring.decay import Remembered, decay_score, forget_at
 from tests import factories
 from tests.database import at_once, held, statements
@@ -222,7 +222,7 @@ class TestRaces:
 
         monkeypatch.setattr(recalls, "FLUSH_SECONDS", 0.001)
         monkeypatch.setattr(recalls, "flush", watched)
-        flusher = Flusher()
+        flusher = RecallWriter()
         recalls.note("fact", [first.pk], now=NOW)
         flusher.start()
         assert flushed.wait(30)
@@ -235,7 +235,7 @@ class TestRaces:
     def test_an_outage_ends_no_thread(self, buffer: Buffer, monkeypatch: pytest.MonkeyPatch) -> None:
         recalls.note("fact", [ONE], now=NOW)
         monkeypatch.setattr(recalls, "_due", _away)
-        Flusher().once()
+        RecallWriter().once()
         assert len(buffer) == 1
 
 

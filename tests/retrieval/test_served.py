@@ -87,7 +87,7 @@ def test_the_flusher_writes_the_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     tenant = factories.tenant()
     monkeypatch.setattr(connection, "close", lambda: None)
     served.note_recalls(tenant.pk, 2, now=NOW)
-    recalls.Flusher().end()
+    recalls.RecallWriter().end()
     assert ServedDay.objects.get().recalls == 2
 
 

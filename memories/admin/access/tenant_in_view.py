@@ -23,7 +23,7 @@ from memories.models.ids import parse_uuid
 CHOSEN = "tenant_in_view"
 
 
-class TenantForm(forms.Form):
+class TenantInViewForm(forms.Form):
     tenant: Any = forms.ModelChoiceField(
         label=gettext_lazy("Tenant"),
         queryset=None,
@@ -52,7 +52,9 @@ def tenant_in_view(request: HttpRequest) -> HttpResponse:
     operator = request.user
     if not isinstance(operator, Operator):
         raise PermissionDenied
-    form = TenantForm(request.POST if request.method == "POST" else None, initial={"tenant": operator.tenant_in_view})
+    form = TenantInViewForm(
+        request.POST if request.method == "POST" else None, initial={"tenant": operator.tenant_in_view}
+    )
     form.fields["tenant"].queryset = tenants_of(operator)  # type: ignore[attr-defined]
     if not form.is_valid():
         status = 400 if form.is_bound else 200

@@ -52,21 +52,21 @@ APPROVED = (ReviewItem.State.APPROVED, ReviewItem.State.MERGED, ReviewItem.State
 
 
 @dataclass(frozen=True)
-class Period:
+class TrendPeriod:
     """The days of a trend in the operator's time zone, today last, and the midnight that starts the first."""
 
     days: list[date]
     start: datetime
 
     @classmethod
-    def of(cls, length: int, *, now: datetime) -> "Period":
+    def of(cls, length: int, *, now: datetime) -> "TrendPeriod":
         today = timezone.localdate(now)
         days = [today - timedelta(days=back) for back in reversed(range(length))]
         return cls(days, timezone.make_aware(datetime.combine(days[0], clock_time.min)))
 
 
 @dataclass(frozen=True)
-class Decided:
+class DecisionCounts:
     """What became of the items that operators decided."""
 
     approved: int
@@ -103,7 +103,7 @@ def shown(request: HttpRequest, *, now: datetime) -> dict[str, Any]:
     tenants = tenants_of(request.user).order_by("slug")
     chosen = _tenant(request.GET.get("tenant", ""), tenants)
     length = next((days for days in PERIODS if str(days) == request.GET.get("days")), DEFAULT_PERIOD)
-    period = Period.of(length, now=now)
+    period = TrendPeriod.of(length, now=now)
     rows = partial(_within, partial(within, request.user), chosen)
     context: dict[str, Any] = {"periods": PERIODS, "length": length, "tenants": list(tenants), "tenant": chosen}
     for permission, name, read in TRENDS:
@@ -112,7 +112,7 @@ def shown(request: HttpRequest, *, now: datetime) -> dict[str, Any]:
     return context
 
 
-def served(within: Within, period: Period, _now: datetime) -> dict[str, Any]:
+def served(within: Within, period: TrendPeriod, _now: datetime) -> dict[str, Any]:
     """Recalls and the contexts' time by day (UTC): the limit that 95 of 100 contexts kept, in milliseconds."""
     rows = within(ServedDay.objects.filter(day__gte=period.days[0])).order_by()
     recalls: dict[date, tuple[int]] = {}
@@ -145,7 +145,7 @@ def percentile(counts: Sequence[int], *, share: float = 0.95) -> int | None:
     return None
 
 
-def facts_by_fate(within: Within, period: Period, _now: datetime) -> Chart:
+def facts_by_fate(within: Within, period: TrendPeriod, _now: datetime) -> Chart:
     """The facts made on each day, by what has become of them."""
     created = within(Fact.objects.filter(created_at__gte=period.start)).order_by()
     # count(*) instead of a column: an index-only scan answers it.
@@ -158,11 +158,11 @@ def facts_by_fate(within: Within, period: Period, _now: datetime) -> Chart:
     return stacked(period.days, [series for series, _statuses in OUTCOMES], values)
 
 
-def decided(within: Within, period: Period, _now: datetime) -> Decided:
+def decided(within: Within, period: TrendPeriod, _now: datetime) -> DecisionCounts:
     """What operators decided; what settled itself does not count."""
     by_operators = ReviewItem.objects.exclude(decided_by="").filter(decided_at__gte=period.start)
     rows = within(by_operators).order_by()
-    return Decided(
+    return DecisionCounts(
         **rows.aggregate(
             approved=Count("pk", filter=Q(state__in=APPROVED)),
             rejected=Count("pk", filter=Q(state=ReviewItem.State.REJECTED)),
@@ -170,7 +170,7 @@ def decided(within: Within, period: Period, _now: datetime) -> Decided:
     )
 
 
-def tokens_per_day(within: Within, period: Period, _now: datetime) -> dict[str, Any]:
+def tokens_per_day(within: Within, period: TrendPeriod, _now: datetime) -> dict[str, Any]:
     """The tokens of each day, and the total of calls and of cost. The cost is None where no price is set."""
     runs = within(ExtractionRun.objects.filter(started_at__gte=period.start)).order_by()
     # Summaries and upkeep: ModelUse holds sums per day in UTC.
@@ -195,7 +195,7 @@ def tokens_per_day(within: Within, period: Period, _now: datetime) -> dict[str, 
     }
 
 
-def cost_per_tenant(within: Within, period: Period, now: datetime) -> list[Cost]:
+def cost_per_tenant(within: Within, period: TrendPeriod, now: datetime) -> list[Cost]:
     """The tenants whose calls cost most, and those with a cap; by the days of their own time zones."""
     spent = within(DailySpending.objects.filter(day__gte=period.days[0])).order_by()
     sums = {
@@ -209,7 +209,7 @@ def cost_per_tenant(within: Within, period: Period, now: datetime) -> list[Cost]
     return sorted(found, key=lambda one: (-one.cost, -one.tokens, one.tenant.slug))[:TENANTS_SHOWN]
 
 
-Read = Callable[[Within, Period, datetime], Any]
+Read = Callable[[Within, TrendPeriod, datetime], Any]
 # The permission that each trend needs, its name in the template, and what reads it.
 TRENDS: Sequence[tuple[str, str, Read]] = (
     ("memories.view_session", "served", served),

@@ -12,11 +12,13 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminSelectWidget
 
 from memories.admin.access.tenant_scope import tenants_of, within
-from memories.admin.facts.forms import LONGEST_TEXT, RequiredReasonField, end_of
+from memories.admin.facts.forms import LONGEST_TEXT, end_of
 from memories.admin.people.views import person_of_link
+from memories.admin.site import reasons
 from memories.admin.site.fields import DayInput, LineField, LinesField, TextField
 from memories.admin.site.naming import called
 from memories.admin.site.page import RecordPage, actor_of, render_page, url_of
+from memories.admin.site.reasons import ReasonField
 from memories.admin.site.wording import CUT_OUT
 from memories.curation.facts.adding import FactDraft, add_fact
 from memories.exceptions import DuplicateFact, MemoryHubError
@@ -64,7 +66,7 @@ class AddFactForm(forms.Form):
         widget=DayInput,
         help_text=_("In your time zone. Leave empty if it does not expire."),
     )
-    reason = RequiredReasonField()
+    reason = ReasonField(*reasons.ADD)
     MORE = ("importance", "key", "value", "tags", "agent_id", "last_day")
 
     def __init__(self, data: Any = None, *, operator: Operator, person: EndUser | None) -> None:

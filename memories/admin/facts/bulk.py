@@ -17,10 +17,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin.facts.detail import LIVE
-from memories.admin.facts.forms import RequiredReasonField, end_of
+from memories.admin.facts.forms import end_of
+from memories.admin.site import reasons
 from memories.admin.site.bulk import BulkForm, BulkViews, RowVersions
 from memories.admin.site.fields import DayInput
 from memories.admin.site.page import address
+from memories.admin.site.reasons import ReasonField
 from memories.audit import Actor
 from memories.curation.batches import MOST
 from memories.curation.facts.batches import expire_facts, forget_facts, pin_facts, promote_facts
@@ -39,14 +41,22 @@ TITLES: Mapping[str, Promise] = {
     "promote": _("Share these facts with all agents"),
 }
 
+REASONS: Mapping[str, tuple[Promise, ...]] = {
+    "forget": reasons.FORGET,
+    "pin": reasons.KEEP,
+    "expire": reasons.EXPIRE,
+    "promote": reasons.PROMOTE,
+}
+
 
 class BulkFactsForm(BulkForm):
     last_day = forms.DateField(label=_("Last day"), widget=DayInput, help_text=_("In your time zone."))
-    reason = RequiredReasonField()
+    reason = ReasonField()
     field_order = ("last_day", "reason")
 
     def __init__(self, data: Any = None, *, verb: str, rows: Sequence[Sequence[Model]] = ()) -> None:
         super().__init__(data, verb=verb, rows=rows)
+        self.fields["reason"] = ReasonField(*REASONS[verb])
         if verb != "expire":
             del self.fields["last_day"]
 

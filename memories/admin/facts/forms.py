@@ -13,9 +13,11 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
 
 from memories.admin.recall.live_context import next_context
-from memories.admin.site.fields import DayInput, LineField, TextField
+from memories.admin.site import reasons
+from memories.admin.site.fields import DayInput, TextField
 from memories.admin.site.naming import called
 from memories.admin.site.page import VerbForm, VersionForm
+from memories.admin.site.reasons import ReasonField
 from memories.admin.site.wording import CUT_OUT
 from memories.audit import Actor
 from memories.curation.facts.editing import correct_fact
@@ -35,22 +37,11 @@ FLAGS_OVERRULED = (
     ("instructions", _("It looks like an instruction to a model.")),
     ("possible_secret", _("It may contain a password or a key.")),
 )
-OPTIONAL = _("Optional; kept with the revision.")
 
 
 def end_of(day: date) -> datetime:
     """When this day is over in the operator's time zone, which is in force."""
     return timezone.make_aware(datetime.combine(day + timedelta(days=1), time.min))
-
-
-class OptionalReasonField(LineField):
-    def __init__(self) -> None:
-        super().__init__(label=_("Reason"), required=False, max_length=LONGEST_TEXT, help_text=OPTIONAL)
-
-
-class RequiredReasonField(LineField):
-    def __init__(self) -> None:
-        super().__init__(label=_("Reason"), max_length=LONGEST_TEXT, help_text=FOR_COLLEAGUES)
 
 
 class FactForm(VersionForm):
@@ -63,15 +54,8 @@ class FactForm(VersionForm):
         return {**given, "reason": self.cleaned_data["reason"]}
 
 
-class OptionalReasonForm(FactForm):
-    reason = OptionalReasonField()
-
-
-class RequiredReasonForm(FactForm):
-    reason = RequiredReasonField()
-
-
-class ApproveForm(OptionalReasonForm):
+class ApproveForm(FactForm):
+    reason = ReasonField(*reasons.APPROVE)
     calls, done = staticmethod(approve_fact), _("%(fact)s is approved and served from now on.")
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
@@ -82,32 +66,43 @@ class ApproveForm(OptionalReasonForm):
         return late % {"fact": called(fact)}
 
 
-class RejectForm(OptionalReasonForm):
+class RejectForm(FactForm):
+    reason = ReasonField(*reasons.REJECT)
     calls, done = staticmethod(reject_fact), _("%(fact)s is rejected and will not be suggested again.")
 
 
-class ReconsiderForm(OptionalReasonForm):
+class ReconsiderForm(FactForm):
+    reason = ReasonField(*reasons.RECONSIDER)
     calls, done = staticmethod(reconsider_fact), _("%(fact)s is pending again and can be suggested again.")
 
 
-class PinForm(OptionalReasonForm):
+class PinForm(FactForm):
+    reason = ReasonField(*reasons.KEEP)
     calls, done = staticmethod(pin_fact), _("%(fact)s is pinned. It does not fade, and applications cannot change it.")
 
 
-class UnpinForm(OptionalReasonForm):
+class UnpinForm(FactForm):
+    reason = ReasonField(*reasons.RELEASE)
     calls, done = staticmethod(unpin_fact), _("%(fact)s is unpinned.")
 
 
-class LockForm(OptionalReasonForm):
+class LockForm(FactForm):
+    reason = ReasonField(*reasons.KEEP)
     calls, done = staticmethod(lock_fact), _("%(fact)s is locked. Jobs and applications cannot change it.")
 
 
-class UnlockForm(OptionalReasonForm):
+class UnlockForm(FactForm):
+    reason = ReasonField(*reasons.RELEASE)
     calls, done = staticmethod(unlock_fact), _("%(fact)s is unlocked.")
 
 
-class PublishForm(RequiredReasonForm):
-    """If the text has flags, the form comes back with one box to tick for each."""
+class PublishForm(FactForm):
+    """If the text has flags, the form comes back with one box to tick for each.
+
+    Other people's agents are served it: this one needs its reason.
+    """
+
+    reason = ReasonField(*reasons.PUBLISH, required=True, help_text=FOR_COLLEAGUES)
 
     # The agents of all people of the tenant read it from the next moment on.
     needs_fresh_password = True
@@ -143,14 +138,16 @@ class PublishForm(RequiredReasonForm):
         self.add_error(None, gettext("Every end user's agents would be served this text. Nothing changed yet."))
 
 
-class PromoteForm(OptionalReasonForm):
+class PromoteForm(FactForm):
+    reason = ReasonField(*reasons.PROMOTE)
     calls, done = (
         staticmethod(promote_fact),
         _("%(fact)s is the end user's own now. It is served to all of their agents."),
     )
 
 
-class WithdrawForm(OptionalReasonForm):
+class WithdrawForm(FactForm):
+    reason = ReasonField(*reasons.WITHDRAW)
     calls, done = (
         staticmethod(withdraw_fact),
         _("%(fact)s is private again. It is served only to agents of its own end user."),
@@ -160,7 +157,7 @@ class WithdrawForm(OptionalReasonForm):
 class CorrectForm(FactForm):
     content = TextField(label=_("Corrected text"), max_length=LONGEST_TEXT, rows=3)
     category = forms.ChoiceField(label=_("Category"), choices=Category.choices, widget=UnfoldAdminSelectWidget)
-    reason = RequiredReasonField()
+    reason = ReasonField(*reasons.CORRECT)
     # What was served before the correction.
     context_before: str
 
@@ -182,7 +179,7 @@ class ExpireForm(FactForm):
         widget=DayInput,
         help_text=_("In your time zone. Leave empty if it does not expire."),
     )
-    reason = OptionalReasonField()
+    reason = ReasonField(*reasons.EXPIRE)
 
     def values_of(self, record: Fact) -> dict[str, Any]:
         end = record.expires_at
@@ -199,12 +196,14 @@ class ExpireForm(FactForm):
         return done % {"fact": called(fact)}
 
 
-class ForgetForm(RequiredReasonForm):
+class ForgetForm(FactForm):
+    reason = ReasonField(*reasons.FORGET)
     calls = partial(forget_fact, tenant=None)
     done = _("%(fact)s is forgotten. It won't be learned again. You can restore it below.")
 
 
-class RestoreForm(OptionalReasonForm):
+class RestoreForm(FactForm):
+    reason = ReasonField(*reasons.RESTORE)
     earlier = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
@@ -231,7 +230,7 @@ class SplitForm(FactForm):
         rows=2,
         help_text=_("Leave empty to keep it as it is. Your text counts as confirmed by an operator."),
     )
-    reason = OptionalReasonField()
+    reason = ReasonField(*reasons.SPLIT)
 
     def values_of(self, record: Fact) -> dict[str, Any]:
         values = super().values_of(record)

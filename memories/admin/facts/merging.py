@@ -13,10 +13,12 @@ from django.utils.translation import gettext_lazy as _
 from pgvector.django import CosineDistance
 from unfold.widgets import UnfoldAdminRadioSelectWidget
 
-from memories.admin.facts.forms import LONGEST_TEXT, OptionalReasonField
+from memories.admin.facts.forms import LONGEST_TEXT
+from memories.admin.site import reasons
 from memories.admin.site.fields import TextField, VersionsField
 from memories.admin.site.naming import called
 from memories.admin.site.page import RecordPage, actor_of, address, message_of, render_page, show_again, url_of
+from memories.admin.site.reasons import ReasonField
 from memories.admin.site.segments import Segment, diff
 from memories.admin.site.wording import CUT_OUT
 from memories.curation.facts.merging import READERS, FactMergePreview, merge_facts, preview_fact_merge
@@ -41,7 +43,7 @@ class MergeFactsForm(forms.Form):
     seen = VersionsField()
     survivor = forms.ChoiceField(label=_("Fact to keep"), widget=UnfoldAdminRadioSelectWidget)
     content = TextField(label=_("Text from now on"), max_length=LONGEST_TEXT, rows=3)
-    reason = OptionalReasonField()
+    reason = ReasonField(*reasons.MERGE)
 
     def __init__(self, data: Any = None, *, facts: list[Fact]) -> None:
         initial = {"seen": [[fact] for fact in facts], "survivor": str(facts[0].pk), "content": facts[0].content}

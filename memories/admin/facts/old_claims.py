@@ -24,7 +24,7 @@ from memories.admin.site.page import VerbForm, actor_of, address, address_of_sec
 from memories.admin.site.segments import Segment, diff
 from memories.admin.site.template_tags import UNDO_TAG
 from memories.admin.site.undo import UndoViews, undo
-from memories.curation.old_claims import Kind, Mend, StillSaid, claim_of, correction_of, mend, still_said
+from memories.curation.old_claims import Mend, StillSaid, StillSaidIn, claim_of, correction_of, mend, still_said
 from memories.exceptions import MemoryHubError
 from memories.models import ActorKind, ChangeSet, EndUser, Fact
 from memories.text.claims import OldClaim
@@ -32,32 +32,36 @@ from memories.text.claims import OldClaim
 MOST_SHOWN = 50
 # What it takes to see a memory of the kind, and to change it.
 MAY_SEE = {
-    Kind.SECTION: "memories.view_fact",
-    Kind.EPISODE: "memories.view_episode",
-    Kind.PENDING: "memories.view_fact",
-    Kind.FACT: "memories.view_fact",
-    Kind.SUMMARY: "memories.view_session",
+    StillSaidIn.SECTION: "memories.view_fact",
+    StillSaidIn.EPISODE: "memories.view_episode",
+    StillSaidIn.PENDING: "memories.view_fact",
+    StillSaidIn.FACT: "memories.view_fact",
+    StillSaidIn.SUMMARY: "memories.view_session",
 }
 MAY_CHANGE = {
-    Kind.SECTION: "memories.change_enduser",
-    Kind.EPISODE: "memories.change_episode",
-    Kind.PENDING: "memories.change_fact",
-    Kind.FACT: "memories.change_fact",
-    Kind.SUMMARY: "memories.change_session",
+    StillSaidIn.SECTION: "memories.change_enduser",
+    StillSaidIn.EPISODE: "memories.change_episode",
+    StillSaidIn.PENDING: "memories.change_fact",
+    StillSaidIn.FACT: "memories.change_fact",
+    StillSaidIn.SUMMARY: "memories.change_session",
 }
-LABELS: dict[Kind, Promise] = {
-    Kind.SECTION: _("Profile"),
-    Kind.EPISODE: _("Episode"),
-    Kind.PENDING: _("Pending fact"),
-    Kind.FACT: _("Fact"),
-    Kind.SUMMARY: _("Running summary"),
+LABELS: dict[StillSaidIn, Promise] = {
+    StillSaidIn.SECTION: _("Profile"),
+    StillSaidIn.EPISODE: _("Episode"),
+    StillSaidIn.PENDING: _("Pending fact"),
+    StillSaidIn.FACT: _("Fact"),
+    StillSaidIn.SUMMARY: _("Running summary"),
 }
 DONE: dict[Mend, Promise] = {Mend.REPLACE: _("The memory is corrected."), Mend.DROP: _("The memory is gone.")}
-DROPS: dict[Kind, Promise] = {Kind.PENDING: _("Reject"), Kind.FACT: _("Forget"), Kind.EPISODE: _("Forget")}
+DROPS: dict[StillSaidIn, Promise] = {
+    StillSaidIn.PENDING: _("Reject"),
+    StillSaidIn.FACT: _("Forget"),
+    StillSaidIn.EPISODE: _("Forget"),
+}
 
 
 class MendForm(forms.Form):
-    kind = forms.ChoiceField(choices=[(kind, kind) for kind in Kind], widget=forms.HiddenInput)
+    kind = forms.ChoiceField(choices=[(kind, kind) for kind in StillSaidIn], widget=forms.HiddenInput)
     memory = forms.UUIDField(widget=forms.HiddenInput)
     version = forms.IntegerField(widget=forms.HiddenInput)
     how = forms.ChoiceField(choices=[(how, how) for how in Mend])
@@ -80,7 +84,7 @@ class OldClaimViews(UndoViews):
         if not form.is_valid():
             return self._show_claims(request, fact, claim, refused=gettext("Please fix the marked fields."), status=400)
         data, now = form.cleaned_data, timezone.now()
-        kind, how = Kind(data["kind"]), Mend(data["how"])
+        kind, how = StillSaidIn(data["kind"]), Mend(data["how"])
         if not request.user.has_perms((MAY_SEE[kind], MAY_CHANGE[kind])):
             raise PermissionDenied
         before = _next_context(request, fact)
@@ -185,8 +189,8 @@ def _claim_of(fact: Fact) -> OldClaim | None:
     return claim_of(correction) if correction else None
 
 
-def _kinds(request: HttpRequest) -> list[Kind]:
-    return [kind for kind in Kind if request.user.has_perm(MAY_SEE[kind])]
+def _kinds(request: HttpRequest) -> list[StillSaidIn]:
+    return [kind for kind in StillSaidIn if request.user.has_perm(MAY_SEE[kind])]
 
 
 def _shown(request: HttpRequest, one: StillSaid, person: EndUser) -> dict[str, Any]:
@@ -202,15 +206,15 @@ def _shown(request: HttpRequest, one: StillSaid, person: EndUser) -> dict[str, A
 
 
 def _where(one: StillSaid) -> str:
-    if one.kind == Kind.SECTION:
+    if one.kind == StillSaidIn.SECTION:
         section = str(one.row.get_section_display())
         return f"{section} · {one.row.agent_id}" if one.row.agent_id else section
-    if one.kind in (Kind.FACT, Kind.PENDING):
+    if one.kind in (StillSaidIn.FACT, StillSaidIn.PENDING):
         return str(one.row.get_category_display())
-    return called(one.row.session) if one.kind == Kind.SUMMARY else ""
+    return called(one.row.session) if one.kind == StillSaidIn.SUMMARY else ""
 
 
 def _address_of(one: StillSaid, person: EndUser) -> str:
-    if one.kind == Kind.SECTION:
+    if one.kind == StillSaidIn.SECTION:
         return address_of_section(person.pk, one.row.section, one.row.agent_id)
-    return url_of(one.row.session if one.kind == Kind.SUMMARY else one.row)
+    return url_of(one.row.session if one.kind == StillSaidIn.SUMMARY else one.row)

@@ -1,6 +1,5 @@
 """Django's change list with tabs, which one query counts. Only declared filters apply."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -11,26 +10,20 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import prepare_lookup_value
 from django.contrib.admin.views.main import ALL_VAR, ORDER_VAR, SEARCH_VAR
 from django.core.exceptions import FieldError, ValidationError
-from django.db.models import IntegerField, QuerySet, Subquery
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from unfold.views import ChangeList
 
 from memories.admin.lists import tabs
 from memories.admin.lists.tabs import TAB
+from memories.db.counts import counts
 from memories.models import Operator, SavedFilter
 
 # Counting stops here: no decision depends on larger numbers.
 COUNTED = 1_000
 # Parameters that are not filters. Without Django's _popup and _to_field, which belong to its own forms.
 NOT_FILTERS = frozenset({ALL_VAR, "_facets", ORDER_VAR, SEARCH_VAR, TAB})
-
-
-class _Capped(Subquery):
-    """The number of rows of a query that is limited to COUNTED + 1 rows."""
-
-    template = "(SELECT count(*) FROM (%(subquery)s) capped)"
-    output_field = IntegerField()
 
 
 @dataclass(frozen=True)
@@ -80,6 +73,15 @@ class HubChangeList(ChangeList):  # type: ignore[misc]  # Unfold has no types
             self.full_result_count = self.result_count
 
     @property
+    def first_shown(self) -> int:
+        """The number of the page's first row among all."""
+        return (int(self.page_num) - 1) * int(self.list_per_page) + 1
+
+    @property
+    def last_shown(self) -> int:
+        return self.first_shown + len(self.result_list) - 1
+
+    @property
     def tab(self) -> str:
         """The requested tab; "" for none or an unknown one."""
         slug = str(self.params.get(TAB, ""))
@@ -101,10 +103,10 @@ class HubChangeList(ChangeList):  # type: ignore[misc]  # Unfold has no types
         fixed = [(str(tab.title), {TAB: tab.slug}, None) for tab in tabs.tabs_of(self.model)]
         own = [(row.name, row.choices, row) for row in operator.saved_filters.filter(model=self.model.__name__)]
         entries = [*fixed, *own]
-        counts = _counts(operator, [self._rows(choices, now) for _, choices, _ in entries])
+        numbers = counts((self._rows(choices, now) for _, choices, _ in entries), most=COUNTED + 1)
         return [
             ShownTab(title, f"?{urlencode(choices)}", count, self.chosen == choices, saved)
-            for (title, choices, saved), count in zip(entries, counts, strict=True)
+            for (title, choices, saved), count in zip(entries, numbers, strict=True)
         ]
 
     @property
@@ -125,11 +127,3 @@ class HubChangeList(ChangeList):  # type: ignore[misc]  # Unfold has no types
         except (FieldError, ValidationError, ValueError):
             # Saved by a version that had such a filter. The tab can still be shown and deleted.
             return rows.none()
-
-
-def _counts(operator: Operator, rows: Iterable[QuerySet[Any]]) -> list[int]:
-    """The number of rows of each, in one query."""
-    counts = [_Capped(each.order_by().values("pk")[: COUNTED + 1]) for each in rows]
-    row = Operator.objects.filter(pk=operator.pk).values_list(*counts).get()
-    # Django's count of none() is NULL.
-    return [int(count or 0) for count in row]

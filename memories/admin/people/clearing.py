@@ -17,9 +17,10 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from memories.admin.access import fresh
 from memories.admin.people.merging import PersonMergingViews
-from memories.admin.site.fields import LineField
+from memories.admin.site import reasons
 from memories.admin.site.naming import called
 from memories.admin.site.page import actor_of, address, message_of, render_page, require, url_of
+from memories.admin.site.reasons import ReasonField
 from memories.admin.trail.authors import names_of
 from memories.curation.change_sets import KEPT_OF_KEYS
 from memories.curation.people.clearing import agents_remembered, clear_memories, preview_clearing
@@ -41,12 +42,7 @@ class ClearForm(forms.Form):
         widget=UnfoldAdminSelectWidget,
         help_text=gettext_lazy("With an agent only its facts and profile, and the episodes of its sessions."),
     )
-    reason = LineField(
-        label=gettext_lazy("Reason"),
-        required=False,
-        max_length=500,
-        help_text=gettext_lazy("Recorded with every change."),
-    )
+    reason = ReasonField(*reasons.CLEAR, longest=500, help_text=gettext_lazy("Optional; recorded with every change."))
 
     def __init__(self, data: Any = None, *, agents: list[str]) -> None:
         super().__init__(data)

@@ -19,8 +19,10 @@ from memories.admin.access import fresh
 from memories.admin.access.tenant_scope import within
 from memories.admin.people.adding import LONGEST_ID, PersonAddingViews, add_refusal
 from memories.admin.people.finding import find_person
+from memories.admin.site import reasons
 from memories.admin.site.fields import LineField
 from memories.admin.site.page import actor_of, address, render_page, require, show_again, url_of
+from memories.admin.site.reasons import ReasonField
 from memories.curation.people.merging.merge import PersonMergePreview, merge_people, preview_person_merge
 from memories.curation.people.merging.profile import SectionOutcome
 from memories.curation.people.merging.undo import may_undo_person_merge
@@ -104,12 +106,7 @@ class MergePeopleForm(forms.Form):
     merged = forms.UUIDField(widget=forms.HiddenInput)
     generations = forms.RegexField(r"\A\d{1,9}-\d{1,9}\Z", widget=forms.HiddenInput)
     typed = LineField(label=_("Type the id of the end user to be merged"), required=False, max_length=LONGEST_ID)
-    reason = LineField(
-        label=_("Reason"),
-        required=False,
-        max_length=500,
-        help_text=_("Recorded with every changed fact."),
-    )
+    reason = ReasonField(*reasons.MERGE_PEOPLE, longest=500, help_text=_("Optional; recorded with every changed fact."))
 
     @classmethod
     def about(cls, survivor: EndUser, merged: EndUser) -> "MergePeopleForm":

@@ -14,8 +14,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin.people.views import PersonViews
-from memories.admin.site.fields import LineField, TextField
+from memories.admin.site import reasons
+from memories.admin.site.fields import TextField
 from memories.admin.site.page import VerbForm, address, address_of_section, require, show_again
+from memories.admin.site.reasons import ReasonField
 from memories.admin.site.segments import Segment, diff
 from memories.admin.site.undo import UndoViews
 from memories.admin.site.wording import CUT_OUT
@@ -99,12 +101,7 @@ class WriteSectionForm(SectionForm):
         rows=6,
         help_text=_("Leave empty to serve nothing here. No job fills it."),
     )
-    reason = LineField(
-        label=_("Reason"),
-        required=False,
-        max_length=2000,
-        help_text=_("Optional; kept with the revision."),
-    )
+    reason = ReasonField(*reasons.CORRECT)
 
     def look_at(self, shown: ShownSection) -> None:
         super().look_at(shown)
@@ -126,12 +123,7 @@ class WriteSectionForm(SectionForm):
 
 class RestoreSectionForm(SectionForm):
     revision = forms.UUIDField(widget=forms.HiddenInput)
-    reason = LineField(
-        label=_("Reason"),
-        required=False,
-        max_length=2000,
-        help_text=_("Optional; kept with the revision."),
-    )
+    reason = ReasonField(*reasons.RESTORE)
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         data = self.cleaned_data

@@ -23,8 +23,10 @@ from memories.admin.site.page import RecordPage, require
 from memories.admin.site.segments import Segment, diff
 from memories.models import (
     APIKey,
+    Change,
     ContextLog,
     EndUser,
+    Episode,
     FactRevision,
     LoggedContext,
     ProfileRevision,
@@ -79,7 +81,7 @@ def served(logged: LoggedContext) -> list[ServedMemory]:
     for (kind, row_id), score in keys:
         memory = memory_of(person, kind, row_id, rows.get((kind, row_id)), score=score)
         fate, text = history.fate_of(memory)
-        differs = memory.row and kind in ("fact", "profile") and text != memory.text
+        differs = memory.row and text != memory.text
         found.append(ServedMemory(memory, fate, text, diff(text, memory.text) if differs else ()))
     return found
 
@@ -123,10 +125,12 @@ def find_logged(pk: uuid.UUID | None, operator: Any) -> LoggedContext | None:
 
 @dataclass(frozen=True)
 class _History:
-    """The versions of facts and of sections of the profile, oldest first, and the moment that is looked at."""
+    """The versions of facts and of sections of the profile, oldest first, what episodes said at the moment if they say
+    something else today, and the moment that is looked at."""
 
     facts: Mapping[uuid.UUID, Sequence[FactRevision]]
     sections: Mapping[tuple[Any, str, str], Sequence[ProfileRevision]]
+    summaries: Mapping[uuid.UUID, str]
     at: datetime
 
     @classmethod
@@ -146,7 +150,7 @@ class _History:
             )
             for written in found.order_by("version"):
                 sections[written.end_user_id, written.agent_id, written.section].append(written)
-        return cls(facts, sections, at)
+        return cls(facts, sections, _summaries([row for (kind, _id), row in rows.items() if kind == "episode"], at), at)
 
     def fate_of(self, memory: Memory) -> tuple[str, str]:
         """What became of it, and its text at the moment."""
@@ -161,9 +165,15 @@ class _History:
             return ("same" if text == memory.text else "corrected"), text
         if memory.kind == "turn":
             return ("redacted" if row.redacted_at and row.redacted_at > self.at else "same"), memory.text
-        if row.status == Status.TRASHED:
-            return "trashed", memory.text
-        return ("changed" if row.updated_at > self.at else "same"), memory.text
+        return self._fate_of_episode(memory)
+
+    def _fate_of_episode(self, memory: Memory) -> tuple[str, str]:
+        text = self.summaries.get(memory.id, memory.text)
+        if memory.row.status == Status.TRASHED:
+            return "trashed", text
+        if text != memory.text:
+            return "corrected", text
+        return ("changed" if memory.row.updated_at > self.at else "same"), text
 
     def _fate_of_fact(self, memory: Memory) -> tuple[str, str]:
         fact, versions = memory.row, self.facts.get(memory.id, ())
@@ -190,6 +200,19 @@ class _History:
             elif text is None:
                 text = before(one)
         return now if text is None else text
+
+
+def _summaries(episodes: Iterable[Episode], at: datetime) -> dict[uuid.UUID, str]:
+    """What these said at the moment, if somebody has rewritten them since: what the first rewriting found. Every verb
+    on an episode, an undo, too, keeps what it changed (curation/episodes.py)."""
+    since = [row.pk for row in episodes if row.updated_at > at]
+    found: dict[uuid.UUID, str] = {}
+    if since:
+        changes = Change.objects.filter(table=Change.Table.EPISODE, uuid__in=since, change_set__created_at__gt=at)
+        for row_id, before in changes.order_by("pk").values_list("uuid", "before"):
+            if row_id and "summary" in before:
+                found.setdefault(row_id, before["summary"])
+    return found
 
 
 class LoggedContextPage(RecordPage):

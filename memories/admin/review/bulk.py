@@ -13,14 +13,17 @@ from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memories.admin.review import wording
-from memories.admin.review.forms import ReasonField
+from memories.admin.review.forms import FOR_COLLEAGUES
 from memories.admin.review.queue import QueueFilters
+from memories.admin.site import reasons
 from memories.admin.site.bulk import BulkForm, BulkViews, RowVersions
 from memories.admin.site.page import address
+from memories.admin.site.reasons import ReasonField
 from memories.audit import Actor
 from memories.curation.batches import MOST
 from memories.curation.facts.approving import asked_too_late
@@ -30,6 +33,7 @@ from memories.models import Batch, ReviewItem
 from memories.models.ids import parse_uuid
 
 VERBS: dict[str, Callable[..., Batch]] = {Choice.APPROVE: approve_items, Choice.REJECT: reject_items}
+REASONS: dict[str, tuple[Promise, ...]] = {Choice.APPROVE: reasons.APPROVE, Choice.REJECT: reasons.REJECT}
 
 
 class BulkItemsForm(BulkForm):
@@ -40,7 +44,7 @@ class BulkItemsForm(BulkForm):
     def __init__(self, data: Any = None, *, verb: str, rows: Sequence[Sequence[Model]] = ()) -> None:
         super().__init__(data, verb=verb, rows=rows)
         self.fields["verb"].initial = verb
-        self.fields["reason"].required = verb == Choice.REJECT
+        self.fields["reason"] = ReasonField(*REASONS[verb], help_text=FOR_COLLEAGUES)
 
     def carry_out(self, seen: RowVersions, *, actor: Actor, now: datetime) -> Batch:
         versions = {

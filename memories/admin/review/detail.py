@@ -47,6 +47,7 @@ def shown_of(item: ReviewItem, waiting: Rows, operator: Operator | AnonymousUser
 
 def decision_of(item: ReviewItem, operator: Operator | AnonymousUser) -> dict[str, Any]:
     """What is to be decided, with the effect of each decision, or who has decided it."""
+    is_late = bool(asked_too_late([item], now=timezone.now()))
     shown = {
         "item": item,
         "why": wording.why(item),
@@ -54,12 +55,12 @@ def decision_of(item: ReviewItem, operator: Operator | AnonymousUser) -> dict[st
         "kind_colour": wording.KIND_COLOURS[item.kind],
         "state_colour": wording.STATE_COLOURS[item.state],
         "choices": choices_of(item),
-        "effects": wording.effects_of(item, is_late=bool(asked_too_late([item], now=timezone.now()))),
+        "effects": wording.effects_of(item, is_late=is_late),
         "segments": _proposal(item),
         "siblings": _siblings(item),
         "decider": _decider(item),
         "may_undo": may_undo(item),
-        "labels": {choice: wording.label_of(item, choice) for choice in choices_of(item)},
+        "labels": {choice: wording.label_of(item, choice, is_late=is_late) for choice in choices_of(item)},
         "waits": waits.wait_of(item, now=timezone.now()),
         **_desk_of(item, operator),
     }

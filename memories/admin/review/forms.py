@@ -6,11 +6,13 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget
 
 from memories.admin.episodes.forms import EpisodeWords
-from memories.admin.site.fields import LineField, TextField
+from memories.admin.site import reasons
+from memories.admin.site.fields import TextField
 from memories.admin.site.page import VerbForm, VersionForm
+from memories.admin.site.reasons import ReasonField
 from memories.admin.site.wording import CUT_OUT
 from memories.audit import Actor
 from memories.curation.review.assigning import give_back_item, take_item
@@ -21,15 +23,7 @@ from memories.curation.review.undo import undo_decision
 from memories.models import Category, Episode, Fact, ReviewItem
 
 LONGEST_TEXT = 2000
-
-
-class ReasonField(LineField):
-    """The browser offers common reasons, and does not remember what was typed."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "list": "review-reasons"})
-        given = {"label": gettext_lazy("Reason"), "help_text": gettext_lazy("Kept with the decision, for colleagues.")}
-        super().__init__(widget=widget, max_length=LONGEST_TEXT, **given, **kwargs)
+FOR_COLLEAGUES = gettext_lazy("Optional; kept with the decision, for colleagues.")
 
 
 class ItemForm(VersionForm):
@@ -109,7 +103,7 @@ class KeepBothForm(ItemForm):
 
 class RejectItemForm(ItemForm):
     calls, done = staticmethod(reject_item), gettext_lazy("Rejected.")
-    reason = ReasonField()
+    reason = ReasonField(*reasons.REJECT, help_text=FOR_COLLEAGUES)
 
     def arguments(self) -> dict[str, Any]:
         return {**super().arguments(), "reason": self.cleaned_data["reason"]}
@@ -121,7 +115,7 @@ class MergeForm(ItemForm):
     category = forms.ChoiceField(
         label=gettext_lazy("Category"), choices=Category.choices, widget=UnfoldAdminSelectWidget
     )
-    reason = ReasonField()
+    reason = ReasonField(*reasons.MERGE, help_text=FOR_COLLEAGUES)
 
     def __init__(self, data: Any = None, *, record: ReviewItem) -> None:
         super().__init__(data, record=record)

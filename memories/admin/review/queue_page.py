@@ -217,13 +217,14 @@ def _verb_url(item: ReviewItem, verb: str) -> str:
 
 def _buttons(item: ReviewItem, forms: Mapping[str, VerbForm], query: str) -> list[DecisionButton]:
     """The decisions that fit the item and have a form; `query` keeps the list as it is filtered and scrolled."""
-    effects = wording.effects_of(item, is_late=bool(asked_too_late([item], now=timezone.now())))
+    is_late = bool(asked_too_late([item], now=timezone.now()))
+    effects = wording.effects_of(item, is_late=is_late)
     buttons = []
     for choice in choices_of(item):
         if choice in forms:
             key, label, submit = BUTTONS[choice]
             url = _verb_url(item, choice) + query
-            own = wording.label_of(item, choice)
+            own = wording.label_of(item, choice, is_late=is_late)
             words = (own or str(label), (own or str(submit)) if submit else "")
             buttons.append(DecisionButton(choice, key, *words, effects[choice], forms[choice], url))
     return buttons

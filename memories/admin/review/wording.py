@@ -112,10 +112,16 @@ def share(item: ReviewItem) -> float | None:
     return item.episode.quality if item.episode else None
 
 
-def label_of(item: ReviewItem, choice: str) -> str:
-    """What a decision is called where the kind of the item has better words for it; else empty."""
-    if item.fact and item.known and item.known.status == Status.ACTIVE:
-        words = {Choice.APPROVE: _("Use new"), Choice.REJECT: _("Keep known")}
+def label_of(item: ReviewItem, choice: str, *, is_late: bool) -> str:
+    """What a decision is called where the kind of the item has better words for it; else empty. `is_late`: an approval
+    would close the suggestion."""
+    words: dict[Choice, str]
+    if item.fact and is_late:
+        words = {Choice.APPROVE: _("Keep as history")}
+    elif item.fact and item.known and item.known.status == Status.ACTIVE:
+        words = {Choice.REJECT: _("Keep known")}
+        if item.kind == Kind.DUPLICATE or item.known.may_give_way_to(item.fact):
+            words[Choice.APPROVE] = _("Use new")
     elif item.known and not item.fact:
         words = {Choice.APPROVE: _("No longer true"), Choice.REJECT: _("Still true")}
     else:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db.models import Count, IntegerField, QuerySet, Subquery, Value
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from memories.admin.access.tenant_scope import permitted, tenants_of, within
 from memories.admin.recall import playground, said
 from memories.admin.tenants import rollback
+from memories.db.counts import counts
 from memories.models import LanguageModel, Operator, PrivacyCase, ReviewItem
 
 QUEUE = "admin:memories_reviewitem_queue"
@@ -108,10 +109,7 @@ def counts_of(request: HttpRequest) -> FrameCounts:
         cases = _visible(operator, PrivacyCase.objects.unanswered(now))
         own = permitted(operator, LanguageModel.objects.exclude(base_url=""))
         overdue = cases.filter(due_at__lt=now)
-        counts = map(_count, (items, cases, overdue, tenants_of(operator), own))
-        row = Operator.objects.filter(pk=operator.pk).values_list(*counts).get()
-        # Django's count of none() is NULL.
-        found = FrameCounts(*(int(count or 0) for count in row))
+        found = FrameCounts(*counts((items, cases, overdue, tenants_of(operator), own)))
         request.frame_counts = found  # type: ignore[attr-defined]
     return found
 
@@ -154,19 +152,13 @@ def _item(request: HttpRequest, entry: MenuEntry, badges: Mapping[str, tuple[int
 
 def _badges(request: HttpRequest) -> dict[str, tuple[int, str]]:
     """The count and the colour of each link with a badge."""
-    counts = counts_of(request)
+    found = counts_of(request)
     return {
-        QUEUE: (counts.waiting, "danger"),
-        BOARD: (counts.cases, "danger" if counts.overdue else "primary"),
+        QUEUE: (found.waiting, "danger"),
+        BOARD: (found.cases, "danger" if found.overdue else "primary"),
     }
 
 
 def _visible(operator: Operator, rows: QuerySet[Any]) -> QuerySet[Any]:
     may_see = operator.has_perm(f"memories.view_{rows.model._meta.model_name}")
     return within(operator, rows) if may_see else rows.none()
-
-
-def _count(rows: QuerySet[Any]) -> Subquery:
-    """The number of rows as a subquery."""
-    numbers = rows.order_by().annotate(one=Value(1)).values("one").annotate(number=Count("pk")).values("number")
-    return Subquery(numbers, output_field=IntegerField())

@@ -36,7 +36,7 @@ from memories.admin.review.pages import ReviewPage
 from memories.admin.runs import parked
 from memories.admin.runs.pages import RunPage
 from memories.admin.runs.sessions import SessionPage
-from memories.admin.site import palette, sidebar
+from memories.admin.site import help_page, palette, sidebar
 from memories.admin.site.page import HubModelAdmin
 from memories.admin.tenants import forgetting, language_model, retention, rollback
 from memories.admin.tenants.agents import AgentPage
@@ -44,6 +44,7 @@ from memories.admin.tenants.pages import TenantPage
 from memories.admin.trail import seals
 from memories.admin.trail.pages import TrailPage
 from memories.time_zones import zone_or_utc
+from memoryhub import VERSION
 
 View = Callable[..., HttpResponseBase]
 MODEL_PAGES: tuple[tuple[type[Model], type[HubModelAdmin]], ...] = (
@@ -77,6 +78,7 @@ OTHER_PAGES = (
     seals,
     retention,
     language_model,
+    help_page,
 )
 
 
@@ -135,7 +137,7 @@ class HubAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no type
         context = super().each_context(request)
         chosen = getattr(request.user, "tenant_in_view", None)
         off = model_is_off(conf.llm().mode, sidebar.counts_of(request))
-        return {**context, "model_is_off": off, "tenant_in_view": chosen}
+        return {**context, "model_is_off": off, "tenant_in_view": chosen, "hub_version": VERSION}
 
     def get_urls(self) -> list[Any]:
         # No record of ours has an address on a site of its own, and Django's view fails for ids that are no number.

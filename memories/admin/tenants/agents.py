@@ -21,7 +21,7 @@ from memories.admin.site.wording import CUT_OUT
 from memories.admin.tenants import rollback
 from memories.admin.tenants.agent_figures import SPANS, figures_of, rate_of
 from memories.curation.marks import mark_of
-from memories.curation.tenants.agents import save_agent
+from memories.curation.tenants.agents import change_agent
 from memories.models import Agent
 
 # Fields of the form that somebody else may have changed meanwhile.
@@ -142,6 +142,7 @@ class AgentPage(HubModelAdmin):
         return super().render_change_form(request, context, *args, **more)  # type: ignore[no-any-return]
 
     def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:
-        saved = save_agent(agent=obj, actor=actor_of(request), now=timezone.now())
+        changes = {name: form.cleaned_data[name] for name in SEEN}
+        saved = change_agent(agent=obj, changes=changes, actor=actor_of(request), now=timezone.now())
         if form.cleaned_data["guidance"] != saved.guidance:
             messages.warning(request, CUT_OUT.strip())

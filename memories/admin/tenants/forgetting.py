@@ -20,6 +20,7 @@ from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.fields import LineField
 from memories.admin.site.page import RecordPage, VerbForm, actor_of, render_page, require, url_of
 from memories.admin.site.wording import KINDS
+from memories.admin.tenants.forecast import forecast
 from memories.audit import Actor
 from memories.curation.decay import confirm_decay, is_confirmable, run_decay
 from memories.exceptions import DecayRunning
@@ -118,10 +119,12 @@ def next_pass(request: HttpRequest, tenant_id: uuid.UUID) -> HttpResponse:
     if request.method == "POST":
         require(request, CHANGE)
         return _run(request, tenant)
-    preview = decay.preview(tenant, timezone.now())
+    now = timezone.now()
+    preview = decay.preview(tenant, now)
     context: dict[str, Any] = {
         "tenant": tenant,
         "preview": preview,
+        "forecast": forecast(tenant, now=now),
         "rules": conf.rules(tenant),
         "no_upkeep": upkeep.hindrance(conf.rules(tenant), tenant),
         "latest": DecayPass.objects.filter(tenant=tenant).first(),

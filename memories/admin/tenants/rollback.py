@@ -1,12 +1,13 @@
 """Roll back what a session, an agent, a key or a time brought: a form, a preview, the result and its undo."""
 
 import uuid
-from typing import Any
+from typing import Any, TypeVar
 
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.models import AnonymousUser
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -17,18 +18,26 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from memories.admin.access import fresh
 from memories.admin.access.tenant_scope import tenants_of, within
+from memories.admin.people.finding import find_person
+from memories.admin.site import reasons
 from memories.admin.site.fields import LineField
 from memories.admin.site.page import actor_of, render_page, require
+from memories.admin.site.reasons import ReasonField
+from memories.curation.people.external_ids import LONGEST_ID
 from memories.curation.reverting import revert
 from memories.curation.rollback.roll_back import RollbackPreview, preview_rollback, roll_back
 from memories.curation.rollback.selection import ROLL_BACK, Selector
 from memories.exceptions import MemoryHubError
 from memories.models import APIKey, ChangeSet, EndUser, Operator, Session, Tenant
+from memories.models.ids import parse_uuid
 
-# Query parameters that fill in the form: ids, nothing personal.
+# Query parameters that fill in the form: the hub's ids, nothing personal.
 PREFILLED = ("tenant", "person", "session", "agent", "key")
 # A roll back changes memories of many people at once, so the right to edit facts is not enough.
 MAY = ("memories.view_fact", "memories.change_fact", "memories.change_session")
+
+
+Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 
 class MomentInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # Unfold has no types
@@ -44,17 +53,17 @@ class RollbackForm(forms.Form):
     tenant = forms.ModelChoiceField(
         Tenant.objects.none(), label=_("Tenant"), widget=UnfoldAdminSelectWidget, empty_label=_("Choose a tenant")
     )
-    person = forms.UUIDField(
+    person = LineField(
         required=False,
-        label=_("Person"),
-        widget=UnfoldAdminTextInputWidget,
-        help_text=_("The hub's id of an end user. Leave empty for all end users."),
+        max_length=LONGEST_ID,
+        label=_("End user"),
+        help_text=_("The external id, or the name. Leave empty for all end users."),
     )
-    session = forms.UUIDField(
+    session = LineField(
         required=False,
+        max_length=LONGEST_ID,
         label=_("Session"),
-        widget=UnfoldAdminTextInputWidget,
-        help_text=_("The hub's id of a session."),
+        help_text=_("The application's own id (session_id), as the page of the session shows it."),
     )
     agent = LineField(
         required=False, max_length=255, label=_("Agent"), help_text=_("Everything from sessions with this agent.")
@@ -74,7 +83,7 @@ class RollbackForm(forms.Form):
         help_text=_("Extracted at this time or later, in your time zone."),
     )
     until = forms.DateTimeField(required=False, label=_("Until"), widget=MomentInput, help_text=_("Extracted before."))
-    reason = LineField(required=False, max_length=500, label=_("Reason"), help_text=_("Recorded with every change."))
+    reason = ReasonField(*reasons.ROLL_BACK, longest=500, help_text=_("Optional; recorded with every change."))
 
     def __init__(self, *args: Any, operator: Operator | AnonymousUser, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -85,24 +94,48 @@ class RollbackForm(forms.Form):
         data: dict[str, Any] = super().clean() or {}
         if not any(data.get(name) for name in ("session", "agent", "key", "since", "until")):
             raise forms.ValidationError(gettext("Choose a session, an agent, a key or a period."), code="origin")
-        tenant = data.get("tenant")
-        for name, model in (("person", EndUser), ("session", Session), ("key", APIKey)):
-            pk = getattr(data.get(name), "pk", data.get(name))
-            if tenant and pk and not model._default_manager.filter(tenant=tenant, pk=pk).exists():
-                self.add_error(name, gettext("This tenant has no such object."))
+        if tenant := data.get("tenant"):
+            self._find(tenant, data)
         return data
+
+    def _find(self, tenant: Tenant, data: dict[str, Any]) -> None:
+        """Put the records in the place of the words that name them, or add errors."""
+        if words := data.get("person"):
+            data["person"], why_not = _person(tenant, words)
+            if why_not:
+                self.add_error("person", why_not)
+        if words := data.get("session"):
+            data["session"], why_not = _session(tenant, data.get("person") or None, words)
+            if why_not:
+                self.add_error("session", why_not)
+        if (key := data.get("key")) and key.tenant_id != tenant.pk:
+            self.add_error("key", gettext("This tenant has no such key."))
+
+    def settle(self) -> None:
+        """Let the hidden fields of a preview name the records by the hub's ids: another end user may get the same name
+        before it is confirmed."""
+        posted: QueryDict = self.data.copy()  # type: ignore[attr-defined]  # of a request
+        for name in ("person", "session"):
+            if record := self.cleaned_data[name]:
+                posted[name] = str(record.pk)
+        self.data = posted
 
     def named(self) -> list[tuple[str, Any]]:
         """Labels and values of the selection."""
-        values = self.cleaned_data.items()
-        return [(str(self[name].label), value) for name, value in values if value and name != "reason"]
+        values = {**self.cleaned_data}
+        if person := values["person"]:
+            names = [person.display_name, person.external_id]
+            values["person"] = " · ".join(name for name in names if name)
+        if session := values["session"]:
+            values["session"] = session.external_id
+        return [(str(self[name].label), value) for name, value in values.items() if value and name != "reason"]
 
     def selector(self) -> Selector:
         data = self.cleaned_data
         return Selector(
             tenant=data["tenant"],
-            end_user=EndUser.objects.get(pk=data["person"]) if data["person"] else None,
-            session=data["session"],
+            end_user=data["person"] or None,
+            session=data["session"].pk if data["session"] else None,
             agent_id=data["agent"].lower(),
             key=data["key"].pk if data["key"] else None,
             since=data["since"],
@@ -122,12 +155,12 @@ def rollback_page(request: HttpRequest) -> HttpResponse:
     """The form. A POST shows the preview; a confirmed POST rolls back."""
     require(request, *MAY)
     if request.method != "POST":
-        initial = {name: request.GET[name] for name in PREFILLED if name in request.GET}
-        return _page(request, RollbackForm(initial=initial, operator=request.user))
+        return _page(request, RollbackForm(initial=_prefilled(request), operator=request.user))
     form = RollbackForm(request.POST, operator=request.user)
     if not form.is_valid():
         return _page(request, form, status=400)
     if "confirmed" not in request.POST:
+        form.settle()
         return _page(request, form, preview=preview_rollback(form.selector()))
     if challenge := fresh.required(request):
         return challenge
@@ -154,6 +187,44 @@ def rolled_back(request: HttpRequest, change_set: uuid.UUID) -> HttpResponse:
         return HttpResponseRedirect(request.path)
     undone = ChangeSet.objects.filter(pk=done.reverted_by).first()
     return render_page(request, "memories/rolled_back.html", title=gettext("Rolled back"), done=done, undone=undone)
+
+
+def _prefilled(request: HttpRequest) -> dict[str, str]:
+    """What the address names. Records are shown by the id that the application gave them, if it names no other."""
+    initial = {name: request.GET[name] for name in PREFILLED if name in request.GET}
+    tenant = _with_id(tenants_of(request.user), initial.get("tenant", "")).first()
+    if tenant:
+        person = _with_id(EndUser.objects.filter(tenant=tenant), initial.get("person", "")).first()
+        session = _with_id(Session.objects.filter(tenant=tenant), initial.get("session", "")).first()
+        if person:
+            initial["person"] = person.external_id
+        if session and _session(tenant, None, session.external_id)[0] == session:
+            initial["session"] = session.external_id
+    return initial
+
+
+def _person(tenant: Tenant, words: str) -> tuple[EndUser | None, str]:
+    """By the hub's id, which links and a preview have, by the application's, or by the name."""
+    found = _with_id(EndUser.objects.filter(tenant=tenant), words).first()
+    return (found, "") if found else find_person(tenant, words)
+
+
+def _session(tenant: Tenant, person: EndUser | None, words: str) -> tuple[Session | None, str]:
+    """By the hub's id, or by the application's, if only one session has it."""
+    rows = Session.objects.filter(tenant=tenant, **({"end_user": person} if person else {}))
+    found = list(_with_id(rows, words)) or list(rows.filter(external_id=words)[:2])
+    if len(found) == 1:
+        return found[0], ""
+    if found:
+        return None, gettext(
+            "Several end users have a session with this id. Enter the end user, too, or open the session."
+        )
+    return None, gettext("This tenant has no such session.")
+
+
+def _with_id(rows: Rows, text: str) -> Rows:
+    pk = parse_uuid(text)
+    return rows.filter(pk=pk) if pk else rows.none()
 
 
 def _page(

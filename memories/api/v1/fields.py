@@ -48,7 +48,7 @@ class Strict(serializers.Serializer[Any]):
         return value
 
 
-class Changes(Strict):
+class ChangesSerializer(Strict):
     """A partial update: at least one field."""
 
     def validate(self, attrs: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from memories.api.v1.agents.views import AgentsView, AgentView
 from memories.api.v1.context.views import ContextView
 from memories.api.v1.episodes.views import EpisodesView, EpisodeView
 from memories.api.v1.extractions.views import ExtractionRetryView, ExtractionsView, ExtractionView
@@ -46,6 +47,8 @@ urlpatterns = [
     path("profile/<str:section>", ProfileSectionView.as_view()),
     path("users", PeopleView.as_view()),
     path("users/detail", PersonView.as_view()),
+    path("agents", AgentsView.as_view()),
+    path("agents/<uuid:agent_id>", AgentView.as_view()),
     path("privacy/requests", PrivacyRequestsView.as_view()),
     path("privacy/requests/<uuid:case_id>", PrivacyRequestView.as_view()),
     path("extractions", ExtractionsView.as_view()),

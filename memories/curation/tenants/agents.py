@@ -1,39 +1,72 @@
-"""Saves what operators set for an agent."""
+"""Changes what operators and keys set for an agent: its switches and its guidance."""
 
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F
+from django.utils.translation import gettext as _
 
 from memories import audit
 from memories.audit import Actor
-from memories.models import Agent, SessionQueue, Tenant
+from memories.exceptions import NotFound, OperatorWord
+from memories.models import ActorKind, Agent, SessionQueue, Tenant
 from memories.text.secrets.redaction import redact_text
 
-_SETTINGS = ["extraction", "recall", "guidance"]
+_SWITCHES = ("extraction", "recall")
 
 
-def save_agent(*, agent: Agent, actor: Actor, now: datetime) -> Agent:
-    """Save an agent that a form changed, without secrets; other guidance is a new version of its tenant's."""
-    agent.guidance = redact_text(agent.guidance)[0]
+def change_agent(*, agent: Agent, changes: dict[str, Any], actor: Actor, now: datetime) -> Agent:
+    """Set switches and guidance, without secrets; other guidance is a new version of its tenant's.
+
+    Errors: NotFound (an erasure removed it meanwhile), OperatorWord for a key that switches on what an operator
+    switched off, or that writes over an operator's guidance.
+    """
+    if "guidance" in changes:
+        changes = {**changes, "guidance": redact_text(changes["guidance"])[0]}
     with transaction.atomic():
-        previous = Agent.objects.select_for_update().get(pk=agent.pk)
-        agent.save(update_fields=_SETTINGS)
-        if previous.guidance != agent.guidance:
-            Tenant.objects.filter(pk=agent.tenant_id).update(guidance_version=F("guidance_version") + 1)
-        if agent.extraction and not previous.extraction:
-            _let_go_on(agent)
-        changed = [name for name in _SETTINGS if getattr(previous, name) != getattr(agent, name)]
+        rows = Agent.objects.select_for_update(of=("self",)).select_related("tenant")
+        current = rows.filter(pk=agent.pk).first()
+        if current is None:
+            raise NotFound
+        changed = {name: value for name, value in changes.items() if getattr(current, name) != value}
+        for name, value in (changed | _who_set(current, changed, actor)).items():
+            setattr(current, name, value)
+        current.save()
+        if "guidance" in changed:
+            Tenant.objects.filter(pk=current.tenant_id).update(guidance_version=F("guidance_version") + 1)
+        if changed.get("extraction"):
+            _let_go_on(current)
         audit.record(
             actor=actor,
             verb="update",
-            target=agent,
-            object_id=agent.pk,
-            tenant=agent.tenant,
+            target=current,
+            object_id=current.pk,
+            tenant=current.tenant,
             now=now,
             counts=dict.fromkeys(changed, 1),
         )
-    return agent
+    return current
+
+
+def _who_set(agent: Agent, changed: dict[str, Any], actor: Actor) -> dict[str, str]:
+    """The fields that say who set what these changes set. Errors: OperatorWord."""
+    who = {}
+    is_key = actor.kind == ActorKind.KEY
+    for name in _SWITCHES:
+        if name not in changed:
+            continue
+        by = f"{name}_off_by"
+        if changed[name] and is_key and getattr(agent, by) != ActorKind.KEY:
+            raise OperatorWord(_("An operator switched this off. Only an operator can switch it on."))
+        who[by] = "" if changed[name] else actor.kind
+    if "guidance" in changed:
+        # Also where an operator emptied it.
+        is_set = agent.guidance_by or agent.guidance
+        if is_key and is_set and agent.guidance_by != ActorKind.KEY:
+            raise OperatorWord(_("An operator wrote this guidance. Only an operator can change it."))
+        who["guidance_by"] = actor.kind
+    return who
 
 
 def _let_go_on(agent: Agent) -> None:

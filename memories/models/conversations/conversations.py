@@ -66,9 +66,9 @@ class Session(models.Model):
     )
     deleted_tokens = models.PositiveBigIntegerField(default=0, editable=False, help_text="Tokens of these turns.")
     deleted_rounds = models.PositiveIntegerField(default=0, editable=False, help_text="User turns among these.")
-    # What an index in a process notices: a redacted turn keeps its place.
+    # What an index in a process notices: a turn that was redacted or left keeps its place.
     redactions = models.PositiveIntegerField(
-        default=0, editable=False, help_text="How often what a turn says was deleted."
+        default=0, editable=False, help_text="How often what a turn says was deleted, or turns were left or came back."
     )
     deleted_runs_number = models.PositiveIntegerField(
         default=0, editable=False, help_text="Runs that read turns up to here were deleted, as their time was over."
@@ -211,9 +211,13 @@ class TurnQuerySet(models.QuerySet["Turn"]):
     def after(self, number: int) -> Self:
         return self.filter(number__gt=number).order_by("number")
 
+    def current(self) -> Self:
+        """Turns of the conversation as it is now: none of a branch that the client left."""
+        return self.filter(left_at=None)
+
     def searchable(self) -> Self:
-        """Turns that a search may find: with text, not hidden, of no system; `Turn.is_searchable` in SQL."""
-        spoken = self.exclude(role=Role.SYSTEM).exclude(metadata__contains={"hide_from_ui": True})
+        """Turns that a search may find: current, with text, not hidden, of no system; `Turn.is_searchable` in SQL."""
+        spoken = self.current().exclude(role=Role.SYSTEM).exclude(metadata__contains={"hide_from_ui": True})
         return spoken.alias(spoken=trimmed("content")).exclude(spoken="")
 
 
@@ -251,6 +255,11 @@ class Turn(models.Model):
     redacted_at = models.DateTimeField(
         null=True, editable=False, help_text="When what it said, or a part of it, was deleted."
     )
+    left_at = models.DateTimeField(
+        null=True,
+        editable=False,
+        help_text="When the client went on from an earlier message without it; empty: part of the conversation.",
+    )
     digest = models.BinaryField(
         max_length=32,
         null=True,
@@ -277,6 +286,8 @@ class Turn(models.Model):
             models.Index(F("end_user"), SAID_AT.desc(), name="turn_said_idx"),
             # Serves the window of a long session: what the system said stands at its start, as a rule.
             models.Index(fields=["session", "-number"], name="turn_of_system_idx", condition=Q(role="system")),
+            # Serves windows and comparisons with what a client sends again; most sessions have none of these.
+            models.Index(fields=["session", "number"], name="turn_left_idx", condition=Q(left_at__isnull=False)),
         ]
 
     def __str__(self) -> str:
@@ -297,4 +308,4 @@ class Turn(models.Model):
     def is_searchable(self) -> bool:
         """Whether a search may find it, and so whether it needs a vector; `TurnQuerySet.searchable()` in Python."""
         hidden = self.metadata.get("hide_from_ui") is True
-        return self.role != Role.SYSTEM and not hidden and bool(self.content.strip(BLANKS))
+        return self.left_at is None and self.role != Role.SYSTEM and not hidden and bool(self.content.strip(BLANKS))

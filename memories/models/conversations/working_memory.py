@@ -15,7 +15,9 @@ class WorkingMemory(QueueRow):
     extractor = models.CharField(max_length=120, blank=True)
     prompt_version = models.CharField(max_length=40, blank=True)
     left_number = models.PositiveIntegerField(default=0, help_text="Turns up to here have left the window.")
-    left_tokens = models.PositiveBigIntegerField(default=0, help_text="Tokens of these turns.")
+    left_tokens = models.PositiveBigIntegerField(
+        default=0, help_text="Tokens of these turns, and of turns of branches that the client left."
+    )
     left_rounds = models.PositiveIntegerField(default=0, help_text="User turns among these.")
     episode_number = models.PositiveIntegerField(
         default=0, help_text="Turns up to here are in an episode, or need none."

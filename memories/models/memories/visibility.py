@@ -155,7 +155,7 @@ class Conversations(NamedTuple):
     def turns(self, person_id: uuid.UUID) -> Q:
         hidden = Session.objects.filter(end_user=person_id).exclude(agent_id__in=["", self.agent_id])
         of_agent_alone = Q(memory_of=MemoryOf.AGENT) if self._open_by_default else ~Q(memory_of=MemoryOf.PERSON)
-        shown = ~Q(session__in=hidden.filter(of_agent_alone))
+        shown = Q(left_at=None) & ~Q(session__in=hidden.filter(of_agent_alone))
         return shown & Q(LessThanOrEqual(SAID_AT, self.as_of)) if self.as_of else shown
 
     @property

@@ -5,6 +5,7 @@ from typing import Self
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from memories.models.actors import ActorKind
 from memories.models.ids import new_id
 from memories.models.people.tenants import Tenant
 
@@ -47,6 +48,16 @@ class Agent(models.Model):
         blank=True,
         max_length=LONGEST_GUIDANCE,
         help_text=_("Instructions to the model for this agent's sessions. They follow those of the tenant."),
+    )
+    # A key cannot undo what an operator set. Empty where nobody is recorded: then what is set counts as an operator's.
+    extraction_off_by = models.CharField(
+        max_length=8, blank=True, choices=ActorKind.choices, editable=False, help_text="Who switched extraction off."
+    )
+    recall_off_by = models.CharField(
+        max_length=8, blank=True, choices=ActorKind.choices, editable=False, help_text="Who switched recall off."
+    )
+    guidance_by = models.CharField(
+        max_length=8, blank=True, choices=ActorKind.choices, editable=False, help_text="Who wrote the guidance last."
     )
     created_at = models.DateTimeField(editable=False)
 

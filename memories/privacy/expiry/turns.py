@@ -28,7 +28,7 @@ from memories.models import (
 )
 from memories.privacy.expiry import passes
 from memories.privacy.expiry.passes import Work
-from memories.queue import leases
+from memories.queue import leases, window_queue
 
 SESSIONS = 100
 # Turns of one transaction.
@@ -147,7 +147,7 @@ def _move_window(session: Session, last: int) -> None:
     window = WorkingMemory.objects.get(pk=session.pk)
     if window.left_number < last:
         window.left_number = last
-        window.left_tokens, window.left_rounds = session.deleted_tokens, session.deleted_rounds
+        window_queue.count_left(window, session)
     window.episode_number = max(window.episode_number, last)
     if last == session.turn_count:
         window.summary = ""

@@ -16,7 +16,7 @@ from memories.llm.prompts.framing import TRUNCATED, shorten
 from memories.models import Role, Turn
 from memories.text import sentences, uploads
 from memories.text.injection import meaning, suspicion, unmasking
-from memories.text.injection.suspicion import Finding
+from memories.text.injection.suspicion import FoundClaim
 from memories.text.injection.verdicts import cached_verdict
 
 JUDGED = (Role.ASSISTANT, Role.TOOL)
@@ -115,13 +115,13 @@ def _speaks_by_phrase(text: str) -> bool:
         return suspicion.speaks_to_model(text)
 
 
-def _is_certain(claim: Finding) -> bool:
+def _is_certain(claim: FoundClaim) -> bool:
     """Whether the phrase is enough, whatever its sentence means."""
     if not claim.sentence:
         return claim.claim != _EVERYDAY
     return claim.claim in _TO_AN_ADDRESS and any(name in claim.sentence for name in _ADDRESSES)
 
 
-def _is_meant(claims: Iterable[Finding], spared: float) -> bool:
+def _is_meant(claims: Iterable[FoundClaim], spared: float) -> bool:
     sentences = [claim.sentence for claim in claims if claim.sentence]
     return bool((meaning.scores(sentences, meaning.learned("turns")) > spared).any())

@@ -17,7 +17,7 @@ from memories.text.secrets.redaction import looks_secret
 POSSIBLE_SECRET, INSTRUCTIONS = "possible_secret", "instructions"
 
 
-class Finding(NamedTuple):
+class FoundClaim(NamedTuple):
     """A claim and the normalized sentence that makes it; no sentence if the form of the text makes it."""
 
     claim: str
@@ -106,10 +106,10 @@ def claims(text: str) -> set[str]:
     return {found.claim for found in claimed(text)}
 
 
-def claimed(text: str) -> Iterator[Finding]:
+def claimed(text: str) -> Iterator[FoundClaim]:
     """The claims of each reading of the text with their sentences, some of them repeatedly."""
     for reading in unmasking.readings(text):
-        yield from (Finding(form.claim) for form in phrases.forms() if form.pattern.search(reading))
+        yield from (FoundClaim(form.claim) for form in phrases.forms() if form.pattern.search(reading))
         yield from _said_in(reading, phrases.languages())
 
 
@@ -118,7 +118,7 @@ def says_one_of(text: str, languages: Iterable[LanguageRules]) -> bool:
     return any(True for reading in unmasking.readings(text) for _ in _said_in(reading, languages))
 
 
-def _said_in(reading: str, languages: Iterable[LanguageRules]) -> Iterator[Finding]:
+def _said_in(reading: str, languages: Iterable[LanguageRules]) -> Iterator[FoundClaim]:
     said = normalized(reading)
     whole = " ".join(said)
     words = set(_WORDS.findall(whole))
@@ -128,10 +128,10 @@ def _said_in(reading: str, languages: Iterable[LanguageRules]) -> Iterator[Findi
             yield from _claimed_in(language, said, bits)
 
 
-def _claimed_in(language: LanguageRules, said: Sequence[str], bits: int) -> Iterator[Finding]:
+def _claimed_in(language: LanguageRules, said: Sequence[str], bits: int) -> Iterator[FoundClaim]:
     rules = [rule for rule in language.rules if rule.needs & bits == rule.needs]
     for sentence in said if rules else ():
-        yield from (Finding(rule.claim, sentence) for rule in _fitting(sentence, language, rules))
+        yield from (FoundClaim(rule.claim, sentence) for rule in _fitting(sentence, language, rules))
 
 
 def normalized(reading: str) -> list[str]:

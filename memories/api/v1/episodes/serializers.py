@@ -7,7 +7,7 @@ from rest_framework import serializers
 from memories.api.v1.facts.serializers import ANY_STATUS
 from memories.api.v1.fields import (
     AgentId,
-    Changes,
+    ChangesSerializer,
     CleanText,
     ExactText,
     Flag,
@@ -40,7 +40,7 @@ class Lines(Words):
         super().__init__(child=CleanText(max_length=LONGEST_SUMMARY), max_length=MOST_WORDS, required=False, **kwargs)
 
 
-class EpisodeChangesSerializer(Changes):
+class EpisodeChangesSerializer(ChangesSerializer):
     summary = CleanText(max_length=LONGEST_SUMMARY, required=False)
     key_topics = Lines()
     actions_taken = Lines()

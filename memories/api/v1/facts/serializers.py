@@ -11,7 +11,7 @@ from rest_framework.exceptions import ErrorDetail
 
 from memories.api.v1.fields import (
     AgentId,
-    Changes,
+    ChangesSerializer,
     CleanText,
     ExactText,
     Flag,
@@ -212,7 +212,7 @@ class NewFactSerializer(StatedSerializer):
         return attrs
 
 
-class FactChangesSerializer(StatedSerializer, Changes):
+class FactChangesSerializer(StatedSerializer, ChangesSerializer):
     # What is left out stays as it is.
     agent_of_key = False
 
@@ -222,7 +222,7 @@ class FactChangesSerializer(StatedSerializer, Changes):
     locked = Flag(required=False)
 
     def validate(self, attrs: Any) -> Any:
-        return Changes.validate(self, StatedSerializer.validate(self, attrs))
+        return ChangesSerializer.validate(self, StatedSerializer.validate(self, attrs))
 
 
 class FactFeedbackSerializer(Strict):

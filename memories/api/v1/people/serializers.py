@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from memories.api.v1.fields import Changes, ExactText, Flag, JSONObject, OrNull, PageQuery
+from memories.api.v1.fields import ChangesSerializer, ExactText, Flag, JSONObject, OrNull, PageQuery
 from memories.models import EndUser
 from memories.time_zones import is_zone
 
@@ -17,7 +17,7 @@ class PeopleQuery(PageQuery):
     q = ExactText(required=False, max_length=255, help_text="Part of the user_id or the display name, in any case.")
 
 
-class PersonChangesSerializer(Changes):
+class PersonChangesSerializer(ChangesSerializer):
     display_name = ExactText(required=False, allow_blank=True, max_length=255)
     time_zone = ExactText(required=False, allow_blank=True, max_length=64, help_text="IANA, e.g. Asia/Shanghai.")
     language = ExactText(required=False, allow_blank=True, max_length=35, help_text="BCP 47, e.g. zh-CN.")

@@ -88,6 +88,6 @@ class PersonView(Endpoint):
 def _unread_turns(person: EndUser) -> int:
     """Turns beyond the watermark that extraction will be shown."""
     waiting = Q(session__queue__due_at__isnull=False) | Q(session__queue__parked_at__isnull=False)
-    beyond = Turn.objects.filter(waiting, end_user=person, number__gt=F("session__queue__extracted_number"))
+    beyond = Turn.objects.current().filter(waiting, end_user=person, number__gt=F("session__queue__extracted_number"))
     turns = beyond.order_by("session", "number").defer("parts")
     return sum(1 for _, own in groupby(turns, key=lambda turn: turn.session_id) for _ in fed(own))

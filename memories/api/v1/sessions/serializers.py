@@ -90,7 +90,7 @@ class SessionDetailSerializer(SessionSerializer):
         held = WindowContents.of(session, row)
         return {
             "first_number": row.left_number + 1,
-            "turn_count": session.turn_count - row.left_number,
+            "turn_count": session.turns.current().after(row.left_number).count(),
             "token_count": held.tokens,
             "rounds": held.rounds,
             "max_tokens": rules.window_tokens,
@@ -114,6 +114,7 @@ class TurnSerializer(serializers.Serializer[Turn]):
     timestamp = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
     redacted_at = serializers.DateTimeField(allow_null=True)
+    left_at = serializers.DateTimeField(allow_null=True, help_text="When the client went on without it.")
     metadata = JSONObject()
 
     @extend_schema_field(Content)

@@ -1,0 +1,210 @@
+"""Over every path of the gateway: nobody is told, or writes into, the memory of another tenant, person or agent."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from memories.curation.access.keys import Binding, revoke_api_key
+from memories.models import APIKey, EndUser, Session, Tenant, Turn
+from tests import factories
+from tests.factories import COMMAND, NOW
+from tests.gateway.conftest import Client
+from tests.llm.endpoint import Endpoint, sends
+
+ASKED = "Where do I live?"
+SECRET = "Lives in Leiden"
+# The protocols: how each is asked, and where it has a field for the person.
+PATHS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "/chat/completions": lambda user: {
+        "model": "m",
+        "messages": [{"role": "user", "content": ASKED}],
+        **({"user": user} if user else {}),
+    },
+    "/responses": lambda user: {"model": "m", "input": ASKED, **({"user": user} if user else {})},
+    "/messages": lambda user: {
+        "model": "m",
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": ASKED}],
+        **({"metadata": {"user_id": user}} if user else {}),
+    },
+}
+every_path = pytest.mark.parametrize("path", PATHS)
+
+
+@pytest.fixture(autouse=True)
+def person(tenant: Tenant) -> EndUser:
+    person = factories.end_user(tenant, external_id="u1")
+    factories.fact(person, SECRET, key="home_city", value="Leiden")
+    factories.session(person, [("user", "My code word is Wilhelmina"), ("assistant", "Noted")], session_id="s1")
+    factories.end_user(tenant, external_id="u2")
+    return person
+
+
+def told(endpoint: Endpoint) -> bool:
+    return any(word in str(endpoint.requests) for word in (SECRET, "Wilhelmina"))
+
+
+def kept() -> set[tuple[str, str]]:
+    """Tenant and person of those of whom something was kept."""
+    turns = Turn.objects.filter(content=ASKED)
+    return set(turns.values_list("tenant__slug", "end_user__external_id"))
+
+
+def key_of(tenant: Tenant, *scopes: str, **over: Any) -> str:
+    return factories.api_key(tenant, scopes=scopes or ("ingest", "read"), **over)[1]
+
+
+def ask(client: Client, path: str, *, named: str = "", **headers: str) -> Any:
+    return client.post(PATHS[path](named), path=path, **headers)
+
+
+@every_path
+@pytest.mark.parametrize("by", ["header", "field"])
+def test_the_person_of_the_request(client: Client, endpoint: Endpoint, tenant: Tenant, path: str, by: str) -> None:
+    """The positive control of all below."""
+    answer = ask(client, path, user="u1") if by == "header" else ask(client, path, named="u1")
+    assert (answer.status_code, answer.headers["x-memory"], told(endpoint)) == (200, "used", True)
+    assert kept() == {(tenant.slug, "u1")}
+
+
+@every_path
+@pytest.mark.parametrize("by", ["header", "field"])
+def test_another_person(client: Client, endpoint: Endpoint, tenant: Tenant, path: str, by: str) -> None:
+    session = {"session": "s1"}
+    answer = ask(client, path, user="u2", **session) if by == "header" else ask(client, path, named="u2", **session)
+    assert (answer.status_code, told(endpoint), kept()) == (200, False, {(tenant.slug, "u2")})
+    assert Session.objects.filter(external_id="s1").count() == 2
+
+
+@every_path
+def test_the_header_names_the_person_where_both_do(
+    client: Client, endpoint: Endpoint, tenant: Tenant, path: str
+) -> None:
+    ask(client, path, named="u1", user="u2")
+    assert (told(endpoint), kept()) == (False, {(tenant.slug, "u2")})
+
+
+@every_path
+def test_a_key_of_another_tenant(client: Client, endpoint: Endpoint, path: str) -> None:
+    other = factories.tenant()
+    answer = ask(client, path, user="u1", session="s1", bearer=key_of(other))
+    assert (answer.status_code, told(endpoint), kept()) == (200, False, {(other.slug, "u1")})
+
+
+@every_path
+@pytest.mark.parametrize("where", ["key", "alone"])
+def test_a_key_counts_wherever_it_stands(
+    client: Client, endpoint: Endpoint, tenant: Tenant, path: str, where: str
+) -> None:
+    """X-Memory-Key beside another Authorization, and x-api-key."""
+    other = factories.tenant()
+    headers = {where: key_of(other), **({"bearer": "sk-of-the-caller"} if where == "key" else {})}
+    ask(client, path, user="u1", **headers)
+    assert (told(endpoint), kept()) == (False, {(other.slug, "u1")})
+    ask(client, path, user="u1", **{**headers, where: client.key})
+    assert (told(endpoint), kept()) == (True, {(other.slug, "u1"), (tenant.slug, "u1")})
+
+
+@every_path
+@pytest.mark.parametrize("by", ["header", "field"])
+def test_a_key_for_one_person(client: Client, endpoint: Endpoint, tenant: Tenant, path: str, by: str) -> None:
+    client.key = key_of(tenant, binding=Binding(user_id="u2"))
+    refused = ask(client, path, user="u1") if by == "header" else ask(client, path, named="u1")
+    assert refused.status_code == 403
+    assert (endpoint.requests, kept()) == ([], set())
+    # Without a name, and by its own, it is for that person.
+    for headers in ({}, {"user": "u2"}):
+        assert ask(client, path, **headers).status_code == 200
+    assert (told(endpoint), kept()) == (False, {(tenant.slug, "u2")})
+    client.key = key_of(tenant, binding=Binding(user_id="u1"))
+    assert ask(client, path).headers["x-memory"] == "used"
+
+
+@every_path
+def test_a_key_for_one_agent(client: Client, endpoint: Endpoint, tenant: Tenant, person: EndUser, path: str) -> None:
+    factories.fact(person, "Plans to leave", agent_id="sales", scope="private")
+    client.key = key_of(tenant, binding=Binding(agent_id="support"))
+    refused = ask(client, path, user="u1", agent="sales")
+    assert (refused.status_code, endpoint.requests, kept()) == (403, [], set())
+    for headers in ({}, {"agent": "support"}):
+        assert ask(client, path, user="u1", **headers).status_code == 200
+    assert "Plans to leave" not in str(endpoint.requests)
+    assert set(Turn.objects.filter(content=ASKED).values_list("session__agent_id", flat=True)) == {"support"}
+    client.key = key_of(tenant, binding=Binding(agent_id="sales"))
+    ask(client, path, user="u1")
+    assert "Plans to leave" in str(endpoint.requests)
+
+
+@every_path
+@pytest.mark.parametrize(
+    ("scopes", "status"),
+    [(("read",), 403), (("ingest",), 403), (("write",), 403), (("ingest", "write"), 403), (("ingest", "read"), 200)],
+)
+def test_scopes(
+    client: Client, endpoint: Endpoint, tenant: Tenant, path: str, scopes: tuple[str, ...], status: int
+) -> None:
+    client.key = key_of(tenant, *scopes)
+    for mode in ("read-only", "on"):
+        assert ask(client, path, user="u1", mode=mode).status_code == status
+    assert (told(endpoint), bool(kept())) == (status == 200, status == 200)
+
+
+@every_path
+@pytest.mark.parametrize("ended", ["revoked", "expired"])
+def test_a_key_whose_time_is_over(client: Client, endpoint: Endpoint, tenant: Tenant, path: str, ended: str) -> None:
+    key, client.key = factories.api_key(tenant, scopes=["ingest", "read"])
+    assert ask(client, path, user="u1").status_code == 200
+    Turn.objects.filter(content=ASKED).delete()
+    if ended == "revoked":
+        revoke_api_key(key=key, actor=COMMAND, now=NOW)
+    else:
+        APIKey.objects.filter(pk=key.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    asked = len(endpoint.requests)
+    assert ask(client, path, user="u1").status_code == 401
+    assert (len(endpoint.requests), kept()) == (asked, set())
+
+
+@every_path
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [({"restricted_at": NOW}, "restricted"), ({"serve": False}, "off"), ({"capture": False}, "")],
+    ids=["restricted", "not served", "not captured"],
+)
+def test_a_person_who_is_switched_off(
+    client: Client, endpoint: Endpoint, person: EndUser, path: str, changes: dict[str, Any], reason: str
+) -> None:
+    EndUser.objects.filter(pk=person.pk).update(**changes)
+    answer = ask(client, path, user="u1")
+    assert (answer.status_code, answer.headers.get("x-memory-reason", "")) == (200, reason)
+    assert told(endpoint) == (reason == "")
+    assert bool(kept()) == ("serve" in changes)
+
+
+def test_another_s_answer_is_not_followed(client: Client, endpoint: Endpoint, tenant: Tenant) -> None:
+    """A response's id of somebody else leads to no session of theirs, nor to anything that was said there."""
+    part = {"type": "output_text", "text": "In Leiden.", "annotations": []}
+    item = {"type": "message", "id": "m1", "role": "assistant", "status": "completed", "content": [part]}
+    replies = [{"id": f"resp_{at}", "status": "completed", "output": [item]} for at in range(4)]
+    endpoint.responds(*[sends(json.dumps(reply).encode()) for reply in replies])
+    first = ask(client, "/responses", user="u1").headers["x-memory-session"]
+
+    def follow(user: str, key: str) -> str:
+        document = {"model": "m", "input": "And now?", "previous_response_id": "resp_0"}
+        return str(client.post(document, path="/responses", user=user, bearer=key).headers["x-memory-session"])
+
+    assert follow("u2", client.key) != first
+    assert follow("u1", key_of(factories.tenant())) != first
+    # The positive control.
+    assert follow("u1", client.key) == first
+
+
+@pytest.mark.parametrize("path", ["/models", "/models/m"])
+def test_models_need_a_key_that_reads(client: Client, endpoint: Endpoint, tenant: Tenant, path: str) -> None:
+    endpoint.get = sends(b'{"object": "list", "data": []}')
+    assert [client.get(path, bearer=key).status_code for key in ("mh_wrong", key_of(tenant, "ingest"))] == [401, 403]
+    for binding in (Binding(), Binding(user_id="u1"), Binding(agent_id="support")):
+        assert client.get(path, bearer=key_of(tenant, "read", binding=binding)).status_code == 200
