@@ -1,12 +1,13 @@
 # Memory Hub. Needs GNU make 3.81 (the one of macOS) and CPython 3.11 or newer with pip, nothing else.
 PYTHON ?= python3
 BIN := .venv/bin
+CLIENTS := .venv-clients/bin
 INSTALL := $(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --require-hashes
 COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile --quiet --generate-hashes \
 	--allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help up test soak bench lint fix audit lock eval eval-extraction clean
+.PHONY: help up test test-clients client-typescript soak bench lint fix audit lock eval eval-extraction clean
 
 help: ## Show these targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -28,7 +29,18 @@ test: .venv/dev .venv/browser ## Run all tests: most of them side by side, then 
 	@failed=; \
 	$(PYTEST) -m "not soak and not alone" --numprocesses auto --maxprocesses 4 $(BY_FILE) || failed=1; \
 	$(PYTEST) -m "not soak and alone" --numprocesses 2 $(BY_FILE) $(ALONE:%=tests/%) || failed=1; \
+	$(MAKE) test-clients || failed=1; \
 	test -z "$$failed"
+
+# Types with the libraries of the frameworks, which .venv does not have; then the tests, against a fresh hub.
+test-clients: .venv/runtime .venv-clients/dev ## Check and test what is in clients/, in an environment of its own.
+	@cd clients/python && ../../$(CLIENTS)/python -m mypy && ../../$(CLIENTS)/python -m pytest
+	@export PATH="$(CURDIR)/$(CLIENTS):$$PATH"; cd clients/typescript && npm ci --silent --no-audit --no-fund && npm test --silent
+
+client-typescript: .venv/runtime .venv-clients/dev ## Pack the JavaScript client, with the types of this hub's document.
+	@$(BIN)/python manage.py spectacular --format openapi-json --file clients/typescript/openapi.json
+	@export PATH="$(CURDIR)/$(CLIENTS):$$PATH"; cd clients/typescript && npm ci --silent --no-audit --no-fund && \
+		OPENAPI=openapi.json npm run --silent schema && npm pack
 
 soak: .venv/dev ## Show the faults at their full size, each ROUNDS times (5), on a machine with nothing else to do.
 	@$(PYTEST) tests/faults -m soak --rounds $(or $(ROUNDS),5)
@@ -53,6 +65,8 @@ audit: .venv/dev ## Look the locked packages up among the known vulnerabilities 
 lock: .venv/dev ## Pin the newest versions that pyproject.toml allows.
 	$(COMPILE) --upgrade --output-file requirements.lock pyproject.toml
 	$(COMPILE) --upgrade --extra dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
+	cd clients/python && $(subst $(BIN),../../$(BIN),$(COMPILE)) --upgrade --extra dev --extra langchain \
+		--extra openai-agents --output-file requirements.lock pyproject.toml
 
 # The evaluation sets are no part of the project: each has a licence of its own.
 DATA ?= ../shared/data
@@ -65,7 +79,7 @@ eval-extraction: .venv/dev ## Measure the extraction with the configured model (
 		$(if $(PRICES),--prices $(PRICES)) --show --json .eval-extraction.json
 
 clean: ## Remove what make and the tools made; the data in .memoryhub stays.
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis staticfiles
+	rm -rf .venv .venv-clients clients/python/.mypy_cache clients/python/.pytest_cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis staticfiles
 
 # A dangling link (the Python it was made with is gone) counts as missing: then it is made anew.
 .venv/bin/python:
@@ -83,6 +97,14 @@ clean: ## Remove what make and the tools made; the data in .memoryhub stays.
 	@echo "Installing into .venv, with the tools …"
 	@$(INSTALL) -r requirements-dev.lock
 	@touch .venv/runtime $@
+
+.venv-clients/bin/python:
+	@$(PYTHON) -m venv --clear --without-pip .venv-clients
+
+.venv-clients/dev: clients/python/requirements.lock | .venv/bin/python .venv-clients/bin/python
+	@echo "Installing into .venv-clients …"
+	@$(subst $(BIN),$(CLIENTS),$(INSTALL)) -r clients/python/requirements.lock
+	@touch $@
 
 .venv/browser: | .venv/dev
 	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \

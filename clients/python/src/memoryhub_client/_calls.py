@@ -1,0 +1,252 @@
+"""Operations as descriptors: each is described once, and is a method of the client and of its asynchronous twin.
+
+`@operation` reads the signature of a function without a body. Arguments that the path names go there, `if_match` and
+`idempotency_key` into headers, those named in `query` and all of a GET or DELETE into the query, the rest into the
+body. The annotation of what it returns is what the answer is made into.
+"""
+
+import inspect
+import json
+import uuid
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from functools import cached_property, update_wrapper, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, ParamSpec, TypeVar, cast, get_type_hints, overload
+from urllib.parse import parse_qs, quote, urlsplit
+
+from memoryhub_client._decoding import decode
+from memoryhub_client.errors import UnexpectedAnswerError
+from memoryhub_client.models import Page
+
+if TYPE_CHECKING:
+    from memoryhub_client.client import AsyncMemoryHub, AsyncPages, MemoryHub, Pages
+
+P = ParamSpec("P")
+T = TypeVar("T")
+HEADERS = {"if_match": "If-Match", "idempotency_key": "Idempotency-Key"}
+BASE = "/api/v1"
+
+
+class Unset(Enum):
+    """The type of `UNSET`."""
+
+    UNSET = "unset"
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+# Of a change: leave this field as it is (None empties it).
+UNSET: Final = Unset.UNSET
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request as it is sent, each time the same bytes: only then the idempotency key stands for it."""
+
+    method: str
+    path: str
+    query: list[tuple[str, str]]
+    headers: dict[str, str]
+    body: bytes | None
+    # Whether it may be sent again when nobody knows if the first one arrived.
+    repeatable: bool
+
+
+@dataclass(frozen=True)
+class Description:
+    """Where an operation is, and where its arguments go that are neither in the path nor where its method has them."""
+
+    method: str
+    path: str
+    # Of a method with a body: arguments for the query.
+    query: frozenset[str] = frozenset()
+    # Arguments that have another name in the API.
+    named: dict[str, str] = field(default_factory=dict)
+    # The argument that is the body itself; what else goes into the body is added to it.
+    document: str = ""
+    # Whether it can be repeated although it is a POST without an idempotency key (it only reads), or cannot although
+    # it is a GET (it can be taken once).
+    repeatable: bool | None = None
+
+    def place_of(self, argument: str) -> str:
+        """`path`, `header`, `query` or `body`."""
+        if f"{{{argument}}}" in self.path:
+            return "path"
+        if argument in HEADERS:
+            return "header"
+        return "query" if self.method in {"GET", "DELETE"} or argument in self.query else "body"
+
+
+class _Described(Generic[P, T]):
+    def __init__(self, description: Description, function: Callable[Concatenate[Any, P], T]) -> None:
+        self.description = description
+        self.signature = inspect.signature(function)
+        self._function = function
+        update_wrapper(cast("Callable[..., T]", self), function)
+
+    @cached_property
+    def answer(self) -> Any:
+        """What the answer is made into."""
+        return get_type_hints(self._function)["return"]
+
+    def call(self, args: tuple[Any, ...], given: dict[str, Any]) -> Call:
+        placed: dict[str, dict[str, Any]] = {"path": {}, "header": {}, "query": {}, "body": {}}
+        arguments = self.signature.bind(None, *args, **given).arguments
+        whole = arguments.pop(self.description.document, None) or {}
+        for name, value in list(arguments.items())[1:]:
+            place = self.description.place_of(name)
+            if value is UNSET or (value is None and not (place == "body" and self.description.method == "PATCH")):
+                continue
+            placed[place][self.description.named.get(name, name)] = value
+        return self._call(placed, whole)
+
+    def _call(self, placed: dict[str, dict[str, Any]], whole: dict[str, Any]) -> Call:
+        described, body = self.description, None
+        headers = {HEADERS[name]: _header(name, value) for name, value in placed["header"].items()}
+        keyed = "idempotency_key" in self.signature.parameters
+        if keyed:
+            headers.setdefault("Idempotency-Key", str(uuid.uuid4()))
+        if described.method in {"POST", "PUT", "PATCH"}:
+            headers["Content-Type"] = "application/json"
+            body = _json({**whole, **placed["body"]})
+        # The answer to a change that arrived and bumped the version would be a mismatch the second time.
+        safe = keyed or (described.method != "POST" and "If-Match" not in headers)
+        repeatable = safe if described.repeatable is None else described.repeatable
+        path = BASE + described.path.format(**{name: quote(str(one), safe="") for name, one in placed["path"].items()})
+        return Call(described.method, path, _query(placed["query"]), headers, body, repeatable)
+
+
+class Operation(_Described[P, T]):
+    """An operation of the API as a method: of a `MemoryHub` it answers, of an `AsyncMemoryHub` it is awaited."""
+
+    @overload
+    def __get__(self, client: None, owner: type) -> "Operation[P, T]": ...
+    @overload
+    def __get__(self, client: "MemoryHub", owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, client: "AsyncMemoryHub", owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, client: Any, owner: type) -> Any:
+        if client is None:
+            return self
+
+        @wraps(self._function)
+        def method(*args: P.args, **given: P.kwargs) -> Any:
+            return client._answer(self.call(args, given), self.read)
+
+        return method
+
+    def read(self, body: bytes) -> Any:
+        """What the answer says."""
+        if self.answer is bytes:
+            return body
+        return read(self.answer, body) if body else None
+
+
+class Listing(_Described[P, T]):
+    """A list of the API as a method: its items, page after page as they are needed."""
+
+    @overload
+    def __get__(self, client: None, owner: type) -> "Listing[P, T]": ...
+    @overload
+    def __get__(self, client: "MemoryHub", owner: type) -> "Callable[P, Pages[T]]": ...
+    @overload
+    def __get__(self, client: "AsyncMemoryHub", owner: type) -> "Callable[P, AsyncPages[T]]": ...
+    def __get__(self, client: Any, owner: type) -> Any:
+        if client is None:
+            return self
+
+        @wraps(self._function)
+        def method(*args: P.args, **given: P.kwargs) -> Any:
+            return client._pages(self.call(args, given), self.read)
+
+        return method
+
+    def read(self, body: bytes) -> Page[T]:
+        """A page: of the addresses of its neighbours the cursors alone, because the hub may be known by another one."""
+        found = _parsed(body)
+        results = decoded(list[self.answer], found.get("results"))  # type: ignore[name-defined]
+        return Page(
+            results=results, next_cursor=_cursor(found.get("next")), previous_cursor=_cursor(found.get("previous"))
+        )
+
+
+def operation(
+    method: str,
+    path: str,
+    *,
+    query: Iterable[str] = (),
+    named: dict[str, str] | None = None,
+    document: str = "",
+    repeatable: bool | None = None,
+) -> Callable[[Callable[Concatenate[Any, P], T]], Operation[P, T]]:
+    described = Description(method, path, frozenset(query), named or {}, document, repeatable)
+    return lambda function: Operation(described, function)
+
+
+def listing(path: str) -> Callable[[Callable[Concatenate[Any, P], T]], Listing[P, T]]:
+    return lambda function: Listing(Description("GET", path), function)
+
+
+def read(kind: Any, body: bytes) -> Any:
+    """The body as this type; of alternatives the first that has all members of the answer."""
+    found = _parsed(body)
+    return decoded(_chosen(kind, found), found)
+
+
+def decoded(kind: Any, value: Any) -> Any:
+    try:
+        return decode(kind, value)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise UnexpectedAnswerError(f"The answer does not fit: {error}") from error
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        found = json.loads(body)
+    except ValueError as error:
+        raise UnexpectedAnswerError("The answer is not JSON.") from error
+    if not isinstance(found, dict):
+        raise UnexpectedAnswerError("The answer is no object.")
+    return found
+
+
+def _chosen(kind: Any, found: dict[str, Any]) -> Any:
+    """A class that is told from its base by the members that it adds: of a union the first that has all it needs."""
+    for one in getattr(kind, "__args__", ()):
+        if set(get_type_hints(one)) <= set(found):
+            return one
+    return kind
+
+
+def _cursor(address: str | None) -> str | None:
+    return parse_qs(urlsplit(address or "").query).get("cursor", [None])[0]
+
+
+def _header(name: str, value: Any) -> str:
+    # A version, as facts and episodes have it.
+    return f'"{value}"' if name == "if_match" else str(value)
+
+
+def _query(given: dict[str, Any]) -> list[tuple[str, str]]:
+    many = [(name, value if isinstance(value, list | tuple) else [value]) for name, value in given.items()]
+    return [(name, _text(one)) for name, values in many for one in values]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _json(value: Any) -> bytes:
+    # Half of a surrogate pair is the hub's to refuse.
+    return json.dumps(value, ensure_ascii=False, default=_plain).encode("utf-8", "surrogatepass")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime | uuid.UUID):
+        return _text(value)
+    raise TypeError(f"{type(value).__name__} cannot be sent")

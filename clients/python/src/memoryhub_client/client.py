@@ -1,0 +1,190 @@
+"""`MemoryHub` and `AsyncMemoryHub`: the operations of the API over HTTP."""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
+from typing import Any, Generic, TypeVar
+
+from memoryhub_client._calls import Call
+from memoryhub_client._http import httpx
+from memoryhub_client._retrying import Came, Retries, Wait, steps
+from memoryhub_client.models import Page
+from memoryhub_client.operations import Operations
+
+T = TypeVar("T")
+ADDRESS = "http://127.0.0.1:8000"
+TIMEOUT_SECONDS = 30.0
+
+
+class MemoryHub(Operations):
+    """A hub, asked with one key. It may be shared by threads.
+
+    `key` and `base_url` are those of MEMORYHUB_KEY and MEMORYHUB_URL unless given. `timeout` is for each attempt, in
+    seconds. `transport` is one of the HTTP library's: for a test double, a proxy or certificates of your own.
+    """
+
+    def __init__(
+        self,
+        key: str | None = None,
+        *,
+        base_url: str | None = None,
+        timeout: float = TIMEOUT_SECONDS,
+        retries: Retries = Retries(),  # noqa: B008  # frozen
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self._retries = retries
+        self._http = httpx.Client(transport=transport, **_options(key, base_url, timeout))
+
+    def __enter__(self) -> "MemoryHub":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def _answer(self, call: Call, read: Callable[[bytes], T]) -> T:
+        going = steps(call, self._retries)
+        outcome: Came | None = None
+        while True:
+            try:
+                step = going.send(outcome)
+            except StopIteration as end:
+                return read(end.value)
+            if isinstance(step, Wait):
+                time.sleep(step.seconds)
+            else:
+                outcome = self._send(call)
+
+    def _send(self, call: Call) -> Came:
+        try:
+            return self._http.request(**_request(call))
+        except httpx.TransportError as error:
+            return error
+
+    def _pages(self, call: Call, read: Callable[[bytes], Page[T]]) -> "Pages[T]":
+        return Pages(lambda cursor: self._answer(_continued(call, cursor), read))
+
+
+class AsyncMemoryHub(Operations):
+    """As `MemoryHub`, for asyncio: operations are awaited, lists are iterated with `async for`."""
+
+    def __init__(
+        self,
+        key: str | None = None,
+        *,
+        base_url: str | None = None,
+        timeout: float = TIMEOUT_SECONDS,
+        retries: Retries = Retries(),  # noqa: B008  # frozen
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._retries = retries
+        self._http = httpx.AsyncClient(transport=transport, **_options(key, base_url, timeout))
+
+    async def __aenter__(self) -> "AsyncMemoryHub":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def _answer(self, call: Call, read: Callable[[bytes], T]) -> T:
+        going = steps(call, self._retries)
+        outcome: Came | None = None
+        while True:
+            try:
+                step = going.send(outcome)
+            except StopIteration as end:
+                return read(end.value)
+            if isinstance(step, Wait):
+                await asyncio.sleep(step.seconds)
+            else:
+                outcome = await self._send(call)
+
+    async def _send(self, call: Call) -> Came:
+        try:
+            return await self._http.request(**_request(call))
+        except httpx.TransportError as error:
+            return error
+
+    def _pages(self, call: Call, read: Callable[[bytes], Page[T]]) -> "AsyncPages[T]":
+        return AsyncPages(lambda cursor: self._answer(_continued(call, cursor), read))
+
+
+class Pages(Generic[T]):
+    """A list: its items one after the other, each page fetched when it is needed. It can be iterated again."""
+
+    def __init__(self, fetch: Callable[[str | None], Page[T]]) -> None:
+        self._fetch = fetch
+
+    def __iter__(self) -> Iterator[T]:
+        for page in self.pages():
+            yield from page.results
+
+    def pages(self) -> Iterator[Page[T]]:
+        """Page by page, with the cursors."""
+        page = self.page()
+        yield page
+        while page.next_cursor:
+            page = self._fetch(page.next_cursor)
+            yield page
+
+    def page(self) -> Page[T]:
+        """The first page alone, or that of the `cursor` that the list was given."""
+        return self._fetch(None)
+
+
+class AsyncPages(Generic[T]):
+    """As `Pages`, with `async for`."""
+
+    def __init__(self, fetch: Callable[[str | None], Any]) -> None:
+        self._fetch = fetch
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        async for page in self.pages():
+            for one in page.results:
+                yield one
+
+    async def pages(self) -> AsyncIterator[Page[T]]:
+        """Page by page, with the cursors."""
+        page = await self.page()
+        yield page
+        while page.next_cursor:
+            page = await self._fetch(page.next_cursor)
+            yield page
+
+    async def page(self) -> Page[T]:
+        """The first page alone, or that of the `cursor` that the list was given."""
+        found: Page[T] = await self._fetch(None)
+        return found
+
+
+def _options(key: str | None, base_url: str | None, timeout: float) -> dict[str, Any]:
+    key = key or os.environ.get("MEMORYHUB_KEY")
+    if not key:
+        raise ValueError("A key of the hub is needed: as the first argument, or in MEMORYHUB_KEY.")
+    return {
+        "base_url": base_url or os.environ.get("MEMORYHUB_URL") or ADDRESS,
+        "headers": {"Authorization": f"Bearer {key}", "Accept": "application/json, */*;q=0.1"},
+        "timeout": timeout,
+        # The key is for this hub alone.
+        "follow_redirects": False,
+    }
+
+
+def _request(call: Call) -> dict[str, Any]:
+    sent = {"method": call.method, "url": call.path, "headers": call.headers, "content": call.body}
+    return {**sent, "params": call.query} if call.query else sent
+
+
+def _continued(call: Call, cursor: str | None) -> Call:
+    if cursor is None:
+        return call
+    return replace(call, query=[*(one for one in call.query if one[0] != "cursor"), ("cursor", cursor)])

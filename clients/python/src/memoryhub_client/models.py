@@ -1,0 +1,741 @@
+"""What the hub answers, and what it is told: the schemas of its OpenAPI document by their names.
+
+Answers are dataclasses. A member that a newer hub adds is passed over, and a value that it adds to a list of values is
+given as it is. What is sent is a dict, as in the API's documentation: `{"role": "user", "content": "…"}`.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, Literal, TypedDict, TypeVar
+
+from typing_extensions import Required
+
+T = TypeVar("T")
+
+ActorKind = Literal["run", "operator", "key", "command", "decay", "link"]
+ExportState = Literal["making", "ready", "taken", "expired"]
+CaseType = Literal["erasure", "access", "portability", "rectification", "restriction"]
+Category = Literal[
+    "identity",
+    "relationship",
+    "preference",
+    "behavior",
+    "skill",
+    "knowledge",
+    "context",
+    "goal",
+    "decision",
+    "constraint",
+    "correction",
+    "other",
+]
+FactFilterStatus = Literal["active", "pending", "superseded", "rejected", "archived", "trashed", "all"]
+DropReason = Literal["budget", "limit"]
+EpisodeStatus = Literal["active", "pending", "trashed"]
+RunStatus = Literal["running", "committed", "failed", "parked", "discarded"]
+FactScope = Literal["private", "share", "public"]
+FactSource = Literal[
+    "explicit_user_input", "implicit_inference", "system_generated", "external_data", "corrected_memory"
+]
+FactStatus = Literal["active", "pending", "superseded", "rejected", "archived", "trashed"]
+FactType = Literal["profile", "preference", "procedural", "semantic"]
+FoundKind = Literal["fact", "episode", "turn", "session"]
+HeldReason = Literal[
+    "assistant_trust",
+    "tool_trust",
+    "suggested",
+    "less_sure",
+    "outranked",
+    "operators_word",
+    "refused_before",
+    "near_refused",
+    "removal",
+    "other_person",
+    "imported",
+    "not_judged",
+    "instructions",
+    "possible_secret",
+    "poor_quality",
+]
+Include = Literal["profile", "facts", "episodes", "working_memory", "turns", "unextracted"]
+MemoryKind = Literal["fact", "profile", "episode", "turn"]
+StatedSource = Literal["explicit_user_input", "implicit_inference", "system_generated", "external_data"]
+CaseState = Literal[
+    "received", "verified", "scoped", "approved", "running", "verifying", "completed", "refused", "on_hold", "failed"
+]
+RelationType = Literal["related_to", "supersedes", "contradicts", "derived_from"]
+Role = Literal["user", "assistant", "system", "tool"]
+SectionName = Literal[
+    "work_context", "personal_context", "top_of_mind", "recent_months", "earlier_context", "long_term_background"
+]
+Signal = Literal["correction", "reinforcement", "preference", "identity", "goal", "decision"]
+StatedBy = Literal["user", "agent", "tool", "import"]
+StatedRelationType = Literal["related_to", "contradicts", "derived_from"]
+StatedScope = Literal["private", "share"]
+Tokenizer = Literal["o200k_base", "cl100k_base"]
+Trust = Literal["operator", "user", "assistant", "tool"]
+WorkStatus = Literal["idle", "pending", "running", "parked", "off"]
+
+
+class ChatMessage(TypedDict, total=False):
+    """One message for a chat completion; what it does not have is left out."""
+
+    role: Required[Role]
+    content: Required[str | list[dict[str, Any]] | None]
+    name: str
+    tool_calls: list[Any]
+    tool_call_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Actor:
+    """Who changed something."""
+
+    kind: ActorKind
+    id: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseExport:
+    """The newest export of a privacy request."""
+
+    state: ExportState
+    expires_at: datetime | None
+    size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """What the hub has of a person."""
+
+    sessions: int
+    turns: int
+    facts: int
+    episodes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deleted:
+    """What a deletion by filters took, or with `dry_run` would take; `token` stands for these facts as they are."""
+
+    dry_run: bool
+    facts: int
+    kept: int
+    ids: list[str]
+    token: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dropped:
+    """A memory that had no room in a context."""
+
+    kind: MemoryKind
+    id: str
+    reason: DropReason
+
+
+@dataclass(frozen=True, kw_only=True)
+class Episode:
+    """What happened in a segment of a session, in short."""
+
+    id: str
+    user_id: str
+    agent_id: str | None
+    session_id: str
+    first_number: int
+    last_number: int
+    summary: str
+    key_topics: list[str]
+    actions_taken: list[str]
+    outcomes: list[str]
+    importance: float
+    quality: float
+    flaws: list[str]
+    extractor: str
+    prompt_version: str | None
+    status: EpisodeStatus
+    pinned: bool
+    version: int
+    started_at: datetime
+    ended_at: datetime
+    created_at: datetime
+    updated_at: datetime
+    last_recalled_at: datetime | None
+    expires_at: datetime | None
+    trashed_at: datetime | None
+    decay_score: float
+    forget_at: datetime | None
+    embedding_model: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """The turn that a fact rests on, and the quote."""
+
+    session_id: str
+    turn_number: int
+    quote: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """How a search was done."""
+
+    terms: list[str]
+    language: str
+    embedding_model: str | None
+    searched: dict[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """The numbers of the turns that a run read."""
+
+    first: int
+    last: int
+    fed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tokens:
+    """What a run asked of the model."""
+
+    prompt: int
+    completion: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extraction:
+    """An attempt to extract a batch of turns; nothing of what was said."""
+
+    id: str
+    user_id: str
+    session_id: str
+    agent_id: str | None
+    status: RunStatus
+    attempt: int
+    range: Range
+    outcome: dict[str, int]
+    refusals: dict[str, int]
+    failure: str | None
+    extractor: str
+    model: str | None
+    prompt_version: str | None
+    calls: int
+    tokens: Tokens
+    cost: float | None
+    started_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtractionStatus:
+    """Where a session's extraction stands."""
+
+    status: WorkStatus
+    due_at: datetime | None
+    max_due_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relation:
+    """How a fact stands to another one."""
+
+    type: RelationType
+    target_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """A fact about a person, with what it rests on."""
+
+    id: str
+    user_id: str
+    agent_id: str | None
+    type: FactType
+    category: Category
+    content: str
+    raw: str | None
+    structured: dict[str, Any] | None
+    external_id: str | None
+    key: str | None
+    value: str | None
+    confidence: float
+    importance: float
+    tags: list[str]
+    source: FactSource
+    source_error: str | None
+    trust: Trust
+    extractor: str
+    status: FactStatus
+    pinned: bool
+    locked: bool
+    mentions: int
+    version: int
+    scope: FactScope
+    allowed_users: list[str]
+    allowed_roles: list[str]
+    relations: list[Relation]
+    evidence: list[Evidence]
+    extraction_id: str | None
+    created_at: datetime
+    updated_at: datetime
+    first_observed_at: datetime
+    last_confirmed_at: datetime
+    last_recalled_at: datetime | None
+    valid_from: datetime
+    valid_to: datetime | None
+    superseded_by: str | None
+    expires_at: datetime | None
+    decay_score: float
+    forget_at: datetime | None
+    embedding_model: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundEvidence:
+    """The turn that a found fact rests on."""
+
+    session_id: str
+    turn_number: int
+    quote: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """One memory; what does not belong to its kind is null or empty."""
+
+    kind: FoundKind
+    id: str
+    external_id: str | None
+    text: str
+    score: float
+    score_parts: dict[str, float]
+    session_id: str | None
+    agent_id: str | None
+    turn_numbers: list[int]
+    role: Role | None
+    category: Category | None
+    confidence: float | None
+    tags: list[str]
+    evidence: list[FoundEvidence]
+    flagged: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """The results of a search, best first."""
+
+    results: list[Result]
+    explain: Explanation | None = None
+    restricted: bool = False
+    serve: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class SectionEvidence:
+    """A turn that supports a section."""
+
+    session_id: str
+    turn_number: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A section of the profile."""
+
+    agent_id: str | None
+    summary: str
+    version: int
+    updated_at: datetime
+    trust: Trust
+    evidence: list[SectionEvidence]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sections:
+    """All six sections; null where nothing is known."""
+
+    work_context: Section | None
+    personal_context: Section | None
+    top_of_mind: Section | None
+    recent_months: Section | None
+    earlier_context: Section | None
+    long_term_background: Section | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """A memory in a context."""
+
+    kind: MemoryKind
+    id: str
+    score: float | None
+    score_parts: dict[str, float]
+    tokens: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnDisk:
+    """How long the deleted rows of an erasure are in the files of the tables."""
+
+    window: str | None
+    rewritten_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pending:
+    """How much work is left: 0 when nothing is."""
+
+    extraction: int
+    embedding: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """A person whom the hub knows."""
+
+    user_id: str
+    display_name: str | None
+    time_zone: str | None
+    language: str | None
+    metadata: dict[str, Any]
+    capture: bool
+    serve: bool
+    restricted: bool
+    created_at: datetime
+    last_seen_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonDetail(Person):
+    """A person, with counts and the work that is left."""
+
+    counts: Counts
+    pending: Pending
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agent:
+    """An agent with its switches and guidance; `id` is the hub's, `agent_id` yours."""
+
+    id: str
+    agent_id: str
+    extraction: bool
+    recall: bool
+    guidance: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyCase:
+    """A request of a person about their data, as it stands."""
+
+    id: str
+    user_id: str | None
+    type: CaseType
+    state: CaseState
+    channel: str | None
+    reference: str | None
+    received_at: datetime
+    due_at: datetime
+    extended: bool
+    verified_at: datetime | None
+    approved_at: datetime | None
+    completed_at: datetime | None
+    restricted: bool
+    counts: dict[str, int]
+    receipt: dict[str, Any] | None
+    export: CaseExport | None
+    on_disk: OnDisk | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """Six summaries about a person; None where nothing is known."""
+
+    user_id: str
+    sections: Sections
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldSection(Profile):
+    """A text that waits for an operator, and the profile as it goes on being served."""
+
+    status: Literal["pending"]
+    section: SectionName
+    proposed: str
+    reason: HeldReason
+    review_item_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredSession:
+    """The conversation that turns were stored in."""
+
+    id: str
+    session_id: str
+    user_id: str
+    agent_id: str | None
+    turn_count: int
+    token_count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredTurn:
+    """What became of a message: `duplicate` if the session had it already."""
+
+    id: str
+    number: int
+    external_id: str | None
+    token_count: int
+    duplicate: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    """What became of the posted messages."""
+
+    session: StoredSession | None
+    turns: list[StoredTurn]
+    accepted: int
+    duplicates: int
+    redactions: int
+    signals: list[Signal]
+    extraction: ExtractionStatus
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retry:
+    """When the batch is due again."""
+
+    extraction: ExtractionStatus
+
+
+@dataclass(frozen=True, kw_only=True)
+class Revision:
+    """A version of a fact."""
+
+    version: int
+    verb: str
+    actor: Actor
+    before: dict[str, Any]
+    after: dict[str, Any]
+    reason: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """A conversation."""
+
+    id: str
+    session_id: str
+    user_id: str
+    agent_id: str | None
+    turn_count: int
+    token_count: int
+    created_at: datetime
+    last_turn_at: datetime
+    ended_at: datetime | None
+    extraction: ExtractionStatus
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """What has not left the conversation's window, and its limits: contexts trim it to them when they read it."""
+
+    first_number: int
+    turn_count: int
+    token_count: int
+    rounds: int
+    max_tokens: int
+    max_rounds: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowStatus:
+    """Where the compaction of a session's window stands, and that of its episodes."""
+
+    status: WorkStatus
+    due_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionDetail(Session):
+    """A conversation, with its running summary and its window."""
+
+    summary: str
+    window: Window
+    working_memory: WindowStatus
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """A session and where its extraction stands."""
+
+    session: StoredSession
+    extraction: ExtractionStatus
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """A turn as it was posted."""
+
+    id: str
+    number: int
+    role: Role
+    content: str | list[dict[str, Any]]
+    name: str | None
+    tool_calls: list[dict[str, Any]] | None
+    external_id: str | None
+    token_count: int
+    timestamp: datetime | None
+    created_at: datetime
+    redacted_at: datetime | None
+    left_at: datetime | None
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipts:
+    """A receipt for each conversation, in order."""
+
+    results: list[Receipt]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What is remembered, rendered for a prompt.
+
+    If `unchanged`, `if_revision` still holds: then only it and `revision` say something.
+    """
+
+    memory: str = ""
+    token_count: int = 0
+    max_tokens: int = 0
+    tokenizer: str = ""
+    messages: list[ChatMessage] = field(default_factory=list)
+    items: list[Item] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    revision: str
+    restricted: bool = False
+    serve: bool = True
+    unchanged: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page(Generic[T]):
+    """A page of a list. The cursors lead to its neighbours; None means that there is none."""
+
+    results: list[T]
+    next_cursor: str | None = None
+    previous_cursor: str | None = None
+
+
+class NewMessage(TypedDict, total=False):
+    """A message to store."""
+
+    role: Required[Literal["user", "assistant", "system", "tool", "developer"]]
+    content: Required[str | list[dict[str, Any]] | None]
+    external_id: str | None
+    timestamp: str | datetime | None
+    tool_calls: list[dict[str, Any]] | None
+    tool_call_id: str | None
+    name: str | None
+    metadata: dict[str, Any] | None
+
+
+class Conversation(TypedDict, total=False):
+    """Messages of one session, for `post_turns_bulk`."""
+
+    user_id: Required[str]
+    session_id: Required[str]
+    messages: Required[list[NewMessage]]
+    agent_id: str | None
+    flush: bool
+
+
+class Limits(TypedDict, total=False):
+    """How many memories of a kind a context holds at most."""
+
+    facts: int
+    episodes: int
+    turns: int
+
+
+class Filters(TypedDict, total=False):
+    """What a result of a search must be; all that are given must hold."""
+
+    category: Category
+    tags: list[str]
+    since: str | datetime
+    until: str | datetime
+    agent_id: str | None
+    session_id: str
+
+
+class StatedRelation(TypedDict):
+    """How a new fact stands to another one of the person."""
+
+    type: StatedRelationType
+    target_id: str
+
+
+class Part(TypedDict, total=False):
+    """A section of a memory document."""
+
+    summary: str
+    updatedAt: str | None
+
+
+class UserParts(TypedDict, total=False):
+    """What a memory document says of the person as they are."""
+
+    workContext: Part
+    personalContext: Part
+    topOfMind: Part
+
+
+class HistoryParts(TypedDict, total=False):
+    """What a memory document says of the past."""
+
+    recentMonths: Part
+    earlierContext: Part
+    longTermBackground: Part
+
+
+class DocumentFact(TypedDict, total=False):
+    """A fact of a memory document. It may have other members: they come back as they were."""
+
+    id: str | None
+    content: Required[str]
+    category: str
+    confidence: float
+    createdAt: str | None
+    source: str | None
+    sourceError: str | None
+
+
+class Waiting(TypedDict):
+    """What of a memory document waits for an operator."""
+
+    facts: int
+    sections: int
+
+
+class MemoryDocument(TypedDict, total=False):
+    """One person's memory as one document, in the shape of DeerFlow's `memory.json`."""
+
+    version: str
+    lastUpdated: str | None
+    user: UserParts
+    history: HistoryParts
+    facts: list[DocumentFact]
+
+
+class StoredDocument(MemoryDocument, total=False):
+    """The document as it is afterwards; `pending` if some of it waits for an operator."""
+
+    pending: Waiting

@@ -1,0 +1,545 @@
+"""Every operation of the API, as `_calls` describes it. A test compares them with the hub's OpenAPI document.
+
+`user_id=None` leaves the person out: with a key for one person it is that one. On the lists and objects of facts
+`agent_id` and `roles` say who asks, and your key vouches for both.
+"""
+# mypy: disable-error-code="empty-body"
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from memoryhub_client._calls import UNSET, Unset, listing, operation
+from memoryhub_client.models import (
+    Agent,
+    CaseType,
+    Category,
+    Context,
+    Conversation,
+    Deleted,
+    Episode,
+    Extraction,
+    Fact,
+    FactFilterStatus,
+    FactScope,
+    FactSource,
+    FactType,
+    Filters,
+    Found,
+    FoundKind,
+    HeldSection,
+    Include,
+    Limits,
+    MemoryDocument,
+    NewMessage,
+    Person,
+    PersonDetail,
+    PrivacyCase,
+    Profile,
+    Receipt,
+    Receipts,
+    Retry,
+    Revision,
+    RunStatus,
+    SectionName,
+    Session,
+    SessionDetail,
+    Standing,
+    StatedBy,
+    StatedRelation,
+    StatedScope,
+    StatedSource,
+    StoredDocument,
+    Tokenizer,
+    Trust,
+    Turn,
+)
+
+FactOrder = Literal[
+    "-created_at", "created_at", "-updated_at", "updated_at", "-last_confirmed_at", "last_confirmed_at",
+    "-confidence", "confidence", "-importance", "importance", "-decay_score", "decay_score",
+]  # fmt: skip
+Moment = datetime | str
+ASKS = ("agent_id", "roles")
+
+
+class Operations:
+    """What a hub can be asked."""
+
+    # Turns and sessions
+
+    @operation("POST", "/turns")
+    def post_turns(
+        self,
+        *,
+        user_id: str | None,
+        session_id: str,
+        messages: Sequence[NewMessage],
+        agent_id: str | None = None,
+        flush: bool | None = None,
+        idempotency_key: str | None = None,
+    ) -> Receipt:
+        """Store 1 to 500 messages of a session. With an `external_id` a message is stored once, however often sent."""
+        ...
+
+    @operation("POST", "/turns/bulk")
+    def post_turns_bulk(self, *, conversations: Sequence[Conversation], idempotency_key: str | None = None) -> Receipts:
+        """Store up to 100 conversations with 5,000 messages: all or none."""
+        ...
+
+    @operation("DELETE", "/turns/{turn_id}")
+    def delete_turn(self, turn_id: str) -> None:
+        """Delete what a turn says, and what was made of it alone."""
+        ...
+
+    @operation("POST", "/turns/{turn_id}/redact")
+    def redact_turn(
+        self, turn_id: str, *, texts: Sequence[str] | None = None, idempotency_key: str | None = None
+    ) -> None:
+        """Replace passages of a turn; without `texts` all of it."""
+        ...
+
+    @operation("POST", "/sessions/flush")
+    def flush_session(
+        self, *, user_id: str | None, session_id: str, agent_id: str | None = None, idempotency_key: str | None = None
+    ) -> Standing:
+        """Extract the pending turns of a session as soon as possible."""
+        ...
+
+    @operation("POST", "/sessions/end")
+    def end_session(
+        self, *, user_id: str | None, session_id: str, agent_id: str | None = None, idempotency_key: str | None = None
+    ) -> Standing:
+        """Extract what is pending, and end the session."""
+        ...
+
+    @listing("/sessions")
+    def list_sessions(
+        self,
+        *,
+        user_id: str | None,
+        agent_id: str | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+    ) -> Session:
+        """The sessions of a person, the newest first."""
+        ...
+
+    @operation("GET", "/sessions/{session_id}")
+    def get_session(self, session_id: str) -> SessionDetail:
+        """A session by the hub's id, with its running summary and its window."""
+        ...
+
+    @listing("/sessions/{session_id}/turns")
+    def list_turns(self, session_id: str, *, page_size: int | None = None, cursor: str | None = None) -> Turn:
+        """The turns of a session by number, as they were posted."""
+        ...
+
+    @operation("DELETE", "/sessions/{session_id}")
+    def delete_session(self, session_id: str) -> None:
+        """Delete a session by the hub's id, with its turns and what rests on them alone."""
+        ...
+
+    # Context and search
+
+    @operation("POST", "/context", repeatable=True)
+    def get_context(
+        self,
+        *,
+        user_id: str | None,
+        query: str | None = None,
+        session_id: str | None = None,
+        agent_id: str | None = None,
+        max_tokens: int | None = None,
+        include: Sequence[Include] | None = None,
+        limits: Limits | None = None,
+        tokenizer: Tokenizer | None = None,
+        roles: Sequence[str] | None = None,
+        if_revision: str | None = None,
+        as_of: Moment | None = None,
+    ) -> Context:
+        """What is remembered about a person, rendered for a prompt within `max_tokens`."""
+        ...
+
+    @operation("POST", "/search", repeatable=True)
+    def search(
+        self,
+        *,
+        user_id: str | None,
+        query: str,
+        kinds: Sequence[FoundKind] | None = None,
+        limit: int | None = None,
+        filters: Filters | None = None,
+        roles: Sequence[str] | None = None,
+        as_of: Moment | None = None,
+        explain: bool | None = None,
+    ) -> Found:
+        """What a person said and what is remembered about them, best first."""
+        ...
+
+    # Facts
+
+    @listing("/facts")
+    def list_facts(
+        self,
+        *,
+        user_id: str | None,
+        status: FactFilterStatus | None = None,
+        category: Category | None = None,
+        type: FactType | None = None,  # noqa: A002  # the API's word
+        key: str | None = None,
+        tag: str | None = None,
+        scope: FactScope | None = None,
+        source: FactSource | None = None,
+        trust: Trust | None = None,
+        min_confidence: float | None = None,
+        pinned: bool | None = None,
+        updated_since: Moment | None = None,
+        as_of: Moment | None = None,
+        q: str | None = None,
+        agent_id: str | None = None,
+        roles: Sequence[str] | None = None,
+        sort: FactOrder | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+    ) -> Fact:
+        """The facts of a person: active ones, unless `status` says otherwise."""
+        ...
+
+    @operation("POST", "/facts")
+    def add_fact(
+        self,
+        *,
+        user_id: str | None,
+        content: str,
+        category: Category,
+        confidence: float | None = None,
+        importance: float | None = None,
+        key: str | None = None,
+        value: str | None = None,
+        tags: Sequence[str] | None = None,
+        scope: StatedScope | None = None,
+        agent_id: str | None = None,
+        allowed_users: Sequence[str] | None = None,
+        allowed_roles: Sequence[str] | None = None,
+        expires_at: Moment | None = None,
+        structured: dict[str, Any] | None = None,
+        stated_by: StatedBy | None = None,
+        source: StatedSource | None = None,
+        raw: str | None = None,
+        evidence: Sequence[str] | None = None,
+        relations: Sequence[StatedRelation] | None = None,
+        valid_from: Moment | None = None,
+        idempotency_key: str | None = None,
+    ) -> Fact:
+        """State a fact. Look at its `status`: what an agent states waits for an operator."""
+        ...
+
+    @operation("POST", "/facts/delete")
+    def delete_facts(
+        self,
+        *,
+        user_id: str | None,
+        dry_run: bool | None = None,
+        token: str | None = None,
+        status: FactFilterStatus | None = None,
+        category: Category | None = None,
+        type: FactType | None = None,  # noqa: A002  # the API's word
+        key: str | None = None,
+        tag: str | None = None,
+        scope: FactScope | None = None,
+        source: FactSource | None = None,
+        trust: Trust | None = None,
+        min_confidence: float | None = None,
+        pinned: bool | None = None,
+        updated_since: Moment | None = None,
+        as_of: Moment | None = None,
+        q: str | None = None,
+        agent_id: str | None = None,
+        roles: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Deleted:
+        """Forget what filters select: first with `dry_run`, then with the `token` of its answer."""
+        ...
+
+    @operation("GET", "/facts/{fact_id}")
+    def get_fact(self, fact_id: str, *, agent_id: str | None = None, roles: Sequence[str] | None = None) -> Fact:
+        """One fact, whatever its status."""
+        ...
+
+    @operation("PATCH", "/facts/{fact_id}", query=ASKS, named={"to_agent": "agent_id"})
+    def change_fact(
+        self,
+        fact_id: str,
+        *,
+        content: str | Unset = UNSET,
+        category: Category | Unset = UNSET,
+        confidence: float | Unset = UNSET,
+        importance: float | Unset = UNSET,
+        key: str | Unset | None = UNSET,
+        value: str | Unset | None = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        scope: StatedScope | Unset = UNSET,
+        to_agent: str | Unset | None = UNSET,
+        allowed_users: Sequence[str] | Unset = UNSET,
+        allowed_roles: Sequence[str] | Unset = UNSET,
+        expires_at: Moment | Unset | None = UNSET,
+        structured: dict[str, Any] | Unset | None = UNSET,
+        pinned: bool | Unset = UNSET,
+        locked: bool | Unset = UNSET,
+        if_match: int | None = None,
+        agent_id: str | None = None,
+        roles: Sequence[str] | None = None,
+    ) -> Fact:
+        """Change the named fields; None empties one. `if_match` is the version that you saw."""
+        ...
+
+    @operation("DELETE", "/facts/{fact_id}")
+    def delete_fact(
+        self,
+        fact_id: str,
+        *,
+        hard: bool | None = None,
+        if_match: int | None = None,
+        agent_id: str | None = None,
+        roles: Sequence[str] | None = None,
+    ) -> None:
+        """Move a fact to the trash; with `hard` no text of it stays."""
+        ...
+
+    @listing("/facts/{fact_id}/history")
+    def list_fact_history(
+        self,
+        fact_id: str,
+        *,
+        agent_id: str | None = None,
+        roles: Sequence[str] | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+    ) -> Revision:
+        """The versions of a fact."""
+        ...
+
+    @operation("POST", "/facts/{fact_id}/restore", query=ASKS)
+    def restore_fact(
+        self,
+        fact_id: str,
+        *,
+        version: int | None = None,
+        if_match: int | None = None,
+        agent_id: str | None = None,
+        roles: Sequence[str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Fact:
+        """Restore a fact from the trash, or to a version."""
+        ...
+
+    @operation("POST", "/facts/{fact_id}/feedback", query=ASKS)
+    def give_fact_feedback(
+        self,
+        fact_id: str,
+        *,
+        useful: bool,
+        agent_id: str | None = None,
+        roles: Sequence[str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Fact:
+        """Say whether the fact helped the agent that it was served to."""
+        ...
+
+    # Memory documents
+
+    @operation("GET", "/memory")
+    def get_memory(
+        self, *, user_id: str | None, agent_id: str | None = None, roles: Sequence[str] | None = None
+    ) -> MemoryDocument:
+        """One person's memory as one document."""
+        ...
+
+    @operation("PUT", "/memory", query=("user_id", *ASKS), document="document")
+    def put_memory(
+        self,
+        document: MemoryDocument,
+        *,
+        user_id: str | None,
+        stated_by: StatedBy | None = None,
+        agent_id: str | None = None,
+        roles: Sequence[str] | None = None,
+    ) -> StoredDocument:
+        """Take a memory document in. What it leaves out stays as it is."""
+        ...
+
+    @operation("DELETE", "/memory")
+    def clear_memory(
+        self, *, user_id: str | None, agent_id: str | None = None, roles: Sequence[str] | None = None
+    ) -> MemoryDocument:
+        """Move the person's facts and episodes to the trash and empty the profile. Turns stay."""
+        ...
+
+    # Episodes and profile
+
+    @listing("/episodes")
+    def list_episodes(
+        self,
+        *,
+        user_id: str | None,
+        status: Literal["active", "pending", "trashed", "all"] | None = None,
+        session_id: str | None = None,
+        agent_id: str | None = None,
+        q: str | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+    ) -> Episode:
+        """The episodes of a person; the one that ended last comes first."""
+        ...
+
+    @operation("GET", "/episodes/{episode_id}")
+    def get_episode(self, episode_id: str) -> Episode:
+        """One episode, whatever its status."""
+        ...
+
+    @operation("PATCH", "/episodes/{episode_id}")
+    def change_episode(
+        self,
+        episode_id: str,
+        *,
+        summary: str | Unset = UNSET,
+        key_topics: Sequence[str] | Unset = UNSET,
+        actions_taken: Sequence[str] | Unset = UNSET,
+        outcomes: Sequence[str] | Unset = UNSET,
+        importance: float | Unset = UNSET,
+        pinned: bool | Unset = UNSET,
+        expires_at: Moment | Unset | None = UNSET,
+        if_match: int | None = None,
+    ) -> Episode:
+        """Change the named fields. `if_match` is the version that you saw."""
+        ...
+
+    @operation("DELETE", "/episodes/{episode_id}")
+    def delete_episode(
+        self,
+        episode_id: str,
+        *,
+        hard: bool | None = None,
+        if_match: int | None = None,
+        agent_id: str | None = None,
+        roles: Sequence[str] | None = None,
+    ) -> None:
+        """Move an episode to the trash; with `hard` no text of it stays."""
+        ...
+
+    @operation("GET", "/profile")
+    def get_profile(self, *, user_id: str | None, agent_id: str | None = None) -> Profile:
+        """Six summaries about a person."""
+        ...
+
+    @operation("PUT", "/profile/{section}")
+    def write_profile_section(
+        self,
+        section: SectionName,
+        *,
+        user_id: str | None,
+        summary: str,
+        agent_id: str | None = None,
+        stated_by: StatedBy | None = None,
+    ) -> HeldSection | Profile:
+        """Write a section. A `HeldSection` says that the text waits for an operator."""
+        ...
+
+    # People and their rights
+
+    @listing("/users")
+    def list_users(self, *, q: str | None = None, page_size: int | None = None, cursor: str | None = None) -> Person:
+        """The people of the tenant; `q` finds parts of an id or a name."""
+        ...
+
+    @operation("GET", "/users/detail")
+    def get_user(self, *, user_id: str | None) -> PersonDetail:
+        """A person, with counts and the work that is left."""
+        ...
+
+    @operation("PATCH", "/users/detail", query=("user_id",))
+    def change_user(
+        self,
+        *,
+        user_id: str | None,
+        display_name: str | Unset = UNSET,
+        time_zone: str | Unset = UNSET,
+        language: str | Unset = UNSET,
+        metadata: dict[str, Any] | Unset = UNSET,
+        capture: bool | Unset = UNSET,
+        serve: bool | Unset = UNSET,
+    ) -> PersonDetail:
+        """Change the named fields of a person whom the hub knows."""
+        ...
+
+    @listing("/agents")
+    def list_agents(
+        self, *, agent_id: str | None = None, page_size: int | None = None, cursor: str | None = None
+    ) -> Agent:
+        """The agents of the tenant; `agent_id` finds one by what you call it."""
+        ...
+
+    @operation("GET", "/agents/{agent_id}")
+    def get_agent(self, agent_id: str) -> Agent:
+        """One agent, by the hub's `id` of it."""
+        ...
+
+    @operation("PATCH", "/agents/{agent_id}")
+    def change_agent(
+        self,
+        agent_id: str,
+        *,
+        extraction: bool | Unset = UNSET,
+        recall: bool | Unset = UNSET,
+        guidance: str | Unset = UNSET,
+    ) -> Agent:
+        """Change the named switches and the guidance of an agent, by the hub's `id` of it."""
+        ...
+
+    @operation("POST", "/privacy/requests")
+    def create_privacy_request(
+        self,
+        *,
+        user_id: str | None,
+        type: CaseType,  # noqa: A002  # the API's word
+        channel: str | None = None,
+        reference: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> PrivacyCase:
+        """Open a case about a person's data."""
+        ...
+
+    @operation("GET", "/privacy/requests/{case_id}")
+    def get_privacy_request(self, case_id: str) -> PrivacyCase:
+        """The case as it stands."""
+        ...
+
+    @operation("GET", "/privacy/requests/{case_id}/export", repeatable=False)
+    def take_privacy_export(self, case_id: str) -> bytes:
+        """The export of a case as a ZIP file, once: the hub keeps no copy."""
+        ...
+
+    # Extractions
+
+    @listing("/extractions")
+    def list_extractions(
+        self,
+        *,
+        user_id: str | None = None,
+        status: RunStatus | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+    ) -> Extraction:
+        """Extraction runs, the newest first."""
+        ...
+
+    @operation("GET", "/extractions/{run_id}")
+    def get_extraction(self, run_id: str) -> Extraction:
+        """One run."""
+        ...
+
+    @operation("POST", "/extractions/{run_id}/retry")
+    def retry_extraction(self, run_id: str, *, idempotency_key: str | None = None) -> Retry:
+        """Make the batch of a failed or parked run due now."""
+        ...

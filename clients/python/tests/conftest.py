@@ -1,0 +1,99 @@
+"""A fresh hub for the tests that ask one: a process of its own with a home of its own, ended with them."""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryhub_client import MemoryHub
+
+ROOT = Path(__file__).resolve().parents[3]
+PYTHON = ROOT / ".venv/bin/python"
+RUNNING = "Ctrl-C stops everything."
+PATIENCE_SECONDS = 300.0
+
+
+class RunningHub:
+    """Where it is, and a key for it."""
+
+    def __init__(self, home: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.base_url = f"http://127.0.0.1:{self.port}"
+        # The caller's settings are for another hub.
+        ours = ("MEMORYHUB_", "OPENAI_", "DATABASE_URL", "PYTHONPATH")
+        own = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+        self._environ = {**own, "MEMORYHUB_HOME": str(home), "MEMORYHUB_PORT": str(self.port)}
+        # As fast as it may be: tests wait for what it extracts.
+        self._environ["MEMORYHUB_DEBOUNCE_SECONDS"] = "1"
+        self._log = home.parent / "output.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [PYTHON, "manage.py", "up"],
+                cwd=ROOT,
+                env=self._environ,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        process = self._process
+        wait_until(lambda: RUNNING in self._log.read_text("utf-8") or process.poll() is not None)
+        assert process.poll() is None, self._log.read_text("utf-8")
+
+    def key(self, *options: str, tenant: str = "clients") -> str:
+        made = [str(PYTHON), "manage.py", "create_api_key", "--tenant", tenant, "--scopes", "ingest,read,write,privacy"]
+        return subprocess.run(
+            [*made, *options], cwd=ROOT, env=self._environ, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    def end(self) -> None:
+        if self._process:
+            self._process.terminate()
+            self._process.wait(PATIENCE_SECONDS)
+
+
+def wait_until(condition: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="session")
+def running() -> Iterator[RunningHub]:
+    folder = Path(tempfile.mkdtemp(prefix="mh-clients-"))
+    hub = RunningHub(folder / "home")
+    try:
+        hub.start()
+        yield hub
+    finally:
+        hub.end()
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def key(running: RunningHub) -> str:
+    return running.key()
+
+
+@pytest.fixture
+def hub(running: RunningHub, key: str) -> Iterator[MemoryHub]:
+    with MemoryHub(key, base_url=running.base_url) as found:
+        yield found
+
+
+@pytest.fixture
+def user_id() -> str:
+    """Somebody new."""
+    return f"u-{uuid.uuid4()}"
