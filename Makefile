@@ -65,8 +65,7 @@ audit: .venv/dev ## Look the locked packages up among the known vulnerabilities 
 lock: .venv/dev ## Pin the newest versions that pyproject.toml allows.
 	$(COMPILE) --upgrade --output-file requirements.lock pyproject.toml
 	$(COMPILE) --upgrade --extra dev --constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
-	cd clients/python && $(subst $(BIN),../../$(BIN),$(COMPILE)) --upgrade --extra dev --extra langchain \
-		--extra openai-agents --output-file requirements.lock pyproject.toml
+	cd clients/python && $(subst $(BIN),../../$(BIN),$(COMPILE)) --upgrade --extra dev --output-file requirements.lock pyproject.toml
 
 # The evaluation sets are no part of the project: each has a licence of its own.
 DATA ?= ../shared/data
