@@ -1,0 +1,71 @@
+"""`memoryhub-client`: the commands of this package, each a module of its own that is loaded when it is called."""
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+
+@dataclass(frozen=True)
+class Command:
+    """A sub-command. `module` has `run(options)`, which returns the exit status; `configure` adds its own arguments.
+
+    `extra` names the extra of this package that installs what the module needs.
+    """
+
+    name: str
+    help: str
+    module: str
+    configure: Callable[[ArgumentParser], None] = lambda _: None
+    extra: str = ""
+
+
+def _for_whom(parser: ArgumentParser) -> None:
+    parser.add_argument("--user", default="", help="whose memory it is, where the key is for all of a tenant")
+    parser.add_argument("--agent", default="", help="the agent that asks")
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "mcp",
+        "serve a hub's memory over stdio, for desktop clients of MCP",
+        "memoryhub_client.mcp_proxy",
+        configure=_for_whom,
+        extra="mcp",
+    ),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the named command; its exit status."""
+    options = _parser().parse_args(arguments)
+    command: Command = options.command
+    try:
+        module = import_module(command.module)
+    except ModuleNotFoundError as error:
+        if not command.extra or (error.name or "").startswith("memoryhub_client"):
+            raise
+        print(  # noqa: T201
+            f"This command needs the extra '{command.extra}': pip install 'memoryhub-client[{command.extra}]'.",
+            file=sys.stderr,
+        )
+        return 2
+    status: int = module.run(options)
+    return status
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(prog="memoryhub-client", description="Commands of Memory Hub's client.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        own = commands.add_parser(command.name, help=command.help, description=command.help)
+        own.add_argument("--url", help="the hub's address (MEMORYHUB_URL, else http://127.0.0.1:8000)")
+        own.add_argument("--key", help="a key of the hub (MEMORYHUB_KEY): better there, where no process list shows it")
+        command.configure(own)
+        own.set_defaults(command=command)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
