@@ -7,7 +7,7 @@ import pytest
 from conftest import ROOT, RunningHub
 
 EXAMPLE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-PAGES = ["clients/python/README.md", "docs/clients.md"]
+PAGES = ["clients/python/README.md", "docs/clients.md", "docs/deerflow.md"]
 
 
 def examples(page: str) -> list[str]:
