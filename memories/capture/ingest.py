@@ -90,23 +90,25 @@ class Receipt:
 
 class Lacking(NamedTuple):
     """What a session lacks of a conversation that is sent whole: new messages, stored turns that the client `left`, and
-    those that it took `back`. `last_number` is the last turn that both have; `elsewhere`: the conversation went on
-    without the messages."""
+    those that it took `back`. `follows` is the number of the turn that the messages follow, 0 for none; `elsewhere`:
+    the conversation went on without the messages."""
 
     messages: Sequence[PostedMessage]
     left: Sequence[Turn] = ()
     back: Sequence[Turn] = ()
-    last_number: int = 0
+    follows: int = 0
     elsewhere: bool = False
 
 
 @dataclass(frozen=True)
 class _Prepared:
-    """Turns without secrets, still without session, number and time."""
+    """Turns without secrets, still without session, number and time. `follows`: the number of the turn that the first
+    of them follows, where they may be a branch."""
 
     turns: list[Turn]
     redactions: int
     signals: list[str]
+    follows: int | None = None
 
 
 def store_turns(
@@ -155,7 +157,7 @@ def store_lacking(
         branches.change(session, left=found.left, back=found.back)
         made = _prepare(replace(conversation, messages=found.messages), tenant, key_id)
         elsewhere.extend(made.turns if found.elsewhere else [])
-        return made
+        return replace(made, follows=found.follows)
 
     with transaction.atomic():
         receipt = _store(tenant, conversation, prepared, memory_of=memory_of)
@@ -250,7 +252,7 @@ def _store(
     session, now = queue.session, queue.clock
     prepared = prepare(session)
     timed = _timed(session, prepared.turns) if resumes else {}
-    stored, new = _number(session, prepared.turns, timed, now=now)
+    stored, new = _number(session, prepared.turns, timed, now=now, follows=prepared.follows)
     if new:
         session.turn_count += len(new)
         session.token_count += sum(turn.token_count for turn in new)
@@ -304,7 +306,7 @@ def _may_capture(person: EndUser) -> bool:
 
 
 def _number(
-    session: Session, turns: Sequence[Turn], timed: dict[str, list[Turn]], *, now: datetime
+    session: Session, turns: Sequence[Turn], timed: dict[str, list[Turn]], *, now: datetime, follows: int | None
 ) -> tuple[list[StoredTurn], list[Turn]]:
     """Number the new turns and recognise those that the session already has: (all of them, the new ones).
 
@@ -324,10 +326,12 @@ def _number(
         if turn is None:
             turn = given
             turn.number, turn.created_at = session.turn_count + len(new) + 1, now
+            turn.follows = follows if follows not in (None, turn.number - 1) else None
             new.append(turn)
             existing.update({turn.external_id: turn} if turn.external_id else {})
         elif not _repeats(given, turn):
             raise ExternalIdReused
+        follows = None if follows is None else turn.number
         stored.append(StoredTurn(turn.pk, turn.number, turn.external_id, turn.token_count, duplicate))
     return stored, new
 

@@ -29,20 +29,23 @@ ENOUGH_IN_A_ROW = 3
 SAME_QUESTION, SAME_QUESTION_TOKENS = timedelta(minutes=5), 8
 # In the metadata of an answer: its id at the endpoint.
 ANSWER_ID = "response_id"
-_COLUMNS = ("number", "role", "content", "parts", "tool_calls", "tool_call_id", "digest", "left_at")
+_COLUMNS = ("number", "role", "content", "parts", "tool_calls", "tool_call_id", "digest", "left_at", "follows")
 
 Key = bytes
 
 
 class Resumption(NamedTuple):
-    """Where what was sent repeats what is stored: from here on the message is new, and the stored turn was left."""
+    """Where what was sent repeats what is stored: from here on the message is new, and the stored turn was left.
+    `length`: so many messages in a row show it."""
 
     new_from: int
     left_from: int
+    length: int = 0
 
 
 def overlap(stored: Sequence[Key], sent: Sequence[Sequence[Key]]) -> Resumption:
-    """Compare the longest run of messages that both have; each message sent may have several keys.
+    """Compare the longest run of messages that shows where the conversation goes on, of two equally long ones that from
+    the start; each message sent may have several keys.
 
     What was sent before that run is not new: the client put a summary there, or the hub has deleted the turns.
     Without a run that shows where the conversation goes on, all of it is new and nothing was left.
@@ -50,21 +53,22 @@ def overlap(stored: Sequence[Key], sent: Sequence[Sequence[Key]]) -> Resumption:
     places: dict[Key, list[int]] = defaultdict(list)
     for place, key in enumerate(stored):
         places[key].append(place)
-    best = (0, -1, -1)
+    best = (0, False, -1, len(stored) - 1)
     running: dict[int, int] = {}
     for at, keys in enumerate(sent):
         running = {place: running.get(place - 1, 0) + 1 for key in keys for place in places.get(key, ())}
-        best = max([best, *((length, at, place) for place, length in running.items())])
-    length, at, place = best
-    if not _shows_where(length, at, place, stored=len(stored), sent=len(sent)):
-        return Resumption(0, len(stored))
-    return Resumption(at + 1, place + 1)
+        runs = [
+            (length, at + 1 == length == place + 1, at, place)
+            for place, length in running.items()
+            if _shows_where(length, at, place, stored=len(stored), sent=len(sent))
+        ]
+        best = max([best, *runs])
+    length, _, at, place = best
+    return Resumption(at + 1, place + 1, length)
 
 
 def _shows_where(length: int, at: int, place: int, *, stored: int, sent: int) -> bool:
     """Whether a run of `length` messages that ends at these places is more than the same words said twice."""
-    if not length:
-        return False
     from_the_start = at + 1 == length == place + 1
     to_the_end = place + 1 == stored
     if sent == 1:
@@ -73,23 +77,58 @@ def _shows_where(length: int, at: int, place: int, *, stored: int, sent: int) ->
     return from_the_start or to_the_end or length >= ENOUGH_IN_A_ROW
 
 
-def lacking(session: Session, messages: Sequence[PostedMessage]) -> Lacking:
-    """What the session lacks of a request's messages, and which turns it left and took back. The session is locked."""
+def lacking(session: Session, messages: Sequence[PostedMessage], *, follows: str = "") -> Lacking:
+    """What the session lacks of a request's messages, and which turns it left and took back. The session is locked.
+
+    `follows`: the answer that they follow by its id, where the endpoint keeps the conversation.
+    """
     turns = _turns_of(session)
+    if follows and (answer := _answer_called(session, follows)) is not None:
+        return _following(session, turns, answer, messages)
     keys = _keys_of(messages, turns, session)
     current = [turn for turn in turns if turn.left_at is None]
     found = overlap([_key_of_turn(turn) for turn in current], keys)
-    if not found.left_from or found == (0, len(current)):
-        return Lacking(messages)
+    if len(messages) > 1 and current and len(current) < len(turns) and _key_of_turn(current[0]) in keys[0]:
+        # From its start on the conversation may be one that was left.
+        again = _going_on(session, turns, current[0], keys[1:])
+        if len(again) + 1 >= found.length:
+            return _resumed(turns, current[0], again, messages[len(again) + 1 :])
+    if not found.length:
+        return Lacking(messages, follows=current[-1].number if current else 0)
     last = current[found.left_from - 1]
-    others = [turn for turn in turns if turn.number > last.number]
-    again = _going_on(session, others, keys[found.new_from :])
+    again = _going_on(session, turns, last, keys[found.new_from :])
+    return _resumed(turns, last, again, messages[found.new_from + len(again) :])
+
+
+def _following(session: Session, turns: Sequence[Turn], answer: int, messages: Sequence[PostedMessage]) -> Lacking:
+    """The conversation goes on from that answer, on whichever branch it is; what the session has after it is left."""
+    by_number, before = {turn.number: turn for turn in turns}, _before(turns)
+    way: list[Turn] = []
+    number = answer
+    while number in by_number and by_number[number].left_at:
+        way.insert(0, by_number[number])
+        number = before[number]
+    if number not in by_number:
+        # What it follows is too long ago to compare.
+        return Lacking(messages, follows=max((turn.number for turn in turns if not turn.left_at), default=0))
+    # What extraction passed over is stored anew, with all after it, as where the messages themselves are sent again.
+    unread = branches.unread(session, way)
+    count = next((place for place, turn in enumerate(way) if turn.number in unread), len(way))
+    anew = [_as_posted(turn) for turn in way[count:] if not turn.digest]
+    again = way[:count]
+    if not anew:
+        again += _going_on(session, turns, by_number[answer], _keys_of(messages, turns, session))
+    return _resumed(turns, by_number[number], again, [*anew, *messages[len(again) - count :]])
+
+
+def _resumed(turns: Sequence[Turn], last: Turn, again: Sequence[Turn], new: Sequence[PostedMessage]) -> Lacking:
+    """The conversation goes on from `last` with the turns `again` and then with what is new."""
     kept = {turn.number for turn in again}
     return Lacking(
-        messages[found.new_from + len(again) :],
-        left=[turn for turn in others if not turn.left_at and turn.number not in kept],
+        new,
+        left=[turn for turn in turns if turn.number > last.number and not turn.left_at and turn.number not in kept],
         back=[turn for turn in again if turn.left_at],
-        last_number=(again or [last])[-1].number,
+        follows=(again or [last])[-1].number,
     )
 
 
@@ -104,14 +143,14 @@ def lacking_answer(session: Session, answer: Sequence[PostedMessage], *, after: 
         # Deleted meanwhile.
         return Lacking([])
     later = [turn for turn in turns if turn.number > after]
-    again = _going_on(session, later, _keys_of(answer, later, session))
+    again = _going_on(session, turns, last, _keys_of(answer, later, session))
     kept = {turn.number for turn in again}
     has_gone_on = any(not turn.left_at and turn.number not in kept for turn in later)
-    new = answer[len(again) :]
+    new, follows = answer[len(again) :], (again or [last])[-1].number
     # A client that sends its newest message alone may ask two things at once.
     if last.left_at or (has_gone_on and asked > 1):
-        return Lacking(new, elsewhere=True)
-    return Lacking(new, back=[turn for turn in again if turn.left_at])
+        return Lacking(new, follows=follows, elsewhere=True)
+    return Lacking(new, back=[turn for turn in again if turn.left_at], follows=follows)
 
 
 def _turns_of(session: Session) -> list[Turn]:
@@ -119,20 +158,53 @@ def _turns_of(session: Session) -> list[Turn]:
     return [turn for turn in reversed(rows) if turn.role != Role.SYSTEM]
 
 
-def _going_on(session: Session, turns: Sequence[Turn], keys: Sequence[Sequence[Key]]) -> list[Turn]:
-    """The turns that the next messages repeat one after the other. A turn has a higher number than the one that it
-    follows, so a branch is found in the order of its numbers."""
-    if not (turns and keys):
+def _answer_called(session: Session, response_id: str) -> int | None:
+    """The number of the last turn of that answer."""
+    turns = Turn.objects.filter(session=session, metadata__contains={ANSWER_ID: response_id})
+    return turns.order_by("-number").values_list("number", flat=True).first()
+
+
+def _before(turns: Sequence[Turn]) -> dict[int, int]:
+    """For each of the session's turns the number of the one that it follows, 0 for none."""
+    numbers = [0, *(turn.number for turn in turns)]
+    return {
+        turn.number: before if turn.follows is None else turn.follows
+        for turn, before in zip(turns, numbers, strict=False)
+    }
+
+
+def _going_on(session: Session, turns: Sequence[Turn], last: Turn, keys: Sequence[Sequence[Key]]) -> list[Turn]:
+    """The turns that the next messages repeat, each of which follows the one before it, the first `last`. So what was
+    said on one branch is not what was said on another, though the words are the same."""
+    if not keys or last is turns[-1]:
         return []
-    unread = branches.unread(session, turns)
-    stored = iter([(_key_of_turn(turn), turn) for turn in turns if turn.number not in unread])
+    before = _before(turns)
+    after: dict[int, list[Turn]] = defaultdict(list)
+    for turn in turns:
+        after[before[turn.number]].append(turn)
+    unread = branches.unread(session, [turn for turn in turns if turn.number > last.number])
     found: list[Turn] = []
     for alternatives in keys:
-        turn = next((turn for key, turn in stored if key in alternatives), None)
-        if turn is None:
+        said = after[(found or [last])[-1].number]
+        same = next((one for one in said if one.number not in unread and _key_of_turn(one) in alternatives), None)
+        if same is None:
             break
-        found.append(turn)
+        found.append(same)
     return found
+
+
+def _as_posted(turn: Turn) -> PostedMessage:
+    """A stored turn as a message."""
+    stored = Turn.objects.get(pk=turn.pk)
+    return PostedMessage(
+        role=stored.role,
+        content=stored.content,
+        parts=stored.parts,
+        tool_calls=stored.tool_calls,
+        tool_call_id=stored.tool_call_id,
+        name=stored.name,
+        metadata=stored.metadata,
+    )
 
 
 def session_of(

@@ -194,13 +194,13 @@ def keep(exchange: Exchange) -> int:
     found: list[Lacking] = []
 
     def lacking(session: Session) -> Lacking:
-        found.append(resent.lacking(session, asked.messages))
+        found.append(resent.lacking(session, asked.messages, follows=asked.follows))
         return found[-1]
 
     receipt = _store(exchange, asked.messages, lacking)
     if receipt and receipt.turns:
         return receipt.turns[-1].number
-    return found[-1].last_number if found else 0
+    return found[-1].follows if found else 0
 
 
 def keep_answer(exchange: Exchange, answer: Sequence[PostedMessage], *, after: int) -> None:
@@ -213,7 +213,7 @@ def keep_answer(exchange: Exchange, answer: Sequence[PostedMessage], *, after: i
         _store(exchange, answer, lambda session: resent.lacking_answer(session, answer, after=after, asked=count))
     else:
         messages = [*asked.messages, *answer]
-        _store(exchange, messages, lambda session: resent.lacking(session, messages))
+        _store(exchange, messages, lambda session: resent.lacking(session, messages, follows=asked.follows))
 
 
 def _store(

@@ -115,6 +115,24 @@ class TestWhatIsLeft:
         send(person, "a", "B", "c", "D", "e")
         assert (current(), left()) == (["a", "B", "c", "D", "e"], ["x", "Y"])
 
+    def test_the_same_words_on_two_branches_are_two_turns(self, person: EndUser) -> None:
+        first, second = ("a", "B", "thanks", "C"), ("a", "X", "thanks", "Y")
+        send(person, "a", "B")
+        send(person, *second)
+        send(person, *first)
+        assert (current(), left()) == (list(first), ["X", "thanks", "Y"])
+        for branch in (second, first, second, (*first, "d")):
+            send(person, *branch)
+            assert current() == list(branch)
+            assert check() == []
+        assert sorted(Turn.objects.values_list("content", flat=True)) == sorted([*first, "X", "thanks", "Y", "d"])
+
+    def test_the_newest_message_alone_may_be_the_first_again(self, person: EndUser) -> None:
+        send(person, "Hi", "Hello", "c", "D")
+        send(person, "Hi", "Hello", "x")
+        send(person, "Hi")
+        assert (current(), left()) == (["Hi", "Hello", "x", "Hi"], ["c", "D"])
+
     def test_what_is_redacted_on_a_left_branch_stays_so_when_it_comes_back(self, person: EndUser) -> None:
         send(person, "a", "B", LEIDEN)
         send(person, "a", "B")
@@ -122,6 +140,70 @@ class TestWhatIsLeft:
         assert check() == []
         send(person, "a", "B", LEIDEN)
         assert (current(), left()) == (["a", "B", ""], [])
+        assert check() == []
+
+
+def follow(person: EndUser, response_id: str, *texts: str, reply: str = "") -> None:
+    """A client whose endpoint keeps the conversation sends what is new and names the answer that it follows."""
+    messages = [PostedMessage("user", text) for text in texts]
+    _store(person, messages, lambda session: resent.lacking(session, messages, follows=response_id), "s1")
+    if reply:
+        said = [PostedMessage("assistant", reply, metadata={resent.ANSWER_ID: f"id of {reply}"})]
+        after = Turn.objects.current().latest("number").number
+        _store(person, said, lambda session: resent.lacking_answer(session, said, after=after, asked=1), "s1")
+
+
+class TestAnAnswerThatIsFollowedByItsId:
+    def test_what_was_said_after_it_is_left(self, person: EndUser) -> None:
+        follow(person, "", "a", reply="B")
+        follow(person, "id of B", "c", reply="D")
+        assert (current(), left()) == (["a", "B", "c", "D"], [])
+        follow(person, "id of B", "x", reply="Y")
+        assert (current(), left()) == (["a", "B", "x", "Y"], ["c", "D"])
+        assert check() == []
+
+    def test_what_follows_it_comes_back(self, person: EndUser) -> None:
+        follow(person, "", "a", reply="B")
+        follow(person, "id of B", "c", reply="D")
+        follow(person, "id of B", "x", reply="Y")
+        follow(person, "id of D", "e", reply="F")
+        assert (current(), left()) == (["a", "B", "c", "D", "e", "F"], ["x", "Y"])
+        follow(person, "id of B", "x")
+        assert (current(), left()) == (["a", "B", "x"], ["c", "D", "Y", "e", "F"])
+        follow(person, "id of Y", "z")
+        assert (current(), left()) == (["a", "B", "x", "Y", "z"], ["c", "D", "e", "F"])
+        assert check() == []
+
+    def test_an_answer_that_the_session_does_not_have_leaves_nothing(self, person: EndUser) -> None:
+        follow(person, "", "a", reply="B")
+        follow(person, "id of somebody's", "c")
+        assert (current(), left()) == (["a", "B", "c"], [])
+
+    def test_one_whose_conversation_is_deleted_leaves_nothing(self, person: EndUser) -> None:
+        follow(person, "", "a", reply="B")
+        follow(person, "id of B", "c", reply="D")
+        follow(person, "id of B", "x")
+        with transaction.atomic():
+            _delete_up_to(Session.objects.get(), 3)
+        follow(person, "id of D", "e")
+        assert (current(), left()) == (["x", "e"], ["D"])
+        assert check() == []
+
+    def test_what_extraction_passed_over_is_stored_anew(self, person: EndUser, model: Model) -> None:
+        follow(person, "", "Hello", reply="Hi")
+        follow(person, "id of Hi", LEIDEN, reply="Nice")
+        follow(person, "id of Hi", DELFT)
+        SessionQueue.objects.update(due_at=NOW)
+        consolidation.consolidate(session_id=Session.objects.get().pk, now=timezone.now())
+        assert LEIDEN not in model.prompts[-1]
+        follow(person, "id of Nice", "And now?", reply="Now?")
+        assert current() == ["Hello", "Hi", LEIDEN, "Nice", "And now?", "Now?"]
+        SessionQueue.objects.update(due_at=NOW)
+        consolidation.consolidate(session_id=Session.objects.get().pk, now=timezone.now())
+        assert LEIDEN in model.prompts[-1]
+        # What is stored anew is followed as well.
+        follow(person, "id of Nice", "And then?")
+        assert current() == ["Hello", "Hi", LEIDEN, "Nice", "And then?"]
         assert check() == []
 
 

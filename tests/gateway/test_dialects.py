@@ -87,6 +87,26 @@ class TestLibrary:
         assert [text for _, text in stored()] == ["Where do I live?", "In Leiden.", "And the weather?", "It rains."]
         assert Session.objects.count() == 1
 
+    def test_an_earlier_answer_that_is_followed_again_leaves_what_came_after_it(
+        self, library: openai.OpenAI, endpoint: Endpoint
+    ) -> None:
+        replies = [("In Leiden.", "resp_1"), ("Rain.", "resp_2"), ("It is mild.", "resp_3"), ("Snow.", "resp_4")]
+        endpoint.responds(*[sends(json.dumps(response(text, id=name)).encode()) for text, name in replies])
+
+        def ask(text: str, **follows: str) -> None:
+            library.responses.create(model="m", input=text, **follows)  # type: ignore[call-overload]
+
+        ask("Where do I live?")
+        ask("And the weather?", previous_response_id="resp_1")
+        ask("And the climate?", previous_response_id="resp_1")
+        current = Turn.objects.current().order_by("number").values_list("content", flat=True)
+        assert list(current) == ["Where do I live?", "In Leiden.", "And the climate?", "It is mild."]
+        ask("And tomorrow?", previous_response_id="resp_2")
+        assert list(current.all()) == [
+            *("Where do I live?", "In Leiden.", "And the weather?", "Rain.", "And tomorrow?", "Snow.")
+        ]
+        assert (Session.objects.count(), Turn.objects.count()) == (1, 8)
+
 
 def test_items_of_a_response_are_turns_once(client: Client, endpoint: Endpoint) -> None:
     call = {

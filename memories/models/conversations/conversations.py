@@ -260,6 +260,11 @@ class Turn(models.Model):
         editable=False,
         help_text="When the client went on from an earlier message without it; empty: part of the conversation.",
     )
+    follows = models.PositiveIntegerField(
+        null=True,
+        editable=False,
+        help_text="The number of the turn that it follows, on a branch; empty: the one before it.",
+    )
     digest = models.BinaryField(
         max_length=32,
         null=True,

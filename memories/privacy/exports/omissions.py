@@ -77,6 +77,7 @@ OMISSIONS = (
          "lease_token", "lease_until", "woken_at", "attempts"),
     ),
     Omission("memories.Turn", _NUMBERS, ("terms", "digest")),
+    Omission("memories.Turn", _MACHINE, ("follows",)),
     Omission("memories.Turn", "a judgement of exported text, made by the hub for itself", ("flagged",)),
     Omission("memories.Turn", "a number of the application's key, not of a person", ("key_id",)),
     Omission("memories.Fact", _NUMBERS, ("terms", "content_hash", "embedded_hash")),
