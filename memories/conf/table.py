@@ -192,6 +192,10 @@ class Rules:
     context_standing: int = Group.SERVING.number(
         10, (0, 100), "facts", "Standing instructions", "Preferences and constraints, included in every context."
     )
+    mcp_tenant_keys: bool = Group.SERVING.switch(
+        "MCP for any end user",
+        "Keys for all end users work at /mcp, too. Each request names the person.",
+    )
     staleness_review: bool = Group.UPKEEP.switch(
         "Staleness review", "The model reviews facts that were not confirmed for a long time."
     )

@@ -73,6 +73,9 @@ class Gateway:
         finally:
             self._log(scope["method"], scope["path"], answering.status, monotonic() - began)
 
+    async def end(self) -> None:
+        await self._upstream.close()
+
     async def _answer(self, scope: Message, body: bytes, receive: Receive, answering: "_Answering") -> None:
         headers = _texts(scope["headers"])
         dialect = DIALECTS.get(scope["path"])

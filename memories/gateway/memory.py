@@ -6,14 +6,13 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote
 
 from django.utils import timezone
-from rest_framework.exceptions import ValidationError
 
 from memories import conf
 from memories.api import bound
 from memories.api.authentication import Caller
+from memories.api.named import id_in, key_in
 from memories.api.throttles import count
 from memories.api.v1.fields import AgentId, Identifier
 from memories.audit import Actor
@@ -22,7 +21,7 @@ from memories.capture.ingest import Conversation, Lacking, PostedMessage, Receip
 from memories.context import context
 from memories.context.context import DEFAULT_INCLUDE, ContextRequest
 from memories.curation.access.keys import authenticate_key
-from memories.exceptions import Erased, KeyBound, PersonRestricted
+from memories.exceptions import Erased, InvalidInput, KeyBound, PersonRestricted
 from memories.gateway.dialects import Asked, Dialect, UnreadableRequest
 from memories.models import ActorKind, Scope, Session
 from memories.queue import own_models
@@ -97,8 +96,7 @@ def plaintext_of(headers: Mapping[str, str]) -> str:
     """The hub's key: X-Memory-Key, or where the client's library puts its own."""
     if own := headers.get("x-memory-key", "").strip():
         return own
-    scheme, _, bearer = headers.get("authorization", "").strip().partition(" ")
-    return (bearer if scheme.lower() == "bearer" else headers.get("x-api-key", "")).strip()
+    return key_in(headers)
 
 
 def open_exchange(dialect: Dialect, headers: Mapping[str, str], body: bytes) -> Exchange:
@@ -133,33 +131,21 @@ def open_exchange(dialect: Dialect, headers: Mapping[str, str], body: bytes) -> 
 
 def _names(caller: Caller, headers: Mapping[str, str], asked: Asked | None) -> tuple[str, str, str]:
     """Person, agent and session, checked against the key. Errors: GatewayRefused."""
-    user_id = _name(headers, "x-memory-user") or (asked.user if asked else "") or caller.user_id
-    given: dict[str, Any] = {
-        "user_id": _checked(Identifier(), user_id, "X-Memory-User"),
-        "agent_id": _checked(AgentId(), _name(headers, "x-memory-agent") or caller.agent_id, "X-Memory-Agent"),
-    }
-    session_id = _checked(Identifier(), _name(headers, "x-memory-session"), "X-Memory-Session")
+    person = (asked.user if asked else "") or caller.user_id
     try:
+        given = {
+            "user_id": id_in(headers, "X-Memory-User", Identifier(), default=person),
+            "agent_id": id_in(headers, "X-Memory-Agent", AgentId(), default=caller.agent_id),
+        }
+        session_id = id_in(headers, "X-Memory-Session", Identifier())
         if given["user_id"]:
             bound.hold(given, caller, at="")
     except KeyBound as error:
         raise GatewayRefused(403, error.code, error.detail) from None
+    except InvalidInput as error:
+        [fault] = error.faults
+        raise GatewayRefused(400, "invalid_header", f"{fault.pointer}: {fault.detail}") from None
     return given["user_id"], given["agent_id"], session_id
-
-
-def _name(headers: Mapping[str, str], header: str) -> str:
-    """An id in a header. A client that cannot send its letters there encodes them as in an address."""
-    value = headers.get(header, "").strip()
-    decoded = unquote(value, errors="strict") if "%" in value else value
-    return value if decoded.isascii() else decoded
-
-
-def _checked(expected: Identifier, value: str, header: str) -> str:
-    try:
-        return str(expected.run_validation(value)) if value else ""
-    except ValidationError as error:
-        detail = " ".join(str(one) for one in error.detail)
-        raise GatewayRefused(400, "invalid_header", f"{header}: {detail}") from None
 
 
 def recall(exchange: Exchange, dialect: Dialect) -> Given:

@@ -13,6 +13,7 @@ from memories.context import log
 from memories.exceptions import EmbeddingError
 from memories.gateway.gateway import Gateway
 from memories.llm import embeddings, tokens
+from memories.mcp_server.mounted import MemoryServer
 from memories.retrieval import recalls
 from memories.web.connection import Limits
 from memories.web.server import WebServer
@@ -24,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class HubServer(WebServer):
-    beside = Gateway
+    beside = (Gateway, MemoryServer)
 
     def __init__(self, bind: str) -> None:
         super().__init__(bind, limits())

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -52,6 +52,8 @@ class Beside(Protocol):
 
     async def __call__(self, scope: Message, body: bytes, receive: Receive, send: Send) -> None: ...
 
+    async def end(self) -> None: ...
+
 
 class Front:
     """An ASGI application over a WSGI one."""
@@ -61,13 +63,13 @@ class Front:
         application: Application,
         threads: Threads,
         log: Callable[..., None],
-        beside: "Callable[..., Beside] | None" = None,
+        beside: "Sequence[Callable[..., Beside]]" = (),
     ) -> None:
-        """`log` is called for each answer: with the answer, the WSGI environment and how long it took. `beside` makes
+        """`log` is called for each answer: with the answer, the WSGI environment and how long it took. `beside` make
         what answers in the loop itself."""
         self._application, self._threads, self._log = application, threads, log
         self._budget = BodyBudget(MOST_HELD_BYTES)
-        self._beside = beside(threads.run, self._log_streamed) if beside else None
+        self._beside = [make(threads.run, self._log_streamed) for make in beside]
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         began, request = monotonic(), object()
@@ -76,10 +78,11 @@ class Front:
             body = await self._body(receive, length, request)
             if body is None:
                 return
-            if self._beside and self._beside.takes(scope["path"]):
-                scope[ENDS_WITH_CLIENT] = True
-                await self._beside(scope, body, receive, send)
-                return
+            for one in self._beside:
+                if one.takes(scope["path"]):
+                    scope[ENDS_WITH_CLIENT] = True
+                    await one(scope, body, receive, send)
+                    return
             answer = await self._threads.run(partial(self._answer, environ_of(scope, body), began))
             del body
         finally:
@@ -88,6 +91,11 @@ class Front:
         last = [(b"connection", b"close")] if length is not None and length > MOST_DRAINED_BYTES else []
         await send({"type": "http.response.start", "status": int(answer.status[:3]), "headers": answer.headers + last})
         await _send_body(answer.body, send)
+
+    async def end(self) -> None:
+        """No request is answered any more."""
+        for one in self._beside:
+            await one.end()
 
     async def _body(self, receive: Receive, length: int | None, request: object) -> bytes | None:
         """The whole body; None when the client has gone.

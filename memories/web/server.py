@@ -2,7 +2,7 @@
 
 import os
 import resource
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -50,8 +50,8 @@ class QuietLogger(Logger):  # type: ignore[misc]
 class WebServer(BaseApplication):  # type: ignore[misc]
     """gunicorn with the hub's settings. `bind` is host:port, or fd://N for a socket that listens already."""
 
-    # Makes what answers in the loop, beside the WSGI application (web/front.py).
-    beside: Callable[..., Beside] | None = None
+    # Make what answers in the loop, beside the WSGI application (web/front.py).
+    beside: Sequence[Callable[..., Beside]] = ()
 
     def __init__(self, bind: str, limits: Limits | None = None) -> None:
         self._bind = bind

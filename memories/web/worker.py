@@ -66,7 +66,7 @@ class LoopWorker(Worker):  # type: ignore[misc]
         await self._end()
 
     def _new_process(self) -> Process:
-        front = Front(self.wsgi, self._threads, self._log_answer, self.app.beside)
+        self._front = front = Front(self.wsgi, self._threads, self._log_answer, self.app.beside)
         # MEMORYHUB_TRUSTED_PROXIES decides whose address counts, not uvicorn.
         config = Config(front, access_log=False, log_config=None, lifespan="off", proxy_headers=False, ws="none")
         config.load()
@@ -132,6 +132,7 @@ class LoopWorker(Worker):  # type: ignore[misc]
             await asyncio.sleep(0.05)
         for connection in list(self._process.connections):
             connection.abort()
+        await self._front.end()
         self._threads.end(max(0.0, self.cfg.graceful_timeout - (monotonic() - began)))
 
     def init_signals(self) -> None:

@@ -57,7 +57,7 @@ def said(text: bytes, status: str = "200 OK") -> Application:
 
 
 @contextmanager
-def served(application: Application, *, threads: int = 2, beside: Any = None, **limits: Any) -> Iterator[Served]:
+def served(application: Application, *, threads: int = 2, beside: Any = (), **limits: Any) -> Iterator[Served]:
     found, ready, ended = Served(), threading.Event(), asyncio.Event()
     loop = asyncio.new_event_loop()
 
@@ -92,6 +92,7 @@ def served(application: Application, *, threads: int = 2, beside: Any = None, **
         for connection in list(process.connections):
             connection.abort()
         await asyncio.sleep(0)
+        await front.end()
         pool.end(0.0)
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)

@@ -63,7 +63,7 @@ def tenant(transactional_db: None) -> Tenant:
 @pytest.fixture
 def client(tenant: Tenant, endpoint: Endpoint) -> Iterator[Client]:
     _, key = factories.api_key(tenant, scopes=["ingest", "read"])
-    with served(said(b"Django's"), beside=gateway.Gateway) as server:
+    with served(said(b"Django's"), beside=[gateway.Gateway]) as server:
         yield Client(server, key)
 
 

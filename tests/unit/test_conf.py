@@ -74,6 +74,7 @@ def test_the_numbers_of_the_rules() -> None:
         "context_episodes": 3,
         "context_corrections": 10,
         "context_standing": 10,
+        "mcp_tenant_keys": False,
         "staleness_review": False,
         "stale_days": 90,
         "stale_least": 3,

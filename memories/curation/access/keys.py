@@ -5,6 +5,7 @@ import hmac
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
@@ -39,8 +40,8 @@ class Binding:
     """What a key is bound to: one person by the caller's id, one agent, both or neither; whose words it writes, and
     whose memory a session becomes that it opens.
 
-    Without `writes_as` its words are the agent's where it has one, else the user's. Without `memory_of` it is as the
-    tenant says.
+    Without `writes_as` its words are the agent's where it has one, else the user's, but for what agents write by MCP.
+    Without `memory_of` it is as the tenant says.
     """
 
     user_id: str = ""
@@ -48,7 +49,13 @@ class Binding:
     writes_as: str = ""
     memory_of: str = ""
 
-    def columns(self) -> dict[str, str]:
+    @classmethod
+    def of(cls, key: APIKey) -> "Binding":
+        """That of a key, for another one like it."""
+        by_default = key.writes_as == WritesAs.USER and not key.speaks_for_user
+        return cls(key.user_id, key.agent_id, "" if by_default else key.writes_as, key.memory_of)
+
+    def columns(self) -> dict[str, Any]:
         """As they are stored. Errors: InvalidInput for what the API does not take as an id."""
         for name, given in (("user_id", self.user_id), ("agent_id", self.agent_id)):
             if given:
@@ -63,6 +70,7 @@ class Binding:
             "user_id": self.user_id,
             "agent_id": agent_id,
             "writes_as": self.writes_as or by_default,
+            "speaks_for_user": self.writes_as == WritesAs.USER,
             "memory_of": self.memory_of,
         }
 
@@ -146,7 +154,7 @@ def rotate_api_key(*, key: APIKey, ends_at: datetime, actor: Actor, now: datetim
             expires_at=now + span if span else None,
             actor=actor,
             now=now,
-            binding=Binding(old.user_id, old.agent_id, old.writes_as, old.memory_of),
+            binding=Binding.of(old),
         )
         old.successor = successor
         old.expires_at = min(old.expires_at, ends_at) if old.expires_at else ends_at

@@ -34,7 +34,9 @@ class Command(BaseCommand):
         parser.add_argument("--user", type=external_id, default="", help="The only person whom it is for (user_id).")
         parser.add_argument("--agent", type=external_id, default="", help="The only agent that it is for (agent_id).")
         parser.add_argument(
-            "--writes-as", choices=WritesAs.values, help="Whose words it writes: agent with --agent, else user."
+            "--writes-as",
+            choices=WritesAs.values,
+            help="Whose words it writes: agent with --agent, else user. By MCP: user only if it is said here.",
         )
 
         parser.add_argument(

@@ -51,6 +51,11 @@ class APIKey(models.Model):
         editable=False,
         help_text="Whose words it writes.",
     )
+    speaks_for_user = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="Made to write as the user in so many words: what agents write by MCP counts as the user's, too.",
+    )
     memory_of = models.CharField(
         max_length=6,
         blank=True,

@@ -54,7 +54,7 @@ WAIVERS = (
     Waiver(
         "memories.APIKey",
         "names an application's key and agent, written by staff",
-        ("name", "prefix", "digest", "scopes", "agent_id", "writes_as", "memory_of"),
+        ("name", "prefix", "digest", "scopes", "agent_id", "writes_as", "speaks_for_user", "memory_of"),
     ),
     Waiver("memories.Agent", "guidance for the model, written by staff or the application", ("guidance",)),
     Waiver("memories.Agent", _CODES, ("extraction_off_by", "recall_off_by", "guidance_by")),

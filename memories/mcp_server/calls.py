@@ -1,0 +1,74 @@
+"""A call of a tool, a resource or a prompt: the key's scope and rate limit, the input, and errors as a model reads
+them. Each runs in one of the web server's threads."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import InterfaceError, OperationalError, close_old_connections
+from django.utils import timezone
+from rest_framework.exceptions import APIException, PermissionDenied, Throttled
+from rest_framework.serializers import Serializer
+
+from memories.api.errors import Problem, problem_of
+from memories.api.throttles import count
+from memories.exceptions import MemoryHubError
+from memories.mcp_server.askers import Asker
+from memories.models import Scope
+from memories.text.secrets import effort
+
+# What becomes an answer that says what was wrong. Anything else is a fault of the hub.
+EXPECTED = (MemoryHubError, APIException, OperationalError, InterfaceError)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that may be carried out."""
+
+    asker: Asker
+    given: Mapping[str, Any]
+    now: datetime
+
+    def read(self, expected: type[Serializer[Any]]) -> dict[str, Any]:
+        """The validated input. Errors: ValidationError."""
+        read: dict[str, Any] = expected().run_validation(dict(self.given))
+        return read
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a model is told, and the same as data."""
+
+    text: str
+    data: dict[str, Any] = field(default_factory=dict)
+    is_error: bool = False
+
+
+def carry_out(asker: Asker, scope: Scope, given: Mapping[str, Any], work: Callable[[Call], Outcome]) -> Outcome:
+    """Do the work, or say why not."""
+    # A thread keeps its connection; one that broke would fail for ever.
+    close_old_connections()
+    try:
+        with effort.bounded():
+            return work(_allowed(asker, scope, given))
+    except EXPECTED as error:
+        problem = problem_of(error)
+        if problem is None:
+            raise
+        return Outcome(_told(problem), is_error=True)
+
+
+def _allowed(asker: Asker, scope: Scope, given: Mapping[str, Any]) -> Call:
+    """Errors: PermissionDenied, Throttled."""
+    if scope not in asker.caller.key.scopes:
+        raise PermissionDenied(f"This key lacks the scope '{scope}': an operator can make one that has it.")
+    allowance = count(asker.caller.key.pk, scope)
+    if not allowance.allowed:
+        raise Throttled(allowance.reset)
+    return Call(asker, given, timezone.now())
+
+
+def _told(problem: Problem) -> str:
+    faults = [f"- {fault.pointer.lstrip('/') or 'input'}: {fault.detail}" for fault in problem.faults]
+    return "\n".join([f"{problem.detail} ({problem.code})", *faults])

@@ -1,0 +1,173 @@
+"""What a model reads: contexts, searches and lists, as the API has them, always framed as data (rules.md, 3.4).
+
+Whatever a client shows its model, the text or the data, no stored text can end its line or close the frame.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from memories.api import lookups
+from memories.api.v1.context.serializers import DEFAULT_TOKENS, MAX_QUERY, MAX_TOKENS
+from memories.api.v1.fields import ExactText, OneOf, OurId, Strict, Whole
+from memories.api.visibility import FactVisibility
+from memories.context import context
+from memories.context.context import Context, ContextRequest
+from memories.context.recalled_turns import RECALLED_ROLES
+from memories.context.rendering import one_line
+from memories.llm.prompts.framing import shorten
+from memories.mcp_server.askers import Asker
+from memories.mcp_server.calls import Call, Outcome
+from memories.models import Category, Fact, FactQuerySet, Tenant
+from memories.retrieval import search
+from memories.retrieval.search import EPISODE, FACT, TURN, Finding, SearchFilters, SearchRequest
+from memories.retrieval.serving import audience
+from memories.text import uploads
+from memories.text.memory_block import CLOSING, ENGLISH, FRAMES, OPENING
+
+MOST_FOUND, FOUND = 50, 10
+MOST_LISTED, LISTED = 200, 50
+_NOTHING = "Nothing is remembered of this person that may be shown."
+_NOTHING_FOUND = "Nothing that is remembered of this person answers that."
+_RESTRICTED = "This person is restricted while a privacy case is open: nothing is shown."
+_OFF = "Memory is switched off here: nothing is shown."
+
+
+class SearchInput(Strict):
+    query = ExactText(max_length=MAX_QUERY)
+    limit = Whole(min_value=1, max_value=MOST_FOUND, default=FOUND)
+
+
+class ContextInput(Strict):
+    query = ExactText(required=False, allow_null=True, allow_blank=True, max_length=MAX_QUERY)
+    max_tokens = Whole(min_value=1, max_value=MAX_TOKENS, default=DEFAULT_TOKENS)
+
+
+class ListInput(Strict):
+    category = OneOf(Category.values, required=False, allow_null=True)
+    limit = Whole(min_value=1, max_value=MOST_LISTED, default=LISTED)
+    cursor = OurId(required=False, allow_null=True)
+
+
+class PromptInput(Strict):
+    task = ExactText(required=False, default="", allow_blank=True, max_length=MAX_QUERY)
+
+
+def search_memory(call: Call) -> Outcome:
+    asker, given = call.asker, call.read(SearchInput)
+    asked = SearchRequest(
+        user_id=asker.user_id,
+        query=given["query"],
+        kinds=(FACT, EPISODE, TURN),
+        limit=given["limit"],
+        filters=SearchFilters(agent_id=asker.agent_id or None),
+    )
+    found = search.search(tenant=asker.tenant, search=asked, now=call.now)
+    # As in a context: what speaks to a model, and what nobody vouches for, is not told to one.
+    told = [one for one in found.results if not one.flagged and (one.kind != TURN or one.role in RECALLED_ROLES)]
+    rows = [row for row in map(_found, told) if row["text"]]
+    text = _framed(asker.tenant, [_line_of(row) for row in rows])
+    return Outcome(text or _why_nothing(found, _NOTHING_FOUND), {"memory": text, "results": rows})
+
+
+def get_context(call: Call) -> Outcome:
+    given = call.read(ContextInput)
+    built = build_context(call, query=(given.get("query") or "").strip(), max_tokens=given["max_tokens"])
+    return Outcome(
+        built.memory or _why_nothing(built, _NOTHING), {"memory": built.memory, "token_count": built.token_count}
+    )
+
+
+def list_memories(call: Call) -> Outcome:
+    asker, given = call.asker, call.read(ListInput)
+    found = audience(tenant=asker.tenant, user_id=asker.user_id, agent_id=asker.agent_id)
+    if found.person is None:
+        return Outcome(_why_nothing(found, _NOTHING), {"memory": "", "results": [], "next_cursor": None})
+    facts = visible_facts(asker).active(now=call.now).order_by("-pk")
+    if given.get("category"):
+        facts = facts.filter(category=given["category"])
+    if given.get("cursor"):
+        facts = facts.filter(pk__lt=given["cursor"])
+    page = list(facts[: given["limit"] + 1])
+    rows = [_of_fact(fact) for fact in page[: given["limit"]]]
+    text = _framed(asker.tenant, [_line_of(row) for row in rows])
+    following = rows[-1]["id"] if len(page) > len(rows) else None
+    more = f"\nThere are more: call it again with cursor {following}." if following else ""
+    return Outcome(text + more if rows else _NOTHING, {"memory": text, "results": rows, "next_cursor": following})
+
+
+def read_profile(call: Call) -> Outcome:
+    built = build_context(call, max_tokens=MAX_TOKENS, include=frozenset({"profile"}))
+    return Outcome(built.memory or _why_nothing(built, _NOTHING))
+
+
+def read_facts(call: Call) -> Outcome:
+    return list_memories(replace(call, given={"limit": MOST_LISTED}))
+
+
+def remember_for(call: Call) -> Outcome:
+    """What matters for the task of a prompt; an empty text for nothing."""
+    return Outcome(build_context(call, query=call.read(PromptInput)["task"].strip()).memory)
+
+
+def build_context(call: Call, *, query: str = "", max_tokens: int = DEFAULT_TOKENS, **limits: Any) -> Context:
+    """The person's context for this agent; `limits` are those of a ContextRequest."""
+    asker = call.asker
+    request = ContextRequest(asker.user_id, asker.agent_id, query=query, max_tokens=max_tokens, **limits)
+    return context.build(tenant=asker.tenant, request=request, now=call.now, key_id=asker.caller.key.pk)
+
+
+def visible_facts(asker: Asker) -> FactQuerySet:
+    """The person's facts that the key sees; none of an unknown or restricted person."""
+    person = lookups.readable_person(tenant=asker.tenant, user_id=asker.user_id)
+    if person is None:
+        return Fact.objects.none()
+    rows: FactQuerySet = lookups.facts(asker.tenant).filter(end_user=person)
+    return FactVisibility.of(asker.caller, {"agent_id": asker.agent_id}).filter(rows, person)
+
+
+def _found(one: Finding) -> dict[str, Any]:
+    text = uploads.cut_blocks(one.text) if one.kind == TURN else one.text
+    return {
+        "kind": one.kind,
+        "id": str(one.id),
+        "text": one_line(shorten(text.strip())),
+        "category": one.category,
+        "confidence": one.confidence,
+        "role": one.role,
+        "date": one.created_at.date().isoformat(),
+        "score": one.score,
+    }
+
+
+def _of_fact(fact: Fact) -> dict[str, Any]:
+    return {
+        "kind": FACT,
+        "id": str(fact.pk),
+        "text": one_line(fact.content),
+        "category": fact.category,
+        "confidence": fact.confidence,
+        "role": None,
+        "date": fact.last_confirmed_at.date().isoformat(),
+        "score": None,
+    }
+
+
+def _line_of(row: dict[str, Any]) -> str:
+    """As in a context; of a fact also its id, for what is to be done with it."""
+    if row["kind"] == FACT:
+        return f"- [{row['category']} | {row['confidence']:.2f}] {row['text']} (id {row['id']})"
+    said_by = f"{row['role']}: " if row["kind"] == TURN else ""
+    return f"- [{row['date']}] {said_by}{row['text']}"
+
+
+def _framed(tenant: Tenant, lines: Sequence[str]) -> str:
+    """The lines as a context frames its own; empty without any."""
+    frame = FRAMES.get(tenant.language, ENGLISH)
+    return "\n".join([OPENING, frame.notice, *lines, CLOSING]) if lines else ""
+
+
+def _why_nothing(answer: Any, otherwise: str) -> str:
+    if answer.restricted:
+        return _RESTRICTED
+    return otherwise if answer.serve else _OFF
