@@ -7,7 +7,13 @@ import pytest
 from conftest import ROOT, RunningHub
 
 EXAMPLE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-PAGES = ["clients/python/README.md", "docs/clients.md", "docs/deerflow.md"]
+PAGES = [
+    "clients/python/README.md",
+    "docs/clients.md",
+    "docs/deerflow.md",
+    "docs/langchain.md",
+    "docs/openai-agents.md",
+]
 
 
 def examples(page: str) -> list[str]:
@@ -20,6 +26,11 @@ def test_the_examples_of_a_page_work(page: str, running: RunningHub, monkeypatch
     monkeypatch.setenv("MEMORYHUB_KEY", running.key(tenant=re.sub(r"\W+", "-", page.lower())))
     monkeypatch.setenv("MEMORYHUB_URL", running.base_url)
     names: dict[str, Any] = {"__name__": "example"}
+    # The reader's own, which no test has.
+    if "langchain" in page:
+        names["model"] = pytest.importorskip("test_langchain").Scripted()
+    if "agents" in page:
+        names["model"] = pytest.importorskip("test_openai_agents").answers(3)
     assert examples(page)
     for example in examples(page):
         exec(compile(example, page, "exec"), names)

@@ -53,6 +53,17 @@ def test_agents_are_told_apart(hub: Hub) -> None:
     assert [row["id"] for row in answer.json()["results"]] == [str(of_agent.pk)]
 
 
+def test_one_is_found_by_what_the_caller_calls_it(hub: Hub) -> None:
+    person = factories.end_user(hub.tenant)
+    factories.session(person)
+    named = [factories.session(person, session_id="s-1", agent_id=agent) for agent in ("", "support")]
+    factories.session(factories.end_user(hub.tenant), session_id="s-1")
+    answer = hub.client.get("/sessions", user_id=person.external_id, session_id="s-1")
+    assert {row["id"] for row in answer.json()["results"]} == {str(one.pk) for one in named}
+    answer = hub.client.get("/sessions", user_id=person.external_id, session_id="S-1")
+    assert answer.json()["results"] == []
+
+
 def test_an_unknown_person_has_none(hub: Hub) -> None:
     answer = hub.client.get("/sessions", user_id="nobody")
     assert (answer.status_code, answer.json()) == (200, {"next": None, "previous": None, "results": []})

@@ -119,10 +119,11 @@ class Operations:
         *,
         user_id: str | None,
         agent_id: str | None = None,
+        session_id: str | None = None,
         page_size: int | None = None,
         cursor: str | None = None,
     ) -> Session:
-        """The sessions of a person, the newest first."""
+        """The sessions of a person, the newest first; `session_id` finds one by what you call it."""
         ...
 
     @operation("GET", "/sessions/{session_id}")

@@ -175,7 +175,7 @@ class FakeMemoryHub:
         return self._flush_session(asked)
 
     def _list_sessions(self, asked: Asked) -> tuple[int, Any]:
-        return 200, _page([one for one in self.sessions.values() if _matches(one, asked, "user_id", "agent_id")][::-1])
+        return 200, _page([one for one in self.sessions.values() if _matches(one, asked, *SESSION)][::-1])
 
     def _get_session(self, asked: Asked) -> tuple[int, Any]:
         session = _found(self.sessions, asked.path["session_id"])
@@ -347,6 +347,7 @@ class FakeMemoryHub:
         return self._get_user(asked)
 
 
+SESSION = ("user_id", "agent_id", "session_id")
 STORED = ("id", "session_id", "user_id", "agent_id", "turn_count", "token_count")
 IDLE = {"status": "idle", "due_at": None, "max_due_at": None}
 

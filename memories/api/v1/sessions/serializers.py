@@ -24,6 +24,7 @@ from memories.queue.eviction import WindowContents
 class SessionsQuery(PageQuery):
     user_id = Identifier()
     agent_id = AgentId()
+    session_id = Identifier(required=False, help_text="What you call it; each agent may have one of this name.")
 
 
 class SessionNameSerializer(Strict):

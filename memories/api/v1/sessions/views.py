@@ -41,6 +41,8 @@ class SessionsView(Endpoint):
         rows = lookups.sessions(self.tenant).filter(end_user__in=people)
         if given.get("agent_id"):
             rows = rows.filter(agent_id=given["agent_id"])
+        if given.get("session_id"):
+            rows = rows.filter(external_id=given["session_id"])
         return self.listed(rows, SessionSerializer, given=given)
 
 

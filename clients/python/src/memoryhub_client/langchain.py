@@ -1,0 +1,416 @@
+"""Memory for LangChain's agents and deepagents, and a chat message history.
+
+agent = create_agent(model, middleware=[HubMemoryMiddleware()], checkpointer=checkpointer)
+agent.invoke({"messages": [...]}, {"configurable": {"thread_id": "t1", "user_id": "u1"}})
+"""
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, cast
+
+from memoryhub_client._conversation import (
+    Conversation,
+    batches,
+    missing,
+    packed,
+    sendable,
+    text_of,
+    unpacked,
+)
+from memoryhub_client._memory import PAUSE_SECONDS, Memory, field_of, told
+from memoryhub_client.client import MemoryHub
+from memoryhub_client.errors import (
+    BadRequestError,
+    ConflictError,
+    GoneError,
+    MemoryHubError,
+    ProblemError,
+    RestrictedError,
+    TooLargeError,
+)
+from memoryhub_client.models import NewMessage, Turn
+
+try:
+    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+    from langchain.agents.middleware.types import PrivateStateAttr
+    from langchain_core.chat_history import BaseChatMessageHistory
+    from langchain_core.messages import (
+        AIMessage,
+        AnyMessage,
+        BaseMessage,
+        HumanMessage,
+        SystemMessage,
+        ToolMessage,
+        message_to_dict,
+        messages_from_dict,
+    )
+    from langgraph.config import get_config
+    from langgraph.runtime import Runtime
+except ImportError as error:
+    raise missing("langchain", error) from error
+
+logger = logging.getLogger(__name__)
+LONGEST_ID = 255
+LONGEST_TEXT = 500_000
+# Between the id of a message and what stands for its other text.
+VERSION = "~"
+CUT = "\n[cut]"
+# Refusals that may be for what a message is: without it the others are taken.
+OF_A_MESSAGE = (BadRequestError, ConflictError, TooLargeError)
+# Nothing of the person may be stored. It is not posted later either.
+MAY_NOT_BE_STORED = (GoneError, RestrictedError)
+
+
+class Names(NamedTuple):
+    """Whose memory it is."""
+
+    user_id: str
+    session_id: str | None
+    agent_id: str | None
+
+
+class Mark(TypedDict):
+    """Up to which message of the thread all were posted. The digest tells whether they are still the same."""
+
+    last: str
+    digest: str
+
+
+class HubMemoryState(AgentState[Any]):
+    """The state of an agent with memory. It is checkpointed, so a thread that is resumed knows what it posted."""
+
+    memoryhub_posted: NotRequired[Annotated[Mark | None, PrivateStateAttr]]
+
+
+Name = str | Callable[[Runtime[Any]], str | None]
+
+
+class HubMemoryMiddleware(AgentMiddleware[HubMemoryState, Any, Any]):
+    """Gives each model call what the hub remembers of the person, and posts the messages of the thread.
+
+    `user_id`, `session_id` and `agent_id` are texts, or functions of LangGraph's runtime. Without them they are taken
+    from the run: fields of its context, or `configurable` of its config, where `thread_id` stands for the session.
+    Without a person there is no memory, without a session nothing is posted.
+
+    When the hub is away the agent goes on without memory. What was not posted is posted at the next chance.
+    """
+
+    state_schema = HubMemoryState
+
+    def __init__(
+        self,
+        hub: MemoryHub | None = None,
+        *,
+        user_id: Name | None = None,
+        session_id: Name | None = None,
+        agent_id: Name | None = None,
+        max_tokens: int = 2000,
+        read: bool = True,
+        write: bool = True,
+        pause: float = PAUSE_SECONDS,
+    ) -> None:
+        super().__init__()
+        self._memory = Memory(hub, max_tokens=max_tokens, log=logger, pause=pause)
+        self._named = {"user_id": user_id, "session_id": session_id, "agent_id": agent_id}
+        self._read, self._write = read, write
+
+    # Posting: before anything can drop a message, and when all is said.
+
+    def before_agent(self, state: HubMemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Post what the thread has that the hub has not, the new message too."""
+        return self._posted(state, runtime)
+
+    async def abefore_agent(self, state: HubMemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """As `before_agent`."""
+        return await asyncio.to_thread(self._posted, state, runtime)
+
+    def before_model(self, state: HubMemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Post what tools answered, before a summariser drops it."""
+        return self._posted(state, runtime)
+
+    async def abefore_model(self, state: HubMemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """As `before_model`."""
+        return await asyncio.to_thread(self._posted, state, runtime)
+
+    def after_agent(self, state: HubMemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Post the answer."""
+        return self._posted(state, runtime, last=True)
+
+    async def aafter_agent(self, state: HubMemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """As `after_agent`."""
+        return await asyncio.to_thread(self._posted, state, runtime, last=True)
+
+    def _posted(self, state: HubMemoryState, runtime: Runtime[Any], *, last: bool = False) -> dict[str, Any] | None:
+        """The change of the state: the new mark."""
+        names = self._names(runtime)
+        if not self._write or names is None or names.session_id is None or not (last or self._memory.may_ask()):
+            return None
+        messages = [one for one in state["messages"] if one.id]
+        before = state.get("memoryhub_posted")
+        done = _done(messages, before)
+        done += self._post(names, messages[done:])
+        mark = _mark(messages[:done])
+        return {"memoryhub_posted": mark} if mark and mark != before else None
+
+    def _post(self, names: Names, messages: Sequence[AnyMessage]) -> int:
+        """Post them. Returns how many of them are done: posted, or never to be."""
+        done = 0
+        new = [(index, one) for index, message in enumerate(messages) if (one := as_turn(message))]
+        try:
+            for some in batches([one for _, one in new]):
+                self._store(names, some)
+                done += len(some)
+        except MAY_NOT_BE_STORED as error:
+            logger.warning("Nothing is remembered of this conversation: %s", told(error))
+        except MemoryHubError as error:
+            self._memory.failed("The hub did not take the messages, which are posted at the next chance", error)
+            return new[done][0]
+        return len(messages)
+
+    def _store(self, names: Names, some: list[NewMessage]) -> None:
+        """Store them; of those that the hub refuses for what they are, the others."""
+        try:
+            self._memory.hub.post_turns(**names._asdict(), messages=some)
+        except OF_A_MESSAGE as error:
+            if not _is_of_a_message(error):
+                raise
+            if len(some) > 1:
+                self._store(names, some[: len(some) // 2])
+                self._store(names, some[len(some) // 2 :])
+            elif isinstance(error, ConflictError):
+                self._store_changed(names, some[0])
+            else:
+                logger.warning("The hub refuses a message, which is left out: %s", told(error))
+
+    def _store_changed(self, names: Names, message: NewMessage) -> None:
+        """What the user said instead of an earlier message is a turn of its own. Other messages change when they are
+        shortened."""
+        said = str(message["external_id"])
+        if message["role"] != "user" or VERSION in said:
+            return
+        own = hashlib.sha256(json.dumps(message["content"]).encode()).hexdigest()[:12]
+        self._store(names, [{**message, "external_id": f"{said[: LONGEST_ID - 16]}{VERSION}{own}"}])
+
+    # Contexts
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Call the model with what is remembered behind the system prompt."""
+        return handler(self._with_memory(request))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        """As `wrap_model_call`."""
+        return await handler(await asyncio.to_thread(self._with_memory, request))
+
+    def _with_memory(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        names = self._names(request.runtime)
+        memory = self._memory.of(names._asdict(), _query(request.messages)) if self._read and names else ""
+        return request.override(system_message=_with(request.system_message, memory)) if memory else request
+
+    # Names
+
+    def _names(self, runtime: Runtime[Any] | None) -> Names | None:
+        configurable = _configurable()
+        user_id = self._name("user_id", runtime, configurable)
+        if user_id is None:
+            self._memory.warn_once("No memory: neither the context nor the config of this run has a user_id.")
+            return None
+        session_id = self._name("session_id", runtime, configurable) or configurable.get("thread_id")
+        if session_id is None and self._write:
+            self._memory.warn_once("Nothing is posted: this run has no session_id, and no thread_id.")
+        agent_id = self._name("agent_id", runtime, configurable)
+        return Names(user_id, None if session_id is None else str(session_id), agent_id)
+
+    def _name(self, name: str, runtime: Runtime[Any] | None, configurable: dict[str, Any]) -> str | None:
+        given = self._named[name]
+        if callable(given):
+            given = given(runtime) if runtime else None
+        found = given or field_of(getattr(runtime, "context", None), name) or configurable.get(name)
+        return str(found) if found else None
+
+
+def as_turn(message: BaseMessage) -> NewMessage | None:
+    """The message for the hub; None for one that nobody said, such as a system prompt or a summary."""
+    role = _role(message)
+    own = message.additional_kwargs
+    if role is None or NOT_SAID & own.keys():
+        return None
+    content = _shortened(message.content)
+    turn: NewMessage = {"role": role, "content": content, "external_id": _external_id(str(message.id))}
+    if isinstance(message, AIMessage) and message.tool_calls:
+        turn["tool_calls"] = [_call(one) for one in message.tool_calls]
+    if isinstance(message, ToolMessage):
+        turn["tool_call_id"] = message.tool_call_id[:LONGEST_ID]
+    if message.name:
+        turn["name"] = message.name[:LONGEST_ID]
+    if own.get("hide_from_ui") is True:
+        turn["metadata"] = {"hide_from_ui": True}
+    says = bool(content.strip() if isinstance(content, str) else content)
+    if (role == "user" and not says) or (role == "assistant" and not says and not turn.get("tool_calls")):
+        return None
+    return cast("NewMessage", sendable(turn))
+
+
+def _is_of_a_message(error: ProblemError) -> bool:
+    if isinstance(error, BadRequestError):
+        return bool(error.errors) and all(one.pointer.startswith("/messages") for one in error.errors)
+    return not isinstance(error, ConflictError) or error.code == "external_id_reused"
+
+
+def _role(message: BaseMessage) -> Any:
+    return {"human": "user", "ai": "assistant", "tool": "tool"}.get(message.type)
+
+
+def _call(call: Any) -> dict[str, Any]:
+    arguments = json.dumps(call["args"], ensure_ascii=False, default=str)[:LONGEST_TEXT]
+    return {"id": call["id"] or "", "type": "function", "function": {"name": call["name"], "arguments": arguments}}
+
+
+def _shortened(content: Any) -> Any:
+    """A text, or texts and what else there was: of an image its address, not its bytes. No reasoning."""
+    if isinstance(content, str):
+        return content if len(content) <= LONGEST_TEXT else content[:LONGEST_TEXT] + CUT
+    said = text_of(content)
+    others = [_other(one) for one in content if isinstance(one, dict) and one.get("type") not in TEXTS]
+    text = _shortened(said) if said else ""
+    return [*([{"type": "text", "text": text}] if text else []), *others] if others else text
+
+
+# What summarisers and deepagents' tools mark their own messages with: they come as the user's, who said nothing.
+NOT_SAID = frozenset({"lc_source", "read_file_media_result"})
+# Parts that are said by `text`, calls that are in tool_calls, and what models think.
+TEXTS = frozenset({
+    "text", "input_text", "output_text", "tool_use", "tool_call", "function_call", "thinking", "redacted_thinking",
+    "reasoning", "input_json_delta",
+})  # fmt: skip
+
+
+def _other(part: dict[str, Any]) -> dict[str, Any]:
+    address = part.get("url") or part.get("image_url") or ""
+    address = address.get("url", "") if isinstance(address, dict) else address
+    return {"type": str(part.get("type") or "unknown"), **({"url": address} if address.startswith("http") else {})}
+
+
+def _external_id(message_id: str) -> str:
+    is_whole = len(message_id) <= LONGEST_ID and message_id.isprintable()
+    return message_id if is_whole else hashlib.sha256(message_id.encode("utf-8", "replace")).hexdigest()
+
+
+def _done(messages: Sequence[AnyMessage], mark: Mark | None) -> int:
+    """How many of them the mark says were posted. None if any of them has changed: the hub knows its own again."""
+    if mark is None:
+        return 0
+    digest = hashlib.sha256()
+    for index, message in enumerate(messages, start=1):
+        digest.update(_fingerprint(message))
+        if message.id == mark["last"]:
+            return index if digest.hexdigest()[:32] == mark["digest"] else 0
+    return 0
+
+
+def _mark(messages: Sequence[AnyMessage]) -> Mark | None:
+    if not messages:
+        return None
+    digest = hashlib.sha256()
+    for message in messages:
+        digest.update(_fingerprint(message))
+    return {"last": str(messages[-1].id), "digest": digest.hexdigest()[:32]}
+
+
+def _fingerprint(message: AnyMessage) -> bytes:
+    return hashlib.sha256(json.dumps([message.id, message.type, message.content], default=str).encode()).digest()
+
+
+def _query(messages: Sequence[AnyMessage]) -> str | None:
+    """What the user said last."""
+    for message in reversed(messages):
+        if isinstance(message, HumanMessage) and not NOT_SAID & message.additional_kwargs.keys():
+            return text_of(message.content)
+    return None
+
+
+def _with(system_message: SystemMessage | None, memory: str) -> SystemMessage:
+    """The user's own prompt as it is, and the memory behind it: what changes least comes first."""
+    if system_message is None:
+        return SystemMessage(memory)
+    content = system_message.content
+    if isinstance(content, str):
+        return system_message.model_copy(update={"content": f"{content}\n\n{memory}" if content else memory})
+    return system_message.model_copy(update={"content": [*content, {"type": "text", "text": f"\n\n{memory}"}]})
+
+
+def _configurable() -> dict[str, Any]:
+    try:
+        return dict(get_config().get("configurable") or {})
+    except RuntimeError:
+        # Outside of a run.
+        return {}
+
+
+class HubChatMessageHistory(BaseChatMessageHistory):
+    """A conversation as a list of LangChain's messages, kept in the hub.
+
+    Messages come back as they were, but for secrets that the hub has cut out. `clear()` deletes the session, with what
+    the hub learned from it alone.
+    """
+
+    def __init__(
+        self, session_id: str, *, user_id: str | None, agent_id: str | None = None, hub: MemoryHub | None = None
+    ) -> None:
+        self._conversation = Conversation(hub or MemoryHub(), session_id=session_id, user_id=user_id, agent_id=agent_id)
+
+    @property
+    def messages(self) -> list[BaseMessage]:  # type: ignore[override]
+        """All messages, in order."""
+        return [one for turn in self._conversation.turns() if (one := _message(turn))]
+
+    async def aget_messages(self) -> list[BaseMessage]:
+        """As `messages`."""
+        return await asyncio.to_thread(lambda: self.messages)
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Store messages at the end, each of an id once."""
+        self._conversation.add([_packed(message) for message in messages])
+
+    async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """As `add_messages`."""
+        await asyncio.to_thread(self.add_messages, messages)
+
+    def clear(self) -> None:
+        """Delete the session."""
+        self._conversation.clear()
+
+    async def aclear(self) -> None:
+        """As `clear`."""
+        await asyncio.to_thread(self.clear)
+
+
+NAMED = "langchain"
+
+
+def _packed(message: BaseMessage) -> NewMessage:
+    item = sendable(json.loads(json.dumps(message_to_dict(message), default=str)))
+    turn = as_turn(message.model_copy(update={"additional_kwargs": {}}))
+    if turn is None:
+        text = str(sendable(text_of(message.content)))
+        # A system prompt, say, or a message that says nothing: only those of a tool may.
+        turn = {"role": "system" if text else "tool", "content": text}
+    if message.id is None:
+        turn.pop("external_id", None)
+    return packed(turn, item, named=NAMED)
+
+
+def _message(turn: Turn) -> BaseMessage | None:
+    item = unpacked(turn, named=NAMED)
+    if item:
+        return messages_from_dict([item])[0]
+    # A turn that was posted by other ways.
+    said = text_of(turn.content)
+    made: dict[str, type[BaseMessage]] = {"user": HumanMessage, "assistant": AIMessage, "system": SystemMessage}
+    return made[turn.role](content=said, id=turn.external_id) if said and turn.role in made else None

@@ -1,0 +1,180 @@
+"""A session for OpenAI Agents that is kept in the hub, and instructions with what the hub remembers.
+
+session = HubSession("s1", user_id="u1")
+await Runner.run(agent, "I moved to Leiden.", session=session)
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from memoryhub_client._conversation import (
+    Conversation,
+    Item,
+    missing,
+    packed,
+    sendable,
+    text_of,
+    unpacked,
+)
+from memoryhub_client._memory import Memory, field_of
+from memoryhub_client.client import MemoryHub
+from memoryhub_client.models import NewMessage, Role, Turn
+
+try:
+    from agents import Agent, RunContextWrapper, SessionSettings, TResponseInputItem
+    from agents.memory import SessionABC
+    from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
+except ImportError as error:
+    raise missing("openai-agents", error) from error
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+NAMED = "openai-agents"
+# Whose items are as plain as a turn.
+PLAIN: frozenset[Role] = frozenset({"user", "assistant", "system"})
+LONGEST_ID = 255
+# A turn says something; of these two roles, only what has a text or a part.
+NOTHING: list[dict[str, Any]] = [{"type": "memoryhub_client.nothing"}]
+
+
+class HubSession(SessionABC):
+    """A session of OpenAI Agents in the hub: messages are turns, and the hub learns from them.
+
+    Items come back as they were, but for secrets that the hub has cut out. `pop_item` deletes the turn, `clear_session`
+    the session, each with what the hub learned from it alone: the key needs the scopes ingest, read and write.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        *,
+        user_id: str | None,
+        agent_id: str | None = None,
+        hub: MemoryHub | None = None,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
+    ) -> None:
+        self.session_id = session_id
+        self.session_settings = coerce_session_settings(session_settings or SessionSettings())
+        # Threads, not the running loop: a session may be used by several loops, as `Runner.run_sync` has them.
+        self._conversation = Conversation(hub or MemoryHub(), session_id=session_id, user_id=user_id, agent_id=agent_id)
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """The items in order; with a limit, the last ones."""
+        most = resolve_session_limit(limit, self.session_settings)
+        if most == 0:
+            return []
+        items = await asyncio.to_thread(self._items)
+        found = [item for _, item in (items if most is None or most < 0 else items[-most:])]
+        return cast("list[TResponseInputItem]", found)
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Store items at the end."""
+        messages = [as_turn(cast("Item", item)) for item in items]
+        await _settled(lambda: self._conversation.add(messages))
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Take the last item off the session."""
+        return cast("TResponseInputItem | None", await _settled(self._pop))
+
+    async def clear_session(self) -> None:
+        """Delete the session."""
+        await _settled(self._conversation.clear)
+
+    def _items(self) -> list[tuple[Turn, Item]]:
+        return [(turn, item) for turn in self._conversation.turns() if (item := as_item(turn))]
+
+    def _pop(self) -> Item | None:
+        items = self._items()
+        if not items:
+            return None
+        turn, item = items[-1]
+        self._conversation.delete(turn)
+        return item
+
+
+class HubInstructions:
+    """An agent's instructions, with what the hub remembers of the person behind them.
+
+    `Agent(instructions=HubInstructions("You are a cook."))`. The `user_id` is given, or a field of the run's context;
+    so are `session_id`, whose turns are not told again, and `agent_id`. When the hub is away the agent goes on without
+    memory.
+    """
+
+    def __init__(
+        self,
+        prompt: str = "",
+        *,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        agent_id: str | None = None,
+        max_tokens: int = 2000,
+        hub: MemoryHub | None = None,
+    ) -> None:
+        self._prompt = prompt
+        self._named = {"user_id": user_id, "session_id": session_id, "agent_id": agent_id}
+        self._memory = Memory(hub, max_tokens=max_tokens, log=logger)
+
+    async def __call__(self, context: RunContextWrapper[Any], agent: Agent[Any]) -> str:  # noqa: ARG002  # given by the SDK
+        """The instructions for the next call of the model."""
+        names = {name: given or field_of(context.context, name) for name, given in self._named.items()}
+        if not names["user_id"]:
+            self._memory.warn_once("No memory: the context of this run has no user_id.")
+            return self._prompt
+        memory = await asyncio.to_thread(self._memory.of, names, _query(context))
+        return "\n\n".join(one for one in (self._prompt, memory) if one)
+
+
+def as_turn(item: Item) -> NewMessage:
+    """The item as a message for the hub, with the item itself where a message cannot say all of it."""
+    item = sendable(json.loads(json.dumps(item)))
+    role, content = item.get("role"), item.get("content")
+    if role in PLAIN and isinstance(content, str) and content.strip() and set(item) == {"role", "content"}:
+        return packed({"role": role, "content": content}, None, named=NAMED)
+    return packed(_message(item), item, named=NAMED)
+
+
+def _message(item: Item) -> NewMessage:
+    kind, call_id = str(item.get("type") or "message"), str(item.get("call_id") or "")[:LONGEST_ID]
+    if item.get("role"):
+        text = text_of(item.get("content"))
+        return {"role": item["role"], "content": text if text.strip() else NOTHING}
+    if kind.endswith("_output") and call_id:
+        return {"role": "tool", "content": text_of(item.get("output")), "tool_call_id": call_id}
+    if kind.endswith("_call") and call_id:
+        said = item.get("arguments") or item.get("input") or item.get("action") or ""
+        arguments = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+        function = {"name": str(item.get("name") or kind), "arguments": arguments}
+        calls = [{"id": call_id, "type": "function", "function": function}]
+        return {"role": "assistant", "content": None, "tool_calls": calls}
+    # What models and hosted tools do besides: neither extraction nor a context's messages look at it.
+    return {"role": "tool", "content": ""}
+
+
+def as_item(turn: Turn) -> Item | None:
+    """The item that `as_turn` made the turn of; of turns that came by other ways, what was said."""
+    item = unpacked(turn, named=NAMED)
+    if item:
+        return item
+    said = text_of(turn.content)
+    return {"role": turn.role, "content": said} if said and turn.role in PLAIN else None
+
+
+def _query(context: RunContextWrapper[Any]) -> str | None:
+    """What the user said last."""
+    for item in reversed(context.turn_input):
+        if isinstance(item, dict) and item.get("role") == "user":
+            return text_of(item.get("content"))
+    return None
+
+
+async def _settled(change: Callable[[], T]) -> T:
+    """Make a change in a thread. Who is cancelled meanwhile waits for it: another change would overtake it."""
+    task = asyncio.ensure_future(asyncio.to_thread(change))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
