@@ -243,7 +243,12 @@ def imported(path: Path) -> set[str]:
 
 
 # What each integration may import besides: the framework that it is for.
-FRAMEWORKS: dict[str, set[str]] = {"deerflow.py": {"deerflow"}, "mcp_proxy.py": {"anyio", "mcp"}}
+FRAMEWORKS: dict[str, set[str]] = {
+    "deerflow.py": {"deerflow"},
+    "langchain.py": {"langchain", "langchain_core", "langgraph"},
+    "mcp_proxy.py": {"anyio", "mcp"},
+    "openai_agents.py": {"agents"},
+}
 
 
 def test_it_imports_nothing_of_the_hub() -> None:
