@@ -2,19 +2,22 @@
 
 Of LoCoMo each life whole, and each session alone as a person of its own; of PrefEval people of one to eight turns. Each
 question asks for a context of a hub that is started for it: the share of questions of which all evidence, any of it, or
-nothing at all is told, and the tokens of a context.
+nothing at all is told, and the tokens of a context. With --ended each session has ended before, and its facts and
+episodes are made without a model, as a new hub makes them; without it there are turns alone.
 """
 
 import argparse
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from evals import hub, metrics
 from evals.corpora import SETS, Corpus, Question
 from evals.hub import Hub
-from evals.rest import fill
+from evals.rest import EMBEDDED_WITHIN_SECONDS, LOOK_SECONDS, fill, wait_for_vectors
 
 SIZES = (1, 2, 4, 8)
 
@@ -25,10 +28,11 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder of the evaluation sets")
     parser.add_argument("--first", type=int, help="so many lives of LoCoMo; all")
     parser.add_argument("--tokens", type=int, default=2000, help="the budget of a context; 2,000")
+    parser.add_argument("--ended", action="store_true", help="ask when the sessions have ended")
     arguments = parser.parse_args()
-    with hub.started() as started:
+    with hub.started(**({"MEMORYHUB_LLM": "rules"} if arguments.ended else {})) as started:
         for name, people in _groups(arguments.data, arguments.first):
-            rows = [row for one in people for row in _asked(started, f"{name}, {one.id}", one, arguments.tokens)]
+            rows = [row for one in people for row in _asked(started, f"{name}, {one.id}", one, arguments)]
             sys.stdout.write(f"{name}, {len(rows)} questions: {metrics.mean(rows)}\n")
             sys.stdout.flush()
 
@@ -62,12 +66,15 @@ def _small(store: Corpus, size: int) -> Iterator[Corpus]:
             yield Corpus(f"{store.id}-{place}-{size}", "turn", others + said, [asked])
 
 
-def _asked(started: Hub, person: str, corpus: Corpus, tokens: int) -> Iterator[metrics.Row]:
+def _asked(started: Hub, person: str, corpus: Corpus, arguments: argparse.Namespace) -> Iterator[metrics.Row]:
     ids = fill(started, person, corpus.units)
+    if arguments.ended:
+        _end(started, person, dict.fromkeys(unit.session for unit in corpus.units))
     for question in corpus.questions:
         # Nothing is to be found for what nobody said.
         if question.gold and question.category != "adversarial":
-            answer = started.call("POST", "/context", {"user_id": person, "query": question.text, "max_tokens": tokens})
+            body = {"user_id": person, "query": question.text, "max_tokens": arguments.tokens}
+            answer = started.call("POST", "/context", body)
             told = {item["id"] for item in answer["items"]}
             found = [ids[unit] in told for unit in question.gold]
             yield {
@@ -76,6 +83,22 @@ def _asked(started: Hub, person: str, corpus: Corpus, tokens: int) -> Iterator[m
                 "empty": float(not told),
                 "tokens": float(answer["token_count"]),
             }
+
+
+def _end(started: Hub, person: str, sessions: Iterable[str]) -> None:
+    """End the sessions, and wait until what is made of them is made and has its vectors."""
+    ended = [started.call("POST", "/sessions/end", {"user_id": person, "session_id": one}) for one in sessions]
+    deadline = time.monotonic() + EMBEDDED_WITHIN_SECONDS
+    for one in ended:
+        while not _is_done(started.call("GET", f"/sessions/{one['session']['id']}")):
+            if time.monotonic() > deadline:
+                raise SystemExit(f"The sessions of {person} are at work after {EMBEDDED_WITHIN_SECONDS:g} s.")
+            time.sleep(LOOK_SECONDS)
+    wait_for_vectors(started, person)
+
+
+def _is_done(session: dict[str, Any]) -> bool:
+    return session["extraction"]["status"] == session["working_memory"]["status"] == "idle"
 
 
 if __name__ == "__main__":

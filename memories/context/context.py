@@ -97,7 +97,9 @@ class _Task(NamedTuple):
 class _Sequence(NamedTuple):
     """Lines that take the budget before recalled turns, in their order.
 
-    `texts` of facts and episodes, (kind, id) of what exceeds a limit, and ids of ranked lines.
+    `texts` that stand for the turns that say them, (kind, id) of what exceeds a limit, and ids of ranked lines. An
+    episode that quotes a sentence of a turn does not stand for that turn: the rest of it would be told nowhere. With it
+    left out a tenth of LoCoMo's answers were.
     """
 
     lines: list[Line]
@@ -182,7 +184,7 @@ def _sequence(task: _Task) -> _Sequence:
     episode_lines = [_episode_line(episode, ranked) for episode, ranked in shown]
     return _Sequence(
         [*facts.instructions, *before, *facts.ranked, *episode_lines, *after, *unextracted],
-        facts.texts + [episode.summary for episode, _ in shown],
+        facts.texts + [episode.summary for episode, _ in shown if not episode.is_extractive],
         [("fact", fact) for fact in facts.beyond] + [("episode", str(episode.id)) for episode, _ in beyond],
         {line.id for line in (*facts.ranked, *episode_lines)},
     )

@@ -8,13 +8,13 @@ from functools import cached_property
 from itertools import islice
 
 from memories.episodes.texts import cleaned, cut
-from memories.models.memories.episodes import LONGEST_SUMMARY
+from memories.models.memories.episodes import EXTRACTIVE, LONGEST_SUMMARY
 from memories.text import keywords, sentences, signals, uploads
 from memories.text.injection import suspicion
 from memories.text.signals import Patterns
 from memories.text.transcript import TranscriptTurn
 
-EXTRACTOR = "extractive-v1"
+EXTRACTOR = EXTRACTIVE
 
 # A longer turn is a document, whose beginning says what it is about.
 _READ_OF_TURN = 1_000

@@ -11,6 +11,7 @@ from memories import conf
 from memories.db import binary_rows
 from memories.models import EmbeddingSpace, EndUser, Episode
 from memories.models.hand_written import condition, parameter
+from memories.models.memories.episodes import EXTRACTIVE
 from memories.models.memories.visibility import Conversations, served_episodes
 from memories.retrieval import memory_index
 from memories.retrieval.hits import EPISODE, Evidence, Finding, SearchFilters
@@ -23,7 +24,7 @@ from memories.scoring.weighting import Weights
 _SERVED = f"""
     SELECT e.id, e.session_id, e.first_number, e.last_number, e.summary, e.importance, e.quality,
         e.pinned OR e.binding, e.ended_at, greatest(e.created_at, e.last_recalled_at), e.content_hash, e.terms,
-        s.external_id, s.agent_id, s.memory_of,
+        s.external_id, s.agent_id, s.memory_of, e.extractor = %(extractive)s,
         hashint8extended(v.id, v.xmin::text::bigint)
     FROM memories_episode e JOIN memories_session s ON s.id = e.session_id
     LEFT JOIN memories_episodevector v
@@ -37,7 +38,8 @@ _SERVED = f"""
 class VisibleEpisode(NamedTuple):
     """An episode with the caller's ids of its session.
 
-    `stamp` changes with its vector. `left` is what decay leaves of its importance today (rules.md, 7.1).
+    `is_extractive`: its summary is sentences of its turns. `stamp` changes with its vector. `left` is what decay leaves
+    of its importance today (rules.md, 7.1).
     """
 
     id: uuid.UUID
@@ -55,6 +57,7 @@ class VisibleEpisode(NamedTuple):
     session_id: str
     agent_id: str
     memory_of: str
+    is_extractive: bool
     stamp: int | None
     left: float = 0.0
 
@@ -80,6 +83,7 @@ def served(person: EndUser, space: EmbeddingSpace | None, *, rules: conf.Rules, 
         "space": space.pk if space else None,
         "now": now,
         "least": rules.served_importance,
+        "extractive": EXTRACTIVE,
     }
     day = today(now)
     rows = (_decayed(VisibleEpisode(*row), rules, day) for row in binary_rows.fetched(_SERVED, parameters))

@@ -10,6 +10,7 @@ from memories.capture.ingest import PostedMessage
 from memories.context import context, rendering, window
 from memories.context.context import Context, ContextRequest
 from memories.models import EndUser, Episode, Session, SessionQueue, Tenant, Turn, WorkingMemory
+from memories.models.memories.episodes import EXTRACTIVE
 from tests import factories
 from tests.database import statements
 from tests.factories import NOW
@@ -269,6 +270,19 @@ class TestNothingTwice:
         asked = [one["id"] for one in build(person, include=include, query=query).items]
         assert asked == ([swam, cold] if query else [cold, swam])
         factories.episode(other, "My quokka swam.")
+        assert [one["id"] for one in build(person, include=include, query=query).items][1:] == [cold, swam]
+
+    @pytest.mark.parametrize("query", ["quokka", ""])
+    def test_a_turn_that_an_episode_quotes_keeps_its_place(self, person: EndUser, query: str) -> None:
+        """It says more than the sentence that was quoted."""
+        said = [("user", "My quokka swam. Anna saw it."), ("user", "Cold.")]
+        other = factories.session(person, said, session_id="s2")
+        swam, cold = (str(turn.pk) for turn in other.turns.order_by("number"))
+        include = frozenset({"turns", "episodes"})
+        quoting = factories.episode(other, "My quokka swam.", extractor=EXTRACTIVE)
+        places = [swam, cold] if query else [cold, swam]
+        assert [one["id"] for one in build(person, include=include, query=query).items] == [str(quoting.pk), *places]
+        Episode.objects.update(extractor="llm:test")
         assert [one["id"] for one in build(person, include=include, query=query).items][1:] == [cold, swam]
 
 

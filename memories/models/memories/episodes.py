@@ -21,6 +21,8 @@ from memories.scoring.decay import Remembered, decay_score, forget_at
 
 UNIT = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 LONGEST_SUMMARY = 200
+# The extractor of those made without a model: sentences that were said, word for word.
+EXTRACTIVE = "extractive-v1"
 
 
 class EpisodeStatus(models.TextChoices):
