@@ -98,7 +98,7 @@ def _end(started: Hub, person: str, sessions: Iterable[str]) -> None:
 
 
 def _is_done(session: dict[str, Any]) -> bool:
-    return session["extraction"]["status"] == session["working_memory"]["status"] == "idle"
+    return {session[name]["status"] for name in ("extraction", "working_memory")} == {"idle"}
 
 
 if __name__ == "__main__":

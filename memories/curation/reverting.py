@@ -225,8 +225,12 @@ def _put_evidence_back(done: ChangeSet, facts: Collection[uuid.UUID]) -> None:
 def _put_fact_back(
     fact: Fact, revision: FactRevision, rule: RevertRule, changes: Changes, *, together: Collection[uuid.UUID]
 ) -> None:
-    """`together`: the facts that are put back, which are no rivals of each other."""
-    if rule.keeps_later:
+    """`together`: the facts that are put back, which are no rivals of each other. A fact that was made goes to
+    the trash."""
+    if revision.version == 1:
+        with changes.changing(fact, rule.verb):
+            fact.status, fact.trashed_at = Status.TRASHED, changes.now
+    elif rule.keeps_later:
         is_replaced = rule.no_rival and _has_rival(fact, revision, now=changes.now, but=together)
         is_done = not is_replaced and changes.put_back(fact, rule.verb, revision.before)
         changes.counts["put_back" if is_done else "kept"] += 1

@@ -57,8 +57,12 @@ def by_fact(item: ReviewItem) -> Any:
     return approve_fact(fact_id=item.fact_id, actor=STAFF, now=NOW)
 
 
+def evidence_of(fact: Fact) -> list[int]:
+    return list(fact.evidence.order_by("pk").values_list("pk", flat=True))
+
+
 def history(person: EndUser) -> list[tuple[Any, ...]]:
-    rows = Fact.objects.filter(end_user=person).select_related("superseded_by").order_by("valid_from", "pk")
+    rows = Fact.objects.filter(end_user=person).exclude(status="trashed").order_by("valid_from", "pk")
     return [
         (row.value or row.content, row.status, since(row.valid_from), since(row.valid_to),
          row.superseded_by and (row.superseded_by.value or row.superseded_by.content))
@@ -94,10 +98,37 @@ class TestOfAKey:
         assert history(person) == before
         assert ReviewItem.objects.get(pk=item.pk).state == "open"
 
-    def test_what_was_said_on_both_sides_stays_one(self, person: EndUser, approve: Approve) -> None:
-        told(person, "Leiden", 1, 5)
+    def test_what_was_said_on_both_sides_becomes_two(self, person: EndUser, approve: Approve) -> None:
+        whole = told(person, "Leiden", 1, 5)
+        told(person, "Utrecht", 0, status="superseded", valid_to=day(1), superseded_by=whole)
+        item = asked(person, 2)
+        before, cited = history(person), evidence_of(whole)
+        approve(item)
+        assert history(person) == [
+            ("Utrecht", "superseded", 0, 1, "Leiden"),
+            ("Leiden", "superseded", 1, 2, "Delft"),
+            ("Delft", "superseded", 2, 5, "Leiden"),
+            ("Leiden", "active", 5, None, None),
+        ]
+        earlier = Fact.objects.get(value="Leiden", status="superseded")
+        assert evidence_of(whole) + evidence_of(earlier) == cited[::-1]
+        assert Fact.objects.get(value="Utrecht").superseded_by == earlier
+        revert(change_set=ChangeSet.objects.get().pk, actor=STAFF, now=NOW)
+        assert history(person) == before
+        assert evidence_of(whole) == cited
+        assert Fact.objects.get(pk=earlier.pk).status == "trashed"
+        assert Fact.objects.get(value="Utrecht").superseded_by == whole
+        assert ReviewItem.objects.get(pk=item.pk).state == "open"
+        # Once more, as if nothing had been.
+        approve(item)
+        assert [row[:2] for row in history(person)][1:] == [
+            ("Leiden", "superseded"), ("Delft", "superseded"), ("Leiden", "active")
+        ]  # fmt: skip
+
+    def test_an_operators_word_on_both_sides_stays_one(self, person: EndUser, approve: Approve) -> None:
+        told(person, "Leiden", 1, 5, binding=True)
         approve(asked(person, 2))
-        assert history(person) == [("Leiden", "active", 1, None, None), ("Delft", "superseded", 2, 5, "Leiden")]
+        assert [row[0] for row in history(person)] == ["Leiden", "Delft"]
 
     def test_an_approval_is_no_statement(self, person: EndUser, approve: Approve) -> None:
         """Of two suggestions the one that was said last holds, in whatever order they are approved."""

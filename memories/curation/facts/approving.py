@@ -97,13 +97,15 @@ def _gap(fact: Fact, later: Sequence[Fact], *, now: datetime) -> Gap | None:
 
 
 def _close(fact: Fact, gap: Gap, changes: Changes) -> None:
-    """Close it before the next statement. A fact that was stated before and after it stays one: an undo of this must
-    not have to join two again."""
+    """Close it before the next statement. A fact that was stated before and after it becomes two."""
     cited = FactEvidence.objects.filter(fact=fact, turn__isnull=False).order_by("pk")
     changes.lift_refusals(fact)
     with changes.changing(fact, "approve"):
         # Retention may have deleted the turns.
         timeline.close(fact, gap, [fact.last_confirmed_at, *cited.values_list(timeline.SAID, flat=True)])
         fact.flags = []
-    if gap.before and gap.before is not gap.after and not gap.before.protected:
-        older.end(gap.before, changes, by=fact)
+    if gap.before and not gap.before.protected:
+        if gap.before is gap.after:
+            older.split(gap.after, changes, by=fact)
+        else:
+            older.end(gap.before, changes, by=fact)

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from memories import conf
 from memories.curation.change_sets import Changes
-from memories.models import EndUser, Fact, FactEvidence, Status
+from memories.models import Change, EndUser, Fact, FactEvidence, Status
 from memories.models.folding import fold
 from memories.reconcile import timeline
 from memories.reconcile.timeline import Gap
@@ -50,7 +50,7 @@ def insert(fact: Fact, gap: Gap, changes: Changes, *, said: Iterable[datetime]) 
     changes.insert(fact)
     if gap.before and not gap.before.protected:
         if gap.before is gap.after:
-            _split(gap.after, fact, changes)
+            split(gap.after, changes, by=fact)
         else:
             end(gap.before, changes, by=fact)
 
@@ -61,13 +61,17 @@ def end(fact: Fact, changes: Changes, *, by: Fact) -> None:
         changes.supersede(fact, by=by, ended=by.valid_from)
 
 
-def _split(fact: Fact, by: Fact, changes: Changes) -> None:
+def split(fact: Fact, changes: Changes, *, by: Fact) -> None:
+    """The fact was stated before and after `by`: the earlier part becomes a fact of its own, which a revert trashes."""
     rules = conf.rules(fact.tenant)
     with changes.changing(fact, "split"):
         earlier, older = timeline.split(fact, by=by, confirmed_by=rules.confirmed_by, now=changes.now)
         earlier.refresh_decay(now=changes.now, rules=rules)
         changes.insert(earlier)
+        changes.facts.add(earlier.pk)
         FactEvidence.objects.filter(pk__in=older).update(fact=earlier)
+        for row in older:
+            changes.note(Change.Table.EVIDENCE, Change.Action.CHANGED, row, before={"fact": str(fact.pk)})
     for predecessor in timeline.predecessors(fact, earlier=earlier, by=by):
         changes.supersede(predecessor, by=earlier, ended=predecessor.valid_to)
 
