@@ -78,3 +78,13 @@ SOCIALACCOUNT_PROVIDERS = {
         else [],
     }
 }
+
+# Sends invitations. Unset: their links are shown to the operator who invites.
+_MAIL = env.mail_server("MEMORYHUB_EMAIL_URL")
+MEMORYHUB_SENDS_MAIL = _MAIL is not None
+EMAIL_HOST, EMAIL_PORT, EMAIL_HOST_USER, EMAIL_HOST_PASSWORD, EMAIL_USE_TLS, EMAIL_USE_SSL = _MAIL or env.NO_MAIL
+DEFAULT_FROM_EMAIL = env.text(
+    "MEMORYHUB_EMAIL_FROM", f"memory-hub@{urlsplit(env.text('MEMORYHUB_PUBLIC_URL')).hostname or 'localhost'}"
+)
+# The page of the operator who invites waits for the server.
+EMAIL_TIMEOUT = 10

@@ -6,7 +6,8 @@ import secrets
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
+from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -14,6 +15,7 @@ Limit = TypeVar("Limit", int, float)
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
 WINDOW = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d")
+MAIL_PORTS = {"smtp": 25, "smtp+tls": 587, "smtps": 465}
 PERIODS = {"s": 1, "min": 60, "hour": 3_600, "day": 86_400}
 
 
@@ -76,6 +78,39 @@ def both(first: str, second: str, *, high: int = 10_000) -> tuple[Decimal, Decim
             raise _error(name, "", "a number, as the other price is set")
         number(name, 0, low=0, high=high)
     return Decimal(text(first)), Decimal(text(second))
+
+
+class MailServer(NamedTuple):
+    host: str
+    port: int
+    user: str = ""
+    password: str = ""
+    starts_tls: bool = False
+    # From the first byte on.
+    is_tls: bool = False
+
+
+NO_MAIL = MailServer("localhost", 25)
+
+
+def mail_server(name: str) -> MailServer | None:
+    """A server like smtp+tls://user:password@mail.example.com:587; None if unset or blank.
+
+    The message of an error leaves the value out, as it can hold a password.
+    """
+    raw = text(name)
+    if not raw:
+        return None
+    try:
+        parts = urlsplit(raw)
+        port = parts.port or MAIL_PORTS[parts.scheme]
+        if not parts.hostname or parts.path.strip("/") or parts.query or parts.fragment:
+            raise ValueError
+    except (KeyError, ValueError):
+        allowed = "smtp://, smtp+tls:// (STARTTLS) or smtps:// (TLS) with user:password@ if needed, a host and a port"
+        raise ImproperlyConfigured(f"{name} is not usable. Allowed: {allowed}.") from None
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    return MailServer(parts.hostname, port, user, password, parts.scheme == "smtp+tls", parts.scheme == "smtps")
 
 
 def boolean(name: str, default: bool) -> bool:

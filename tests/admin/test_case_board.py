@@ -178,3 +178,11 @@ def test_the_dashboard_counts_them_by_days_left(admin: Client, staff_who_may: Ca
     assert counts == {"open": 5, "overdue": 1, "urgent": 1, "soon": 1, "later": 2}
     assert "Privacy cases by days left" in text_of(answer)
     assert "Privacy cases" not in text_of(staff_who_may("view_fact").get(reverse("admin:index")))
+
+
+def test_the_list_finds_a_case_by_its_reference_or_number(admin: Client) -> None:
+    first, second = (case_of(factories.end_user(), reference=reference) for reference in ("TICKET-17", "TICKET-18"))
+    for words, found in (("ticket-17", [first]), (str(second.pk)[-12:], [second]), ("nonsense", [])):
+        answer = admin.get(list_of(PrivacyCase), {"q": words})
+        assert answer.status_code == 200
+        assert list(answer.context["cl"].result_list) == found, words

@@ -10,8 +10,9 @@ from pytest_django import Settings
 from memories.models import APIKey, Operator
 from tests import factories
 from tests.admin.conftest import signed_in
-from tests.admin.pages import page_of
+from tests.admin.pages import list_of, page_of
 from tests.admin.test_fresh import given_ago
+from tests.browser.axe import faults
 from tests.browser.conftest import PHONE, Open
 
 pytestmark = pytest.mark.browser
@@ -59,3 +60,35 @@ def test_the_password_is_asked_for_once_more(open_page: Open, operator: Operator
     assert APIKey.objects.get().revoked_at
     # The password page is the answer to a form that was not carried out.
     complaints[:] = [one for one in complaints if "403" not in one]
+
+
+def test_who_is_invited_chooses_a_password_and_signs_in(open_page: Open, operator: Operator) -> None:
+    page = open_page(who=operator)
+    page.goto(f"{list_of(Operator)}add/")
+    page.get_by_label("Username").fill("lin")
+    page.get_by_label("reviewer: Decides what waits").check()
+    page.get_by_role("button", name="Add the operator").click()
+    link = page.locator("#link").input_value()
+    assert not faults(page)
+    theirs = open_page(size=PHONE)
+    theirs.goto(link.partition("/admin/")[2].join(["/admin/", ""]))
+    # The secret went from the address into the form, which shows no field for it.
+    expect(theirs).to_have_url(re.compile("/admin/invitation/$"))
+    expect(theirs.get_by_label("Code of the invitation")).to_be_hidden()
+    assert not faults(theirs)
+    theirs.get_by_label("New password").fill("a horse of my own")
+    theirs.get_by_label("Repeat password").fill("a horse of my own")
+    theirs.keyboard.press("Enter")
+    expect(theirs.get_by_text("Your username is lin")).to_be_visible()
+    assert not faults(theirs)
+    theirs.get_by_role("link", name="Sign in").click()
+    theirs.get_by_label("Username").fill("lin")
+    theirs.get_by_label("Password").fill("a horse of my own")
+    theirs.keyboard.press("Enter")
+    expect(theirs).to_have_url(re.compile("/admin/$"))
+
+
+def test_without_a_link_its_code_is_pasted(open_page: Open) -> None:
+    page = open_page()
+    page.goto("/admin/invitation/")
+    expect(page.get_by_label("Code of the invitation")).to_be_focused()

@@ -8,6 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memories.audit import Actor
+from memories.curation.access.invitations import invite
 from memories.curation.access.operators import OperatorDraft, add_operator, set_password
 from memories.models import EndUser, Operator, PrivacyCase
 from memories.privacy import cases, receipts
@@ -65,7 +66,19 @@ def given_a_password(maker: Operator) -> Operator:
     return set_password(operator_id=other.pk, password="known to me", actor=actor, now=timezone.now())
 
 
-@pytest.mark.parametrize("second", [made_by, chained, given_a_password])
+def invited(maker: Operator) -> Operator:
+    """An old account of somebody else, for which the first one made a link, perhaps to use it."""
+    other = factories.operator(username="other", date_joined=timezone.now() - 400 * DAY)
+    return invite(operator_id=other.pk, actor=Actor.operator(maker), now=timezone.now())[0]
+
+
+def invited_days_ago(maker: Operator) -> Operator:
+    """The link worked for three days, so it may have been used today."""
+    other = factories.operator(username="other", date_joined=timezone.now() - 400 * DAY)
+    return invite(operator_id=other.pk, actor=Actor.operator(maker), now=timezone.now() - 3 * DAY)[0]
+
+
+@pytest.mark.parametrize("second", [made_by, chained, given_a_password, invited, invited_days_ago])
 def test_who_made_the_second_account_that_day_approves_nothing_with_it(
     lone: Operator, person: EndUser, second: Callable[[Operator], Operator]
 ) -> None:
@@ -95,6 +108,7 @@ def test_a_day_later_the_case_and_its_receipt_tell(lone: Operator, person: EndUs
         (lambda lone: made_by(lone, ago=3 * DAY), ["made_by_other", "recent_account"]),
         (lambda lone: made_by(lone, ago=90 * DAY), ["made_by_other"]),
         (given_a_password, ["password_by_other"]),
+        (invited, ["password_by_other"]),
         (lambda _: factories.operator(date_joined=timezone.now() - 3 * DAY), ["recent_account"]),
         (lambda _: factories.operator(date_joined=timezone.now() - 40 * DAY), []),
     ],

@@ -161,3 +161,28 @@ def test_one_price_or_none_that_is_a_number_is_refused(
     monkeypatch.setenv("SECOND", second)
     with pytest.raises(ImproperlyConfigured, match=named):
         env.both("FIRST", "SECOND")
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("smtp://localhost", env.MailServer("localhost", 25)),
+        ("smtp+tls://hub:a%40b%3Ac@mail.example.com", env.MailServer("mail.example.com", 587, "hub", "a@b:c", True)),
+        ("smtps://hub@[::1]:4650/", env.MailServer("::1", 4650, "hub", "", False, True)),
+        (" ", None),
+    ],
+)
+def test_mail_servers(written: str, read: env.MailServer | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORYHUB_EMAIL_URL", written)
+    assert env.mail_server("MEMORYHUB_EMAIL_URL") == read
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["mail.example.com", "http://m", "smtp://", "smtp://m:x", "smtp://m:99999", "smtp://u:hush@m/path", "smtp://m?a=b"],
+)
+def test_what_is_no_mail_server_is_refused_without_its_password(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORYHUB_EMAIL_URL", written)
+    with pytest.raises(ImproperlyConfigured, match="MEMORYHUB_EMAIL_URL is not usable") as raised:
+        env.mail_server("MEMORYHUB_EMAIL_URL")
+    assert "hush" not in str(raised.value)

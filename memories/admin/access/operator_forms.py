@@ -1,9 +1,11 @@
 """The forms of operators and groups."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, Group
 from django.contrib.auth.password_validation import password_validators_help_texts, validate_password
 from django.contrib.auth.validators import UnicodeUsernameValidator
@@ -14,14 +16,17 @@ from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminEmailInputWidget,
     UnfoldAdminPasswordWidget,
+    UnfoldAdminRadioSelectWidget,
     UnfoldBooleanSwitchWidget,
 )
 
+from memories.admin.access.identity import provider_name
 from memories.admin.access.permissions import PermissionsField, held_by
 from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.site.fields import LineField, check_zone
 from memories.admin.site.page import VerbForm
 from memories.audit import Actor
+from memories.curation.access.invitations import invite, revoke_invitation
 from memories.curation.access.operators import (
     OperatorDraft,
     draft_of,
@@ -34,7 +39,9 @@ from memories.curation.access.powers import powers_of
 from memories.curation.access.provider_links import unlink_provider
 from memories.curation.access.second_factors import remove_second_factor
 from memories.models import Operator, Tenant
-from memories.models.access.roles import ROLES
+from memories.models.access.roles import ROLES, line_of, name_of
+
+INVITATION, PROVIDER, LATER = "invitation", "provider", "later"
 
 
 class SwitchField(forms.BooleanField):
@@ -47,6 +54,14 @@ class RowsField(forms.ModelMultipleChoiceField[Any]):
 
     def __init__(self, queryset: QuerySet[Any], **kwargs: Any) -> None:
         super().__init__(queryset, required=False, widget=UnfoldAdminCheckboxSelectMultipleWidget, **kwargs)
+
+
+class RolesField(RowsField):
+    """Checkboxes of roles, each with what it may do."""
+
+    def label_from_instance(self, group: Group) -> str:
+        line = line_of(group.name)
+        return _("%(role)s: %(line)s") % {"role": name_of(group.name), "line": line} if line else group.name
 
 
 class PasswordField(forms.CharField):
@@ -73,7 +88,7 @@ class AccessForm(forms.Form):
             "audit trail names them."
         ),
     )
-    groups = RowsField(Group.objects.order_by("name"), label=gettext_lazy("Roles"))
+    groups = RolesField(Group.objects.order_by("name"), label=gettext_lazy("Roles"))
     all_tenants = SwitchField(
         label=gettext_lazy("All tenants"),
         initial=True,
@@ -166,22 +181,66 @@ class UnlinkProviderForm(VerbForm):
 
 
 class NewOperatorForm(AccessForm):
-    password = PasswordField(label=gettext_lazy("Password"), required=False)
-    again = PasswordField(label=gettext_lazy("Repeat password"), required=False)
-    field_order = ("username", "password", "again")
+    ways_in = forms.ChoiceField(label=gettext_lazy("How they sign in"), widget=UnfoldAdminRadioSelectWidget)
+    # Of the link that was made; shown in the response, or sent, and stored nowhere.
+    secret = ""
+    field_order = ("username", "first_name", "last_name", "email", "time_zone", "ways_in", "groups")
 
     def __init__(self, data: Any = None, *, operator: Operator | AnonymousUser) -> None:
-        super().__init__(data)
-        self.fields["password"].help_text = _(
-            "The operator can change it. Leave empty if the operator signs in only through your identity provider."
-        )
+        super().__init__(data, initial={"ways_in": INVITATION})
+        link = _("By an invitation: a one-time link, with which they choose a password.")
+        if settings.MEMORYHUB_SENDS_MAIL:
+            link = _("By an invitation: a one-time link, sent to their address, with which they choose a password.")
+        provider = _("Through your identity provider alone, with the address above.")
+        later = _("Not yet: invite them or set a password later, on their page.")
+        ways = [(INVITATION, link), (PROVIDER, provider) if provider_name() else (LATER, later)]
+        self.fields["ways_in"].choices = ways  # type: ignore[attr-defined]
+        del self.fields["is_active"]
         self.offer(operator)
 
-    def clean(self) -> dict[str, Any]:
-        data = super().clean() or {}
-        if data.get("password") or data.get("again"):
-            check_twice(self, data, Operator(username=data.get("username", ""), email=data.get("email", "")))
-        return data
+    def draft(self) -> OperatorDraft:
+        return replace(super().draft(), is_active=True)
+
+
+class InviteForm(VerbForm):
+    needs_fresh_password = True
+    # Shown in the response, or sent, and stored nowhere.
+    secret: str
+    record: Operator
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        self.record, self.secret = invite(operator_id=self.record.pk, actor=actor, now=now)
+        return ""
+
+
+class RevokeInvitationForm(VerbForm):
+    needs_fresh_password = True
+    calls = staticmethod(revoke_invitation)
+    done = gettext_lazy("The invitation is revoked. Its link no longer works.")
+
+    def arguments(self) -> dict[str, Any]:
+        return {"operator_id": self.record.pk}
+
+
+class AcceptForm(forms.Form):
+    """What an invited operator sends: the secret of the link, which a script takes from the address, and a password."""
+
+    secret = LineField(
+        label=gettext_lazy("Code of the invitation"),
+        max_length=100,
+        help_text=gettext_lazy("What follows # in the link that you were given."),
+    )
+    password = PasswordField(label=gettext_lazy("New password"))
+    again = PasswordField(label=gettext_lazy("Repeat password"))
+
+    def __init__(self, data: Any = None) -> None:
+        super().__init__(data)
+        self.fields["secret"].widget.attrs |= {"autocomplete": "off", "spellcheck": "false"}
+        self.fields["password"].help_text = " ".join(password_validators_help_texts())
+
+    def clean_secret(self) -> str:
+        # A whole link may be pasted.
+        return str(self.cleaned_data["secret"]).rpartition("#")[2]
 
 
 class GroupForm(VerbForm):

@@ -19,23 +19,29 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_post_parameters
 
-from memories.admin.access import fresh
+from memories.admin.access import fresh, invitations
+from memories.admin.access.identity import provider_name
 from memories.admin.access.operator_forms import (
+    INVITATION,
     GroupForm,
+    InviteForm,
     NewOperatorForm,
     NewPasswordForm,
     OperatorForm,
     RemoveSecondFactorForm,
+    RevokeInvitationForm,
     UnlinkProviderForm,
 )
 from memories.admin.access.permissions import ACTIONS, held_by, rows_of
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.page import HubModelAdmin, RecordPage, VerbForm, actor_of, render_page, url_of
+from memories.curation.access.invitations import add_invited_operator
 from memories.curation.access.operators import add_operator
 from memories.curation.access.powers import Powers, powers_of, powers_of_group
 from memories.exceptions import MemoryHubError
 from memories.models import Operator, Tenant
+from memories.models.access.roles import line_of, name_of
 
 
 class AddablePage(RecordPage):
@@ -69,10 +75,13 @@ class AddablePage(RecordPage):
                 form.add_error(None, error.detail)
                 status = HTTPStatus(error.status)
             else:
-                messages.success(request, _("Created."))
-                return HttpResponseRedirect(url_of(made))
+                return self.after_adding(request, form, made)
         context = {"title": self.add_title, "opts": self.opts, "form": form, **self.about(form)}
         return render_page(request, self.add_template, status=status, **context)
+
+    def after_adding(self, request: HttpRequest, form: Any, made: Any) -> HttpResponse:
+        messages.success(request, _("Created."))
+        return HttpResponseRedirect(url_of(made))
 
     def about(self, form: forms.Form) -> dict[str, Any]:
         """The template's context of the form besides its fields."""
@@ -88,6 +97,8 @@ class OperatorPage(AddablePage):
     add_template, add_title = "memories/operator_add.html", gettext_lazy("New operator")
     verbs: ClassVar[dict[str, type[VerbForm]]] = {
         "update": OperatorForm,
+        "invite": InviteForm,
+        "revoke_invitation": RevokeInvitationForm,
         "password": NewPasswordForm,
         "second_factor": RemoveSecondFactorForm,
         "unlink": UnlinkProviderForm,
@@ -121,7 +132,7 @@ class OperatorPage(AddablePage):
 
     @column(gettext_lazy("Roles"))
     def roles(self, operator: Operator) -> str:
-        names = [group.name for group in operator.groups.all()]
+        names = [name_of(group.name) for group in operator.groups.all()]
         return ", ".join([_("superuser"), *names] if operator.is_superuser else names) or "–"
 
     @column(gettext_lazy("Tenants"))
@@ -130,17 +141,23 @@ class OperatorPage(AddablePage):
             return _("all")
         return ", ".join(tenant.slug for tenant in operator.tenants.all()) or _("none")
 
-    @column(gettext_lazy("Can sign in"), label={"yes": "success", "no": "danger"})
+    @column(gettext_lazy("Can sign in"), label={"yes": "success", "no": "danger", "invited": "info", "late": "warning"})
     def may_sign_in(self, operator: Operator) -> tuple[str, str]:
+        if operator.is_active and operator.invitation and not operator.has_usable_password():
+            late = invitations.is_late(operator, now=timezone.now())
+            return ("late", _("invitation expired")) if late else ("invited", _("invited"))
         return ("yes", _("yes")) if operator.is_active else ("no", _("no"))
 
     def gather(self, request: HttpRequest, record: Operator) -> dict[str, Any]:
         return {
             "operator": record,
-            "groups": record.groups.order_by("name"),
+            "roles": [(name_of(group.name), line_of(group.name)) for group in record.groups.order_by("name")],
             "tenants": record.tenants.order_by("slug"),
             "has_factor": Authenticator.objects.filter(user=record).exists(),
             "linked": SocialAccount.objects.filter(user=record).exists(),
+            "provider": provider_name(),
+            "sends_mail": invitations.sends_to(record),
+            "late": invitations.is_late(record, now=timezone.now()),
         }
 
     def show(
@@ -156,8 +173,21 @@ class OperatorPage(AddablePage):
         return NewOperatorForm(request.POST if request.method == "POST" else None, operator=request.user)
 
     def make(self, request: HttpRequest, form: NewOperatorForm) -> Operator:
-        password = form.cleaned_data["password"] or None
-        return add_operator(draft=form.draft(), password=password, actor=actor_of(request), now=timezone.now())
+        given: dict[str, Any] = {"draft": form.draft(), "actor": actor_of(request), "now": timezone.now()}
+        if form.cleaned_data["ways_in"] != INVITATION:
+            return add_operator(password=None, **given)
+        operator, form.secret = add_invited_operator(**given)
+        return operator
+
+    def after_adding(self, request: HttpRequest, form: NewOperatorForm, made: Operator) -> HttpResponse:
+        if form.secret:
+            return invitations.hand_over(request, made, form.secret)
+        return super().after_adding(request, form, made)
+
+    def answer(self, request: HttpRequest, form: VerbForm, done: str) -> HttpResponse:
+        if isinstance(form, InviteForm):
+            return invitations.hand_over(request, form.record, form.secret)
+        return super().answer(request, form, done)
 
 
 class GroupPage(AddablePage):
@@ -186,8 +216,8 @@ class GroupPage(AddablePage):
         return obj is None or _covers(request.user, powers_of_group(held_by(obj)))
 
     @column(gettext_lazy("Role"), ordering="name")
-    def group(self, group: Group) -> str:
-        return group.name
+    def group(self, group: Group) -> SafeString:
+        return cells.explained(name_of(group.name), line_of(group.name))
 
     @column(gettext_lazy("Members"))
     def members(self, group: Any) -> int:
@@ -198,7 +228,8 @@ class GroupPage(AddablePage):
         return int(group.given_count)
 
     def gather(self, request: HttpRequest, record: Group) -> dict[str, Any]:
-        return {"group": record, **self.about(GroupForm(record=record))}
+        shown = {"name": name_of(record.name), "line": line_of(record.name)}
+        return {"group": record, **shown, **self.about(GroupForm(record=record))}
 
     def show(
         self, request: HttpRequest, record: Any, *, tried: VerbForm | None = None, status: int = 200

@@ -27,6 +27,8 @@ class CasePage(BoardViews, IntakeViews, FileViews):
     list_filter = ("type", "state", "tenant")
     list_select_related = ("tenant", "end_user")
     list_links = ((_("Board"), "view_kanban", "admin:memories_privacycase_board", "memories.view_privacycase"),)
+    search_fields = ("reference", "id")
+    search_help_text = _("Search by reference or number")
     ordering = ("due_at", "pk")
     empty_title = _("No privacy cases yet")
     empty_hint = _(

@@ -60,7 +60,8 @@ def _found(operator: Operator) -> dict[str, bool]:
     rows: dict[str, QuerySet[Any]] = {
         "key": within(operator, APIKey.objects.filter(revoked_at=None)),
         "turn": within(operator, Turn.objects.all()),
-        "second": Operator.objects.filter(is_active=True, is_staff=True).exclude(pk=OuterRef("pk")),
+        # Not who is invited only: they cannot sign in yet.
+        "second": Operator.objects.filter(is_active=True, is_staff=True, invitation=None).exclude(pk=OuterRef("pk")),
     }
     exist = [Exists(each.order_by()) for each in rows.values()]
     row = Operator.objects.filter(pk=operator.pk).values_list(*exist).get()
@@ -103,11 +104,11 @@ def _steps(found: dict[str, bool], *, tenants: int, has_model: bool, tenant: Ten
             _("Model and endpoint"),
         ),
         Step(
-            _("Add a second operator"),
-            _("So that nobody is locked out, and an erasure has somebody to approve it."),
+            _("Invite a second operator"),
+            _("So that nobody is locked out, and an erasure has somebody to approve it. They choose a password first."),
             found["second"],
             reverse("admin:memories_operator_add"),
-            _("Add an operator"),
+            _("Invite an operator"),
         ),
     ]
 

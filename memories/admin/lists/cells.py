@@ -44,6 +44,11 @@ def two_lines(main: str, below: str) -> SafeString:
     return format_html('<span class="hub-cell">{}<small>{}</small></span>', main, below)
 
 
+def explained(main: str, text: str) -> SafeString:
+    """A name with a sentence below it, on as many lines as it needs."""
+    return format_html('<span class="hub-cell hub-whole">{}<small>{}</small></span>', main, text)
+
+
 def linked(main: str, below: str, page: str | None) -> SafeString:
     """Two lines. The first is a link if there is a page."""
     if not page:

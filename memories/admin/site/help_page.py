@@ -100,7 +100,10 @@ JOBS: Sequence[Job] = (
     ),
     Job(
         _("Give a colleague access"),
-        _("Add an operator with the roles of the work. Turn “Can sign in” off when somebody leaves."),
+        _(
+            "Add an operator with the roles of the work. They get a one-time link and choose a password. Turn “Can "
+            "sign in” off when somebody leaves."
+        ),
         (_list(_("Operators"), "operator"), _list(_("Roles"), "group", app="auth")),
     ),
     Job(

@@ -1,12 +1,14 @@
 """Names of records and models in headings and messages. They never contain what end users wrote."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from django.apps import apps
 from django.contrib.auth.models import Group
 from django.db.models import Model
 from django.utils.functional import Promise
 from django.utils.text import capfirst
+from django.utils.translation import gettext as _
 
 from memories import models
 
@@ -28,12 +30,24 @@ def short_id(record: Model) -> str:
 
 def kind_of(record: Model | type[Model]) -> str:
     """The model's singular name, capitalized."""
-    return str(capfirst(record._meta.verbose_name))
+    return str(capfirst(one_of(record._meta)))
+
+
+def one_of(opts: Any) -> str:
+    """The singular name of the model with this `_meta`. Django's groups are called roles here."""
+    return _("role") if opts.model is Group else str(opts.verbose_name)
 
 
 def many_of(model: type[Model]) -> str:
     """The model's plural name."""
-    return str(model._meta.verbose_name_plural)
+    return _("roles") if model is Group else str(model._meta.verbose_name_plural)
+
+
+def crumb_of(title: object) -> str:
+    """A breadcrumb's title in our words, where it is Django's name of groups or of the app that has them."""
+    if title is Group._meta.verbose_name_plural:
+        return many_of(Group)
+    return _("Access") if title is apps.get_app_config("auth").verbose_name else str(title)
 
 
 def kinds() -> Iterator[tuple[str, str]]:

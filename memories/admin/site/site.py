@@ -20,7 +20,7 @@ from django.views.decorators.cache import never_cache
 from unfold.sites import UnfoldAdminSite
 
 from memories import conf, models
-from memories.admin.access import fresh, identity, preferences, tenant_in_view
+from memories.admin.access import fresh, identity, invitations, preferences, tenant_in_view
 from memories.admin.access.keys import KeyPage
 from memories.admin.access.operators import GroupPage, OperatorPage
 from memories.admin.access.sign_in import SignInView
@@ -70,6 +70,7 @@ OTHER_PAGES = (
     rollback,
     forgetting,
     fresh,
+    invitations,
     preferences,
     tenant_in_view,
     playground,

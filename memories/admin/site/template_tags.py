@@ -15,7 +15,7 @@ from django.utils.text import capfirst
 
 from memories.admin.runs import wording as run_words
 from memories.admin.site import wording
-from memories.admin.site.naming import called
+from memories.admin.site.naming import called, crumb_of, one_of
 from memories.models import EndUser, Turn
 from memories.text.injection import flagged_turns
 
@@ -25,6 +25,7 @@ register.filter("day_month", wording.day_month)
 register.filter("exact", wording.exact)
 register.filter("failure", wording.explain_failure)
 register.filter("kind", wording.kind_of)
+register.filter("one_of", one_of)
 register.filter("reason", wording.reason_of)
 register.filter("span", wording.span_of)
 register.filter("verb", wording.verb_of)
@@ -96,7 +97,7 @@ def who(person: EndUser) -> str:
 @register.filter
 def crumb(title: object) -> str:
     """A breadcrumb: the name of a record, or a capitalized word."""
-    return called(title) if isinstance(title, Model) else str(capfirst(str(title)))
+    return called(title) if isinstance(title, Model) else str(capfirst(crumb_of(title)))
 
 
 @register.filter

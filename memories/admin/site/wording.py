@@ -81,6 +81,7 @@ CUT_OUT = gettext_lazy(" A secret was removed from your input.")
 
 # The verbs of the audit trail and of revisions, for the catalogue; verb_of() translates them.
 VERBS = (
+    gettext_noop("Accept invitation"),
     gettext_noop("Add"), gettext_noop("Approve"), gettext_noop("Approve items"), gettext_noop("Archive"),
     gettext_noop("Break glass"), gettext_noop("Change external id"), gettext_noop("Change id"),
     gettext_noop("Change model"), gettext_noop("Clear"), gettext_noop("Complete"), gettext_noop("Confirm"),
@@ -89,6 +90,7 @@ VERBS = (
     gettext_noop("Expire"), gettext_noop("Export"), gettext_noop("Extend"), gettext_noop("Extract"),
     gettext_noop("Fade"), gettext_noop("Fail"), gettext_noop("Feedback"), gettext_noop("Forget"),
     gettext_noop("Forget filter"), gettext_noop("Give back"), gettext_noop("Hold"), gettext_noop("Import"),
+    gettext_noop("Invite"),
     gettext_noop("Keep both"), gettext_noop("Link"), gettext_noop("Link provider"), gettext_noop("Lock"),
     gettext_noop("Merge"), gettext_noop("Note"), gettext_noop("Off board"), gettext_noop("Offboard"),
     gettext_noop("Open"), gettext_noop("Pin"), gettext_noop("Promote"), gettext_noop("Publish"), gettext_noop("Purge"),
@@ -96,6 +98,7 @@ VERBS = (
     gettext_noop("Refuse"), gettext_noop("Reinforce"), gettext_noop("Reject"), gettext_noop("Reject items"),
     gettext_noop("Release"), gettext_noop("Remove"), gettext_noop("Remove second factor"), gettext_noop("Restore"),
     gettext_noop("Retain"), gettext_noop("Retry"), gettext_noop("Retry parked"), gettext_noop("Revoke"),
+    gettext_noop("Revoke invitation"),
     gettext_noop("Rewrite summary"), gettext_noop("Roll back"), gettext_noop("Rotate"), gettext_noop("Run"),
     gettext_noop("Save filter"), gettext_noop("Scope"), gettext_noop("Search"), gettext_noop("Seed"),
     gettext_noop("Set password"),

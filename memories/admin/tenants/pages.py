@@ -18,6 +18,7 @@ from memories.admin.site.wording import CUT_OUT
 from memories.admin.tenants.language_model import in_force
 from memories.admin.tenants.numbers import number_fields, number_groups, numbers_of, values_of
 from memories.admin.tenants.off_boarding import OffBoardingPage
+from memories.admin.tenants.overview import overview
 from memories.curation.marks import mark_of
 from memories.curation.tenants.settings import save_tenant
 from memories.models import Operator, Tenant
@@ -114,7 +115,9 @@ class TenantPage(OffBoardingPage):
         tenant: Tenant | None = context["original"]
         context["number_groups"] = number_groups(context["adminform"].form)
         context["unusable"] = conf.unusable_numbers(tenant.numbers) if tenant else []
-        context["in_force"] = in_force(tenant, now=timezone.now()) if tenant else None
+        if tenant:
+            now = timezone.now()
+            context |= {"in_force": in_force(tenant, now=now), **overview(request, tenant, now=now)}
         return super().render_change_form(request, context, *args, **more)  # type: ignore[no-any-return]
 
     def response_add(self, request: HttpRequest, obj: Tenant, post_url_continue: str | None = None) -> HttpResponse:

@@ -25,6 +25,7 @@ OBJECTS: Mapping[str, tuple[Promise, Promise]] = {
     "EndUser": (gettext_lazy("an end user"), gettext_lazy("%(person)s")),
 }
 SENTENCES: Mapping[str, Promise] = {
+    "accept_invitation": gettext_lazy("%(who)s chose a password by an invitation"),
     "add": gettext_lazy("%(who)s added %(what)s"),
     "approve": gettext_lazy("%(who)s approved %(what)s"),
     "archive": gettext_lazy("%(who)s archived %(what)s"),
@@ -44,6 +45,7 @@ SENTENCES: Mapping[str, Promise] = {
     "forget": gettext_lazy("%(who)s forgot %(what)s"),
     "give_back": gettext_lazy("%(who)s gave back %(what)s"),
     "hold": gettext_lazy("%(who)s held %(what)s"),
+    "invite": gettext_lazy("%(who)s invited %(what)s"),
     "keep_both": gettext_lazy("%(who)s kept both facts of %(what)s"),
     "lock": gettext_lazy("%(who)s locked %(what)s"),
     "merge": gettext_lazy("%(who)s merged %(what)s"),
@@ -60,6 +62,7 @@ SENTENCES: Mapping[str, Promise] = {
     "restore": gettext_lazy("%(who)s restored %(what)s"),
     "retry": gettext_lazy("%(who)s retried %(what)s"),
     "revoke": gettext_lazy("%(who)s revoked %(what)s"),
+    "revoke_invitation": gettext_lazy("%(who)s revoked the invitation of %(what)s"),
     "rewrite_summary": gettext_lazy("%(who)s rewrote the running summary of %(what)s"),
     "roll_back": gettext_lazy("%(who)s rolled back %(what)s"),
     "rotate": gettext_lazy("%(who)s rotated %(what)s"),

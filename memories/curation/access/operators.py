@@ -59,7 +59,7 @@ def state_of(draft: OperatorDraft) -> str:
 
 
 def add_operator(*, draft: OperatorDraft, password: str | None, actor: Actor, now: datetime) -> Operator:
-    """Make an operator; without a password they sign in only through the identity provider.
+    """Make an operator; without a password they need an invitation, or sign in through the identity provider.
 
     Errors: Conflict, PermissionDenied.
     """
@@ -84,7 +84,7 @@ def update_operator(
     actor has, the name is taken, or nobody would be left who can change operators; PermissionDenied.
     """
     with transaction.atomic():
-        operator = _locked(operator_id)
+        operator = locked(operator_id)
         previous = draft_of(operator)
         if seen is not None and seen != state_of(previous):
             raise PreconditionFailed
@@ -95,6 +95,10 @@ def update_operator(
         before = _has_administrator()
         _write(operator, draft)
         _check_administrator_is_left(before=before)
+        if not operator.is_active or "email" in changed:
+            # A link that went to the former address, or to somebody who is to stay out, must not work later.
+            operator.invitation = operator.invited_until = None
+            operator.save(update_fields=["invitation", "invited_until"])
         _record(operator, "update", actor=actor, now=now, counts=dict.fromkeys(changed, 1))
     return operator
 
@@ -105,11 +109,12 @@ def set_password(*, operator_id: uuid.UUID, password: str, actor: Actor, now: da
     Errors: as update_operator().
     """
     with transaction.atomic():
-        operator = _locked(operator_id)
+        operator = locked(operator_id)
         if actor.id != str(operator.pk):
             check_covers(powers_of_actor(actor, needs=CHANGE_OPERATOR), powers_of(operator))
         operator.set_password(password)
-        operator.save(update_fields=["password"])
+        operator.invitation = operator.invited_until = None
+        operator.save(update_fields=["password", "invitation", "invited_until"])
         _record(operator, "set_password", actor=actor, now=now)
     return operator
 
@@ -167,7 +172,8 @@ def _lock_all() -> None:
     list(Operator.objects.select_for_update(of=("self",)).order_by("pk").values_list("pk"))
 
 
-def _locked(operator_id: uuid.UUID) -> Operator:
+def locked(operator_id: uuid.UUID) -> Operator:
+    """The operator, for a change: in a transaction, which all other such changes wait for. Errors: NotFound."""
     _lock_all()
     operator = Operator.objects.filter(pk=operator_id).first()
     if operator is None:

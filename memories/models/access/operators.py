@@ -1,11 +1,16 @@
 """Operators: the staff who sign in to the admin, their saved filters, and the failed sign-ins that lock a name out."""
 
+from datetime import timedelta
+
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.ids import new_id
 from memories.models.people.tenants import Tenant
+
+# How long the link of an invitation works.
+INVITATION_VALID = timedelta(days=3)
 
 
 class Language(models.TextChoices):
@@ -30,6 +35,10 @@ class Operator(AbstractUser):
         related_name="operators",
         help_text=_("Can see only the memories of these tenants, unless “all tenants” is on."),
     )
+
+    # The SHA-256 of the secret in the one-time link of an open invitation. It sets the password once, until then.
+    invitation = models.BinaryField(max_length=32, null=True, unique=True, editable=False)
+    invited_until = models.DateTimeField(null=True, editable=False)
 
     # Of one request: lists are narrowed to it. No column.
     tenant_in_view: Tenant | None = None

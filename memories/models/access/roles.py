@@ -1,6 +1,11 @@
 """Roles: the groups that a migration makes, and what each of them may."""
 
+from collections.abc import Mapping
 from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 READ = tuple(
     f"memories.view_{model}"
@@ -62,8 +67,31 @@ ROLES: dict[str, tuple[str, ...]] = {
     "auditor": ("memories.view_auditevent", "memories.export_tenant"),
     "administrator": (*READ, *EDIT, *ADMINISTER),
 }
+# What each may do, in a line.
+LINES: Mapping[str, Promise] = {
+    "reviewer": _("Decides what waits for review. Reads people, memories, sessions and runs."),
+    "operator": _("Also edits, adds and forgets memories, deletes sessions, rolls back, retries, and makes keys."),
+    "dpo": _("Handles privacy cases. Reads all memories and the audit trail, and edits no memory."),
+    "auditor": _("Reads the audit trail, which shows nobody's memories."),
+    "administrator": _("Everything except privacy cases, and manages tenants, operators and roles."),
+}
+# For the catalogue; name_of() translates them.
+_NAMES = (
+    gettext_noop("reviewer"), gettext_noop("operator"), gettext_noop("dpo"), gettext_noop("auditor"),
+    gettext_noop("administrator"),
+)  # fmt: skip
 # What the admin asks for anywhere: the permissions that a group of one's own can have.
 GIVEN = tuple(dict.fromkeys(label for labels in ROLES.values() for label in labels))
+
+
+def name_of(role: str) -> str:
+    """The name as it is shown: the hub's own roles have translated names, others the one that they were given."""
+    return gettext(role) if role in ROLES else role
+
+
+def line_of(role: str) -> str:
+    """What the role may do; empty for one that the hub did not make."""
+    return str(LINES.get(role, ""))
 
 
 def grant(apps: Any) -> None:

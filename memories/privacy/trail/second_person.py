@@ -1,6 +1,7 @@
 """Whether the two people that an erasure takes are two: ties between the accounts that began and approved a case.
 
-Nobody can know who uses an account. The audit trail shows who made it and who set its password, and when.
+Nobody can know who uses an account. The audit trail shows who made it, who set its password or made a link that
+sets it, and when.
 """
 
 import uuid
@@ -10,18 +11,22 @@ from django.db.models import Q, TextChoices
 from django.utils.translation import gettext_lazy as _
 
 from memories.models import ActorKind, AuditEvent, Operator, PrivacyCase
+from memories.models.access.operators import INVITATION_VALID
 
 # Nobody approves a case with an account that its first person made or gave a password on the same day.
 SAME_DAY = timedelta(hours=24)
 RECENT = timedelta(days=30)
 # The maker, the maker of the maker, and so on.
 FURTHEST = 5
-_MADE, _PASSWORD = Q(verb="add"), Q(verb="set_password")
+_MADE, _PASSWORD, _INVITED = Q(verb="add"), Q(verb="set_password"), Q(verb="invite")
 
 
 class Tie(TextChoices):
     MADE = "made_by_other", _("One of the two accounts created the other.")
-    PASSWORD = "password_by_other", _("One of the two accounts set the other's password within the previous 30 days.")
+    PASSWORD = (
+        "password_by_other",
+        _("One of the two accounts set the other's password, or invited it, within the previous 30 days."),
+    )
     RECENT = "recent_account", _("One of the two accounts was created within the previous 30 days.")
 
 
@@ -47,18 +52,18 @@ def ties(first: str, second: str, *, at: datetime) -> list[Tie]:
     both = ((first, second), (second, first))
     found = {
         Tie.MADE: any(_is_maker(maker, made, at=at) for maker, made in both),
-        Tie.PASSWORD: any(_by(_PASSWORD, who, whose, since=at - RECENT, at=at) for who, whose in both),
+        Tie.PASSWORD: any(_gave_password(who, whose, since=at - RECENT, at=at) for who, whose in both),
         Tie.RECENT: Operator.objects.filter(pk__in=both[0], date_joined__gt=at - RECENT, date_joined__lte=at).exists(),
     }
     return [tie for tie, holds in found.items() if holds]
 
 
 def is_own_of(first: str, second: str, *, at: datetime) -> bool:
-    """Whether the first account made the second, or set its password, within the day before."""
+    """Whether the first account made the second, or gave it a password or a link to set one, within the day before."""
     if not (_is_account(first) and _is_account(second)):
         return False
     since = at - SAME_DAY
-    return _is_maker(first, second, at=at, since=since) or _by(_PASSWORD, first, second, since=since, at=at)
+    return _is_maker(first, second, at=at, since=since) or _gave_password(first, second, since=since, at=at)
 
 
 def _is_account(who: str) -> bool:
@@ -80,6 +85,13 @@ def _is_maker(maker: str, made: str, *, at: datetime, since: datetime | None = N
             return True
         made = by
     return False
+
+
+def _gave_password(who: str, whose: str, *, since: datetime, at: datetime) -> bool:
+    # Who made a link may have used it, as late as it works.
+    return _by(_PASSWORD, who, whose, since=since, at=at) or _by(
+        _INVITED, who, whose, since=since - INVITATION_VALID, at=at
+    )
 
 
 def _by(verb: Q, who: str, whose: str, *, since: datetime, at: datetime) -> bool:
