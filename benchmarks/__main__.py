@@ -10,6 +10,7 @@ from benchmarks import (
     calls,
     exactness,
     forgetting,
+    gateway,
     lasting,
     leaving,
     report,
@@ -21,7 +22,7 @@ from benchmarks.rows import ROWS
 from benchmarks.stage import SIZES, opened
 
 # Each registers its rows when it is imported.
-MORE_ROWS = (searching, exactness, waking, calls, lasting, forgetting, leaving, browsing)
+MORE_ROWS = (searching, exactness, waking, calls, lasting, forgetting, leaving, browsing, gateway)
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ def pages(stage: Stage) -> Iterator[Figure]:
 
 def measured(hub: Server, *, requests: int) -> Iterator[Figure]:
     """The figures of every page, of what the hub holds already."""
-    cookie = _signed_in()
+    cookie = signed_in()
     for what, address in _addresses():
         target = PERSON if what == "the busy person" else LIST
         asked = [hub.request("GET", address, Cookie=cookie)] * (WARM_UP + requests)
@@ -51,7 +51,7 @@ def _seed(people: int) -> None:
     connections.close_all()
 
 
-def _signed_in() -> str:
+def signed_in() -> str:
     """The cookie of an administrator's session."""
     from django.conf import settings
     from django.db import connections
@@ -93,6 +93,14 @@ def _addresses() -> list[tuple[str, str]]:
     found.append(("the busy person", url_of(person)))
     connections.close_all()
     return found
+
+
+def facts_address() -> str:
+    """The list of facts."""
+    # Django is set up only when a stage is open.
+    from memories.models import Fact
+
+    return _list(Fact)
 
 
 def _list(model: type) -> str:

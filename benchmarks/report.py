@@ -34,6 +34,9 @@ after every fifth a context with its messages and a new question.
 The pages are those of the admin for an administrator, with 5,000 people, 100,000 facts and 33,000 turns
 (`manage.py seed_facts --talk`); the busy person has 500 facts and 2,000 turns.
 
+The endpoint behind the gateway is a process on loopback that answers at once. Both are asked for streams by turns: a
+person with 50 facts, conversations of five exchanges, each request with all of them. An open stream is a word a second.
+
 {machine}.
 
 {table}

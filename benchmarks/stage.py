@@ -47,11 +47,12 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Stage:
-    """Both servers; the hub's carries a key for everything."""
+    """Both servers; the hub's carries a key for everything. `endpoint`: the port to which the hub's gateway leads."""
 
     hub: Server
     floor: Server
     size: Size
+    endpoint: int = 0
 
 
 @contextmanager
@@ -60,8 +61,8 @@ def opened(size: Size) -> Iterator[Stage]:
     home = Path(tempfile.mkdtemp(prefix="mh-bench-"))
     # As root, the account that runs the database must reach it.
     home.chmod(0o711)
-    hub, floor = free_port(), free_port()
-    _choose(home, port=hub)
+    hub, floor, endpoint = free_port(), free_port(), free_port()
+    _choose(home, port=hub, endpoint=endpoint)
     processes: list[subprocess.Popen[bytes]] = []
     try:
         processes.append(_started(home, "manage.py", "up"))
@@ -69,7 +70,7 @@ def opened(size: Size) -> Iterator[Stage]:
         django.setup(set_prefix=False)
         processes.append(_started(home, "-m", "benchmarks.floor", f"127.0.0.1:{floor}"))
         _wait_for(processes[-1], home, lambda: _answers(floor, "/rows?owner=nobody"))
-        yield Stage(Server(hub, _key()), Server(floor), size)
+        yield Stage(Server(hub, _key()), Server(floor), size, endpoint)
     finally:
         for process in reversed(processes):
             process.send_signal(signal.SIGTERM)
@@ -109,12 +110,14 @@ def unprepared(hub: Server) -> Iterator[Server]:
         shutil.rmtree(home)
 
 
-def _choose(home: Path, *, port: int) -> None:
-    """Make this process and its children users of that home, whatever hub the caller's environment names."""
+def _choose(home: Path, *, port: int, endpoint: int) -> None:
+    """Make this process and its children users of that home, whatever hub the caller's environment names. The hub asks
+    no model; its gateway leads to that port of this machine."""
     for name in list(os.environ):
         if name.startswith(("MEMORYHUB_", "OPENAI_")) or name == "DATABASE_URL":
             del os.environ[name]
     chosen = {"MEMORYHUB_HOME": str(home / "home"), "MEMORYHUB_PORT": str(port), "MEMORYHUB_LLM": "off"}
+    chosen["OPENAI_BASE_URL"] = f"http://127.0.0.1:{endpoint}/v1"
     os.environ.update(chosen, DJANGO_SETTINGS_MODULE="memoryhub.settings")
 
 

@@ -30,6 +30,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 # Where no context is there by then, the answer goes on without it.
 RECALL_SECONDS = 0.3
+# What the person said is stored once the answer has begun, or after so long without a word of it.
+KEEP_SECONDS = 0.1
 MOST_BODY_BYTES = 10 * 1024 * 1024
 MODELS = "/v1/models"
 DIALECTS: Mapping[str, Dialect] = {one.path: one for one in (ChatCompletions(), Responses(), Messages())}
@@ -89,15 +91,31 @@ class Gateway:
             return
         if len(body) > MOST_BODY_BYTES:
             raise GatewayRefused(413, "too_large", f"A request may have {MOST_BODY_BYTES:,} bytes.")
-        exchange = await self._run(partial(memory.open_exchange, dialect, headers, body))
-        given = await self._recall(exchange, dialect)
+        exchange, given = await self._open(dialect, headers, body)
         await self._converse(_Request(scope, headers, dialect, exchange, given, given.body or body), receive, answering)
 
-    async def _recall(self, exchange: Exchange, dialect: Dialect) -> Given:
-        """The context, unless it takes too long or fails: no conversation waits for its memory."""
-        recalling: asyncio.Future[Given] = asyncio.ensure_future(self._run(partial(memory.recall, exchange, dialect)))
+    async def _open(self, dialect: Dialect, headers: Mapping[str, str], body: bytes) -> tuple[Exchange, Given]:
+        """The request, checked, and its context unless that takes too long or fails: no conversation waits for its
+        memory. One thread does both, one after the other."""
+        loop = asyncio.get_running_loop()
+        opened: asyncio.Future[Exchange] = loop.create_future()
+
+        def recall() -> Given:
+            exchange = memory.open_exchange(dialect, headers, body)
+            loop.call_soon_threadsafe(_settle, opened, exchange)
+            return memory.recall(exchange, dialect)
+
+        recalling: asyncio.Future[Given] = asyncio.ensure_future(self._run(recall))
         self._late.add(recalling)
         recalling.add_done_callback(self._late.discard)
+        either: set[asyncio.Future[Any]] = {opened, recalling}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not opened.done():
+            # It was refused, which this raises.
+            recalling.result()
+        return opened.result(), await self._given(recalling)
+
+    async def _given(self, recalling: "asyncio.Future[Given]") -> Given:
         done, _ = await asyncio.wait({recalling}, timeout=RECALL_SECONDS)
         if not done:
             recalling.add_done_callback(_look_at)
@@ -119,19 +137,27 @@ class Gateway:
         )
         collector = None
         keeping = None
+        begun = asyncio.Event()
         if exchange.is_kept and response.status_code < 400:
             collector = Collector(request.dialect, streams="event-stream" in response.headers.get("content-type", ""))
-            # Beside the answer: it does not wait, and what the person said is kept if nothing comes of it.
-            keeping = asyncio.ensure_future(self._keep(partial(memory.keep, exchange)))
-        finish = partial(self._finish, exchange, keeping, collector)
-        await _stream(response, receive, answering, collector=collector, added=_said_of(request), finish=finish)
+            keeping = asyncio.ensure_future(self._keep_asked(exchange, begun))
 
-    async def _finish(
-        self, exchange: Exchange, keeping: "asyncio.Future[int | None] | None", collector: Collector | None
-    ) -> None:
-        if keeping is None or collector is None:
-            return
-        last = await keeping
+        async def finish() -> None:
+            begun.set()
+            if keeping is not None and collector is not None:
+                await self._keep_answer(exchange, await keeping, collector)
+
+        added = _said_of(request)
+        await _stream(response, receive, answering, collector=collector, added=added, begun=begun, finish=finish)
+
+    async def _keep_asked(self, exchange: Exchange, begun: asyncio.Event) -> int | None:
+        """Beside the answer: it does not wait, and what the person said is kept if nothing comes of it. A thread at
+        work would hold up its first part."""
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(begun.wait(), KEEP_SECONDS)
+        return await self._keep(partial(memory.keep, exchange))
+
+    async def _keep_answer(self, exchange: Exchange, last: int | None, collector: Collector) -> None:
         if answer := collector.answer().messages():
             await self._keep(partial(memory.keep_answer, exchange, answer, after=last or 0))
 
@@ -232,11 +258,13 @@ async def _stream(
     *,
     collector: Collector | None,
     added: Headers,
+    begun: asyncio.Event | None = None,
     finish: Callable[[], Awaitable[None]] = _nothing,
 ) -> None:
     """Pass the answer on as it comes. `finish` runs before its end, also when the client has left: the endpoint is not
-    asked for more then. Who has read the whole answer finds what was said among the turns."""
-    passing = asyncio.ensure_future(_pass(response, answering, collector, added))
+    asked for more then. Who has read the whole answer finds what was said among the turns. `begun` is set once a part
+    of it was sent."""
+    passing = asyncio.ensure_future(_pass(response, answering, collector, added, begun or asyncio.Event()))
     leaving = asyncio.ensure_future(_gone(receive))
     last = b""
     try:
@@ -253,7 +281,13 @@ async def _stream(
     await answering.part(last, more=False)
 
 
-async def _pass(response: httpx2.Response, answering: _Answering, collector: Collector | None, added: Headers) -> bytes:
+async def _pass(
+    response: httpx2.Response,
+    answering: _Answering,
+    collector: Collector | None,
+    added: Headers,
+    begun: asyncio.Event,
+) -> bytes:
     """Send all but the end of the answer, which is returned: the last part of one with a known length, of a stream what
     comes once the model has ended. Clients stop reading there. Errors: Unreachable."""
     await answering.begin(response.status_code, passed_on(response.headers.raw) + added)
@@ -268,9 +302,16 @@ async def _pass(response: httpx2.Response, answering: _Answering, collector: Col
             ready, held = (held, part) if has_length else (part, b"")
             if ready:
                 await answering.part(ready, more=True)
+                begun.set()
     except httpx2.HTTPError:
         raise Unreachable("The endpoint broke its answer off.") from None
     return held
+
+
+def _settle(future: "asyncio.Future[T]", value: T) -> None:
+    """The client may have left meanwhile."""
+    if not future.done():
+        future.set_result(value)
 
 
 async def _gone(receive: Receive) -> None:

@@ -1,0 +1,184 @@
+"""The row about the gateway: what it adds before the first byte of an answer, and what open streams cost the others."""
+
+import multiprocessing
+import selectors
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from typing import Any
+
+from benchmarks import browsing, load, rows
+from benchmarks.figures import Figure, at_least, at_most
+from benchmarks.load import RefusedError, Server
+from benchmarks.rows import CLIENTS, row
+from benchmarks.stage import ROOT, Stage
+from benchmarks.upstream import ANSWER
+
+PATH = "/v1/chat/completions"
+STREAMS = 200
+# Exchanges of a conversation; each request has all of them.
+EXCHANGES = 5
+WARM_UP = 10
+_ENDS = b"0\r\n\r\n"
+_FORKED = multiprocessing.get_context("fork")
+
+
+@row("gateway")
+def gateway(stage: Stage) -> Iterator[Figure]:
+    """The endpoint answers at once. The hub's person has 50 facts; requests to both come by turns."""
+    rows.contexts(stage)
+    with _upstream(stage) as bare:
+        yield from _first_byte(stage, bare)
+        yield from _beside_streams(stage)
+
+
+def _first_byte(stage: Stage, bare: Server) -> Iterator[Figure]:
+    count = WARM_UP + stage.size.requests * 2
+    with _connected(bare) as direct, _connected(stage.hub) as hub:
+        pairs = [(_spent(direct, _asked(bare, at)), _spent(hub, _asked(stage.hub, at))) for at in range(count)]
+    directly, through = (sorted(some) for some in zip(*pairs[WARM_UP:], strict=True))
+    what = "first byte through the gateway, beyond the bare endpoint's, 1 client"
+    yield Figure(f"{what}, p50", statistics.median(through) - statistics.median(directly), "ms", at_most(15, 10))
+    late = int(len(through) * 0.95)
+    yield Figure(f"{what}, p95", through[late] - directly[late], "ms", at_most(40, 25))
+
+
+def _asked(server: Server, at: int) -> bytes:
+    talk, exchange = divmod(at, EXCHANGES)
+    said: list[dict[str, str]] = []
+    for number in range(exchange):
+        said += [_user(f"{rows.text(number)} ({talk}.{number})"), {"role": "assistant", "content": ANSWER}]
+    said.append(_user(f"{rows.text(exchange)} ({talk}.{exchange})"))
+    document = {"model": "quick", "stream": True, "messages": said}
+    return server.request("POST", PATH, document, **{"X-Memory-User": "fan-0"})
+
+
+def _user(text: str) -> dict[str, str]:
+    return {"role": "user", "content": text}
+
+
+def _spent(connection: socket.socket, request: bytes) -> float:
+    """Milliseconds until the first byte of the answer's body; then all of it is read. Errors: RefusedError."""
+    began = time.perf_counter()
+    connection.sendall(request)
+    received = b""
+    while not received.partition(b"\r\n\r\n")[2]:
+        received += _received(connection)
+    spent = (time.perf_counter() - began) * 1000
+    if received[9:10] != b"2":
+        raise RefusedError(received.decode(errors="replace")[:1000])
+    while not received.endswith(_ENDS):
+        received += _received(connection)
+    return spent
+
+
+def _received(connection: socket.socket) -> bytes:
+    part = connection.recv(65_536)
+    if not part:
+        raise RefusedError("The server closed the connection.")
+    return part
+
+
+def _beside_streams(stage: Stage) -> Iterator[Figure]:
+    """Ingest and a page of the admin with and without open streams, by turns in one run; the first turn is warm-up."""
+    count = max(1, STREAMS // stage.size.shrink)
+    page = [stage.hub.request("GET", browsing.facts_address(), Cookie=browsing.signed_in())] * stage.size.requests
+
+    def measured(turn: str) -> tuple[float, float]:
+        posts = [rows.posts(stage, f"beside-{turn}-{client}") for client in range(CLIENTS)]
+        return load.run(stage.hub, posts).per_second, load.run(stage.hub, [page]).per_second
+
+    alone, beside = [], []
+    for turn in range(stage.size.rounds + 1):
+        alone.append(measured(f"alone-{turn}"))
+        with _open_streams(stage.hub, count):
+            beside.append(measured(f"beside-{turn}"))
+    for at, what in enumerate(("ingest, one turn per POST, 8 clients", "pages of the list of facts, 1 client")):
+        floor, hub = (statistics.median(one[at] for one in some[1:]) for some in (alone, beside))
+        yield Figure(f"{what}, beside {count} open streams ÷ without", hub, "a second", at_least(0.9, 0.97), floor)
+
+
+@contextmanager
+def _open_streams(server: Server, count: int) -> Iterator[None]:
+    """So many answers through the gateway, each a word a second, read by a process of its own."""
+    here, there = _FORKED.Pipe()
+    process = _FORKED.Process(target=_hold, args=(server, count, there), daemon=True)
+    process.start()
+    there.close()
+    try:
+        _expect(here, "open")
+        yield
+        here.send("end")
+        _expect(here, "whole")
+    finally:
+        here.close()
+        process.join(load.PATIENCE_SECONDS)
+
+
+def _expect(holder: Connection, word: str) -> None:
+    told = holder.recv() if holder.poll(load.PATIENCE_SECONDS) else "nothing in time"
+    if told != word:
+        raise RefusedError(f"The open streams: {told}")
+
+
+def _hold(server: Server, count: int, parent: Connection) -> None:
+    """Open the streams and read them until the parent says "end"; none may have ended before."""
+    waiting: Any = selectors.DefaultSelector()
+    connections = []
+    try:
+        for number in range(count):
+            document = {"model": "slow", "stream": True, "messages": [_user(f"Where do I live? ({number})")]}
+            connection = socket.create_connection(("127.0.0.1", server.port), timeout=load.PATIENCE_SECONDS)
+            connection.sendall(server.request("POST", PATH, document, **{"X-Memory-User": f"fan-{number}"}))
+            head = _received(connection)
+            if head[9:10] != b"2":
+                raise RefusedError(head.decode(errors="replace")[:500])
+            connections.append(connection)
+            waiting.register(connection, selectors.EVENT_READ)
+        waiting.register(parent, selectors.EVENT_READ)
+        parent.send("open")
+        while True:
+            for key, _ in waiting.select():
+                if key.fileobj is parent:
+                    parent.send("whole")
+                    return
+                _received(key.fileobj)
+    except (RefusedError, OSError) as error:
+        parent.send(f"{type(error).__name__}: {error}")
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+@contextmanager
+def _connected(server: Server) -> Iterator[socket.socket]:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=load.PATIENCE_SECONDS) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        yield connection
+
+
+@contextmanager
+def _upstream(stage: Stage) -> Iterator[Server]:
+    """The endpoint to which the stage's hub leads."""
+    server = Server(stage.endpoint)
+    process = subprocess.Popen([sys.executable, "-m", "benchmarks.upstream", str(server.port)], cwd=ROOT)
+    try:
+        load.wait_until(lambda: _listens(server))
+        yield server
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(load.PATIENCE_SECONDS)
+
+
+def _listens(server: Server) -> bool:
+    try:
+        with _connected(server):
+            return True
+    except OSError:
+        return False
