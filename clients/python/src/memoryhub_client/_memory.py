@@ -1,16 +1,28 @@
-"""What an integration asks the hub for its agent: the context before a call of the model, without ever failing it."""
+"""What an integration asks of the hub for its agent, without ever failing it: the context before a call of the model,
+and to take new messages, each once.
+"""
 
+import hashlib
+import json
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memoryhub_client._conversation import sendable
+from memoryhub_client._conversation import batches, sendable
 from memoryhub_client._retrying import Retries
 from memoryhub_client.client import MemoryHub
-from memoryhub_client.errors import MemoryHubError, ProblemError
-from memoryhub_client.models import Include
+from memoryhub_client.errors import (
+    BadRequestError,
+    ConflictError,
+    GoneError,
+    MemoryHubError,
+    ProblemError,
+    RestrictedError,
+    TooLargeError,
+)
+from memoryhub_client.models import Include, NewMessage
 
 # An agent does not wait long for its memory.
 TIMEOUT_SECONDS = 5.0
@@ -21,6 +33,14 @@ LONGEST_QUERY = 20_000
 INCLUDE: tuple[Include, ...] = ("profile", "facts", "episodes", "turns")
 # Turns that the agent has before it are not told again: of the working memory that alone is wanted.
 INCLUDE_OF_SESSION: tuple[Include, ...] = (*INCLUDE, "working_memory")
+
+LONGEST_ID = 255
+# Between the id of a message and what stands for its other text.
+VERSION = "~"
+# Refusals that may be for what a message is: without it the others are taken.
+OF_A_MESSAGE = (BadRequestError, ConflictError, TooLargeError)
+# Nothing of the person may be stored. It is not posted later either.
+MAY_NOT_BE_STORED = (GoneError, RestrictedError)
 
 
 class Memory:
@@ -63,6 +83,43 @@ class Memory:
             self._kept.popitem(last=False)
         return context.memory
 
+    def post(self, names: Mapping[str, str | None], messages: Sequence[NewMessage]) -> int:
+        """Post messages, each with an `external_id`. Returns how many are done: stored, or never to be."""
+        done = 0
+        try:
+            for some in batches(messages):
+                self._store(names, some)
+                done += len(some)
+        except MAY_NOT_BE_STORED as error:
+            self._log.warning("Nothing is remembered of this conversation: %s", told(error))
+            return len(messages)
+        except MemoryHubError as error:
+            self.failed("The hub did not take the messages, which are posted at the next chance", error)
+        return done
+
+    def _store(self, names: Mapping[str, str | None], some: list[NewMessage]) -> None:
+        """Store them; of those that the hub refuses for what they are, the others."""
+        try:
+            self.hub.post_turns(**names, messages=some)  # type: ignore[arg-type]
+        except OF_A_MESSAGE as error:
+            if not _is_of_a_message(error):
+                raise
+            if len(some) > 1:
+                self._store(names, some[: len(some) // 2])
+                self._store(names, some[len(some) // 2 :])
+            elif isinstance(error, ConflictError):
+                self._store_changed(names, some[0])
+            else:
+                self._log.warning("The hub refuses a message, which is left out: %s", told(error))
+
+    def _store_changed(self, names: Mapping[str, str | None], message: NewMessage) -> None:
+        """What the user said instead of an earlier message is a turn of its own. Other messages change when they are
+        shortened."""
+        said = str(message["external_id"])
+        if message["role"] == "user" and VERSION not in said:
+            own = hashlib.sha256(json.dumps(message["content"]).encode()).hexdigest()[:12]
+            self._store(names, [{**message, "external_id": f"{said[: LONGEST_ID - 16]}{VERSION}{own}"}])
+
     def may_ask(self) -> bool:
         """Whether the hub is to be asked now: not right after it could not be had."""
         return time.monotonic() >= self._paused_until
@@ -77,6 +134,12 @@ class Memory:
         if text not in self._warned:
             self._warned.add(text)
             self._log.warning(text)
+
+
+def _is_of_a_message(error: ProblemError) -> bool:
+    if isinstance(error, BadRequestError):
+        return bool(error.errors) and all(one.pointer.startswith("/messages") for one in error.errors)
+    return not isinstance(error, ConflictError) or error.code == "external_id_reused"
 
 
 def told(error: MemoryHubError) -> str:

@@ -34,6 +34,12 @@ COMMANDS: tuple[Command, ...] = (
         configure=_for_whom,
         extra="mcp",
     ),
+    Command(
+        "hook",
+        "give Claude Code or Codex its memory: a hook of theirs",
+        "memoryhub_client.hook",
+        configure=_for_whom,
+    ),
 )
 
 

@@ -13,24 +13,14 @@ from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, cast
 
 from memoryhub_client._conversation import (
     Conversation,
-    batches,
     missing,
     packed,
     sendable,
     text_of,
     unpacked,
 )
-from memoryhub_client._memory import PAUSE_SECONDS, Memory, field_of, told
+from memoryhub_client._memory import LONGEST_ID, PAUSE_SECONDS, Memory, field_of
 from memoryhub_client.client import MemoryHub
-from memoryhub_client.errors import (
-    BadRequestError,
-    ConflictError,
-    GoneError,
-    MemoryHubError,
-    ProblemError,
-    RestrictedError,
-    TooLargeError,
-)
 from memoryhub_client.models import NewMessage, Turn
 
 try:
@@ -53,15 +43,8 @@ except ImportError as error:
     raise missing("langchain", error) from error
 
 logger = logging.getLogger(__name__)
-LONGEST_ID = 255
 LONGEST_TEXT = 500_000
-# Between the id of a message and what stands for its other text.
-VERSION = "~"
 CUT = "\n[cut]"
-# Refusals that may be for what a message is: without it the others are taken.
-OF_A_MESSAGE = (BadRequestError, ConflictError, TooLargeError)
-# Nothing of the person may be stored. It is not posted later either.
-MAY_NOT_BE_STORED = (GoneError, RestrictedError)
 
 
 class Names(NamedTuple):
@@ -156,43 +139,10 @@ class HubMemoryMiddleware(AgentMiddleware[HubMemoryState, Any, Any]):
         return {"memoryhub_posted": mark} if mark and mark != before else None
 
     def _post(self, names: Names, messages: Sequence[AnyMessage]) -> int:
-        """Post them. Returns how many of them are done: posted, or never to be."""
-        done = 0
+        """Post them. Returns how many of them are done."""
         new = [(index, one) for index, message in enumerate(messages) if (one := as_turn(message))]
-        try:
-            for some in batches([one for _, one in new]):
-                self._store(names, some)
-                done += len(some)
-        except MAY_NOT_BE_STORED as error:
-            logger.warning("Nothing is remembered of this conversation: %s", told(error))
-        except MemoryHubError as error:
-            self._memory.failed("The hub did not take the messages, which are posted at the next chance", error)
-            return new[done][0]
-        return len(messages)
-
-    def _store(self, names: Names, some: list[NewMessage]) -> None:
-        """Store them; of those that the hub refuses for what they are, the others."""
-        try:
-            self._memory.hub.post_turns(**names._asdict(), messages=some)
-        except OF_A_MESSAGE as error:
-            if not _is_of_a_message(error):
-                raise
-            if len(some) > 1:
-                self._store(names, some[: len(some) // 2])
-                self._store(names, some[len(some) // 2 :])
-            elif isinstance(error, ConflictError):
-                self._store_changed(names, some[0])
-            else:
-                logger.warning("The hub refuses a message, which is left out: %s", told(error))
-
-    def _store_changed(self, names: Names, message: NewMessage) -> None:
-        """What the user said instead of an earlier message is a turn of its own. Other messages change when they are
-        shortened."""
-        said = str(message["external_id"])
-        if message["role"] != "user" or VERSION in said:
-            return
-        own = hashlib.sha256(json.dumps(message["content"]).encode()).hexdigest()[:12]
-        self._store(names, [{**message, "external_id": f"{said[: LONGEST_ID - 16]}{VERSION}{own}"}])
+        done = self._memory.post(names._asdict(), [one for _, one in new])
+        return new[done][0] if done < len(new) else len(messages)
 
     # Contexts
 
@@ -255,12 +205,6 @@ def as_turn(message: BaseMessage) -> NewMessage | None:
     if (role == "user" and not says) or (role == "assistant" and not says and not turn.get("tool_calls")):
         return None
     return cast("NewMessage", sendable(turn))
-
-
-def _is_of_a_message(error: ProblemError) -> bool:
-    if isinstance(error, BadRequestError):
-        return bool(error.errors) and all(one.pointer.startswith("/messages") for one in error.errors)
-    return not isinstance(error, ConflictError) or error.code == "external_id_reused"
 
 
 def _role(message: BaseMessage) -> Any:

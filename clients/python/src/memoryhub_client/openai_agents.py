@@ -19,7 +19,7 @@ from memoryhub_client._conversation import (
     text_of,
     unpacked,
 )
-from memoryhub_client._memory import Memory, field_of
+from memoryhub_client._memory import LONGEST_ID, Memory, field_of
 from memoryhub_client.client import MemoryHub
 from memoryhub_client.models import NewMessage, Role, Turn
 
@@ -35,7 +35,6 @@ T = TypeVar("T")
 NAMED = "openai-agents"
 # Whose items are as plain as a turn.
 PLAIN: frozenset[Role] = frozenset({"user", "assistant", "system"})
-LONGEST_ID = 255
 # A turn says something; of these two roles, only what has a text or a part.
 NOTHING: list[dict[str, Any]] = [{"type": "memoryhub_client.nothing"}]
 

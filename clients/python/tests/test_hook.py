@@ -1,0 +1,144 @@
+"""The hook of Claude Code and Codex, run as they run it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, RunningHub
+
+from memoryhub_client import MemoryHub
+
+SOURCES = str(ROOT / "clients/python/src")
+PAGE = (ROOT / "docs/coding-agents.md").read_text("utf-8")
+Hook = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def claude(kind: str, uuid: str, content: Any, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "uuid": uuid, "timestamp": "2026-11-03T09:12:00.000Z", "sessionId": "s1",
+            "message": {"role": kind, "content": content}, **more}  # fmt: skip
+
+
+CLAUDE = [
+    {"type": "summary", "summary": "Earlier", "leafUuid": "x"},
+    claude("user", "a0", "Caveat: local commands", isMeta=True),
+    claude("user", "a1", "I moved to Leiden.<system-reminder>Today is Tuesday.</system-reminder>"),
+    claude("assistant", "a2", [{"type": "thinking", "thinking": "Hmm."}]),
+    claude("assistant", "a3", [{"type": "text", "text": "Leiden, noted."}]),
+    claude("assistant", "a4", [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}]),
+    claude("user", "a5", [{"type": "tool_result", "tool_use_id": "t1", "content": "README.md"}]),
+    claude("user", "a6", "<command-name>/clear</command-name><command-args></command-args>"),
+    claude("user", "a7", [{"type": "text", "text": "[Request interrupted by user]"}]),
+    claude("assistant", "a8", [{"type": "text", "text": "In a sub-agent."}], isSidechain=True),
+    claude("user", "a9", "This session is being continued from a previous conversation.", isCompactSummary=True),
+]
+CODEX = [
+    {"timestamp": "2026-11-03T09:12:00.000Z", "type": "session_meta", "payload": {"id": "s1", "cwd": "/"}},
+    {"timestamp": "2026-11-03T09:12:01.000Z", "type": "response_item",
+     "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "# AGENTS.md"}]}},
+    {"timestamp": "2026-11-03T09:12:02.000Z", "type": "event_msg",
+     "payload": {"type": "user_message", "message": "I moved to Leiden.", "images": []}},
+    {"timestamp": "2026-11-03T09:12:03.000Z", "type": "event_msg", "payload": {"type": "token_count", "info": None}},
+    {"timestamp": "2026-11-03T09:12:04.000Z", "type": "event_msg",
+     "payload": {"type": "agent_message", "message": "Leiden, noted."}},
+]  # fmt: skip
+
+
+def written(path: Path, entries: list[dict[str, Any]], mode: str = "w") -> str:
+    with path.open(mode, encoding="utf-8") as file:
+        file.writelines(f"{json.dumps(one)}\n" for one in entries)
+    return str(path)
+
+
+@pytest.fixture
+def hook(running: RunningHub, key: str, user_id: str, tmp_path: Path) -> Hook:
+    def call(event: str | dict[str, Any], *options: str, **environ: str) -> "subprocess.CompletedProcess[str]":
+        own = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCES, "XDG_STATE_HOME": str(tmp_path / "state"),
+               "MEMORYHUB_URL": running.base_url, "MEMORYHUB_KEY": key, "MEMORYHUB_USER": user_id}  # fmt: skip
+        return subprocess.run(
+            [sys.executable, "-m", "memoryhub_client.cli", "hook", *options],
+            input=event if isinstance(event, str) else json.dumps({"session_id": "s1", "cwd": "/", **event}),
+            env={**own, **environ},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return call
+
+
+def said(hub: MemoryHub, user_id: str) -> list[str]:
+    sessions = list(hub.list_sessions(user_id=user_id, session_id="s1"))
+    return [f"{turn.role}: {turn.content}" for one in sessions for turn in hub.list_turns(one.id)]
+
+
+@pytest.mark.parametrize("entries", [CLAUDE, CODEX], ids=["claude-code", "codex"])
+def test_what_was_said_is_posted_once(
+    entries: list[dict[str, Any]], hook: Hook, hub: MemoryHub, user_id: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path / "transcript.jsonl", entries)
+    expected = ["user: I moved to Leiden.", "assistant: Leiden, noted."]
+    for event in ("Stop", "PreCompact", "Stop"):
+        done = hook({"hook_event_name": event, "transcript_path": path})
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert said(hub, user_id) == expected
+    more = json.loads(json.dumps(entries[2]).replace("a1", "b1").replace("Leiden", "Delft").replace(":02.0", ":09.0"))
+    written(tmp_path / "transcript.jsonl", [more], "a")
+    # A line that is not whole yet.
+    with Path(path).open("a") as file:
+        file.write('{"type": "user", "uuid": "b2"')
+    hook({"hook_event_name": "SessionEnd", "transcript_path": path})
+    assert said(hub, user_id) == [*expected, "user: I moved to Delft."]
+    # Without the place all of it is posted again, and known.
+    hook({"hook_event_name": "Stop", "transcript_path": path}, XDG_STATE_HOME=str(tmp_path / "other"))
+    assert len(said(hub, user_id)) == 3
+
+
+def test_a_new_session_begins_with_what_is_remembered(hook: Hook, hub: MemoryHub, user_id: str) -> None:
+    start = {"hook_event_name": "SessionStart", "source": "startup", "session_id": "s2"}
+    assert hook(start).stdout == ""
+    hub.add_fact(user_id=user_id, content="Uses tabs, never spaces", category="preference")
+    done = hook(start)
+    assert done.returncode == 0
+    answer = json.loads(done.stdout)["hookSpecificOutput"]
+    assert answer["hookEventName"] == "SessionStart"
+    assert answer["additionalContext"].startswith("<memory>")
+    assert "Uses tabs" in answer["additionalContext"]
+
+
+def test_the_hub_is_away_and_comes_back(hook: Hook, hub: MemoryHub, user_id: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "transcript.jsonl", CLAUDE)
+    done = hook({"hook_event_name": "Stop", "transcript_path": path}, "--url", "http://127.0.0.1:9")
+    assert done.returncode == 0
+    assert "next chance" in done.stderr
+    assert "Leiden" not in done.stderr
+    assert hook({"hook_event_name": "SessionStart"}, "--url", "http://127.0.0.1:9").stdout == ""
+    hook({"hook_event_name": "Stop", "transcript_path": path})
+    assert len(said(hub, user_id)) == 2
+
+
+def test_what_it_cannot_do_holds_nobody_up(hook: Hook) -> None:
+    assert hook("").returncode == 1
+    assert "JSON of an event" in hook("[]").stderr
+    assert "MEMORYHUB_KEY" in hook({"hook_event_name": "Stop"}, MEMORYHUB_KEY="").stderr
+    done = hook({"hook_event_name": "Stop", "transcript_path": None})
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "no transcript" in done.stderr
+    assert hook({"hook_event_name": "PreToolUse"}).returncode == 0
+
+
+@pytest.mark.parametrize("block", re.findall(r"^```json\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
+def test_the_configurations_of_the_page_call_it(block: str, hook: Hook) -> None:
+    hooks = json.loads(block)["hooks"]
+    assert {"SessionStart", "Stop", "PreCompact"} <= set(hooks)
+    for event, groups in hooks.items():
+        for one in (one for group in groups for one in group["hooks"]):
+            program, name, *options = one["command"].split()
+            assert (one["type"], program, name) == ("command", "memoryhub-client", "hook")
+            done = hook({"hook_event_name": event}, *options)
+            assert (done.returncode, done.stdout) == (0, "")
