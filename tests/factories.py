@@ -26,8 +26,10 @@ from memories.models import (
     ExtractionRun,
     Fact,
     FactEvidence,
+    FileVersion,
     IdempotencyRecord,
     LoggedContext,
+    MemoryFile,
     Operator,
     PrivacyCase,
     PrivacyExport,
@@ -174,6 +176,21 @@ def profile_section(
     return ProfileSection.objects.create(
         tenant=person.tenant, end_user=person, section=section, summary=summary, **given
     )
+
+
+def memory_file(
+    person: EndUser, path: str = "/memories/notes.md", content: str = "Runs a bakery.\n", **over: Any
+) -> MemoryFile:
+    """As a key wrote it, with its first version."""
+    given = {"actor_kind": ActorKind.KEY, "trust": "user", "size": len(content.encode())}
+    row = MemoryFile.objects.create(
+        tenant=person.tenant, end_user=person, path=path, content=content, created_at=NOW, updated_at=NOW,
+        **given | over,
+    )  # fmt: skip
+    FileVersion.objects.create(
+        tenant=person.tenant, file=row, version=1, verb="write", content=content, created_at=NOW, **given
+    )
+    return row
 
 
 def profile_revision(person: EndUser, after: str = "Runs a bakery.", **over: Any) -> ProfileRevision:

@@ -27,6 +27,9 @@ from memories.exceptions import (
     InvalidInput,
     MemoryHubError,
     NotFound,
+    OffsetBeyondEnd,
+    TextNotFound,
+    TextNotUnique,
 )
 
 logger = logging.getLogger(__name__)
@@ -106,6 +109,13 @@ def _(exc: MemoryHubError) -> Problem | None:
 def _(exc: DuplicateFact) -> Problem:
     members = {"existing_id": str(exc.fact_id)} if exc.fact_id else {}
     return Problem(exc.status, exc.code, exc.detail, members=members)
+
+
+@problem_of.register(OffsetBeyondEnd)
+@problem_of.register(TextNotFound)
+@problem_of.register(TextNotUnique)
+def _(exc: OffsetBeyondEnd | TextNotFound | TextNotUnique) -> Problem:
+    return Problem(exc.status, exc.code, exc.detail, exc.faults, members=exc.members)
 
 
 @problem_of.register(ExportNotReady)

@@ -63,6 +63,12 @@ class ProblemSerializer(serializers.Serializer[Any]):
     request_id = serializers.CharField(help_text="As in X-Request-ID.")
     errors = FaultSerializer(many=True)  # type: ignore[assignment]
     existing_id = serializers.UUIDField(required=False, help_text="Of a duplicate: the fact that says the same.")
+    occurrences = serializers.IntegerField(required=False, help_text="Of an edit: how often the file has the text.")
+    newline_only = serializers.BooleanField(
+        required=False, help_text="Of an edit: without its last newline the text is the end of the file."
+    )
+    occurrences_without_newline = serializers.IntegerField(required=False, help_text="How often it is there then.")
+    total_lines = serializers.IntegerField(required=False, help_text="Of a file that is shorter than the offset.")
 
 
 class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

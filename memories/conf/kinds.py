@@ -84,6 +84,7 @@ class Group(StrEnum):
     DECAY = "Decay", "How fast memories fade that are not mentioned or recalled."
     FORGETTING = "Forgetting and trash", "When faded memories leave contexts, and how long they can be restored."
     SERVING = "Serving", "What contexts and searches return."
+    FILES = "Memory files", "Limits of the files that agents keep about a person."
     UPKEEP = "Upkeep", "Housekeeping by the model at night; off unless it is switched on."
 
     RETENTION = "Retention", "After how many days a nightly pass permanently deletes data."
@@ -96,9 +97,9 @@ class Group(StrEnum):
         row = Number(kind, self, label, says, *span, unit, zero)
         return field(default=default, metadata={"number": row})
 
-    def switch(self, label: str, says: str) -> Any:
-        """A field of Rules that is on or off; off by default."""
-        return field(default=False, metadata={"number": Number(NumberKind.SWITCH, self, label, says, 0, 1)})
+    def switch(self, label: str, says: str, *, default: bool = False) -> Any:
+        """A field of Rules that is on or off."""
+        return field(default=default, metadata={"number": Number(NumberKind.SWITCH, self, label, says, 0, 1)})
 
     def half_lives(self, default: Mapping[str, float | None], span: tuple[float, float], label: str, says: str) -> Any:
         """A field of Rules with days by category."""

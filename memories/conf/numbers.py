@@ -8,7 +8,9 @@ from memories.conf.kinds import Number, shown
 from memories.conf.table import Rules
 
 # Numbers whose hub's own the environment may set: MEMORYHUB_ and the name.
-OF_THE_ENVIRONMENT = ("debounce_seconds", "max_wait_seconds", "lease_seconds", "max_attempts", "idle_seconds")
+OF_THE_ENVIRONMENT = (
+    "debounce_seconds", "max_wait_seconds", "lease_seconds", "max_attempts", "idle_seconds", "seed_files"
+)  # fmt: skip
 # Numbers that decide when a memory is forgotten: a change makes all those dates wrong.
 FADING = frozenset({"half_life_days", "half_lives", "grace_days", "forget_below", "forget_episodes_below"})
 NUMBERS: Mapping[str, Number] = {

@@ -196,6 +196,20 @@ class Rules:
         "MCP for any end user",
         "Keys for all end users work at /mcp, too. Each request names the person.",
     )
+    files_per_person: int = Group.FILES.number(
+        1_000, (1, 100_000), "files", "Files per person", "Beyond it, new files are refused; deleted ones do not count."
+    )
+    file_kilobytes: int = Group.FILES.number(
+        100, (1, 1_000), "kB", "Largest file", "In UTF-8; a kilobyte is 1,000 bytes."
+    )
+    scratch_days: int = Group.FILES.number(
+        7, (1, 365), "days", "Scratch files", "A file below /temp/ is deleted this long after its last change."
+    )
+    seed_files: bool = Group.FILES.switch(
+        "First file",
+        "/memories/AGENTS.md has a short first text until it is written.",
+        default=True,
+    )
     staleness_review: bool = Group.UPKEEP.switch(
         "Staleness review", "The model reviews facts that were not confirmed for a long time."
     )

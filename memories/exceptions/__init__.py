@@ -2,14 +2,22 @@
 
 MemoryHubError                     code, HTTP status, retryable; the message is the class docstring
 ├── InvalidInput            400    with the place (`pointer`) of each fault
+│   └── OffsetBeyondEnd     400    of a file's lines
 ├── KeyBound                403    a key for one person or agent named another one
 ├── NotFound                404
+│   ├── FileNotFound        404
+│   └── TextNotFound        404    in a file
 ├── Conflict                409
 │   ├── OperatorWord        409
 │   ├── FactLocked          409    by a key; a change that lifts the lock is taken
 │   ├── ExternalIdReused    409
 │   ├── DuplicateFact       409
 │   ├── CapacityReached     409
+│   ├── TextNotUnique       409    in a file, with how often it is there
+│   ├── FileIsBinary        409
+│   ├── FileIsFolder        409
+│   ├── FolderIsFile        409
+│   ├── TooManyFiles        409
 │   ├── ReviewNeeded        409    a key's text, or an agent's key, would change what is served
 │   ├── ConfirmationNeeded  409    a text with flags would be public; an operator can overrule that when publishing
 │   ├── RefusedBefore       409    an operator turned it down, and no user says it again
@@ -20,6 +28,7 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 │   └── RetentionRunning    409    a pass of retention is under way
 ├── PreconditionFailed      412
 ├── MessageTooLarge         413
+├── FileTooLarge            413
 ├── TooManySecrets          413    looking for secrets would take too long
 ├── IdempotencyKeyReused    422
 ├── PersonRestricted        423
@@ -76,6 +85,11 @@ from memories.exceptions.requests import (
     ExternalIdReused,
     FactLocked,
     Fault,
+    FileIsBinary,
+    FileIsFolder,
+    FileNotFound,
+    FileTooLarge,
+    FolderIsFile,
     IdempotencyKeyBusy,
     IdempotencyKeyReused,
     InvalidInput,
@@ -84,11 +98,15 @@ from memories.exceptions.requests import (
     MemoryHubError,
     MessageTooLarge,
     NotFound,
+    OffsetBeyondEnd,
     OperatorWord,
     PersonRestricted,
     PreconditionFailed,
     RefusedBefore,
     ReviewNeeded,
+    TextNotFound,
+    TextNotUnique,
+    TooManyFiles,
     TooManySecrets,
 )
 
@@ -110,6 +128,11 @@ __all__ = [
     "ExternalIdReused",
     "FactLocked",
     "Fault",
+    "FileIsBinary",
+    "FileIsFolder",
+    "FileNotFound",
+    "FileTooLarge",
+    "FolderIsFile",
     "IdempotencyKeyBusy",
     "IdempotencyKeyReused",
     "InvalidInput",
@@ -126,6 +149,7 @@ __all__ = [
     "ModelTimeout",
     "ModelUnavailable",
     "NotFound",
+    "OffsetBeyondEnd",
     "OperatorWord",
     "PersonRestricted",
     "PreconditionFailed",
@@ -135,5 +159,8 @@ __all__ = [
     "RerankFailed",
     "RetentionRunning",
     "ReviewNeeded",
+    "TextNotFound",
+    "TextNotUnique",
+    "TooManyFiles",
     "TooManySecrets",
 ]

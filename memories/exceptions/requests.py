@@ -126,6 +126,83 @@ class CapacityReached(Conflict):
     code = "capacity"
 
 
+class FileNotFound(NotFound):
+    """There is no file at this path."""
+
+    code = "file_not_found"
+
+
+class TextNotFound(NotFound):
+    """The file does not contain this text."""
+
+    code = "text_not_found"
+
+    def __init__(self, detail: str = "", *, newline_only: bool = False, without_newline: int = 0) -> None:
+        if newline_only and not detail:
+            detail = gettext("The text ends with a newline and the file does not: leave out the newline at its end.")
+        super().__init__(detail)
+        # `newline_only`: but for its last newline it is the end of the file, and then stands there so many times.
+        self.members = {
+            "occurrences": 0,
+            "newline_only": newline_only,
+            "occurrences_without_newline": without_newline,
+        }
+
+
+class TextNotUnique(Conflict):
+    """The file contains this text more than once. Give more of the text around it, or replace all of them."""
+
+    code = "text_not_unique"
+
+    def __init__(self, detail: str = "", *, occurrences: int = 0) -> None:
+        super().__init__(detail)
+        self.members = {"occurrences": occurrences}
+
+
+class OffsetBeyondEnd(InvalidInput):
+    """The file has fewer lines than the offset."""
+
+    code = "offset_beyond_end"
+
+    def __init__(self, *, offset: int, total_lines: int) -> None:
+        detail = gettext("Line offset %(offset)d exceeds the file's length (%(lines)d lines).") % {
+            "offset": offset, "lines": total_lines,
+        }  # fmt: skip
+        super().__init__(detail, faults=[Fault("offset", self.code, detail)])
+        self.members = {"total_lines": total_lines}
+
+
+class FileIsBinary(Conflict):
+    """The file is no text, so that no text in it can be replaced. Write it anew."""
+
+    code = "binary_file"
+
+
+class FileIsFolder(Conflict):
+    """There are files below this path: it is a folder."""
+
+    code = "is_directory"
+
+
+class FolderIsFile(Conflict):
+    """A part of this path is a file, and a file has no files in it."""
+
+    code = "not_a_directory"
+
+
+class TooManyFiles(Conflict):
+    """The person has as many files as the tenant allows. Delete some, or have the limit raised."""
+
+    code = "too_many_files"
+
+
+class FileTooLarge(MemoryHubError):
+    """The file is larger than the tenant allows."""
+
+    code = "file_too_large"
+    status = 413
+
+
 class IdempotencyKeyBusy(Conflict):
     """The first request with this Idempotency-Key is still being processed. Try again later."""
 

@@ -19,7 +19,7 @@ from memories import conf
 from memories.exceptions import DecayRunning
 from memories.forgetting import decay_passes, stored_scores, trash, upkeep
 from memories.forgetting.decay_passes import State, Work
-from memories.forgetting.trash import EXPIRED, FADED, PURGED
+from memories.forgetting.trash import EXPIRED, FADED, PURGED, SCRATCH
 from memories.models import DecayPass, Episode, EpisodeStatus, Fact, Status, Tenant
 from memories.queue import leases, nightly
 from memories.queue.nightly import due_day
@@ -156,7 +156,7 @@ def _steps(work: Work, *, now: datetime) -> Generator[None, None, DecayPass.Pass
     state = State.DONE if work.row.confirmed or not _is_held(work) else State.HELD
     for group in FADED if state == State.DONE else ():
         yield from trash.trash(work, group, now=now)
-    for group in PURGED:
+    for group in (*PURGED, SCRATCH):
         yield from trash.purge(work, group)
     return state
 

@@ -14,7 +14,7 @@ from django.db.models import F, QuerySet
 
 from memories.audit import REVISED_FIELDS, REVISED_MOMENTS
 from memories.forgetting.decay_passes import Work
-from memories.models import ActorKind, EndUser, Episode, Fact, Status, Tenant
+from memories.models import ActorKind, EndUser, Episode, Fact, MemoryFile, Status, Tenant
 from memories.queue import leases
 from memories.reconcile import review_items
 
@@ -41,7 +41,8 @@ FADED = (
     TrashGroup(Fact, "facts", "faded", "forget_at", "fade", "It did not come up again."),
     TrashGroup(Episode, "episodes", "faded", "forget_at"),
 )
-PURGED = tuple(TrashGroup(model, "purged", "discarded", "trashed_at") for model in (Fact, Episode))
+PURGED = tuple(TrashGroup(model, "purged", "discarded", "trashed_at") for model in (Fact, Episode, MemoryFile))
+SCRATCH = TrashGroup(MemoryFile, "purged", "outdated", "expires_at")
 # Column → its value in a revision, as audit.snapshot() writes it.
 _SNAPSHOT = {name: f"taken.{name}" for name in (*REVISED_FIELDS, *REVISED_MOMENTS)} | {
     "superseded_by": "taken.superseded_by_id"
@@ -85,8 +86,11 @@ def trash(work: Work, group: TrashGroup, *, now: datetime) -> Iterator[None]:
 
 
 def purge(work: Work, group: TrashGroup) -> Iterator[None]:
-    """Delete for good what was in the trash for long enough; its refusals stay. Errors: LeaseLost."""
-    as_of = work.row.as_of - timedelta(days=work.rules.trash_days)
+    """Delete for good what was in the trash for long enough, and scratch files at once; refusals of facts stay.
+
+    Errors: LeaseLost.
+    """
+    as_of = work.row.as_of - timedelta(days=0 if group is SCRATCH else work.rules.trash_days)
     for found in _steps(work, group, as_of=as_of):
         with transaction.atomic():
             ids = _locked(group, work.row.tenant, found, as_of=as_of)

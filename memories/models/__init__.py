@@ -22,6 +22,7 @@ from memories.models.memories.facts import (
     Trust,
     categories_of,
 )
+from memories.models.memories.files import Encoding, FileVersion, MemoryFile, MemoryFileQuerySet
 from memories.models.memories.logged_contexts import LoggedContext
 from memories.models.memories.profile import ProfileSection, Section
 from memories.models.memories.refusals import FactRefusal
@@ -73,6 +74,7 @@ __all__ = [
     "DailySpending",
     "DecayPass",
     "EmbeddingSpace",
+    "Encoding",
     "EndUser",
     "EndpointState",
     "Episode",
@@ -89,11 +91,14 @@ __all__ = [
     "FactRevision",
     "FactVector",
     "FailedSignIns",
+    "FileVersion",
     "IdempotencyRecord",
     "IdentityCheck",
     "Language",
     "LanguageModel",
     "LoggedContext",
+    "MemoryFile",
+    "MemoryFileQuerySet",
     "MemoryOf",
     "MemoryScope",
     "MemoryType",

@@ -12,6 +12,7 @@ from memories.models import ActorKind, SessionQueue, Tenant
 from tests import factories
 from tests.api.client import BASE, HubClient, operations
 
+FILE = "/memories/notes.md"
 SECRET = "暗号 xyzzy"
 
 
@@ -95,6 +96,19 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "writeProfileSection": lambda ids: Call(
         path={"section": "top_of_mind"}, body={"user_id": ids.user_id, "summary": "taken over"}
     ),
+    "listFiles": lambda ids: Call(query={"user_id": ids.user_id, "path": "/memories"}),
+    "readFile": lambda ids: Call(query={"user_id": ids.user_id, "path": FILE}),
+    "writeFile": lambda ids: Call(body={"user_id": ids.user_id, "path": FILE, "content": "taken over"}),
+    "editFile": lambda ids: Call(
+        body={"user_id": ids.user_id, "path": FILE, "old_string": SECRET, "new_string": "taken over"}
+    ),
+    "globFiles": lambda ids: Call(body={"user_id": ids.user_id, "pattern": "*.md"}),
+    "grepFiles": lambda ids: Call(body={"user_id": ids.user_id, "pattern": SECRET}),
+    "uploadFiles": lambda ids: Call(body={"user_id": ids.user_id, "files": [{"path": FILE, "content": "taken over"}]}),
+    "downloadFiles": lambda ids: Call(body={"user_id": ids.user_id, "paths": [FILE]}),
+    "deleteFile": lambda ids: Call(query={"user_id": ids.user_id, "path": FILE}),
+    "listFileHistory": lambda ids: Call(query={"user_id": ids.user_id, "path": FILE}),
+    "restoreFile": lambda ids: Call(body={"user_id": ids.user_id, "path": FILE, "version": 1}),
     "listUsers": lambda ids: Call(query={"q": ids.user_id}),
     "getUser": lambda ids: Call(query={"user_id": ids.user_id}),
     "changeUser": lambda ids: Call(query={"user_id": ids.user_id}, body={"display_name": "taken over"}),
@@ -133,6 +147,7 @@ def populated(tenant: Tenant) -> Ids:
     forget_fact(fact_id=trashed.pk, tenant=tenant, **by_key)
     episode = factories.episode(session, SECRET)
     factories.profile_section(person, summary=SECRET)
+    factories.memory_file(person, FILE, SECRET)
     run = factories.run(session, status="parked")
     case = factories.export_to_take(person).case
     turn = session.turns.get(number=1)

@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 BASE = "/api/v1"
 PROBLEM = "application/problem+json"
 PROBLEM_MEMBERS = {"type", "title", "status", "detail", "instance", "code", "request_id", "errors"}
+PROBLEM_EXTRAS = {"existing_id", "occurrences", "newline_only", "occurrences_without_newline", "total_lines"}
 METHODS = ("get", "put", "post", "patch", "delete")
 
 
@@ -84,7 +85,7 @@ def hold_against_contract(method: str, path: str, response: Any) -> None:
     if response.status_code >= 400:
         problem = response.json()
         assert response.headers["Content-Type"] == PROBLEM
-        assert set(problem) - {"existing_id"} == PROBLEM_MEMBERS
+        assert set(problem) - PROBLEM_EXTRAS == PROBLEM_MEMBERS
         assert problem["status"] == response.status_code
         assert problem["request_id"] == response.headers["X-Request-ID"]
         assert problem["detail"]

@@ -33,6 +33,8 @@ NAMED = {
         "getUser",
     ),
     *("changeUser", "createPrivacyRequest", "listExtractions", "deleteFacts"),
+    *("listFiles", "readFile", "writeFile", "editFile", "globFiles", "grepFiles", "uploadFiles", "downloadFiles"),
+    *("deleteFile", "listFileHistory", "restoreFile"),
 }
 OBJECTS = {
     *("deleteSession", "getSession", "listTurns", "getFact", "changeFact", "deleteFact", "listFactHistory"),

@@ -20,11 +20,23 @@ STORING = {
     *("deleteFact", "restoreFact", "giveFactFeedback", "putMemory", "changeEpisode", "deleteEpisode", "clearMemory"),
     *("writeProfileSection", "changeUser", "retryExtraction", "deleteTurn", "redactTurn"),
     "deleteFacts",
+    *("writeFile", "editFile", "uploadFiles", "deleteFile", "restoreFile"),
 }
 # Nothing of one object is told.
-LOCKED = {"getSession", "listTurns", "getFact", "listFactHistory", "getEpisode"}
+LOCKED = {"getSession", "listTurns", "getFact", "listFactHistory", "getEpisode", "readFile", "listFileHistory"}
 # As if nothing was known.
-EMPTY = {"listSessions", "listFacts", "listEpisodes", "getProfile", "getMemory"}
+EMPTY = {
+    "listSessions",
+    "listFacts",
+    "listEpisodes",
+    "getProfile",
+    "getMemory",
+    "listFiles",
+    "globFiles",
+    "grepFiles",
+}
+# Each by itself, as if it were not there.
+ONE_BY_ONE = {"downloadFiles"}
 SAID_SO = {"getContext", "search"}
 # Who they are, and how the work on them stands.
 AS_EVER = {
@@ -49,7 +61,7 @@ def restrict(hub: Hub, ids: Ids, kind: str = "erasure") -> None:
 
 
 def test_every_operation_has_its_place() -> None:
-    places = (STORING, LOCKED, EMPTY, SAID_SO, AS_EVER)
+    places = (STORING, LOCKED, EMPTY, ONE_BY_ONE, SAID_SO, AS_EVER)
     assert set().union(*places) == operations().keys()
     assert sum(map(len, places)) == len(operations())
 
@@ -97,6 +109,13 @@ def test_goes_on(hub: Hub, ids: Ids) -> None:
             assert answer.status_code == (202 if operation == "createPrivacyRequest" else 200), operation
 
 
+def test_files_that_are_downloaded_are_not_there(hub: Hub, ids: Ids) -> None:
+    assert send(hub.client, "downloadFiles", ids).json()["results"][0]["content"] == SECRET
+    restrict(hub, ids)
+    [file] = send(hub.client, "downloadFiles", ids).json()["results"]
+    assert (file["content"], file["error"]) == (None, "file_not_found")
+
+
 def test_the_second_name_of_a_restricted_person_is_restricted(hub: Hub, ids: Ids) -> None:
     person = EndUser.objects.get(external_id=ids.user_id)
     factories.end_user(hub.tenant, external_id="another name", merged_into=person)
@@ -104,7 +123,7 @@ def test_the_second_name_of_a_restricted_person_is_restricted(hub: Hub, ids: Ids
     other = Ids(user_id="another name")
     for operation in ("postTurns", "postTurnsBulk", "addFact", "putMemory", "writeProfileSection", "changeUser"):
         assert send(hub.client, operation, other).status_code == 423
-    for operation in sorted(EMPTY | SAID_SO):
+    for operation in sorted(EMPTY | ONE_BY_ONE | SAID_SO):
         assert SECRET not in send(hub.client, operation, other).content.decode()
 
 

@@ -112,6 +112,7 @@ def _talked(person: EndUser, name: str) -> None:
     factories.evidence(fact, conversation.turns.get(number=1), quote=f"I am {name}")
     factories.episode(conversation, f"Talked of {name}")
     factories.profile_section(person, summary=f"{name} runs a bakery")
+    factories.memory_file(person, f"/memories/{name}.md", f"{name} sails")
     while vectors.embed_some().moved:
         """Until every text has its vector."""
 

@@ -48,6 +48,7 @@ def somebody(owner: Tenant | None = None, **over: Any) -> EndUser:
     merged.changes.create(table="fact", action="left", uuid=inferred.pk, version=1)
     factories.episode(talk)
     factories.profile_section(person)
+    factories.memory_file(person)
     factories.profile_revision(person)
     factories.review_note(factories.review_item(inferred, note="Asked for a second look"), "Called back")
     name = factories.end_user(person.tenant, merged_into=person)

@@ -72,6 +72,7 @@ def witness(of: Canary | None) -> EndUser:
     factories.evidence(fact, session.turns.get(number=1))
     factories.episode(session)
     factories.profile_section(person)
+    factories.memory_file(person)
     factories.idempotency_record(person, body=b'{"bees": 3}')
     return person
 

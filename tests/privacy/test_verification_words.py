@@ -45,6 +45,10 @@ def _answer(friend: EndUser, body: Any) -> None:
     factories.idempotency_record(friend, body=json.dumps(body).encode())
 
 
+def _file(friend: EndUser, said: str) -> None:
+    factories.memory_file(friend, content=said).versions.all().delete()
+
+
 QUOTES: dict[str, tuple[str, Callable[[EndUser, str], object]]] = {
     "a turn": ("Turn.content", _turn),
     "a turn, in capitals of URLs": ("Turn.content", lambda friend, said: _turn(friend, said.replace("-", "%2D"))),
@@ -62,6 +66,7 @@ QUOTES: dict[str, tuple[str, Callable[[EndUser, str], object]]] = {
         lambda friend, said: _answer(friend, {"id": "1", "content": said, "evidence": [{"quote": said}]}),
     ),
     "a profile": ("ProfileSection.summary", lambda friend, said: factories.profile_section(friend, summary=said)),
+    "a file": ("MemoryFile.content", _file),
     "a note of staff": (
         "ReviewItem.note",
         lambda friend, said: factories.review_item(factories.fact(friend), note=said),

@@ -20,6 +20,7 @@ HUB = {
     "MEMORYHUB_LEASE_SECONDS": 61,
     "MEMORYHUB_MAX_ATTEMPTS": 3,
     "MEMORYHUB_IDLE_SECONDS": 900,
+    "MEMORYHUB_SEED_FILES": False,
 }
 NUMERIC = [number for number in conf.NUMBERS.values() if number.kind in (NumberKind.WHOLE, NumberKind.REAL)]
 SWITCHES = [number.name for number in conf.NUMBERS.values() if number.kind == NumberKind.SWITCH]
@@ -75,6 +76,9 @@ def test_the_numbers_of_the_rules() -> None:
         "context_corrections": 10,
         "context_standing": 10,
         "mcp_tenant_keys": False,
+        "files_per_person": 1_000,
+        "file_kilobytes": 100,
+        "scratch_days": 7,
         "staleness_review": False,
         "stale_days": 90,
         "stale_least": 3,
@@ -107,7 +111,8 @@ def test_the_environments_ranges_are_those_of_the_table() -> None:
     text = (ROOT / "memoryhub/settings.py").read_text(encoding="utf-8")
     read = re.findall(r'env\.integer\("MEMORYHUB_(\w+)", ([\d_]+), low=([\d_]+), high=([\d_]+)\)', text)
     ranges = {name.lower(): tuple(int(part) for part in parts) for name, *parts in read}
-    for name in conf.OF_THE_ENVIRONMENT:
+    # A switch has no range.
+    for name in set(conf.OF_THE_ENVIRONMENT) - set(SWITCHES):
         number = conf.NUMBERS[name]
         assert ranges[name] == (getattr(conf.Rules(), name), number.lowest, number.highest)
 

@@ -14,6 +14,17 @@ from memories.api.v1.facts.views import (
     FactsView,
     FactView,
 )
+from memories.api.v1.files.views import (
+    FileContentView,
+    FileDownloadView,
+    FileEditView,
+    FileGlobView,
+    FileGrepView,
+    FileHistoryView,
+    FileRestoreView,
+    FilesView,
+    FileUploadView,
+)
 from memories.api.v1.memory.views import MemoryView
 from memories.api.v1.people.views import PeopleView, PersonView
 from memories.api.v1.privacy.views import PrivacyExportView, PrivacyRequestsView, PrivacyRequestView
@@ -45,6 +56,15 @@ urlpatterns = [
     path("episodes/<uuid:episode_id>", EpisodeView.as_view()),
     path("profile", ProfileView.as_view()),
     path("profile/<str:section>", ProfileSectionView.as_view()),
+    path("files", FilesView.as_view()),
+    path("files/content", FileContentView.as_view()),
+    path("files/edit", FileEditView.as_view()),
+    path("files/glob", FileGlobView.as_view()),
+    path("files/grep", FileGrepView.as_view()),
+    path("files/upload", FileUploadView.as_view()),
+    path("files/download", FileDownloadView.as_view()),
+    path("files/history", FileHistoryView.as_view()),
+    path("files/restore", FileRestoreView.as_view()),
     path("users", PeopleView.as_view()),
     path("users/detail", PersonView.as_view()),
     path("agents", AgentsView.as_view()),

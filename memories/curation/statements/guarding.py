@@ -47,6 +47,16 @@ def flags_of_text(text: str, voice: WriteTrust) -> tuple[str, ...]:
     return _relevant_flags(suspicion.flags(text, "", ""), voice)
 
 
+def flags_of_file(passage: str, voice: WriteTrust) -> tuple[str, ...]:
+    """The flags of a passage of a memory file. What merely looks like a secret is none: notes name commits and ids."""
+    return tuple(flag for flag in flags_of_text(passage, voice) if flag == suspicion.INSTRUCTIONS)
+
+
+def speaks_to_model(name: str) -> bool:
+    """Whether the name of a file does, by a phrase."""
+    return suspicion.speaks_to_model(name)
+
+
 def check_fact(fact: Fact, texts_before: Mapping[str, Any], voice: WriteTrust) -> None:
     """Check a fact that a key has changed, before it is saved: a changed fact cannot wait for review.
 

@@ -130,6 +130,7 @@ class Change(models.Model):
         PERSON = "person"
         KEY = "key"
         SESSION = "session"
+        FILE = "file"
         # Of a section.
         REVISION = "revision"
         # The running summary of a session, by the session's id; `version` is version_of_summary() of what was written.

@@ -84,6 +84,12 @@ class Tenant(models.Model):
         default=ContextLog.IDS,
         help_text=_("What is kept of each context served, for as many days as set under “Retention”."),
     )
+    file_seed = models.TextField(
+        _("first text of memory files"),
+        blank=True,
+        max_length=4000,
+        help_text=_("What agents read in /memories/AGENTS.md until it is written. Empty: the hub’s own text."),
+    )
     numbers = models.JSONField(
         default=dict, blank=True, help_text="Name of a rule → the tenant's own number; a missing one is the hub's."
     )

@@ -33,7 +33,7 @@ OMISSIONS = (
             "memories.EndUser", "memories.Session", "memories.Turn", "memories.Fact", "memories.Episode",
             "memories.ProfileSection", "memories.ReviewItem", "memories.ExtractionRun",
             "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.PrivacyCase",
-            "memories.ChangeSet", "memories.LoggedContext",
+            "memories.ChangeSet", "memories.LoggedContext", "memories.MemoryFile",
         )
     ),
     *(
@@ -42,7 +42,7 @@ OMISSIONS = (
             "memories.Session", "memories.Turn", "memories.Fact", "memories.Episode", "memories.ProfileSection",
             "memories.ProfileRevision", "memories.ReviewItem", "memories.ExtractionRun", "memories.FactRefusal",
             "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.PrivacyCase",
-            "memories.ChangeSet", "memories.LoggedContext",
+            "memories.ChangeSet", "memories.LoggedContext", "memories.MemoryFile",
         )
     ),
     *(
@@ -55,6 +55,7 @@ OMISSIONS = (
             ("memories.FactRelation", ("id", "fact")),
             ("memories.Change", ("id", "change_set")),
             ("memories.ReviewNote", ("id", "item")),
+            ("memories.FileVersion", ("id", "file", "tenant")),
         )
     ),
     Omission("memories.EndUser", _MACHINE, ("generation", "upkeep_tried_at", "upkept_at")),
@@ -86,6 +87,7 @@ OMISSIONS = (
     Omission("memories.ProfileRevision", f"{_STAFF}; a run is named by `run`", ("actor_id",)),
     Omission("memories.ReviewItem", _STAFF, ("decided_by", "taken_by", "taken_at")),
     Omission("memories.ReviewNote", _APPLICATION, ("tenant",)),
+    Omission("memories.FileVersion", _STAFF, ("actor_id",)),
     Omission("memories.ReviewNote", _STAFF, ("actor_id",)),
     Omission("memories.ExtractionRun", "a version of the application's settings", ("guidance_version",)),
     Omission("memories.FactRefusal", "a keyed hash of what was refused: it means nothing to a reader",

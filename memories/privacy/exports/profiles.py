@@ -83,6 +83,12 @@ _RELATIONS = ExportSection(
 
 _NOTES = ExportSection("notes", "memories.ReviewNote", ("text", "actor_kind", "created_at"))
 _CHANGES = ExportSection("changes", "memories.Change", ("table", "action", "uuid", "version", "before"), order=("pk",))
+_FILE_VERSIONS = ExportSection(
+    "versions",
+    "memories.FileVersion",
+    ("version", "verb", "content", "encoding", "size", "actor_kind", "trust", "restored", "reason", "created_at"),
+    order=("version",),
+)
 
 SECTIONS = (
     ExportSection(
@@ -147,6 +153,14 @@ SECTIONS = (
          "outcomes", "importance", "quality", "flaws", "extractor", "prompt_version", "status", "pinned", "binding",
          "version", "started_at", "ended_at", "created_at", "updated_at", "last_recalled_at", "expires_at",
          "trashed_at", "decay_score", "forget_at"),
+    ),
+    ExportSection(
+        "files",
+        "memories.MemoryFile",
+        ("id", "agent_id", "path", "content", "encoding", "size", "version", "locked", "actor_kind", "trust",
+         "created_at", "updated_at", "expires_at", "trashed_at"),
+        order=("agent_id", "path", "pk"),
+        inside=(_FILE_VERSIONS,),
     ),
     ExportSection(
         "review_items",

@@ -132,6 +132,8 @@ SAID: Mapping[str, frozenset[str]] = {
     "memories.Episode": frozenset({"summary", "key_topics", "actions_taken", "outcomes"}),
     "memories.ProfileSection": frozenset({"agent_id", "summary", "document"}),
     "memories.ProfileRevision": frozenset({"agent_id", "before", "after", "reason"}),
+    "memories.MemoryFile": frozenset({"agent_id", "path", "content"}),
+    "memories.FileVersion": frozenset({"content", "reason"}),
     "memories.WorkingMemory": frozenset({"summary"}),
     "memories.LoggedContext": frozenset({"agent_id", "query", "memory"}),
     "memories.ReviewItem": frozenset({"note"}),

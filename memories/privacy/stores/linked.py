@@ -115,6 +115,8 @@ STORES: tuple[Store, ...] = (
          "external_id", "document", "allowed_users", "allowed_roles", "embedded_hash"),
         loosens=(("memories.Fact", "superseded_by"), ("memories.FactRefusal", "fact")),
     ),
+    Store("memories.FileVersion", "file__end_user", ("content", "reason")),
+    Store("memories.MemoryFile", "end_user", ("agent_id", "path", "content")),
     Store("memories.ProfileSection", "end_user", ("agent_id", "summary", "document")),
     Store("memories.ProfileRevision", "end_user", ("agent_id", "before", "after", "reason")),
     Store(

@@ -38,6 +38,7 @@ FactSource = Literal[
     "explicit_user_input", "implicit_inference", "system_generated", "external_data", "corrected_memory"
 ]
 FactStatus = Literal["active", "pending", "superseded", "rejected", "archived", "trashed"]
+FileEncoding = Literal["utf-8", "base64"]
 FactType = Literal["profile", "preference", "procedural", "semantic"]
 FoundKind = Literal["fact", "episode", "turn", "session"]
 HeldReason = Literal[
@@ -374,6 +375,150 @@ class Item:
     score: float | None
     score_parts: dict[str, float]
     tokens: int
+
+
+class FileToUpload(TypedDict, total=False):
+    """A file to store. `encoding` says what `content` is; base64 of a UTF-8 text becomes a text."""
+
+    path: Required[str]
+    content: Required[str]
+    encoding: FileEncoding
+
+
+@dataclass(frozen=True, kw_only=True)
+class File:
+    """A memory file without its content. Version 0 is the first file, which nobody wrote yet."""
+
+    path: str
+    size: int
+    encoding: FileEncoding
+    version: int
+    locked: bool
+    written_by: str
+    trust: str | None
+    created_at: datetime
+    modified_at: datetime
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileContent(File):
+    """A window of a file's lines; `start_line` and `end_line` are None where no line is in it."""
+
+    content: str
+    total_lines: int
+    start_line: int | None
+    end_line: int | None
+    next_offset: int | None
+    blank: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredFile(File):
+    """A file after a change."""
+
+    created: bool
+    occurrences: int
+    redactions: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileEntry:
+    """A file in a list, or a folder, whose path ends with a slash."""
+
+    path: str
+    is_dir: bool
+    size: int
+    modified_at: datetime | None
+    version: int | None
+    locked: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundFiles:
+    """Files that match a pattern, the newest first; `truncated`: not all were looked at."""
+
+    results: list[FileEntry]
+    truncated: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileMatch:
+    """A line that contains the text."""
+
+    path: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundLines:
+    """Lines that contain a text; `truncated`: there are more."""
+
+    results: list[FileMatch]
+    truncated: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class UploadedFile:
+    """What became of a file; `error` is None, or invalid_path, is_directory, permission_denied."""
+
+    path: str
+    error: str | None
+    detail: str | None
+    version: int | None
+    redactions: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uploaded:
+    """What became of each file."""
+
+    results: list[UploadedFile]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DownloadedFile:
+    """A file as a whole; `error` is None, or file_not_found, invalid_path, is_directory."""
+
+    path: str
+    content: str | None
+    encoding: str | None
+    error: str | None
+    version: int | None
+    created_at: datetime | None
+    modified_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Downloaded:
+    """Each file, or why not."""
+
+    results: list[DownloadedFile]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilesDeleted:
+    """How many files went."""
+
+    path: str
+    deleted: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileVersion:
+    """A version of a file, with all of its content; `restored` is the version that it brought back."""
+
+    version: int
+    verb: Literal["write", "edit", "upload", "restore", "delete"]
+    actor: Actor
+    trust: Trust
+    content: str
+    encoding: FileEncoding
+    size: int
+    restored: int | None
+    reason: str | None
+    created_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)

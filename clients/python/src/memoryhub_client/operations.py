@@ -17,6 +17,7 @@ from memoryhub_client.models import (
     Context,
     Conversation,
     Deleted,
+    Downloaded,
     Episode,
     Extraction,
     Fact,
@@ -24,9 +25,16 @@ from memoryhub_client.models import (
     FactScope,
     FactSource,
     FactType,
+    FileContent,
+    FileEntry,
+    FilesDeleted,
+    FileToUpload,
+    FileVersion,
     Filters,
     Found,
+    FoundFiles,
     FoundKind,
+    FoundLines,
     HeldSection,
     Include,
     Limits,
@@ -50,9 +58,11 @@ from memoryhub_client.models import (
     StatedScope,
     StatedSource,
     StoredDocument,
+    StoredFile,
     Tokenizer,
     Trust,
     Turn,
+    Uploaded,
 )
 
 FactOrder = Literal[
@@ -445,6 +455,130 @@ class Operations:
         stated_by: StatedBy | None = None,
     ) -> HeldSection | Profile:
         """Write a section. A `HeldSection` says that the text waits for an operator."""
+        ...
+
+    # Memory files: of a person and an agent, or of a person alone
+
+    @listing("/files")
+    def list_files(self, *, user_id: str | None, agent_id: str | None = None, path: str | None = None) -> FileEntry:
+        """The files and folders of a folder, by path."""
+        ...
+
+    @operation("GET", "/files/content")
+    def read_file(
+        self,
+        path: str,
+        *,
+        user_id: str | None,
+        agent_id: str | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+    ) -> FileContent:
+        """Lines of a file: `limit` of them after the first `offset`."""
+        ...
+
+    @operation("PUT", "/files/content")
+    def write_file(
+        self,
+        path: str,
+        content: str,
+        *,
+        user_id: str | None,
+        agent_id: str | None = None,
+        stated_by: StatedBy | None = None,
+        if_match: int | None = None,
+    ) -> StoredFile:
+        """Make a file, or give it this content. `if_match` is the version that you read; 0: there is none yet."""
+        ...
+
+    @operation("POST", "/files/edit")
+    def edit_file(
+        self,
+        path: str,
+        old_string: str,
+        new_string: str,
+        *,
+        user_id: str | None,
+        agent_id: str | None = None,
+        replace_all: bool | None = None,
+        stated_by: StatedBy | None = None,
+        if_match: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> StoredFile:
+        """Replace a text that stands in the file once, or everywhere. How often it does is in the problem document."""
+        ...
+
+    @operation("POST", "/files/glob", repeatable=True)
+    def glob_files(
+        self, pattern: str, *, user_id: str | None, agent_id: str | None = None, path: str | None = None
+    ) -> FoundFiles:
+        """Files by a pattern like `*.md` or `notes/**/*.md`."""
+        ...
+
+    @operation("POST", "/files/grep", repeatable=True)
+    def grep_files(
+        self,
+        pattern: str,
+        *,
+        user_id: str | None,
+        agent_id: str | None = None,
+        path: str | None = None,
+        glob: str | None = None,
+        max_count: int | None = None,
+    ) -> FoundLines:
+        """Lines that contain a text as it is."""
+        ...
+
+    @operation("POST", "/files/upload")
+    def upload_files(
+        self,
+        files: Sequence[FileToUpload],
+        *,
+        user_id: str | None,
+        agent_id: str | None = None,
+        stated_by: StatedBy | None = None,
+        idempotency_key: str | None = None,
+    ) -> Uploaded:
+        """Store up to 200 files, each by itself."""
+        ...
+
+    @operation("POST", "/files/download", repeatable=True)
+    def download_files(self, paths: Sequence[str], *, user_id: str | None, agent_id: str | None = None) -> Downloaded:
+        """Up to 200 files as a whole."""
+        ...
+
+    @operation("DELETE", "/files")
+    def delete_file(
+        self, path: str, *, user_id: str | None, agent_id: str | None = None, if_match: int | None = None
+    ) -> FilesDeleted:
+        """Delete a file, or a folder with all that is in it."""
+        ...
+
+    @listing("/files/history")
+    def list_file_history(
+        self,
+        path: str,
+        *,
+        user_id: str | None,
+        agent_id: str | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+    ) -> FileVersion:
+        """The versions of a file, the newest first."""
+        ...
+
+    @operation("POST", "/files/restore")
+    def restore_file(
+        self,
+        path: str,
+        *,
+        user_id: str | None,
+        version: int,
+        agent_id: str | None = None,
+        if_match: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> StoredFile:
+        """Give a file the content of an earlier version, also a deleted one."""
         ...
 
     # People and their rights

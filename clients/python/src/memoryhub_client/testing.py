@@ -6,8 +6,8 @@
     assert "Leiden" in hub.get_context(user_id="u1").memory
 
 It keeps turns, facts and profiles as a hub does and shows them in contexts and searches, by their words. It extracts
-nothing, forgets nothing and knows no tenants, scopes, budgets or reviews. What it has no answer for, or should answer
-otherwise, is set with `answer` and `refuse`. `asked` is all that it was asked.
+nothing, forgets nothing and knows no tenants, scopes, budgets, reviews or files. What it has no answer for, or should
+answer otherwise, is set with `answer` and `refuse`. `asked` is all that it was asked.
 """
 
 import hashlib

@@ -66,6 +66,8 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.ReviewNote": Way.HANGS,
     "memories.ChangeSet": Way.OWN_RULE,
     "memories.Change": Way.HANGS,
+    "memories.MemoryFile": Way.OWN_RULE,
+    "memories.FileVersion": Way.HANGS,
     "memories.ProfileSection": Way.OWN_RULE,
     "memories.ProfileRevision": Way.OWN_RULE,
     "memories.FactRefusal": Way.OWN_RULE,

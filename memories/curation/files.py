@@ -1,0 +1,343 @@
+"""Writing memory files: keys and operators write, edit, delete and restore them, operators lock them.
+
+Each verb locks the person, so that two edits, an edit and a merge, or a write and an erasure follow each other. Secrets
+and invisible letters are cut out. A key's text that speaks to a model is refused, with the place: what an agent reads
+as its own memory steers it in every later conversation. It is not kept as a proposal, because the agent would go on as
+if its note were there; told at once, it can write the same as a note about the person. Notes need no review otherwise,
+whoever the key speaks for: only the agent that wrote them reads them.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from memories import audit, conf
+from memories.audit import Actor
+from memories.curation.facts.changing import lock_person
+from memories.curation.statements import guarding
+from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.exceptions import (
+    Conflict,
+    Fault,
+    FileIsBinary,
+    FileIsFolder,
+    FileNotFound,
+    FileTooLarge,
+    FolderIsFile,
+    InvalidInput,
+    OperatorWord,
+    PersonRestricted,
+    PreconditionFailed,
+    ReviewNeeded,
+    TextNotFound,
+    TextNotUnique,
+    TooManyFiles,
+)
+from memories.files import paths, texts
+from memories.files.reading import Shelf
+from memories.files.versions import add_version
+from memories.invisible import strip_invisible
+from memories.models import Encoding, EndUser, FileVersion, MemoryFile, Trust
+from memories.text.secrets.redaction import redact_text
+
+Verb = FileVersion.Verb
+KILOBYTE = 1_000
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Who writes, when, as whom and why."""
+
+    actor: Actor
+    now: datetime
+    voice: WriteTrust = AS_USER
+    reason: str = ""
+
+    @property
+    def trust(self) -> Trust:
+        return Trust.OPERATOR if self.actor.is_operator else self.voice.trust
+
+
+@dataclass(frozen=True)
+class Written:
+    """The file after a change; how many places an edit changed, and how many secrets were cut out."""
+
+    file: MemoryFile
+    is_new: bool = False
+    occurrences: int = 0
+    redactions: int = 0
+
+
+@dataclass(frozen=True)
+class NewContent:
+    """What is to be stored: a text without NUL, or base64 of other bytes, and its size in bytes."""
+
+    content: str
+    encoding: str
+    size: int
+
+    @classmethod
+    def of(cls, data: bytes, base64: str) -> "NewContent":
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            return cls(base64, Encoding.BASE64, len(data))
+        # PostgreSQL has no NUL in texts.
+        return cls(base64, Encoding.BASE64, len(data)) if "\x00" in text else cls(text, Encoding.UTF_8, len(data))
+
+
+def write_file(
+    *,
+    end_user: EndUser,
+    agent_id: str,
+    path: str,
+    content: NewContent,
+    writer: Writer,
+    verb: FileVersion.Verb = Verb.WRITE,
+    expected_version: int | None = None,
+) -> Written:
+    """Make the file, or give it this content. `expected_version` 0: there is none yet.
+
+    Errors: NotFound (erased meanwhile), PersonRestricted, OperatorWord (locked), PreconditionFailed, FileIsFolder,
+    FolderIsFile, FileTooLarge, TooManyFiles, ReviewNeeded.
+    """
+    with _locked(end_user, agent_id, path, writer, expected_version) as (shelf, row, before):
+        if before is None:
+            _check_place(shelf, path)
+            _check_number(shelf)
+        new, redactions = _clean(shelf, path, content, before, writer)
+        file = _stored(shelf, row, path)
+        is_new = before is None or before.version == 0
+        _save(file, verb, new, writer)
+    return Written(file, is_new, redactions=redactions)
+
+
+def edit_file(
+    *,
+    end_user: EndUser,
+    agent_id: str,
+    path: str,
+    old: str,
+    new: str,
+    every: bool,
+    writer: Writer,
+    expected_version: int | None = None,
+) -> Written:
+    """Replace `old` by `new` where it stands once, or `every` time.
+
+    Errors: FileNotFound, FileIsBinary, TextNotFound, TextNotUnique, and those of write_file().
+    """
+    with _locked(end_user, agent_id, path, writer, expected_version) as (shelf, row, before):
+        if before is None:
+            raise FileNotFound
+        if not before.is_text:
+            raise FileIsBinary
+        # As the file has been stored.
+        done = texts.replace(before.content, strip_invisible(old), new, every=every)
+        if isinstance(done, texts.NotReplaced):
+            if done.occurrences:
+                raise TextNotUnique(occurrences=done.occurrences)
+            raise TextNotFound(newline_only=done.newline_only, without_newline=done.without_newline)
+        content = NewContent(done.content, Encoding.UTF_8, len(done.content.encode()))
+        clean, redactions = _clean(shelf, path, content, before, writer)
+        file = _stored(shelf, row, path)
+        _save(file, Verb.EDIT, clean, writer)
+    return Written(file, before.version == 0, occurrences=done.occurrences, redactions=redactions)
+
+
+def delete_files(
+    *, end_user: EndUser, agent_id: str, path: str, writer: Writer, expected_version: int | None = None
+) -> int:
+    """Delete the file, or the folder with all that is in it; returns how many files. They can be restored for a while.
+
+    Errors: FileNotFound, PersonRestricted, OperatorWord (one of them is locked), PreconditionFailed.
+    """
+    with _locked(end_user, agent_id, path, writer, expected_version) as (shelf, row, before):
+        rows = [] if before is None else [_stored(shelf, row, path)]
+        rows += list(_for_update(shelf.present.below(paths.folder(path))))
+        if not rows:
+            raise FileNotFound
+        if any(file.locked for file in rows) and not writer.actor.is_operator:
+            raise OperatorWord(_locked_text())
+        for file in rows:
+            if file._state.adding:
+                # The first file is stored, so that it is gone.
+                _add(file, Verb.WRITE, NewContent(before.content, Encoding.UTF_8, before.size), writer)  # type: ignore[union-attr]
+            _add(file, Verb.DELETE, NewContent("", file.encoding, 0), writer)
+        _record("delete", rows[0], writer, files=len(rows))
+    return len(rows)
+
+
+def restore_file(
+    *,
+    end_user: EndUser,
+    agent_id: str,
+    path: str,
+    version: int,
+    writer: Writer,
+    expected_version: int | None = None,
+) -> Written:
+    """Give the file the content of an earlier version, also when it was deleted since.
+
+    Errors: FileNotFound (no such file, or no such version), Conflict (a deletion has no content), and those of
+    write_file().
+    """
+    with _locked(end_user, agent_id, path, writer, expected_version) as (shelf, row, before):
+        found = FileVersion.objects.filter(file=row, version=version).first() if row else None
+        if found is None or row is None:
+            raise FileNotFound(_("There is no such version of a file at this path."))
+        if found.verb == Verb.DELETE:
+            raise Conflict(_("In this version the file is deleted. Restore an earlier one."))
+        if before is None:
+            _check_place(shelf, path)
+            _check_number(shelf)
+        given = NewContent(found.content, found.encoding, found.size)
+        new, redactions = _clean(shelf, path, given, before, writer)
+        _save(row, Verb.RESTORE, new, writer, restored=version)
+    return Written(row, before is None, redactions=redactions)
+
+
+def set_lock(*, file: MemoryFile, locked: bool, writer: Writer, expected_version: int | None = None) -> MemoryFile:
+    """An operator locks the file, so that no key changes it, or unlocks it. Its version stays.
+
+    Errors: FileNotFound, PreconditionFailed, Conflict where it is so already.
+    """
+    with _locked(file.end_user, file.agent_id, file.path, writer, expected_version) as (_shelf, row, before):
+        if row is None or before is None:
+            raise FileNotFound
+        if row.locked == locked:
+            raise Conflict(_("Somebody else has done this meanwhile."))
+        row.locked = locked
+        row.save(update_fields=["locked"])
+        _record("lock" if locked else "unlock", row, writer)
+    return row
+
+
+@contextmanager
+def _locked(
+    end_user: EndUser, agent_id: str, path: str, writer: Writer, expected_version: int | None
+) -> Iterator[tuple[Shelf, MemoryFile | None, MemoryFile | None]]:
+    """Lock the person and the row at this path; yields also the file as a reader sees it now.
+
+    The file is None where there is none; the first file, where nobody wrote it, has no row. All or nothing.
+    """
+    with transaction.atomic():
+        # Whoever was merged meanwhile is the other one now.
+        person = EndUser.objects.select_related("tenant").get(pk=lock_person(end_user.pk))
+        if person.restricted_at and not writer.actor.is_operator:
+            raise PersonRestricted
+        shelf = Shelf(person.tenant, person, agent_id, writer.now)
+        row = _for_update(shelf.rows.filter(path=path)).first()
+        before = shelf.file(path)
+        if row and before:
+            before.locked = row.locked
+        if expected_version is not None and expected_version != (before.version if before else 0):
+            raise PreconditionFailed
+        if before and before.locked and not writer.actor.is_operator:
+            raise OperatorWord(_locked_text())
+        yield shelf, row, before
+
+
+def _for_update(rows: Any) -> Any:
+    return rows.select_for_update(of=("self",), no_key=True).select_related("tenant", "end_user")
+
+
+def _stored(shelf: Shelf, row: MemoryFile | None, path: str) -> MemoryFile:
+    """The row, or a new one that is not saved."""
+    return row or MemoryFile(tenant=shelf.tenant, end_user=shelf.person, agent_id=shelf.agent_id, path=path)
+
+
+def _check_place(shelf: Shelf, path: str) -> None:
+    """Errors: FileIsFolder, FolderIsFile."""
+    if shelf.is_folder(path):
+        raise FileIsFolder
+    if shelf.files(list(paths.folders_above(path))):
+        raise FolderIsFile
+
+
+def _check_number(shelf: Shelf) -> None:
+    """Errors: TooManyFiles. A person's files of all agents count together."""
+    most = conf.rules(shelf.tenant).files_per_person
+    if MemoryFile.objects.filter(tenant=shelf.tenant, end_user=shelf.person).present(now=shelf.now).count() >= most:
+        raise TooManyFiles(
+            _("A person can have %(most)d files. Delete some, or have the limit raised.") % {"most": most}
+        )
+
+
+def _clean(
+    shelf: Shelf, path: str, given: NewContent, before: MemoryFile | None, writer: Writer
+) -> tuple[NewContent, int]:
+    """The content without secrets and invisible letters, and how many secrets it had.
+
+    Errors: FileTooLarge, InvalidInput (a secret in the path), ReviewNeeded.
+    """
+    most = conf.rules(shelf.tenant).file_kilobytes
+    if given.size > most * KILOBYTE:
+        raise FileTooLarge(_("A file can have at most %(most)d kB. Split it, or shorten it.") % {"most": most})
+    if before is None and redact_text(path)[1]:
+        raise InvalidInput.at("/path", "The path holds what looks like a secret: name the file otherwise.")
+    if given.encoding != Encoding.UTF_8:
+        return given, 0
+    text, redactions = redact_text(strip_invisible(given.content))
+    if not writer.actor.is_operator:
+        known = before.content if before and before.is_text else ""
+        _check_text(path if before is None else "", known, text, writer)
+    return NewContent(text, Encoding.UTF_8, len(text.encode())), redactions
+
+
+def _check_text(path: str, before: str, text: str, writer: Writer) -> None:
+    """Errors: ReviewNeeded with the passage's lines, when what is new speaks to a model."""
+    name = path.replace("/", " ").replace("_", " ").replace("-", " ").removesuffix(".md").strip()
+    if name and guarding.speaks_to_model(name):
+        raise ReviewNeeded(_("The name of the file speaks to a model: name it after what it is about."))
+    for passage in texts.passages_changed(before, text):
+        if guarding.flags_of_file(passage, writer.voice):
+            number = text[: text.find(passage)].count("\n") + 1
+            last = number + passage.count("\n")
+            where = _("Lines %(first)d to %(last)d") % {"first": number, "last": last}
+            detail = _(
+                "The file was not changed: %(where)s tell a model what to do, whom to believe or what to keep from "
+                "people. Write what the user said or wants as a note about them. An operator can write it as it is."
+            ) % {"where": where}
+            raise ReviewNeeded(detail, faults=[Fault("/content", ReviewNeeded.code, where)])
+
+
+def _save(file: MemoryFile, verb: FileVersion.Verb, new: NewContent, writer: Writer, **more: Any) -> None:
+    _add(file, verb, new, writer, **more)
+    _record(verb, file, writer)
+
+
+def _add(file: MemoryFile, verb: FileVersion.Verb, new: NewContent, writer: Writer, **more: Any) -> None:
+    add_version(
+        file,
+        verb,
+        content=new.content,
+        encoding=new.encoding,
+        size=new.size,
+        actor=writer.actor,
+        trust=writer.trust,
+        now=writer.now,
+        reason=redact_text(writer.reason)[0],
+        **more,
+    )
+
+
+def _record(verb: str, file: MemoryFile, writer: Writer, **counts: int) -> None:
+    audit.record(
+        actor=writer.actor,
+        verb=verb,
+        target=file,
+        object_id=file.pk,
+        tenant=file.tenant,
+        now=writer.now,
+        counts=counts,
+    )
+
+
+def _locked_text() -> str:
+    return _("An operator locked this file. Only an operator can change it.")
