@@ -107,6 +107,13 @@ class TestPage:
         assert (event.object_type, event.object_id) == ("EndUser", person.pk)
         assert "Leiden" not in str(list(AuditEvent.objects.values()))
 
+    def test_an_end_user_is_found_by_name_too(self, admin: Client, tenant: Tenant) -> None:
+        person = EndUser.objects.get(external_id="lin")
+        EndUser.objects.filter(pk=person.pk).update(display_name="Lin Wei")
+        ask(admin, tenant, user_id="Lin Wei")
+        assert AuditEvent.objects.get(verb="search").object_id == person.pk
+        assert "no end user with this id or name" in text_of(ask(admin, tenant, user_id="Nobody Known"))
+
     def test_looking_at_the_form_is_not_recorded(self, admin: Client) -> None:
         assert admin.get(reverse("admin:said")).status_code == 200
         assert not AuditEvent.objects.filter(verb="search").exists()

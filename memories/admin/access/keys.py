@@ -19,7 +19,7 @@ from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.dashboard import first_run
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
-from memories.admin.site.fields import DayInput, LineField
+from memories.admin.site.fields import DayInput, LineField, TenantField
 from memories.admin.site.page import RecordPage, VerbForm, actor_of, render_page
 from memories.admin.site.wording import KEY_STATES, KINDS
 from memories.audit import Actor
@@ -57,12 +57,7 @@ def _default_expiry() -> date:
 
 
 class KeyForm(forms.Form):
-    tenant = forms.ModelChoiceField(
-        Tenant.objects.none(),
-        label=_("Tenant"),
-        widget=UnfoldAdminSelectWidget,
-        empty_label=_("Choose a tenant"),
-    )
+    tenant = TenantField()
     name = LineField(
         max_length=100, label=_("Name"), help_text=_("The application that uses the key, such as support-bot.")
     )

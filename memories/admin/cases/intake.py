@@ -16,10 +16,10 @@ from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget
 from memories.admin.access.tenant_scope import tenants_of, within
 from memories.admin.cases.forms import LONGEST_ID
 from memories.admin.cases.wording import TYPES_SAY
-from memories.admin.site.fields import DayInput, LineField
+from memories.admin.site.fields import DayInput, LineField, TenantField
 from memories.admin.site.page import RecordPage, actor_of, message_of, render_page, url_of
 from memories.exceptions import InvalidInput, MemoryHubError, NotFound
-from memories.models import Asker, CaseType, EndUser, Tenant
+from memories.models import Asker, CaseType, EndUser
 from memories.models.ids import parse_uuid
 from memories.privacy import cases
 from memories.privacy.casework.restriction import cases_of
@@ -32,12 +32,7 @@ _UNKNOWN = gettext_lazy(
 
 
 class IntakeForm(forms.Form):
-    tenant = forms.ModelChoiceField(
-        Tenant.objects.none(),
-        label=gettext_lazy("Tenant"),
-        widget=UnfoldAdminSelectWidget,
-        empty_label=gettext_lazy("Choose a tenant"),
-    )
+    tenant = TenantField()
     user_id = LineField(
         label=gettext_lazy("External id of the person"),
         max_length=LONGEST_ID,

@@ -10,17 +10,17 @@ from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanSwitchWidget
+from unfold.widgets import UnfoldBooleanSwitchWidget
 
 from memories.admin.access.tenant_scope import tenants_of
-from memories.admin.site.fields import LineField, check_language, check_zone
+from memories.admin.site.fields import LineField, TenantField, check_language, check_zone
 from memories.admin.site.naming import called
 from memories.admin.site.page import RecordPage, actor_of, address, message_of, render_page, show_again, url_of
 from memories.curation.people.external_ids import CHANGE_ID, change_external_id
 from memories.curation.people.records import add_person
 from memories.curation.reverting import revert
 from memories.exceptions import InvalidInput, MemoryHubError
-from memories.models import ChangeSet, EndUser, Tenant
+from memories.models import ChangeSet, EndUser
 from memories.models.ids import parse_uuid
 
 LONGEST_ID = 255
@@ -48,12 +48,7 @@ class RecordFields(forms.Form):
 
 class AddPersonForm(RecordFields):
     field_order = ("tenant", "external_id")
-    tenant = forms.ModelChoiceField(
-        Tenant.objects.none(),
-        label=gettext_lazy("Tenant"),
-        widget=UnfoldAdminSelectWidget,
-        empty_label=gettext_lazy("Choose a tenant"),
-    )
+    tenant = TenantField()
     external_id = LineField(
         label=gettext_lazy("External id"),
         max_length=LONGEST_ID,

@@ -15,6 +15,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from memories import audit
 from memories.admin.access.tenant_scope import tenants_of
+from memories.admin.people.finding import find_person
 from memories.admin.site.fields import LineField
 from memories.admin.site.page import actor_of, render_page, require
 from memories.models import EndUser, Role, Tenant
@@ -35,7 +36,9 @@ class SaidForm(forms.Form):
         Tenant.objects.none(), label=_("Tenant"), widget=UnfoldAdminSelectWidget, empty_label=None
     )
     query = LineField(label=_("Search for"), max_length=LONGEST_QUERY)
-    user_id = LineField(label=_("End user"), required=False, max_length=255, help_text=_("The external id."))
+    user_id = LineField(
+        label=_("End user"), required=False, max_length=255, help_text=_("The external id, or the name.")
+    )
     session = LineField(label=_("Session"), required=False, max_length=255, help_text=_("The external id."))
     role = forms.ChoiceField(label=_("Role"), required=False, choices=_ROLES, widget=UnfoldAdminSelectWidget)
     since = forms.DateField(label=_("From"), required=False)
@@ -52,9 +55,9 @@ class SaidForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
         if data.get("tenant") and data.get("user_id"):
-            self.person = EndUser.objects.called(data["tenant"], data["user_id"]).first()
+            self.person, why_not = find_person(data["tenant"], data["user_id"])
             if self.person is None:
-                self.add_error("user_id", gettext("The tenant has no such end user."))
+                self.add_error("user_id", why_not)
         return data
 
     def filters(self) -> TurnFilters:

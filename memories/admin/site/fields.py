@@ -2,14 +2,17 @@
 
 import re
 import uuid
+from collections.abc import Iterator
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.forms.models import ModelChoiceIterator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
+from memories.models import Tenant
 from memories.text import signal_phrases
 from memories.time_zones import is_zone
 
@@ -38,6 +41,28 @@ class LineField(forms.CharField):
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("widget", UnfoldAdminTextInputWidget)
         super().__init__(**kwargs)
+
+
+class _WithoutChoice(ModelChoiceIterator[Tenant]):
+    """The empty choice stands before two tenants or more: of one there is nothing to choose."""
+
+    def __iter__(self) -> Iterator[Any]:
+        choices = list(super().__iter__())
+        yield from choices[1:] if len(choices) == 2 else choices
+
+
+class TenantField(forms.ModelChoiceField[Tenant]):
+    """The tenant that a form is about; the form's `__init__` sets the queryset to those of the operator."""
+
+    iterator = _WithoutChoice
+
+    def __init__(self) -> None:
+        super().__init__(
+            Tenant.objects.none(),
+            label=gettext_lazy("Tenant"),
+            widget=UnfoldAdminSelectWidget,
+            empty_label=gettext_lazy("Choose a tenant"),
+        )
 
 
 class TextField(forms.CharField):

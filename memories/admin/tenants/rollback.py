@@ -20,7 +20,7 @@ from memories.admin.access import fresh
 from memories.admin.access.tenant_scope import tenants_of, within
 from memories.admin.people.finding import find_person
 from memories.admin.site import reasons
-from memories.admin.site.fields import LineField
+from memories.admin.site.fields import LineField, TenantField
 from memories.admin.site.page import actor_of, render_page, require
 from memories.admin.site.reasons import ReasonField
 from memories.curation.people.external_ids import LONGEST_ID
@@ -50,9 +50,7 @@ class MomentInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # Unfold h
 
 
 class RollbackForm(forms.Form):
-    tenant = forms.ModelChoiceField(
-        Tenant.objects.none(), label=_("Tenant"), widget=UnfoldAdminSelectWidget, empty_label=_("Choose a tenant")
-    )
+    tenant = TenantField()
     person = LineField(
         required=False,
         max_length=LONGEST_ID,
