@@ -1,5 +1,7 @@
-"""`manage.py import_memories`: store the conversations of a file, as POST /turns would, each message once."""
+"""`manage.py import_memories`: store the conversations of a file, as POST /turns would, each message once, or the
+memories of another system, as PUT /memory would, each once."""
 
+import sqlite3
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterator
@@ -7,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psycopg
 from django.core.management.base import BaseCommand, CommandError
 
 from memories.api.errors import faults_of
@@ -14,32 +17,46 @@ from memories.api.v1.turns.serializers import MAX_MESSAGES, TurnsSerializer, con
 from memories.capture import ingest
 from memories.capture.ingest import Conversation
 from memories.exceptions import Erased, MemoryHubError, PersonRestricted
-from memories.management import imports
+from memories.management import imports, memory_stores
 from memories.management.arguments import external_id, tenant_of
+from memories.management.importing import Import
+from memories.management.memory_stores import USER
 from memories.models import Tenant, Turn
 
 
 class Command(BaseCommand):
     help = (
-        "Store the conversations of a file with their dates, through the same checks as POST /turns. What is there "
-        "already is not stored again: after a break run it again."
+        "Store the conversations of a file with their dates, through the same checks as POST /turns, or the memories "
+        "of another system as facts. What is there already is not stored again: after a break run it again."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, help="conversations.json of an export, or JSON lines.")
-        parser.add_argument("--from", dest="source", choices=list(imports.SOURCES), required=True)
+        parser.add_argument(
+            "file", help="conversations.json of an export, or JSON lines; of another system its file, folder or DSN."
+        )
+        sources = [*imports.SOURCES, *memory_stores.STORES]
+        parser.add_argument("--from", dest="source", choices=sources, required=True)
         parser.add_argument("--tenant", required=True, help="The tenant's slug.")
         parser.add_argument(
             "--user", type=external_id, help="Whose they are: the caller's user_id. JSON lines can name it themselves."
+        )
+        parser.add_argument("--table", default="", help="With a DSN: the table, if it is not called as usual.")
+        parser.add_argument(
+            "--namespace",
+            default="",
+            help="Of langgraph: which namespaces, and whose they are, such as 'memories,{user}' or '{user},{agent},*'.",
         )
         parser.add_argument("--dry-run", action="store_true", help="Say what would be stored, and store nothing.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         tenant, done = tenant_of(options["tenant"]), Counter[str]()
+        if options["source"] in memory_stores.STORES:
+            self._import_memories(tenant, options)
+            return
         if options["source"] != "jsonl" and not options["user"]:
             raise CommandError("--user: say whose conversations these are.")
         try:
-            for place, given in enumerate(imports.read(options["source"], options["file"]), start=1):
+            for place, given in enumerate(imports.read(options["source"], Path(options["file"])), start=1):
                 self._import(tenant, place, _whose(given, options["user"]), done, dry_run=options["dry_run"])
         except OSError as error:
             raise CommandError(f"The file cannot be read: {error.strerror}.") from error
@@ -55,6 +72,35 @@ class Command(BaseCommand):
         )
         if done["refused"]:
             raise CommandError("What was refused is not stored. Mend it in the file and run the command again.")
+
+    def _import_memories(self, tenant: Tenant, options: dict[str, Any]) -> None:
+        source, dry_run = options["source"], options["dry_run"]
+        if source == "mempalace" and not options["user"]:
+            raise CommandError("--user: say whose memories these are.")
+        if source == "langgraph" and not (options["user"] or USER in options["namespace"]):
+            raise CommandError(f"--user or --namespace with {USER}: say whose memories these are.")
+        place = memory_stores.Place(options["file"], options["table"], options["namespace"])
+        importing = Import(tenant, user_id=options["user"] or "", dry_run=dry_run)
+        try:
+            importing.take(memory_stores.read(source, place))
+        except OSError as error:
+            raise CommandError(f"The file cannot be read: {error.strerror}.") from error
+        except (ValueError, sqlite3.Error, psycopg.Error) as error:
+            # Their own messages can show what was stored, or the password of the database.
+            taken = importing.done["memories"]
+            raise CommandError(f"It cannot be read after {taken} memories: {type(error).__name__}.") from None
+        done, what = importing.done, "would be stored" if dry_run else "stored"
+        waiting = "" if dry_run else f", {done['waiting']} wait for an operator"
+        self.stdout.write(
+            f"{done['memories']} memories: {done['facts']} facts and {done['sections']} sections of profiles {what}"
+            f"{waiting}, {done['duplicates']} were there already."
+        )
+        for reason, count in sorted(importing.left_out.items()):
+            self.stdout.write(f"{count} left out: {reason}")
+        for reason, count in sorted(importing.refused.items()):
+            self.stderr.write(f"{count} refused: {reason}")
+        if importing.refused:
+            raise CommandError("What was refused is not stored. Mend it and run the command again.")
 
     def _import(self, tenant: Tenant, place: int, given: dict[str, Any], done: Counter[str], *, dry_run: bool) -> None:
         """One conversation; where it is refused, what comes before the part with the fault stays stored."""
