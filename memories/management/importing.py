@@ -6,11 +6,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.utils import timezone
-from rest_framework.exceptions import ValidationError
 
 from memories.api.errors import faults_of
-from memories.api.v1.fields import AgentId, Identifier
-from memories.api.v1.memory.serializers import DocumentFactSerializer, DocumentSerializer, facts_of, sections_of
+from memories.api.v1.memory.serializers import (
+    DocumentFactSerializer,
+    DocumentSerializer,
+    MemoryQuery,
+    facts_of,
+    sections_of,
+)
 from memories.audit import Actor
 from memories.curation.people.records import person_for_writing
 from memories.curation.statements.documents import DocumentFact, DocumentSection, import_document
@@ -41,28 +45,23 @@ class Import:
                 continue
             try:
                 self._take(memory)
-            except ValidationError as error:
-                faults = [f"{fault.pointer} {fault.code}".strip() for fault in faults_of(error.detail)]
-                self.refused[faults[0]] += 1
+            except _RefusedError as error:
+                self.refused[str(error)] += 1
         for whose, facts in self._waiting.items():
             self._state(whose, facts)
         self._waiting.clear()
 
     def _take(self, memory: StoredMemory) -> None:
-        """Errors: ValidationError."""
-        whose = Whose(
-            _checked(Identifier(), self._user_id or memory.whose.user_id, "user_id"),
-            _checked(AgentId(), memory.whose.agent_id, "agent_id") if memory.whose.agent_id else "",
-        )
+        """Errors: _RefusedError."""
+        named = {"user_id": self._user_id or memory.whose.user_id}
+        named |= {"agent_id": memory.whose.agent_id} if memory.whose.agent_id else {}
+        given = _checked(MemoryQuery(data=named))
+        whose = Whose(given["user_id"], given.get("agent_id") or "")
         if memory.sections:
-            document = DocumentSerializer(data=memory.sections)
-            document.is_valid(raise_exception=True)
-            self._state(whose, (), sections_of(document.validated_data))
+            self._state(whose, (), sections_of(_checked(DocumentSerializer(data=memory.sections))))
             return
-        fact = DocumentFactSerializer(data=memory.fact)
-        fact.is_valid(raise_exception=True)
         waiting = self._waiting[whose]
-        waiting += facts_of({"facts": [fact.validated_data]})
+        waiting += facts_of({"facts": [_checked(DocumentFactSerializer(data=memory.fact))]})
         if len(waiting) >= AT_ONCE:
             self._state(whose, self._waiting.pop(whose))
 
@@ -115,11 +114,16 @@ class Import:
         return (named.merged_into or named) if named else None
 
 
-def _checked(field: Any, value: str, name: str) -> str:
-    try:
-        return str(field.run_validation(value))
-    except ValidationError as error:
-        raise ValidationError({name: error.detail}) from None
+class _RefusedError(Exception):
+    """What is wrong with a memory, as a code with its place, without a word of it."""
+
+
+def _checked(serializer: Any) -> Any:
+    """Errors: _RefusedError."""
+    if not serializer.is_valid():
+        first = next(iter(faults_of(serializer.errors)))
+        raise _RefusedError(f"{first.pointer} {first.code}".strip())
+    return serializer.validated_data
 
 
 def _facts_called(tenant: Tenant, person: EndUser | None, facts: Sequence[DocumentFact]) -> Iterable[str]:
