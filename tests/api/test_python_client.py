@@ -244,6 +244,8 @@ def imported(path: Path) -> set[str]:
 
 # What each integration may import besides: the framework that it is for.
 FRAMEWORKS: dict[str, set[str]] = {
+    "claude.py": {"anthropic"},
+    "deepagents.py": {"deepagents", "langgraph"},
     "deerflow.py": {"deerflow"},
     "langchain.py": {"langchain", "langchain_core", "langgraph"},
     "mcp_proxy.py": {"anyio", "mcp"},

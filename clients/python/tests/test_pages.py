@@ -10,6 +10,7 @@ EXAMPLE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PAGES = [
     "clients/python/README.md",
     "docs/clients.md",
+    "docs/deepagents.md",
     "docs/deerflow.md",
     "docs/langchain.md",
     "docs/openai-agents.md",

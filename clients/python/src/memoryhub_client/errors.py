@@ -139,5 +139,16 @@ def problem(status: int, body: bytes, *, retry_after: float | None = None) -> Pr
     return found(status, document, retry_after=retry_after)
 
 
+def told(error: MemoryHubError) -> str:
+    """What an agent is told of it, which cannot look at a status: the hub's sentence and the places."""
+    if not isinstance(error, ProblemError):
+        return "The memory cannot be reached at present. Go on without it."
+    places = [one.detail for one in error.errors if one.detail not in error.detail]
+    if isinstance(error, BadRequestError) and places:
+        # Its own sentence only says that there are places.
+        return " ".join(places)
+    return " ".join([error.detail or error.title, *places])
+
+
 def _fault(one: dict[str, Any]) -> Fault:
     return Fault(*(str(one.get(name, "")) for name in ("pointer", "code", "detail")))

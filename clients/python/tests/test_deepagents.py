@@ -1,0 +1,196 @@
+"""deepagents on memory files of a fresh hub, as its own StoreBackend does the same."""
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from conftest import RunningHub
+from deepagents.backends import CompositeBackend, StateBackend, StoreBackend
+from deepagents.backends.protocol import BackendProtocol
+from deepagents.middleware.memory import MemoryMiddleware
+from langgraph.store.memory import InMemoryStore
+
+from memoryhub_client import AsyncMemoryHub, MemoryHub, Retries
+from memoryhub_client.deepagents import HubBackend, thread_folder
+
+TEXT = "one\ntwo\nthree\r\nfour two\n"
+
+
+@pytest.fixture
+def backend(hub: MemoryHub, user_id: str) -> HubBackend:
+    """Below a folder of its own, without the first file."""
+    return HubBackend(hub, user_id=user_id, agent_id="writer", root="/notes")
+
+
+@pytest.fixture
+def both(backend: HubBackend) -> list[BackendProtocol]:
+    return [backend, StoreBackend(store=InMemoryStore(), namespace=lambda _: ("files",))]
+
+
+def undated(result: Any) -> Any:
+    """Without times, which differ, and without the size of what is no text: a store's is that of its base64."""
+    if isinstance(result, dict):
+        left_out = {"modified_at", "created_at", *(["size"] if str(result.get("path")).endswith(".bin") else [])}
+        return {name: undated(one) for name, one in result.items() if name not in left_out}
+    if isinstance(result, list):
+        # Matches of a search: the hub's are in the order of paths, those of a store as the files were written.
+        found = [undated(one) for one in result]
+        return sorted(found, key=_place) if found and isinstance(found[0], dict) and "line" in found[0] else found
+    return {"": type(result).__name__, **undated(vars(result))} if hasattr(result, "__dict__") else result
+
+
+def _place(match: dict[str, Any]) -> tuple[str, int]:
+    return match["path"], match["line"]
+
+
+def life(backend: BackendProtocol) -> Iterator[Any]:
+    yield backend.ls("/")
+    yield backend.write("/a.md", TEXT)
+    yield backend.write("/sub/b.md", "two")
+    yield backend.write("/sub/.hidden.md", "two")
+    yield backend.write("/blank.md", " \n")
+    yield backend.write("/picture.png", "no text")
+    for path in ("/", "/sub", "/sub/", "/none", "/a.md"):
+        yield backend.ls(path)
+    for offset, limit in ((0, 2000), (1, 2), (-1, 1), (0, 0), (3, 9), (4, 1), (99, 1)):
+        yield backend.read("/a.md", offset, limit)
+        yield backend.read("/blank.md", offset, limit)
+        yield backend.read("/picture.png", offset, limit)
+    yield backend.read("/none.md")
+    for pattern in ("*.md", "**/*.md", "/*.md", "sub/*", ".*", "*.{png,md}", "[!a].md", "../*", "none"):
+        yield sorted(undated(backend.glob(pattern).matches or []), key=str)
+        yield backend.glob(pattern).error
+        yield backend.glob(pattern, "/sub").error
+        yield backend.grep("two", glob=pattern)
+    for place in (None, "/", "/sub", "sub", "/a.md", "/none"):
+        yield backend.grep("two", place)
+    for most in (0, 1, 2, 99):
+        yield backend.grep("two", "/a.md", max_count=most)
+    for old, new, every in (
+        ("one", "1", False), ("two", "2", False), ("two", "2", True), ("none", "", False), ("", "x", False),
+        ("1\n2", "1\n2", False),
+    ):  # fmt: skip
+        yield backend.edit("/a.md", old, new, every)
+        yield backend.edit("/none.md", old, new, every)
+    yield backend.write("/end.md", "x\nend")
+    yield backend.edit("/end.md", "end\n", "", replace_all=True)
+    yield backend.write("/end.md", "end\nend")
+    yield backend.edit("/end.md", "end\n\n", "")
+    yield backend.write("/ends.md", "end end")
+    yield backend.edit("/ends.md", "end\n", "")
+    yield backend.upload_files([("/u.md", "文".encode()), ("/u.bin", b"\xff\x00")])
+    yield backend.download_files(["/u.md", "/u.bin", "/none", "/a.md"])
+    yield backend.edit("/u.bin", "a", "b")
+    yield backend.delete("/none")
+    yield backend.delete("/sub")
+    yield backend.delete("/a.md")
+    yield backend.delete("/a.md")
+    yield backend.ls("/")
+    yield backend.delete("/")
+    yield backend.ls("/")
+
+
+def test_it_behaves_as_a_store_backend(both: list[BackendProtocol]) -> None:
+    ours, theirs = ([undated(one) for one in life(backend)] for backend in both)
+    assert ours == theirs
+    assert len(ours) > 100
+
+
+async def alife(backend: BackendProtocol) -> list[Any]:
+    return [
+        await backend.awrite("/a.md", TEXT),
+        await backend.aread("/a.md", 1, 1),
+        await backend.aread("/none"),
+        await backend.als("/"),
+        await backend.aglob("*.md"),
+        await backend.agrep("two"),
+        await backend.aedit("/a.md", "two", "2"),
+        await backend.aedit("/a.md", "two", "2", replace_all=True),
+        await backend.aupload_files([("/b.bin", b"\xff")]),
+        await backend.adownload_files(["/b.bin", "/none"]),
+        await backend.adelete("/a.md"),
+        await backend.adelete("/a.md"),
+    ]
+
+
+async def test_async_twins(both: list[BackendProtocol], running: RunningHub, key: str, user_id: str) -> None:
+    async with AsyncMemoryHub(key, base_url=running.base_url) as hub:
+        own = HubBackend(MemoryHub(key), user_id=user_id, agent_id="coder", async_hub=hub)
+        await own.adelete("/memories/AGENTS.md")
+        ours, theirs, asynchronous = [undated(await alife(backend)) for backend in (*both, own)]
+    assert ours == theirs == asynchronous
+
+
+def test_what_the_hub_refuses_is_said_to_the_agent(backend: HubBackend, user_id: str) -> None:
+    assert "begins with a slash" in str(backend.write("notes.md", "x").error)
+    assert "`..`" in str(backend.write("/../other/notes.md", "x").error)
+    assert str(backend.read("notes.md").error).startswith("File 'notes.md' not found")
+    assert str(backend.delete("../x").error).startswith("Error: File '../x' not found")
+    assert "at most" in str(backend.write("/large.md", "many words " * 20_000).error)
+    assert [one.error for one in backend.upload_files([("x", b""), ("/ok", b"")])] == ["invalid_path", None]
+    assert backend.download_files(["x"])[0].error == "invalid_path"
+    away = HubBackend(
+        MemoryHub("mh_any", base_url="http://127.0.0.1:9", retries=Retries(times=0)), user_id=user_id, root="/notes"
+    )
+    results: list[Any] = [away.read("/a"), away.write("/a", ""), away.edit("/a", "b", "c"), away.edit("/a", "", "")]
+    results += [away.ls("/"), away.glob("*"), away.grep("x"), away.delete("/a")]
+    results += [*away.upload_files([("/a", b"")]), *away.download_files(["/a"])]
+    for result in results:
+        assert "cannot be reached" in str(result.error)
+
+
+def test_many_files_at_once(backend: HubBackend) -> None:
+    files = [(f"/many/{number}.md", str(number).encode()) for number in range(205)]
+    assert {one.error for one in backend.upload_files(files)} == {None}
+    found = backend.download_files([path for path, _ in files])
+    assert [(one.path, one.content) for one in found] == files
+
+
+def test_files_are_a_persons_and_an_agents(hub: MemoryHub, user_id: str) -> None:
+    mine = HubBackend(hub, user_id=user_id, agent_id="writer", root="/notes/")
+    assert mine.write("/a.md", "Mine.").error is None
+    others: list[dict[str, Any]] = [
+        {"user_id": f"{user_id}-2", "agent_id": "writer"}, {"user_id": user_id, "agent_id": "coder"},
+        {"user_id": user_id},
+    ]  # fmt: skip
+    for whose in others:
+        assert HubBackend(hub, root="/notes", **whose).read("/a.md").error == "File '/a.md' not found"
+    whole = HubBackend(hub, user_id=user_id, agent_id="writer")
+    assert whole.read("/notes/a.md").file_data
+
+
+def test_the_first_file_is_there_for_the_middleware(hub: MemoryHub, user_id: str) -> None:
+    backend = CompositeBackend(
+        default=StateBackend(), routes={"/memories/": HubBackend(hub, user_id=user_id, root="/memories")}
+    )
+    middleware = MemoryMiddleware(backend=backend, sources=["/memories/AGENTS.md", "/memories/none.md"])
+    runtime: Any = SimpleNamespace(context=None, store=None)
+    update = middleware.before_agent({"messages": []}, runtime, {})
+    assert update
+    assert "Memory" in update["memory_contents"]["/memories/AGENTS.md"]
+    assert "/memories/none.md" not in update["memory_contents"]
+
+
+def test_whose_files_may_be_told_by_the_run(hub: MemoryHub, user_id: str) -> None:
+    backend = HubBackend(hub, user_id=lambda runtime: runtime.context["user"], root=thread_folder)
+    with pytest.raises(RuntimeError, match="outside a LangGraph graph execution"):
+        backend.ls("/")
+    from langgraph.graph import END, START, StateGraph
+
+    def work(state: dict[str, Any]) -> dict[str, Any]:
+        assert backend.write("/plan.md", "Draft.").error is None
+        return {"seen": backend.ls("/").entries}
+
+    graph: Any = StateGraph(dict, context_schema=dict)
+    graph.add_node("work", work)
+    graph.add_edge(START, "work")
+    graph.add_edge("work", END)
+    run = graph.compile()
+    found = run.invoke({}, {"configurable": {"thread_id": "t/1"}}, context={"user": user_id})
+    assert [one["path"] for one in found["seen"]] == ["/plan.md"]
+    scratch = hub.read_file("/temp/t%2F1/plan.md", user_id=user_id)
+    assert scratch.expires_at
+    # Another thread has files of its own.
+    other = run.invoke({}, {"configurable": {"thread_id": "t2"}}, context={"user": user_id})
+    assert len(other["seen"]) == 1
