@@ -9,8 +9,9 @@ from django.db import connection
 from django.db.models import Count, Exists, F, OuterRef, QuerySet
 
 from memories import conf
-from memories.models import Episode, ExtractionRun, Fact, Role, Tenant, Turn, WorkingMemory
+from memories.models import EndUser, Episode, ExtractionRun, Fact, Role, StoreItem, Tenant, Turn, WorkingMemory
 from memories.models.folding import text_digest
+from memories.store import namespaces
 from memories.text.transcript import fed
 
 SHOWN_IDS = 20
@@ -118,7 +119,32 @@ def _sessions_with_fed(turns: QuerySet[Turn]) -> Iterator[uuid.UUID]:
             yield last
 
 
+def _misowned() -> Iterator[uuid.UUID]:
+    """Items whose namespace names another person than theirs, or somebody although they are the tenant's."""
+    for tenant in Tenant.objects.all():
+        leads_to: dict[str, uuid.UUID] = {}
+        for pk, user_id, merged in EndUser.objects.of(tenant).values_list("pk", "external_id", "merged_into"):
+            leads_to[user_id] = merged or pk
+        rows = StoreItem.objects.filter(tenant=tenant).order_by("pk")
+        for item, namespace, owner in rows.values_list("pk", "namespace", "end_user__external_id").iterator():
+            named = namespaces.person_in(namespace.split("."), tenant.person_namespaces)
+            wanted = leads_to.get(named.user_id) if named else None
+            if wanted != (leads_to.get(owner) if owner is not None else None):
+                yield item
+
+
 INVARIANTS = (
+    Invariant("store_owners", "Items of the store belong to whom their namespace names.", _misowned),
+    Invariant(
+        "store_tenants",
+        "Items of the store, their people and their vectors are of one tenant.",
+        """
+        SELECT i.id FROM memories_storeitem i
+        LEFT JOIN memories_enduser p ON p.id = i.end_user_id
+        LEFT JOIN memories_storeitemvector v ON v.item_id = i.id
+        WHERE p.tenant_id <> i.tenant_id OR v.tenant_id <> i.tenant_id
+        """,
+    ),
     Invariant(
         "file_versions",
         "Every memory file has all of its versions, and says what the last of them says.",

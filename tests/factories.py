@@ -40,11 +40,13 @@ from memories.models import (
     SavedFilter,
     Scope,
     Session,
+    StoreItem,
     Tenant,
     Trust,
     Turn,
     WorkingMemory,
 )
+from memories.text import value_texts
 
 NOW = datetime(2026, 11, 3, 9, 12, tzinfo=UTC)
 COMMAND = Actor(kind=ActorKind.COMMAND)
@@ -260,6 +262,21 @@ def operator(**over: Any) -> Operator:
 
 def agent(of: Tenant, agent_id: str = "sales", **over: Any) -> Agent:
     return Agent.objects.create(tenant=of, agent_id=agent_id, **{"created_at": NOW, **over})
+
+
+def store_item(person: EndUser, value: dict[str, Any] | None = None, **over: Any) -> StoreItem:
+    """An item under a namespace of the person."""
+    stored = {"text": "Drinks green tea."} if value is None else value
+    given = {
+        "namespace": f"memories.{person.external_id}",
+        "key": "tea",
+        "value": stored,
+        "content_hash": value_texts.digest(value_texts.of_value(stored, over.get("index_paths"))),
+        "created_at": NOW,
+        "updated_at": NOW,
+        **over,
+    }
+    return StoreItem.objects.create(tenant=person.tenant, **{"end_user": person, **given})
 
 
 def logged_context(person: EndUser, rows: Sequence[Any] = (), **over: Any) -> LoggedContext:

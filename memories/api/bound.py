@@ -41,6 +41,8 @@ class Bound(StrEnum):
     AGENT = "agent"
     # It changes that agent, for everybody: a key for one person is refused.
     OWN_AGENT = "own_agent"
+    # It names namespaces, which the view checks: those of the key's own person alone. A key for one agent is refused.
+    STORE = "store"
     # It takes all of a person, of every agent: a key for one agent is refused.
     EXPORT = "export"
 
@@ -69,6 +71,7 @@ _OBJECTS: Mapping[Bound, _Object] = {
 _OTHER_PERSON = "This key is for one person alone: name that one, or leave user_id out."
 _OTHER_AGENT = "This key is for one agent alone: name that one, or leave agent_id out."
 _EVERYBODY = "This key is for one person alone, and an agent's switches and guidance are for everybody."
+_STORE = "This key is for one agent alone, and items of the store are no agent's."
 _EXPORT = "This key is for one agent alone, and an export tells of every one."
 
 
@@ -78,6 +81,8 @@ def guard(policy: Bound | None, caller: Caller, path: Mapping[str, Any]) -> None
         return
     if policy is None:
         raise KeyBound
+    if policy is Bound.STORE and caller.agent_id:
+        raise KeyBound(_STORE)
     named = _OBJECTS.get(policy)
     if named is None:
         return

@@ -52,6 +52,10 @@ class StrictJSONParser(BaseParser):
         body = stream.read(length)
         if len(body) < length:
             raise _incomplete()
+        return self.decode(body)
+
+    def decode(self, body: bytes) -> dict[str, Any]:
+        """The object in the body. Errors: InvalidInput."""
         return decode(body)
 
 

@@ -210,6 +210,17 @@ class Rules:
         "/memories/AGENTS.md has a short first text until it is written.",
         default=True,
     )
+    store_items: int = Group.STORE.number(
+        100_000,
+        (100, 10_000_000),
+        "items",
+        "Number of items",
+        "Of one person, or of the tenant’s own; beyond it, new items are refused.",
+        zero="no bound",
+    )
+    store_value_kilobytes: int = Group.STORE.number(
+        256, (1, 4_000), "kB", "Largest value", "A larger value is refused, measured as JSON."
+    )
     staleness_review: bool = Group.UPKEEP.switch(
         "Staleness review", "The model reviews facts that were not confirmed for a long time."
     )
@@ -255,6 +266,14 @@ class Rules:
     )
     keep_exports_days: int = Group.RETENTION.number(
         7, (1, 90), "days", "Exports of a person's data", "Files that were not downloaded."
+    )
+    keep_store_days: int = Group.RETENTION.number(
+        0,
+        (1, 36_500),
+        "days",
+        "Items of the store",
+        "Since they were last written; also those of the tenant’s own.",
+        zero="for ever",
     )
     keep_contexts_days: int = Group.RETENTION.number(
         14, (1, 90), "days", "Log of contexts", "Which memories each context had; off and on with the tenant."

@@ -14,13 +14,13 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef
 from django.db.models.functions import Now
 
-from memories.embedding import memory_vectors, spaces, turn_vectors
+from memories.embedding import memory_vectors, spaces, store_vectors, turn_vectors
 from memories.embedding.batching import embed_each, quick_commit
 from memories.embedding.memory_vectors import KINDS, MemoryKind
 from memories.exceptions import EmbeddingError, EmbeddingMisconfigured, ReembedRunning, ReembedUnfinished
 from memories.llm import embeddings
 from memories.llm.embeddings import BATCH
-from memories.models import EmbeddingSpace, Session, Turn, TurnVector
+from memories.models import EmbeddingSpace, Session, StoreItem, StoreItemVector, Turn, TurnVector
 
 State = EmbeddingSpace.SpaceState
 SESSIONS_AT_ONCE = 200
@@ -74,7 +74,7 @@ def clear_retired() -> int:
     """Delete the vectors of retired spaces in batches; how many. The caller holds alone()."""
     total = 0
     for space in EmbeddingSpace.objects.filter(state=State.RETIRED):
-        for model in (TurnVector, *(kind.vectors for kind in KINDS)):
+        for model in (TurnVector, StoreItemVector, *(kind.vectors for kind in KINDS)):
             rows = model.objects.filter(space=space).order_by("pk")
             ids = list(rows.values_list("pk", flat=True)[:CLEARED_AT_ONCE])
             while ids:
@@ -106,6 +106,10 @@ def _fill(rebuild: Rebuild, report: Callable[[int], None]) -> None:
             while rows := _missing(kind, rebuild, chunk):
                 rebuild.embedded += _put(kind, rebuild, rows)
                 report(rebuild.embedded)
+    for chunk in _chunks(StoreItem.objects.filter(embedded_hash=F("content_hash"))):
+        while items := _missing_items(rebuild, chunk):
+            rebuild.embedded += _put_items(rebuild, items)
+            report(rebuild.embedded)
 
 
 def _chunks(rows: Any) -> Iterator[list[uuid.UUID]]:
@@ -150,6 +154,22 @@ def _put(kind: MemoryKind, rebuild: Rebuild, rows: Sequence[Any]) -> int:
         same = memory_vectors.unchanged(kind, rows)
         memory_vectors.write(kind, rebuild.space, same, vectors)
     return len(same)
+
+
+def _missing_items(rebuild: Rebuild, ids: Sequence[uuid.UUID]) -> list[StoreItem]:
+    present = StoreItemVector.objects.filter(
+        space=rebuild.space, item=OuterRef("pk"), text_digest=OuterRef("content_hash")
+    )
+    rows = StoreItem.objects.filter(pk__in=ids, embedded_hash=F("content_hash")).filter(~Exists(present))
+    return store_vectors.with_text(rows.exclude(pk__in=rebuild.refused))
+
+
+def _put_items(rebuild: Rebuild, items: Sequence[StoreItem]) -> int:
+    vectors = store_vectors.embed(rebuild.space, items)
+    rebuild.refused |= {pk for pk, found in vectors.items() if all(vector is None for vector in found)}
+    with transaction.atomic():
+        quick_commit()
+        return store_vectors.write(rebuild.space, store_vectors.unchanged(items), vectors)
 
 
 @transaction.atomic

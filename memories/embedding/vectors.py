@@ -1,4 +1,4 @@
-"""One round of the embedder: a batch of the facts, episodes and turns whose text has no vector."""
+"""One round of the embedder: a batch of the facts, episodes, items and turns whose text has no vector."""
 
 import uuid
 from collections.abc import Collection
@@ -6,15 +6,16 @@ from typing import Any
 
 from django.db.models import F, Subquery
 
-from memories.embedding import memory_vectors, spaces, turn_vectors
+from memories.embedding import memory_vectors, spaces, store_vectors, turn_vectors
 from memories.embedding.batching import Round
 from memories.embedding.memory_vectors import KINDS
 from memories.exceptions import EmbeddingError
-from memories.models import EmbeddingSpace, EndUser, Session, Turn
+from memories.models import EmbeddingSpace, EndUser, Session, StoreItem, Turn
 
 
 def embed_some(*, passing_over: Collection[uuid.UUID] = ()) -> Round:
-    """Embed at most a batch of facts, one of episodes and one of turns. One statement when there is nothing to do.
+    """Embed at most a batch of facts, one of episodes, one of items and one of turns. One statement when
+    there is nothing to do.
 
     When the endpoint fails, all embedders pause and `failure` names the error. Before the first space nothing can store
     the pause, so EmbeddingError is raised. `passing_over` are sessions to leave alone.
@@ -26,18 +27,23 @@ def embed_some(*, passing_over: Collection[uuid.UUID] = ()) -> Round:
         f"a_{kind.name}": Subquery(kind.rows.objects.unembedded().order_by("-updated_at").values("pk")[:1])
         for kind in KINDS
     }
+    # Of all tenants: found by its partial index, which is nearly empty.
+    memories["an_item"] = Subquery(StoreItem.objects.unembedded().order_by("tenant", "-updated_at").values("pk")[:1])
     space: Any = EmbeddingSpace.objects.serving().with_clock().annotate(a_session=a_session, **memories).first()
     if space is None:
         # Made when there is something to embed: until then the configured model may change.
-        if Session.objects.unembedded().exists() or any(kind.rows.objects.unembedded().exists() for kind in KINDS):
+        waiting = (Session.objects, StoreItem.objects, *(kind.rows.objects for kind in KINDS))
+        if any(rows.unembedded().exists() for rows in waiting):
             spaces.first_space()
             done.moved = 1
         return done
     kinds = [kind for kind in KINDS if getattr(space, f"a_{kind.name}")]
-    if (space.a_session or kinds) and spaces.can_embed(space):
+    if (space.a_session or space.an_item or kinds) and spaces.can_embed(space):
         try:
             for kind in kinds:
                 memory_vectors.embed_changed(kind, space, done)
+            if space.an_item:
+                store_vectors.embed_changed(space, done)
             if space.a_session:
                 turn_vectors.embed_turns(space, done, passing_over)
         except EmbeddingError as error:
@@ -49,5 +55,6 @@ def embed_some(*, passing_over: Collection[uuid.UUID] = ()) -> Round:
 def pending_texts(person: EndUser) -> int:
     """How many of the person's texts wait for a vector in the serving space."""
     turns = Turn.objects.filter(end_user=person, number__gt=F("session__embedded_number")).searchable()
+    items = StoreItem.objects.filter(end_user__in=EndUser.objects.behind(person).values("pk")).unembedded()
     memories: list[int] = [kind.rows.objects.of(person.tenant, person).unembedded().count() for kind in KINDS]
-    return turns.count() + sum(memories)
+    return turns.count() + items.count() + sum(memories)

@@ -23,6 +23,7 @@ from memories.jobs.roll_call import roll_call
 from memories.llm import tokens
 from memories.models import WorkerHeartbeat
 from memories.privacy import case_leases, retention, running
+from memories.privacy.expiry import store_items
 from memories.privacy.exports import downloads
 from memories.privacy.stores import unlinked
 from memories.queue import circuit_breaker, rearming
@@ -98,6 +99,7 @@ class ClusterPulse(threading.Thread):
         sweep_replays(now=now)
         sweep_sign_ins(now=now)
         downloads.sweep_exports(now)
+        store_items.sweep_expired(now=now)
 
 
 def ensure_schedules() -> None:

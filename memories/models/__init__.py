@@ -28,6 +28,7 @@ from memories.models.memories.profile import ProfileSection, Section
 from memories.models.memories.refusals import FactRefusal
 from memories.models.memories.review import ReviewItem, ReviewNote
 from memories.models.memories.revisions import FactRevision, ProfileRevision
+from memories.models.memories.store_items import StoreItem, StoreItemVector
 from memories.models.memories.visibility import MemoryScope, Status
 from memories.models.people.agents import Agent
 from memories.models.people.language_models import DailySpending, LanguageModel
@@ -124,6 +125,8 @@ __all__ = [
     "SessionQueue",
     "Source",
     "Status",
+    "StoreItem",
+    "StoreItemVector",
     "TableRewrite",
     "Tenant",
     "ThrottleCounter",

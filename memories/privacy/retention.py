@@ -17,7 +17,7 @@ from memories import audit, conf
 from memories.audit import Actor
 from memories.exceptions import RetentionRunning
 from memories.models import DecayPass, RetentionPass, Tenant
-from memories.privacy.expiry import passes, records, turns
+from memories.privacy.expiry import passes, records, store_items, turns
 from memories.privacy.expiry.passes import DAYS, Work
 from memories.queue import leases, nightly
 from memories.queue.nightly import due_day
@@ -28,7 +28,7 @@ Stage = RetentionPass.Stage
 
 def preview(tenant: Tenant, now: datetime) -> dict[str, int]:
     """What a pass would delete at `now`: turns, sessions that are empty already, episodes, runs, audit events, exports,
-    logged contexts.
+    logged contexts, items of the store.
 
     `waiting`: turns that are old enough and stay, as they are not extracted yet or still in an open window.
     """
@@ -50,6 +50,8 @@ def preview(tenant: Tenant, now: datetime) -> dict[str, int]:
         counts["exports"] = records.exports(tenant, at, as_of=now).count()
     if at := cutoffs["contexts"]:
         counts["contexts"] = records.contexts(tenant, at).count()
+    if at := cutoffs["store"]:
+        counts["store"] = store_items.older(tenant, at).count()
     return counts
 
 
@@ -141,14 +143,16 @@ def _steps(work: Work, *, now: datetime) -> Iterator[None]:
 
 
 def _stage(work: Work, stage: Stage, cutoff: datetime, now: datetime) -> Iterator[None]:
-    if stage == Stage.TURNS:
-        return turns.delete(work, cutoff)
-    if stage == Stage.EPISODES:
-        return records.delete_episodes(work, cutoff)
-    if stage == Stage.RUNS:
-        return records.delete_runs(work, cutoff)
     if stage == Stage.AUDIT:
         return records.delete_audit(work, cutoff, now=now)
-    if stage == Stage.CONTEXTS:
-        return records.delete_contexts(work, cutoff)
-    return records.expire_exports(work, cutoff)
+    return _DELETE[stage](work, cutoff)
+
+
+_DELETE = {
+    Stage.TURNS: turns.delete,
+    Stage.EPISODES: records.delete_episodes,
+    Stage.RUNS: records.delete_runs,
+    Stage.EXPORTS: records.expire_exports,
+    Stage.CONTEXTS: records.delete_contexts,
+    Stage.STORE: store_items.delete,
+}

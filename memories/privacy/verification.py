@@ -16,7 +16,18 @@ from datetime import datetime
 from typing import Any
 
 from memories.context import context
-from memories.models import EndUser, Episode, ExtractionRun, Fact, PrivacyCase, ProfileSection, Session, Tenant, Turn
+from memories.models import (
+    EndUser,
+    Episode,
+    ExtractionRun,
+    Fact,
+    PrivacyCase,
+    ProfileSection,
+    Session,
+    StoreItem,
+    Tenant,
+    Turn,
+)
 from memories.privacy.searching import files, search_terms, short_ids, tables
 from memories.privacy.searching.decoding import Layer, layers
 from memories.privacy.searching.matching import Matcher
@@ -55,13 +66,14 @@ _VIEWS = (
 
 # Any word finds what is left of a person; the person's own words are not sent to an embedding model.
 QUESTION = "memory"
-_Listed = type[Session | Fact | Episode | ExtractionRun | Turn]
+_Listed = type[Session | Fact | Episode | ExtractionRun | Turn | StoreItem]
 _LISTS: dict[str, _Listed] = {
     "sessions": Session,
     "facts": Fact,
     "episodes": Episode,
     "extractions": ExtractionRun,
     "turns": Turn,
+    "store": StoreItem,
 }
 SAMPLE = 3000
 

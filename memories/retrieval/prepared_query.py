@@ -2,7 +2,7 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -54,16 +54,27 @@ def prepare(text: str, *, asked: datetime | None = None) -> PreparedQuery:
     """
     space = spaces.serving()
     texts = query_texts(text)
-    vectors = _vectors(texts, space) if space else None
-    if vectors is None:
+    found = vectors(texts, space) if space else None
+    if found is None:
         return PreparedQuery(text, [Query.of(one, asked=asked) for one in texts], space)
-    return PreparedQuery(text, [Query.of(*one, asked=asked) for one in zip(texts, vectors, strict=True)], space)
+    return PreparedQuery(text, [Query.of(*one, asked=asked) for one in zip(texts, found, strict=True)], space)
 
 
-def _vectors(texts: Sequence[str], space: EmbeddingSpace) -> list[embeddings.Vectors] | None:
+def vectors(texts: Sequence[str], space: EmbeddingSpace) -> list[embeddings.Vectors] | None:
+    """The vectors of what one question is asked by; None where they do not come in time."""
     cached = embeddings.known_queries(texts, model=space.model)
     if cached and _fit(cached, space):
         return cached
+    return _answered(lambda: embeddings.embed_queries(texts, model=space.model), space)
+
+
+def passages(texts: Sequence[str], space: EmbeddingSpace) -> list[embeddings.Vectors] | None:
+    """The vectors of texts that have none stored yet; None where they do not come in the time that a query has."""
+    return _answered(lambda: list(embeddings.embed(texts, model=space.model)), space)
+
+
+def _answered(call: Callable[[], list[embeddings.Vectors]], space: EmbeddingSpace) -> list[embeddings.Vectors] | None:
+    """What the model of the space answers in time, if it is to be asked at all."""
     if not spaces.can_embed(space):
         # Its model is not the configured one, or the embedders found its endpoint down: no query needs to try it.
         return None
@@ -72,7 +83,7 @@ def _vectors(texts: Sequence[str], space: EmbeddingSpace) -> list[embeddings.Vec
     if ticket is None:
         return None
     try:
-        vectors = _in_time(texts, space)
+        found = _in_time(call, space)
     except EmbeddingError as error:
         if isinstance(error, EmbeddingRefused):
             # The model will never take this text; the endpoint works.
@@ -82,23 +93,21 @@ def _vectors(texts: Sequence[str], space: EmbeddingSpace) -> list[embeddings.Vec
         logger.warning("A question is asked without its vector: %s", error.code)
         return None
     pause.answered(ticket)
-    return vectors
+    return found
 
 
-def _in_time(texts: Sequence[str], space: EmbeddingSpace) -> list[embeddings.Vectors]:
+def _in_time(call: Callable[[], list[embeddings.Vectors]], space: EmbeddingSpace) -> list[embeddings.Vectors]:
     if space.model.startswith(embeddings.OPENAI_PREFIX):
         seconds = conf.embeddings().query_timeout + GRACE_SECONDS
         try:
-            vectors = deadlines.run(
-                lambda: embeddings.embed_queries(texts, model=space.model), seconds=seconds
-            ).result()
+            found = deadlines.run(call, seconds=seconds).result()
         except TimeoutError:
             raise EmbeddingTimeout from None
     else:
-        vectors = embeddings.embed_queries(texts, model=space.model)
-    if not _fit(vectors, space):
+        found = call()
+    if not _fit(found, space):
         raise EmbeddingAnswerInvalid("The embedding gave a query a vector of another dimension than its space has.")
-    return vectors
+    return found
 
 
 def _fit(vectors: Sequence[embeddings.Vectors], space: EmbeddingSpace) -> bool:

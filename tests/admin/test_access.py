@@ -26,6 +26,7 @@ from memories.models import (
     PrivacyCase,
     ReviewItem,
     Session,
+    StoreItem,
     Tenant,
 )
 from tests import factories
@@ -34,7 +35,7 @@ from tests.admin.pages import list_of, page_of, text_of
 
 MODELS = [
     ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, DecayPass, APIKey, Tenant, AuditEvent, Operator, Group,
-    PrivacyCase, Agent, LoggedContext,
+    PrivacyCase, Agent, LoggedContext, StoreItem,
 ]  # fmt: skip
 
 

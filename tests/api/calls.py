@@ -120,6 +120,14 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "listExtractions": lambda ids: Call(query={"user_id": ids.user_id}),
     "getExtraction": lambda ids: Call(path={"run_id": ids.run}),
     "retryExtraction": lambda ids: Call(path={"run_id": ids.run}),
+    "getStoreItem": lambda ids: Call(query={"namespace": f"memories.{ids.user_id}", "key": "k"}),
+    "putStoreItem": lambda ids: Call(body={"namespace": ["memories", ids.user_id], "key": "k", "value": {"a": "b"}}),
+    "deleteStoreItem": lambda ids: Call(query={"namespace": f"memories.{ids.user_id}", "key": "k"}),
+    "searchStoreItems": lambda ids: Call(body={"namespace_prefix": ["memories", ids.user_id], "query": SECRET}),
+    "listStoreNamespaces": lambda ids: Call(body={"prefix": ["memories", ids.user_id]}),
+    "batchStore": lambda ids: Call(
+        body={"operations": [{"op": "get", "namespace": ["memories", ids.user_id], "key": "k"}]}
+    ),
     "takePrivacyExport": lambda ids: Call(path={"case_id": ids.case}),
 }
 
@@ -152,5 +160,6 @@ def populated(tenant: Tenant) -> Ids:
     case = factories.export_to_take(person).case
     turn = session.turns.get(number=1)
     agent = factories.agent(tenant, f"agent-{uuid.uuid4()}")
+    factories.store_item(person, {"text": SECRET}, key="k")
     ours = [str(row.pk) for row in (session, fact, trashed, episode, run, case, turn, agent)]
     return Ids(person.external_id, "s-1", *[*ours, agent.agent_id])

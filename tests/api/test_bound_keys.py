@@ -44,6 +44,10 @@ OBJECTS = {
 LISTS = {"listUsers"}
 # Of no person: tests/api/v1/test_agents.py.
 AGENTS = {"listAgents", "getAgent", "changeAgent"}
+# What names its person by a namespace.
+STORE = {
+    *("getStoreItem", "putStoreItem", "deleteStoreItem", "searchStoreItems", "listStoreNamespaces", "batchStore"),
+}
 
 pytestmark = pytest.mark.usefixtures("with_model")
 
@@ -71,7 +75,7 @@ def bound(hub: Hub, own: Ids) -> Hub:
 
 
 def test_every_operation_has_its_place() -> None:
-    assert CALLS.keys() == operations().keys() == NAMED | OBJECTS | LISTS | AGENTS
+    assert CALLS.keys() == operations().keys() == NAMED | OBJECTS | LISTS | AGENTS | STORE
 
 
 def addresses(patterns: Any, before: str = "") -> Iterator[tuple[str, Any]]:
@@ -114,6 +118,22 @@ def test_another_persons_id_is_refused(bound: Hub, theirs: Ids) -> None:
             assert everything_of(bound) == before, operation
             # Whether there is such a person is told to nobody.
             assert said(answer, theirs) == said(send(bound.client, operation, nobody), nobody), operation
+
+
+def test_another_persons_namespace_is_refused(hub: Hub, bound: Hub, own: Ids, theirs: Ids) -> None:
+    before, nobody = everything_of(bound), Ids()
+    for operation in sorted(STORE):
+        with undone():
+            answer = send(bound.client, operation, theirs)
+            assert (answer.status_code, answer.json()["code"]) == (403, "key_bound"), operation
+            assert everything_of(bound) == before, operation
+            assert said(answer, theirs) == said(send(bound.client, operation, nobody), nobody), operation
+        with undone():
+            assert send(bound.client, operation, own).status_code in (200, 204), operation
+        with undone():
+            # Items are no agent's.
+            of_agent = bound_to(hub, agent_id=own.agent_name)
+            assert send(of_agent.client, operation, own).json()["code"] == "key_bound", operation
 
 
 def test_another_persons_object_never_existed(bound: Hub, theirs: Ids) -> None:

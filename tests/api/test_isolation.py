@@ -8,7 +8,7 @@ import pytest
 from django.apps import apps
 
 from memories.curation.facts.publishing import publish_fact
-from memories.models import APIKey, Episode, Session, Status
+from memories.models import APIKey, Episode, Session, Status, StoreItem
 from tests import factories
 from tests.api.calls import CALLS, SECRET, Ids, populated, send
 from tests.api.client import operations
@@ -16,6 +16,8 @@ from tests.api.conftest import Hub
 from tests.database import undone
 
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+# What the owner's item says afterwards.
+WRITTEN: dict[str, list[Any]] = {"putStoreItem": [{"a": "b"}], "deleteStoreItem": []}
 TIME = r"\d{4}-\d\d-\d\dT[\d:.]+Z"
 
 
@@ -49,6 +51,9 @@ def test_ones_own_ids_do(hub: Hub, other: Hub) -> None:
             if operation == "clearMemory":
                 # Its answer is the empty document in any case.
                 assert not Episode.objects.filter(tenant=other.tenant, status=Status.ACTIVE).exists()
+            elif operation in ("putStoreItem", "deleteStoreItem"):
+                # Both are 204 in any case.
+                assert [one.value for one in StoreItem.objects.filter(tenant=other.tenant)] == WRITTEN[operation]
             else:
                 assert told[0] != told[1], operation
 

@@ -248,6 +248,7 @@ FRAMEWORKS: dict[str, set[str]] = {
     "deepagents.py": {"deepagents", "langgraph"},
     "deerflow.py": {"deerflow"},
     "langchain.py": {"langchain", "langchain_core", "langgraph"},
+    "langgraph.py": {"langgraph"},
     "mcp_proxy.py": {"anyio", "mcp"},
     "openai_agents.py": {"agents"},
 }

@@ -21,6 +21,7 @@ STORING = {
     *("writeProfileSection", "changeUser", "retryExtraction", "deleteTurn", "redactTurn"),
     "deleteFacts",
     *("writeFile", "editFile", "uploadFiles", "deleteFile", "restoreFile"),
+    *("putStoreItem", "deleteStoreItem"),
 }
 # Nothing of one object is told.
 LOCKED = {"getSession", "listTurns", "getFact", "listFactHistory", "getEpisode", "readFile", "listFileHistory"}
@@ -37,6 +38,7 @@ EMPTY = {
 }
 # Each by itself, as if it were not there.
 ONE_BY_ONE = {"downloadFiles"}
+UNSEEN = {"getStoreItem", "searchStoreItems", "listStoreNamespaces", "batchStore"}
 SAID_SO = {"getContext", "search"}
 # Who they are, and how the work on them stands.
 AS_EVER = {
@@ -61,7 +63,7 @@ def restrict(hub: Hub, ids: Ids, kind: str = "erasure") -> None:
 
 
 def test_every_operation_has_its_place() -> None:
-    places = (STORING, LOCKED, EMPTY, ONE_BY_ONE, SAID_SO, AS_EVER)
+    places = (STORING, LOCKED, EMPTY, ONE_BY_ONE, UNSEEN, SAID_SO, AS_EVER)
     assert set().union(*places) == operations().keys()
     assert sum(map(len, places)) == len(operations())
 
@@ -99,6 +101,17 @@ def test_tells_nothing(hub: Hub, ids: Ids) -> None:
         assert "s-1" not in str(now), operation
         assert now.get("results", []) == [], operation
         assert now.get("restricted", False) == (operation in SAID_SO), operation
+
+
+def test_the_store_shows_nothing(hub: Hub, ids: Ids) -> None:
+    def shown(operation: str) -> bool:
+        answer = send(hub.client, operation, ids)
+        assert answer.status_code == 200, operation
+        return ids.user_id in answer.content.decode()
+
+    assert all(shown(operation) for operation in UNSEEN)
+    restrict(hub, ids)
+    assert not any(shown(operation) for operation in UNSEEN)
 
 
 def test_goes_on(hub: Hub, ids: Ids) -> None:

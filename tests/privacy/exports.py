@@ -57,6 +57,7 @@ def somebody(owner: Tenant | None = None, **over: Any) -> EndUser:
     )
     factories.idempotency_record(person)
     factories.logged_context(person, [stated], query="Where do I live?", memory="<memory>Leiden</memory>")
+    factories.store_item(person, index_paths=["text"])
     while vectors.embed_some().moved:
         """Until every text has its vector."""
     return person

@@ -13,6 +13,7 @@ PAGES = [
     "docs/deepagents.md",
     "docs/deerflow.md",
     "docs/langchain.md",
+    "docs/langgraph.md",
     "docs/openai-agents.md",
 ]
 

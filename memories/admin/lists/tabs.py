@@ -86,6 +86,11 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
         Tab("failed", _("Failed this week"), lambda now: Q(status=Run.FAILED, started_at__gte=now - WEEK)),
         Tab("parked", _("Parked this week"), lambda now: Q(status=Run.PARKED, started_at__gte=now - WEEK)),
     ),
+    models.StoreItem: (
+        Tab("people", _("Of end users"), lambda _now: Q(end_user__isnull=False)),
+        Tab("own", _("The tenant's own"), lambda _now: Q(end_user=None)),
+        Tab("expiring", _("Expires this week"), lambda now: _soon("expires_at", now)),
+    ),
     models.DecayPass: (
         Tab("held", _("Held"), lambda _now: Q(state=Pass.HELD, pk=Subquery(_NEWEST_PASS))),
         Tab("week", _("This week"), lambda now: Q(started_at__gte=now - WEEK)),

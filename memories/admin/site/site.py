@@ -38,6 +38,7 @@ from memories.admin.runs.pages import RunPage
 from memories.admin.runs.sessions import SessionPage
 from memories.admin.site import help_page, palette, sidebar
 from memories.admin.site.page import HubModelAdmin
+from memories.admin.store.pages import StoreItemPage
 from memories.admin.tenants import forgetting, language_model, retention, rollback
 from memories.admin.tenants.agents import AgentPage
 from memories.admin.tenants.pages import TenantPage
@@ -55,6 +56,7 @@ MODEL_PAGES: tuple[tuple[type[Model], type[HubModelAdmin]], ...] = (
     (models.Session, SessionPage),
     (models.ExtractionRun, RunPage),
     (models.LoggedContext, LoggedContextPage),
+    (models.StoreItem, StoreItemPage),
     (models.DecayPass, forgetting.DecayPassPage),
     (models.PrivacyCase, CasePage),
     (models.APIKey, KeyPage),

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memories import conf
 from memories.admin.lists.columns import moment_column
-from memories.admin.site.fields import PhrasesField, check_zone
+from memories.admin.site.fields import LinesField, PhrasesField, check_zone
 from memories.admin.site.page import LOOK_AGAIN, actor_of, show_again
 from memories.admin.site.wording import CUT_OUT
 from memories.admin.tenants.language_model import in_force
@@ -22,6 +22,7 @@ from memories.admin.tenants.overview import overview
 from memories.curation.marks import mark_of
 from memories.curation.tenants.settings import save_tenant
 from memories.models import Operator, Tenant
+from memories.store.namespaces import LONGEST_PATTERN, MOST_PATTERNS, is_pattern
 from memories.text.signal_phrases import LONGEST, MOST_PHRASES, SHORTEST
 from memories.text.signals import KINDS
 
@@ -30,7 +31,7 @@ REDACTED = ("name", "extraction_guidance", "signal_phrases")
 # Fields of the form that somebody else may have changed meanwhile.
 SEEN = (
     "name", "time_zone", "language", "capture", "serve", "extraction_guidance", "trust_assistant", "signal_phrases",
-    "memory_of", "context_log", "numbers",
+    "memory_of", "context_log", "person_namespaces", "numbers",
 )  # fmt: skip
 
 
@@ -50,6 +51,13 @@ class TenantForm(forms.ModelForm[Tenant]):
         ),
     )
 
+    person_namespaces = LinesField(
+        longest=LONGEST_PATTERN,
+        most=MOST_PATTERNS,
+        label=_("Namespaces of people"),
+        help_text=Tenant._meta.get_field("person_namespaces").help_text,
+    )
+
     class Meta:
         model = Tenant
         fields = "__all__"  # noqa: DJ007  (the page's fieldsets name them)
@@ -66,6 +74,14 @@ class TenantForm(forms.ModelForm[Tenant]):
         name: str = self.cleaned_data["time_zone"]
         check_zone(name)
         return name
+
+    def clean_person_namespaces(self) -> list[str]:
+        patterns: list[str] = self.cleaned_data["person_namespaces"]
+        for pattern in patterns:
+            if not is_pattern(pattern):
+                message = _("“%(pattern)s” is no pattern: labels with periods between them, of which one is {user_id}.")
+                raise forms.ValidationError(message % {"pattern": pattern}, code="pattern")
+        return patterns
 
     def clean(self) -> dict[str, Any] | None:
         data = super().clean() or self.cleaned_data
@@ -96,6 +112,7 @@ class TenantPage(OffBoardingPage):
         (None, {"fields": ("slug", "name", "time_zone", "language", ("capture", "serve"))}),
         (_("What to remember"), {"fields": ("memory_of", "extraction_guidance", "trust_assistant", "signal_phrases")}),
         (_("What was said"), {"fields": ("context_log",)}),
+        (_("Memory store"), {"fields": ("person_namespaces",)}),
     )
 
     def has_add_permission(self, request: HttpRequest) -> bool:

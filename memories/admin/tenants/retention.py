@@ -29,6 +29,7 @@ WORDS = {
     "audit": gettext_lazy("Audit events"),
     "exports": gettext_lazy("Exports"),
     "contexts": gettext_lazy("Log of contexts"),
+    "store": gettext_lazy("Items of the store"),
     "waiting": gettext_lazy("Old turns kept: not extracted yet, or in an open window"),
 }
 

@@ -31,6 +31,7 @@ from memories.api.v1.privacy.views import PrivacyExportView, PrivacyRequestsView
 from memories.api.v1.profile.views import ProfileSectionView, ProfileView
 from memories.api.v1.search.views import SearchView
 from memories.api.v1.sessions.views import EndView, FlushView, SessionsView, SessionTurnsView, SessionView
+from memories.api.v1.store.views import BatchView, ItemsSearchView, ItemsView, NamespacesView
 from memories.api.v1.turns.views import BulkTurnsView, TurnRedactionView, TurnsView, TurnView
 
 urlpatterns = [
@@ -74,5 +75,9 @@ urlpatterns = [
     path("extractions", ExtractionsView.as_view()),
     path("extractions/<uuid:run_id>", ExtractionView.as_view()),
     path("extractions/<uuid:run_id>/retry", ExtractionRetryView.as_view()),
+    path("store/items", ItemsView.as_view()),
+    path("store/items/search", ItemsSearchView.as_view()),
+    path("store/namespaces", NamespacesView.as_view()),
+    path("store/batch", BatchView.as_view()),
     path("privacy/requests/<uuid:case_id>/export", PrivacyExportView.as_view()),
 ]

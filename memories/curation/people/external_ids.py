@@ -14,7 +14,8 @@ from memories.curation.change_sets import Changes
 from memories.curation.facts.changing import lock_facts
 from memories.curation.people.errors import PersonExists, PersonMerged
 from memories.exceptions import Conflict, InvalidInput, NotFound, PersonRestricted, PreconditionFailed
-from memories.models import APIKey, Change, ChangeSet, EndUser, Fact, FactRevision
+from memories.models import APIKey, Change, ChangeSet, EndUser, Fact, FactRevision, StoreItem
+from memories.store import renaming
 
 LONGEST_ID = 255
 CHANGE_ID = "change_id"
@@ -46,6 +47,7 @@ def change_external_id(*, end_user: EndUser, external_id: str, keeps_old: bool, 
                 tenant=person.tenant, external_id=old, merged_into=person, created_at=now, last_seen_at=now
             )
         else:
+            renaming.readdress(person, old, external_id)
             _readdress(addressed, APIKey.objects.filter(tenant=person.tenant, user_id=old), old, external_id, changes)
         changes.counts.update(facts=len(changes.facts), kept=int(keeps_old))
         changes.record(CHANGE_ID, person, counts=dict(changes.counts))
@@ -81,6 +83,8 @@ def give_back(done: ChangeSet, changes: Changes) -> None:
     facts = _addressed(person.tenant_id, new).filter(since).exclude(pk__in=changes.facts)
     ours = Q(pk__in=done.changes.filter(table=Table.KEY).values("uuid"))
     keys = APIKey.objects.filter(ours | Q(created_at__gte=done.created_at), tenant=person.tenant, user_id=new)
+    if not EndUser.objects.filter(tenant=person.tenant, external_id=new).exists():
+        renaming.readdress(person, new, old)
     _readdress(facts, keys, new, old, changes)
 
 
@@ -109,6 +113,8 @@ def _rename(person: EndUser, external_id: str, changes: Changes) -> None:
             raise PersonExists
         moments = {name: getattr(holder, name).isoformat() for name in ("created_at", "last_seen_at")}
         changes.note(Table.PERSON, Action.DELETED, holder.pk, before=moments)
+        # Items under that id would go with the alias.
+        StoreItem.objects.filter(end_user=holder).update(end_user=person)
         holder.delete()
     person.external_id = external_id
     try:

@@ -8,6 +8,7 @@ from memories import audit, conf
 from memories.audit import Actor
 from memories.forgetting import decay
 from memories.models import Tenant
+from memories.store import assigning
 from memories.text.secrets.redaction import redact_message, redact_text
 
 _LONGEST_NAME = 200
@@ -40,6 +41,9 @@ def save_tenant(*, tenant: Tenant, actor: Actor, now: datetime) -> Tenant:
             has_new_guidance = previous.extraction_guidance != tenant.extraction_guidance
             tenant.guidance_version = previous.guidance_version + has_new_guidance
             tenant.save(update_fields=_SETTINGS)
+        counts = dict.fromkeys(changed, 1)
+        if previous and previous.person_namespaces != tenant.person_namespaces:
+            counts["store_items"] = assigning.assign(tenant, now=now)
         if previous and conf.FADING.intersection(changed):
             # In this transaction, so that the task never runs before the numbers are there.
             decay.replan(tenant_id=tenant.pk)
@@ -50,6 +54,6 @@ def save_tenant(*, tenant: Tenant, actor: Actor, now: datetime) -> Tenant:
             object_id=tenant.pk,
             tenant=tenant,
             now=now,
-            counts=dict.fromkeys(changed, 1),
+            counts=counts,
         )
     return tenant

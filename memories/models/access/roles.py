@@ -19,6 +19,7 @@ READ = tuple(
         "extractionrun",
         "reviewitem",
         "loggedcontext",
+        "storeitem",
     )
 )
 EDIT = (
@@ -28,6 +29,7 @@ EDIT = (
     "memories.change_episode",
     "memories.change_session", "memories.delete_session",
     "memories.change_extractionrun",
+    "memories.change_storeitem", "memories.delete_storeitem",
     "memories.view_decaypass", "memories.change_decaypass",
     "memories.view_apikey", "memories.add_apikey", "memories.change_apikey",
     "memories.view_tenant", "memories.view_agent", "memories.export_tenant",

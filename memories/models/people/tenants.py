@@ -21,6 +21,11 @@ class ContextLog(models.TextChoices):
     TEXTS = "texts", _("The question and the context, too")
 
 
+def person_namespaces() -> list[str]:
+    """The habits of LangGraph's store: ("memories", user_id), and deepagents' (user_id, "filesystem")."""
+    return ["memories.{user_id}", "{user_id}.filesystem"]
+
+
 class Tenant(models.Model):
     class ContextLanguage(models.TextChoices):
         """The languages in which contexts have the hub's own words (memories/text/memory_block.py)."""
@@ -89,6 +94,15 @@ class Tenant(models.Model):
         blank=True,
         max_length=4000,
         help_text=_("What agents read in /memories/AGENTS.md until it is written. Empty: the hub’s own text."),
+    )
+    person_namespaces = models.JSONField(
+        _("namespaces of people"),
+        default=person_namespaces,
+        blank=True,
+        help_text=_(
+            "Which label of a namespace of the store is an end user’s id, one pattern per line: memories.{user_id}. "
+            "The first pattern that a namespace begins with decides. What names nobody belongs to the tenant."
+        ),
     )
     numbers = models.JSONField(
         default=dict, blank=True, help_text="Name of a rule → the tenant's own number; a missing one is the hub's."

@@ -30,6 +30,7 @@ class RetentionPass(Leased):
         AUDIT = "audit", _("Audit events")
         EXPORTS = "exports", _("Exports")
         CONTEXTS = "contexts", _("Log of contexts")
+        STORE = "store", _("Items of the store")
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     tenant = models.ForeignKey(
@@ -41,7 +42,7 @@ class RetentionPass(Leased):
     stage = models.CharField(max_length=8, choices=Stage.choices, default=Stage.TURNS)
     reached = models.UUIDField(null=True, editable=False, help_text="Row up to which its stage has come.")
     counts = models.JSONField(
-        default=dict, blank=True, help_text="turns, sessions, episodes, runs, audit, exports, contexts."
+        default=dict, blank=True, help_text="turns, sessions, episodes, runs, audit, exports, contexts, store."
     )
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)

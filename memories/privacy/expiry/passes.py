@@ -13,7 +13,7 @@ from memories.exceptions import RetentionRunning
 from memories.models import CaseState, DecayPass, EndUser, PrivacyCase, RetentionPass, Tenant
 from memories.queue import leases, nightly
 
-COUNTED = ("turns", "sessions", "episodes", "runs", "audit", "exports", "contexts")
+COUNTED = ("turns", "sessions", "episodes", "runs", "audit", "exports", "contexts", "store")
 # Stage → the rule with the number of days; 0: kept for ever.
 DAYS = {
     "turns": "keep_turns_days",
@@ -22,6 +22,7 @@ DAYS = {
     "audit": "keep_audit_days",
     "exports": "keep_exports_days",
     "contexts": "keep_contexts_days",
+    "store": "keep_store_days",
 }
 Work = nightly.ClaimedPass[RetentionPass]
 

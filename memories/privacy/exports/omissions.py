@@ -34,6 +34,7 @@ OMISSIONS = (
             "memories.ProfileSection", "memories.ReviewItem", "memories.ExtractionRun",
             "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.PrivacyCase",
             "memories.ChangeSet", "memories.LoggedContext", "memories.MemoryFile",
+            "memories.StoreItem", "memories.StoreItemVector",
         )
     ),
     *(
@@ -43,6 +44,7 @@ OMISSIONS = (
             "memories.ProfileRevision", "memories.ReviewItem", "memories.ExtractionRun", "memories.FactRefusal",
             "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.PrivacyCase",
             "memories.ChangeSet", "memories.LoggedContext", "memories.MemoryFile",
+            "memories.StoreItem",
         )
     ),
     *(
@@ -99,11 +101,15 @@ OMISSIONS = (
     Omission("memories.TurnVector", _NUMBERS, ("id", "vector", "number")),
     *(
         Omission(store, _NUMBERS, ("id", "vector", "text_digest"))
-        for store in ("memories.FactVector", "memories.EpisodeVector")
+        for store in ("memories.FactVector", "memories.EpisodeVector", "memories.StoreItemVector")
     ),
+    Omission("memories.StoreItem", _NUMBERS, ("content_hash", "embedded_hash")),
+    Omission("memories.StoreItem", "a number of the application's key, not of a person", ("key_id",)),
     *(
         Omission(store, "exported as `model`", ("space",))
-        for store in ("memories.TurnVector", "memories.FactVector", "memories.EpisodeVector")
+        for store in (
+            "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.StoreItemVector",
+        )
     ),
     Omission(
         "memories.IdempotencyRecord",

@@ -197,6 +197,16 @@ SECTIONS = (
         computed=("model",), with_rows=("space",),
     ),
     ExportSection(
+        "store_items",
+        "memories.StoreItem",
+        ("id", "namespace", "key", "value", "index_paths", "ttl_minutes", "expires_at", "created_at", "updated_at"),
+        order=("namespace", "key"),
+    ),
+    ExportSection(
+        "store_item_vectors", "memories.StoreItemVector", ("item", "place"), order=("pk",),
+        computed=("model",), with_rows=("space",),
+    ),
+    ExportSection(
         "contexts",
         "memories.LoggedContext",
         ("id", "created_at", "agent_id", "session_id", "asked", "query", "memory", "items", "left_out", "token_count",

@@ -145,6 +145,6 @@ COMPUTED: Mapping[tuple[str, str], Computed] = {
         (f"memories.{kind}Vector", "model"): Computed(
             "The model that made the numbers.", {"type": "string"}, lambda row, _: row.space.model
         )
-        for kind in ("Turn", "Fact", "Episode")
+        for kind in ("Turn", "Fact", "Episode", "StoreItem")
     },
 }

@@ -136,6 +136,7 @@ SAID: Mapping[str, frozenset[str]] = {
     "memories.FileVersion": frozenset({"content", "reason"}),
     "memories.WorkingMemory": frozenset({"summary"}),
     "memories.LoggedContext": frozenset({"agent_id", "query", "memory"}),
+    "memories.StoreItem": frozenset({"namespace", "key", "value", "index_paths"}),
     "memories.ReviewItem": frozenset({"note"}),
     "memories.ReviewNote": frozenset({"text"}),
     "memories.PrivacyCase": frozenset(

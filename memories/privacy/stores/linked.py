@@ -88,6 +88,12 @@ STORES: tuple[Store, ...] = (
     Store("memories.TurnVector", "end_user", ("language", "vector")),
     Store("memories.FactVector", "end_user", ("language", "vector", "text_digest")),
     Store("memories.EpisodeVector", "end_user", ("language", "vector", "text_digest")),
+    Store("memories.StoreItemVector", "item__end_user", ("text_digest", "vector")),
+    Store(
+        "memories.StoreItem",
+        "end_user",
+        ("namespace", "key", "value", "index_paths", "content_hash", "embedded_hash"),
+    ),
     *REQUESTS,
     Store("memories.LoggedContext", "end_user", ("agent_id", "query", "memory", "items", "revision")),
     Store(

@@ -142,7 +142,7 @@ class Operation(_Described[P, T]):
         """What the answer says."""
         if self.answer is bytes:
             return body
-        return read(self.answer, body) if body else None
+        return read(self.answer, body) if body and body != b"null" else None
 
 
 class Listing(_Described[P, T]):

@@ -884,3 +884,75 @@ class StoredDocument(MemoryDocument, total=False):
     """The document as it is afterwards; `pending` if some of it waits for an operator."""
 
     pending: Waiting
+
+
+StoreOperationName = Literal["get", "put", "delete", "search", "list_namespaces"]
+
+
+class Match(TypedDict):
+    """Of a listing of namespaces: what they begin or end with; `*` stands for any one label."""
+
+    match_type: Literal["prefix", "suffix"]
+    path: list[str]
+
+
+class StoreOperation(TypedDict, total=False):
+    """One operation of a batch; which members it has depends on `op`."""
+
+    op: Required[StoreOperationName]
+    namespace: list[str]
+    key: str
+    value: dict[str, Any]
+    index: list[str] | bool | None
+    ttl: float | None
+    refresh_ttl: bool
+    filter: dict[str, Any] | None
+    query: str | None
+    match_conditions: list[Match]
+    max_depth: int | None
+    limit: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class StoreItem:
+    """A value under a namespace and a key."""
+
+    namespace: list[str]
+    key: str
+    value: dict[str, Any]
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class FoundStoreItem(StoreItem):
+    """`score` is None without a query, and of what has no vector."""
+
+    score: float | None
+
+
+@dataclass(frozen=True)
+class FoundStoreItems:
+    items: list[FoundStoreItem]
+
+
+@dataclass(frozen=True)
+class StoreNamespaces:
+    namespaces: list[list[str]]
+
+
+@dataclass(frozen=True)
+class StoreAnswer:
+    """Of a get `item`, of a search `items`, of a listing `namespaces`; of a write nothing."""
+
+    item: StoreItem | None
+    items: list[FoundStoreItem] | None
+    namespaces: list[list[str]] | None
+
+
+@dataclass(frozen=True)
+class StoreAnswers:
+    """In the order of the operations."""
+
+    results: list[StoreAnswer]

@@ -35,6 +35,7 @@ from memoryhub_client.models import (
     FoundFiles,
     FoundKind,
     FoundLines,
+    FoundStoreItems,
     HeldSection,
     Include,
     Limits,
@@ -57,8 +58,12 @@ from memoryhub_client.models import (
     StatedRelation,
     StatedScope,
     StatedSource,
+    StoreAnswers,
     StoredDocument,
     StoredFile,
+    StoreItem,
+    StoreNamespaces,
+    StoreOperation,
     Tokenizer,
     Trust,
     Turn,
@@ -677,4 +682,62 @@ class Operations:
     @operation("POST", "/extractions/{run_id}/retry")
     def retry_extraction(self, run_id: str, *, idempotency_key: str | None = None) -> Retry:
         """Make the batch of a failed or parked run due now."""
+        ...
+
+    # The store
+
+    @operation("GET", "/store/items")
+    def get_store_item(self, *, namespace: str, key: str, refresh_ttl: bool | None = None) -> StoreItem | None:
+        """An item; None where there is none. The namespace is its labels, joined by periods."""
+        ...
+
+    @operation("PUT", "/store/items")
+    def put_store_item(
+        self,
+        *,
+        namespace: Sequence[str],
+        key: str,
+        value: dict[str, Any],
+        index: Sequence[str] | bool | None = None,
+        ttl: float | None = None,
+    ) -> None:
+        """Write an item, in place of what is there. `index`: paths to embed, False: nothing; `ttl` is in minutes."""
+        ...
+
+    @operation("DELETE", "/store/items")
+    def delete_store_item(self, *, namespace: str, key: str) -> None:
+        """Delete an item, if it is there. The namespace is its labels, joined by periods."""
+        ...
+
+    @operation("POST", "/store/items/search", repeatable=True)
+    def search_store_items(
+        self,
+        *,
+        namespace_prefix: Sequence[str],
+        filter: dict[str, Any] | None = None,  # noqa: A002  # the API's word
+        limit: int | None = None,
+        offset: int | None = None,
+        query: str | None = None,
+        refresh_ttl: bool | None = None,
+    ) -> FoundStoreItems:
+        """Items below a prefix: with a query the best first, without one the last written first."""
+        ...
+
+    @operation("POST", "/store/namespaces", repeatable=True)
+    def list_store_namespaces(
+        self,
+        *,
+        prefix: Sequence[str] | None = None,
+        suffix: Sequence[str] | None = None,
+        max_depth: int | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> StoreNamespaces:
+        """Namespaces, sorted; `*` stands for any one label."""
+        ...
+
+    # The last write counts, so that the same batch again changes nothing.
+    @operation("POST", "/store/batch", repeatable=True)
+    def batch_store(self, *, operations: Sequence[StoreOperation]) -> StoreAnswers:
+        """Many operations: first the reads, then the writes, all or none."""
         ...

@@ -57,6 +57,9 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.EpisodeVector": Way.CARRIED,
     "memories.ExtractionRun": Way.CARRIED,
     "memories.LoggedContext": Way.STAYS,
+    # Its namespace names the id that it was written under.
+    "memories.StoreItem": Way.STAYS,
+    "memories.StoreItemVector": Way.HANGS,
     "memories.Fact": Way.OWN_RULE,
     "memories.FactVector": Way.CARRIED,
     "memories.FactEvidence": Way.HANGS,

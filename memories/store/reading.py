@@ -1,0 +1,237 @@
+"""Reads of the store: one item, a search, a list of namespaces. Expired items, and people under restriction, are left
+out."""
+
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db import connection
+
+from memories.db import binary_rows
+from memories.exceptions import InvalidInput
+from memories.store import filters, ranking
+from memories.store.filters import BadFilter
+from memories.store.viewers import Viewer
+
+# Not of people under restriction; the list of these is short, and read once for the statement.
+_SERVED = """
+    (i.end_user_id IS NULL OR NOT i.end_user_id = ANY (ARRAY(
+        SELECT named.id FROM memories_enduser held
+        JOIN memories_enduser named ON named.id = held.id OR named.merged_into_id = held.id
+        WHERE held.restricted_at IS NOT NULL AND held.tenant_id = %(tenant)s
+    )))
+"""
+_LIVE = "(i.expires_at IS NULL OR i.expires_at > statement_timestamp())"
+_SHOWN = "i.id, i.namespace, i.key, i.value::text, i.created_at, i.updated_at, i.ttl_minutes IS NOT NULL"
+_LOOK_UP = f"""
+    SELECT w.place, {_SHOWN}
+    FROM unnest(%(namespaces)s::text[], %(keys)s::text[]) WITH ORDINALITY AS w (namespace, key, place)
+    JOIN memories_storeitem i ON i.tenant_id = %(tenant)s
+        AND i.namespace = w.namespace COLLATE "C" AND i.key = w.key COLLATE "C"
+    WHERE {_LIVE} AND {_SERVED}
+"""  # noqa: S608  (names of ours)
+_NEWEST = f"""
+    SELECT {_SHOWN} FROM memories_storeitem i WHERE {{selected}}
+    ORDER BY i.updated_at DESC, i.id DESC LIMIT %(limit)s OFFSET %(offset)s
+"""  # noqa: S608  (names of ours)
+_BEST = f"""
+    WITH found AS MATERIALIZED (
+        SELECT i.id, i.updated_at, i.content_hash FROM memories_storeitem i WHERE {{selected}}
+    ), embedded AS (
+        SELECT v.item_id, max(1 - (v.vector <=> %(vector)s::halfvec)) AS score
+        FROM found f JOIN memories_storeitemvector v
+            ON v.item_id = f.id AND v.space_id = %(space)s AND v.text_digest = f.content_hash
+        GROUP BY v.item_id
+    ), best AS (
+        SELECT f.id, f.updated_at, coalesce(n.score, e.score) AS score
+        FROM found f LEFT JOIN embedded e ON e.item_id = f.id
+        LEFT JOIN unnest(%(fresh)s::uuid[], %(scores)s::float8[]) AS n (id, score) ON n.id = f.id
+        ORDER BY score DESC NULLS LAST, f.updated_at DESC, f.id DESC LIMIT %(limit)s OFFSET %(offset)s
+    )
+    SELECT {_SHOWN}, b.score FROM best b JOIN memories_storeitem i ON i.id = b.id
+    ORDER BY b.score DESC NULLS LAST, b.updated_at DESC, b.id DESC
+"""  # noqa: S608  (names of ours)
+_FRESH = """
+    SELECT i.id, i.value::text, i.index_paths FROM memories_storeitem i
+    WHERE {selected} AND i.content_hash IS NOT NULL
+        AND (i.embedded_hash IS NULL OR i.embedded_hash <> i.content_hash)
+    ORDER BY i.updated_at DESC LIMIT %(most)s
+"""
+_NAMESPACES = """
+    WITH found AS (SELECT DISTINCT i.namespace FROM memories_storeitem i WHERE {selected}),
+    split AS (SELECT string_to_array(namespace, '.') AS labels FROM found)
+    SELECT DISTINCT array_to_string(labels[1:%(depth)s], '.') COLLATE "C" AS path FROM split s WHERE {matching}
+    ORDER BY path LIMIT %(limit)s OFFSET %(offset)s
+"""
+# Deeper than any namespace.
+_EVERY_LABEL = 1_000_000
+# A time to live begins anew. Whoever holds the row writes or deletes it.
+_REFRESH = """
+    UPDATE memories_storeitem SET expires_at = statement_timestamp() + make_interval(secs => ttl_minutes * 60)
+    WHERE id IN (
+        SELECT id FROM memories_storeitem WHERE id = ANY (%(ids)s) AND ttl_minutes IS NOT NULL
+        ORDER BY id FOR UPDATE SKIP LOCKED
+    )
+"""
+ANY = "*"
+
+
+class Found(NamedTuple):
+    """An item as answers show it."""
+
+    namespace: list[str]
+    key: str
+    value: dict[str, Any]
+    created_at: datetime
+    updated_at: datetime
+    score: float | None = None
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """One item; `at` is the place of the operation in the request, here and below."""
+
+    namespace: tuple[str, ...]
+    key: str
+    refresh: bool = True
+    at: str = ""
+
+
+@dataclass(frozen=True)
+class Search:
+    """Items below a prefix: those that fit a query best, or else the last that were written."""
+
+    prefix: tuple[str, ...]
+    filter: dict[str, Any] = field(default_factory=dict)
+    limit: int = 10
+    offset: int = 0
+    query: str = ""
+    refresh: bool = True
+    at: str = ""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Namespaces that begin and end with these labels, `*` for any one, cut to a depth."""
+
+    prefixes: tuple[tuple[str, ...], ...] = ()
+    suffixes: tuple[tuple[str, ...], ...] = ()
+    max_depth: int | None = None
+    limit: int = 100
+    offset: int = 0
+    at: str = ""
+
+
+def look_up(wanted: Sequence[Lookup], viewer: Viewer) -> list[Found | None]:
+    """The items in the order of the look-ups, None for one that is not there; one statement, and one where a time to
+    live begins anew. Errors: KeyBound."""
+    if not wanted:
+        return []
+    for one in wanted:
+        viewer.hold(one.namespace, at=f"{one.at}/namespace")
+    given = {
+        "tenant": viewer.tenant.pk,
+        "namespaces": [".".join(one.namespace) for one in wanted],
+        "keys": [one.key for one in wanted],
+    }
+    found: list[Found | None] = [None] * len(wanted)
+    refreshed = []
+    for place, *row in binary_rows.fetched(_LOOK_UP, given):
+        found[place - 1] = _found(row)
+        if row[-1] and wanted[place - 1].refresh:
+            refreshed.append(row[0])
+    _refresh(refreshed)
+    return found
+
+
+def search(wanted: Search, viewer: Viewer) -> list[Found]:
+    """Errors: InvalidInput (the filter), KeyBound."""
+    viewer.hold(wanted.prefix, at=f"{wanted.at}/namespace_prefix", whole=False)
+    selected, given = _selected(wanted.prefix, viewer)
+    if wanted.filter:
+        try:
+            condition, operands = filters.condition(wanted.filter)
+        except BadFilter as error:
+            raise InvalidInput.at(f"{wanted.at}/filter", str(error)) from error
+        selected, given = f"{selected} AND {condition}", given | operands
+    given |= {"limit": wanted.limit, "offset": wanted.offset}
+    query = ranking.prepare(wanted.query) if wanted.query.strip() else None
+    if query is None:
+        rows = binary_rows.fetched(_NEWEST.format(selected=selected), given)
+        found = [_found(row) for row in rows]
+    else:
+        fresh = binary_rows.fetched(_FRESH.format(selected=selected), given | {"most": ranking.MOST_FRESH})
+        scores = ranking.scores(query, [(pk, json.loads(value), paths) for pk, value, paths in fresh])
+        given |= {
+            "vector": query.written,
+            "space": query.space.pk,
+            "fresh": list(scores),
+            "scores": list(scores.values()),
+        }
+        rows = binary_rows.fetched(_BEST.format(selected=selected), given)
+        found = [_found(row[:-1], row[-1]) for row in rows]
+    if wanted.refresh:
+        _refresh([row[0] for row in rows if row[6]])
+    return found
+
+
+def list_namespaces(wanted: Listing, viewer: Viewer) -> list[list[str]]:
+    """Sorted, each once. Errors: KeyBound."""
+    for prefix in wanted.prefixes:
+        if ANY not in prefix:
+            viewer.hold(prefix, at=f"{wanted.at}/prefix", whole=False)
+    # The labels before the first wildcard are a range of the index.
+    literal = next((tuple(_until_any(prefix)) for prefix in wanted.prefixes), ())
+    selected, given = _selected(literal, viewer)
+    matching = ["true"]
+    for ends, paths in ((False, wanted.prefixes), (True, wanted.suffixes)):
+        for number, path in enumerate(paths):
+            matching += _matching(path, f"{'suffix' if ends else 'prefix'}_{number}", ends=ends, given=given)
+    given |= {"depth": wanted.max_depth or _EVERY_LABEL, "limit": wanted.limit, "offset": wanted.offset}
+    rows = binary_rows.fetched(_NAMESPACES.format(selected=selected, matching=" AND ".join(matching)), given)
+    return [path.split(".") for (path,) in rows]
+
+
+def _until_any(labels: Sequence[str]) -> list[str]:
+    return list(labels[: labels.index(ANY)] if ANY in labels else labels)
+
+
+def _matching(labels: Sequence[str], name: str, *, ends: bool, given: dict[str, Any]) -> list[str]:
+    """Conditions for `s.labels` to begin, or end, with these."""
+    given[f"{name}_count"] = len(labels)
+    conditions = [f"cardinality(s.labels) >= %({name}_count)s"]
+    for at, label in enumerate(labels):
+        if label != ANY:
+            given |= {f"{name}_{at}": label, f"{name}_{at}_place": len(labels) - at - 1 if ends else at + 1}
+            place = f"cardinality(s.labels) - %({name}_{at}_place)s" if ends else f"%({name}_{at}_place)s"
+            conditions.append(f's.labels[{place}] = %({name}_{at})s COLLATE "C"')
+    return conditions
+
+
+def _selected(prefix: Sequence[str], viewer: Viewer) -> tuple[str, dict[str, Any]]:
+    """The condition for items below a prefix that the viewer may see, and its parameters."""
+    conditions = ["i.tenant_id = %(tenant)s", _LIVE, _SERVED]
+    given: dict[str, Any] = {"tenant": viewer.tenant.pk}
+    if prefix:
+        path = ".".join(prefix)
+        # By bytes a slash is next to a period: this is whatever begins with the path and a period.
+        conditions.append("(i.namespace = %(path)s OR (i.namespace >= %(below)s AND i.namespace < %(behind)s))")
+        given |= {"path": path, "below": f"{path}.", "behind": f"{path}/"}
+    if viewer.people is not None:
+        conditions.append("i.end_user_id = ANY (%(people)s)")
+        given["people"] = viewer.people
+    return " AND ".join(conditions), given
+
+
+def _found(row: Sequence[Any], score: float | None = None) -> Found:
+    _, namespace, key, value, created_at, updated_at, _ = row
+    return Found(namespace.split("."), key, json.loads(value), created_at, updated_at, score)
+
+
+def _refresh(ids: Sequence[uuid.UUID]) -> None:
+    if ids:
+        with connection.cursor() as cursor:
+            cursor.execute(_REFRESH, {"ids": list(ids)})

@@ -1,0 +1,247 @@
+"""Writes of the store: puts and deletions, the last for each key, in one transaction.
+
+Before anything is stored, secrets are replaced, invisible characters go, and a value that speaks to a model is refused.
+The people whom namespaces name are made on first sight.
+"""
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection, transaction
+
+from memories import conf
+from memories.capture import get_or_create
+from memories.exceptions import CapacityReached, Fault, InvalidInput, PersonRestricted, ReviewNeeded
+from memories.invisible import strip_invisible
+from memories.models import EndUser, StoreItem, Tenant
+from memories.models.hand_written import first
+from memories.models.ids import new_id
+from memories.store import namespaces
+from memories.store.namespaces import BadNamespace, Named
+from memories.store.viewers import Viewer
+from memories.text import value_texts
+from memories.text.injection import suspicion
+from memories.text.secrets.redaction import redact_message
+
+# A merge, a new id and an erasure wait for it, and it waits for them; then it sees what they left.
+_LOCK_PERSON = """
+    SELECT external_id, merged_into_id, restricted_at FROM memories_enduser WHERE id = %(id)s FOR KEY SHARE
+"""
+# Whoever changes the patterns gives all items to whom they name then, and waits for this write.
+_PATTERNS = "SELECT person_namespaces::text FROM memories_tenant WHERE id = %(tenant)s FOR KEY SHARE"
+_LOCK = """
+    SELECT id FROM memories_storeitem i
+    JOIN unnest(%(namespaces)s::text[], %(keys)s::text[]) AS w (namespace, key)
+        ON i.namespace = w.namespace COLLATE "C" AND i.key = w.key COLLATE "C"
+    WHERE i.tenant_id = %(tenant)s ORDER BY i.namespace, i.key FOR NO KEY UPDATE OF i
+"""
+_DELETE = """
+    DELETE FROM memories_storeitem i USING unnest(%(namespaces)s::text[], %(keys)s::text[]) AS w (namespace, key)
+    WHERE i.tenant_id = %(tenant)s AND i.namespace = w.namespace COLLATE "C" AND i.key = w.key COLLATE "C"
+"""
+_COLUMNS = {
+    "id": "uuid",
+    "end_user_id": "uuid",
+    "namespace": "text",
+    "key": "text",
+    "value": "jsonb",
+    "index_paths": "jsonb",
+    "content_hash": "bytea",
+    "ttl_minutes": "float8",
+}
+_PUT = f"""
+    INSERT INTO memories_storeitem AS i (
+        id, tenant_id, end_user_id, namespace, key, value, index_paths, content_hash, ttl_minutes, expires_at, key_id,
+        created_at, updated_at
+    )
+    SELECT n.id, %(tenant)s, n.end_user_id, n.namespace, n.key, n.value,
+        CASE WHEN n.index_paths IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text(n.index_paths)) END,
+        n.content_hash, n.ttl_minutes, statement_timestamp() + make_interval(secs => n.ttl_minutes * 60), %(key_id)s,
+        statement_timestamp(), statement_timestamp()
+    FROM unnest({", ".join(f"%({name})s::{kind}[]" for name, kind in _COLUMNS.items())})
+        AS n ({", ".join(_COLUMNS)})
+    ON CONFLICT (tenant_id, namespace, key) DO UPDATE SET
+        end_user_id = EXCLUDED.end_user_id, value = EXCLUDED.value, index_paths = EXCLUDED.index_paths,
+        content_hash = EXCLUDED.content_hash, ttl_minutes = EXCLUDED.ttl_minutes, expires_at = EXCLUDED.expires_at,
+        key_id = EXCLUDED.key_id, updated_at = EXCLUDED.updated_at,
+        created_at = CASE WHEN i.expires_at <= EXCLUDED.updated_at THEN EXCLUDED.created_at ELSE i.created_at END
+    RETURNING i.end_user_id, i.created_at = i.updated_at
+"""  # noqa: S608  (names of ours)
+# Namespace and key.
+Name = tuple[str, str]
+_TOO_MANY = "The limit of items is reached ({most:,}). Delete some, or let an operator raise the limit."
+
+
+@dataclass(frozen=True)
+class Write:
+    """A put, or without a value a deletion. `index`: paths to embed, none: nothing, None: all of the value. `at` is the
+    place of the operation in the request."""
+
+    namespace: tuple[str, ...]
+    key: str
+    value: dict[str, Any] | None = None
+    index: tuple[str, ...] | None = None
+    ttl: float | None = None
+    at: str = ""
+
+    @property
+    def path(self) -> str:
+        return ".".join(self.namespace)
+
+    @property
+    def name(self) -> Name:
+        return self.path, self.key
+
+
+def write(writes: Sequence[Write], *, tenant: Tenant, viewer: Viewer, now: datetime) -> None:
+    """Do all of them, or none. Errors: InvalidInput, KeyBound, ReviewNeeded, CapacityReached, PersonRestricted, Erased.
+
+    Two at once for one key follow each other: the later one stays.
+    """
+    last = {one.name: one for one in writes}
+    # All requests lock in the same order, so that two with the same keys cannot deadlock.
+    ordered = [last[name] for name in sorted(last)]
+    for one in ordered:
+        viewer.hold(one.namespace, at=f"{one.at}/namespace")
+    rows = [_row(one, tenant) for one in ordered if one.value is not None]
+    named = {one.name: _named(one, viewer) for one in ordered}
+    while not _store(ordered, rows, named, tenant=tenant, viewer=viewer, now=now):
+        # A person got another id, or the tenant other patterns, at this moment.
+        tenant.refresh_from_db(fields=["person_namespaces"])
+        named = {one.name: _named(one, viewer) for one in ordered}
+
+
+def _named(one: Write, viewer: Viewer) -> Named | None:
+    """Whom the namespace names. Errors: InvalidInput for a put whose label is no id."""
+    found = namespaces.person_in(one.namespace, viewer.patterns)
+    if found and one.value is not None:
+        try:
+            namespaces.check_person(found)
+        except BadNamespace as error:
+            raise InvalidInput.at(f"{one.at}/namespace/{error.at}", str(error)) from error
+    return found
+
+
+def _store(
+    ordered: Sequence[Write],
+    rows: Sequence[dict[str, Any]],
+    named: Mapping[Name, Named | None],
+    *,
+    tenant: Tenant,
+    viewer: Viewer,
+    now: datetime,
+) -> bool:
+    with transaction.atomic():
+        row = first(_PATTERNS, {"tenant": tenant.pk})
+        is_current = row is not None and json.loads(row[0]) == viewer.patterns
+        people = _people(ordered, named, tenant, now=now) if is_current else None
+        if people is None:
+            return False
+        given: dict[str, Any] = {"tenant": tenant.pk, "key_id": viewer.key_id}
+        with connection.cursor() as cursor:
+            if len(ordered) > 1:
+                cursor.execute(_LOCK, given | _names(ordered))
+            if gone := [one for one in ordered if one.value is None]:
+                cursor.execute(_DELETE, given | _names(gone))
+            if rows:
+                owned = [{**row, "end_user_id": people.get((row["namespace"], row["key"]))} for row in rows]
+                cursor.execute(_PUT, given | {name: [row[name] for row in owned] for name in _COLUMNS})
+                _check_room(cursor.fetchall(), tenant)
+    return True
+
+
+def _names(writes: Sequence[Write]) -> dict[str, list[str]]:
+    return {"namespaces": [one.path for one in writes], "keys": [one.key for one in writes]}
+
+
+def _people(
+    ordered: Sequence[Write], named: Mapping[Name, Named | None], tenant: Tenant, *, now: datetime
+) -> dict[Name, uuid.UUID] | None:
+    """Name of a write → the row with the id in its namespace, locked, and made by a put. None: one has another id by
+    now."""
+    ids = sorted({one.user_id for one in named.values() if one})
+    puts = {found.user_id for one in ordered if one.value is not None and (found := named[one.name])}
+    rows: dict[str, uuid.UUID] = {}
+    for user_id in ids:
+        if user_id in puts:
+            person, _ = get_or_create.end_user(tenant=tenant, user_id=user_id, now=now)
+        else:
+            # Where there is nobody, there is nothing to delete.
+            known = EndUser.objects.filter(tenant=tenant, external_id=user_id).first()
+            if known is None:
+                continue
+            person = known
+        rows[user_id] = person.pk
+    # In the order of ids, as everybody locks people.
+    for user_id, pk in sorted(rows.items(), key=lambda row: row[1]):
+        if not _lock_person(user_id, pk):
+            return None
+    return {name: rows[found.user_id] for name, found in named.items() if found and found.user_id in rows}
+
+
+def _lock_person(user_id: str, pk: uuid.UUID) -> bool:
+    """Errors: PersonRestricted."""
+    row = first(_LOCK_PERSON, {"id": pk})
+    if row is None or row[0] != user_id:
+        return False
+    restricted = row[2]
+    if row[1]:
+        leads_to = first(_LOCK_PERSON, {"id": row[1]})
+        restricted = restricted or (leads_to and leads_to[2])
+    if restricted:
+        raise PersonRestricted
+    return True
+
+
+def _row(one: Write, tenant: Tenant) -> dict[str, Any]:
+    """What is stored of a put. Errors: InvalidInput, ReviewNeeded, TooManySecrets."""
+    rules = conf.rules(tenant)
+    value = cleaned(one.value or {})
+    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if len(written.encode()) > rules.store_value_kilobytes * 1_000:
+        detail = f"A value can have {rules.store_value_kilobytes:,} kB."
+        raise InvalidInput.at(f"{one.at}/value", detail, code="max_size")
+    if suspicion.are_meant_for_model(*dict.fromkeys(text for text in value_texts.strings(value) if text.strip())):
+        fault = Fault(f"{one.at}/value", ReviewNeeded.code, "A text of this value speaks to a model.")
+        raise ReviewNeeded(_SPEAKS, faults=[fault])
+    return {
+        "id": new_id(),
+        "namespace": one.path,
+        "key": one.key,
+        "value": written,
+        "index_paths": None if one.index is None else json.dumps(one.index),
+        "content_hash": value_texts.digest(value_texts.of_value(value, one.index)),
+        "ttl_minutes": one.ttl,
+    }
+
+
+_SPEAKS = "A text of this value speaks to a model, and would be read by one. Say it otherwise; nothing was stored."
+
+
+def cleaned(value: dict[str, Any]) -> dict[str, Any]:
+    """The value without secrets and without invisible characters, at any depth."""
+    visible: dict[str, Any] = _visible(value)
+    return redact_message(content="", metadata=visible).metadata
+
+
+def _visible(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {strip_invisible(key): _visible(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_visible(one) for one in value]
+    return strip_invisible(value) if isinstance(value, str) else value
+
+
+def _check_room(written: Sequence[tuple[uuid.UUID | None, bool]], tenant: Tenant) -> None:
+    """Errors: CapacityReached, where new items are beyond what one may have."""
+    most = conf.rules(tenant).store_items
+    owners = {owner for owner, is_new in written if is_new}
+    for owner in owners if most else ():
+        rows = StoreItem.objects.filter(tenant=tenant, end_user=owner).order_by()
+        # Counted up to the limit alone.
+        if rows.values("pk")[: most + 1].count() > most:
+            raise CapacityReached(_TOO_MANY.format(most=most))
