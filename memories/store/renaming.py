@@ -1,5 +1,7 @@
 """Gives the namespaces of a person another id, when the person gets one and the old id is free for somebody else."""
 
+from uuid import UUID
+
 from django.db import connection
 
 from memories.models import EndUser, StoreItem
@@ -29,7 +31,7 @@ def readdress(person: EndUser, old: str, new: str) -> None:
         if named is None or named.user_id != old or "." in new:
             continue
         labels[named.place] = new
-        given = {"tenant": person.tenant_id, "old": namespace, "new": ".".join(labels)}
+        given: dict[str, UUID | str] = {"tenant": person.tenant_id, "old": namespace, "new": ".".join(labels)}
         with connection.cursor() as cursor:
             cursor.execute(_DROP, given)
             cursor.execute(_MOVE, given)

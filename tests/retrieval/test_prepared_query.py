@@ -1,7 +1,7 @@
 """A question's vector at an endpoint that hangs, fails or is slow: it never holds a request up for long."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import pytest
 from django.conf import LazySettings
@@ -103,9 +103,9 @@ def test_many_at_once_wait_together_not_in_turn(
     asked: list[str] = []
     ask_in_time = prepared_query._in_time
 
-    def counted(texts: Sequence[str], space: EmbeddingSpace) -> list[embeddings.Vectors]:
-        asked.extend(texts)
-        return ask_in_time(texts, space)
+    def counted(call: Callable[[], list[embeddings.Vectors]], space: EmbeddingSpace) -> list[embeddings.Vectors]:
+        asked.append(space.model)
+        return ask_in_time(call, space)
 
     monkeypatch.setattr(prepared_query, "_in_time", counted)
     assert at_once(12, lambda number: waited(f"later {number}")[1]) == [False] * 12

@@ -26,8 +26,8 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 def numbers_with_gaps(patch: pytest.MonkeyPatch) -> None:
     number = ingest._number
 
-    def skip(session: Any, turns: Any, timed: Any, *, now: Any) -> tuple[list[Any], list[Any]]:
-        stored, new = number(session, turns, timed, now=now)
+    def skip(session: Any, turns: Any, timed: Any, *, now: Any, follows: Any) -> tuple[list[Any], list[Any]]:
+        stored, new = number(session, turns, timed, now=now, follows=follows)
         for turn in new:
             turn.number += turn.number > 3
         return [replace(one, number=one.number + (not one.duplicate and one.number > 3)) for one in stored], new

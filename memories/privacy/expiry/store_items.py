@@ -5,7 +5,7 @@ expired. Locked rows wait.
 """
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from django.db import transaction
@@ -55,7 +55,7 @@ def _deletable() -> Q:
     return Q(end_user=None) | Q(end_user__in=people)
 
 
-def _delete(found: list[tuple[uuid.UUID, uuid.UUID | None]], due: QuerySet[StoreItem]) -> int:
+def _delete(found: Sequence[tuple[uuid.UUID, uuid.UUID | None]], due: QuerySet[StoreItem]) -> int:
     """Delete those of these that are still `due` once they, and their people, are locked."""
     people = passes.lock_people({person for _, person in found if person})
     own = due.filter(Q(end_user=None) | Q(end_user__in=people), pk__in=[pk for pk, _ in found])

@@ -1,6 +1,7 @@
 """What /store takes and answers."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, cast
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -36,8 +37,8 @@ class Labels(serializers.Field[tuple[str, ...], Any, list[str], Any]):
         checked(data)
         return tuple(data)
 
-    def to_representation(self, value: list[str]) -> list[str]:
-        return value
+    def to_representation(self, value: Iterable[str]) -> list[str]:
+        return list(value)
 
 
 class Key(ExactText):
@@ -105,8 +106,9 @@ def checked(labels: list[Any]) -> None:
     try:
         namespaces.check(labels)
     except BadNamespace as error:
-        detail = ErrorDetail(str(error), code="namespace")
-        raise ValidationError([detail] if error.at is None else {error.at: [detail]}) from error
+        # At a label, the place of the detail is its number.
+        detail: Any = [ErrorDetail(str(error), code="namespace")]
+        raise ValidationError(detail if error.at is None else cast(Any, {error.at: detail})) from error
 
 
 class ItemName(Strict):
