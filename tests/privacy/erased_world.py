@@ -100,6 +100,8 @@ def somebody(owner: Tenant, name: str) -> EndUser:
     _merged(person, name)
     _asked(person)
     _elsewhere(person)
+    while vectors.embed_some().moved:
+        """Until every text has its vector."""
     return person
 
 
@@ -113,8 +115,6 @@ def _talked(person: EndUser, name: str) -> None:
     factories.episode(conversation, f"Talked of {name}")
     factories.profile_section(person, summary=f"{name} runs a bakery")
     factories.memory_file(person, f"/memories/{name}.md", f"{name} sails")
-    while vectors.embed_some().moved:
-        """Until every text has its vector."""
 
 
 def known(person: EndUser, content: str, **over: Any) -> Fact:
