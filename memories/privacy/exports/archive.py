@@ -26,7 +26,7 @@ from memories.privacy.exports.rows import CHUNK, ExportRow, Subject, as_text, ro
 
 Counts = dict[str, int]
 # Numbers that mean nothing to people: in data.json alone.
-_DATA_ONLY = ("turn_vectors", "fact_vectors", "episode_vectors")
+_DATA_ONLY = ("turn_vectors", "fact_vectors", "episode_vectors", "store_item_vectors")
 # The page shows them beside what they are about; data.json has all of their fields.
 _SHOWN_ABOVE = ("evidence", "revisions")
 _TITLES: dict[str, str | Promise] = {
@@ -44,6 +44,9 @@ _TITLES: dict[str, str | Promise] = {
     "turn_vectors": _("Vectors of turns"),
     "fact_vectors": _("Vectors of statements"),
     "episode_vectors": _("Vectors of episodes"),
+    "files": _("Files that agents keep about you"),
+    "store_items": _("What agents keep under your id"),
+    "store_item_vectors": _("Vectors of store items"),
     "contexts": _("What agents were given about you"),
     "kept_answers": _("Copies of API responses"),
     "cases": _("Requests about your data"),
