@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db import InterfaceError, OperationalError, close_old_connections
+from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 from rest_framework.exceptions import APIException, PermissionDenied, Throttled
 from rest_framework.serializers import Serializer
@@ -47,8 +47,6 @@ class Outcome:
 
 def carry_out(asker: Asker, scope: Scope, given: Mapping[str, Any], work: Callable[[Call], Outcome]) -> Outcome:
     """Do the work, or say why not."""
-    # A thread keeps its connection; one that broke would fail for ever.
-    close_old_connections()
     try:
         with effort.bounded():
             return work(_allowed(asker, scope, given))

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import mcp_types as types
+from django.db import close_old_connections
 from mcp import MCPError
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -143,7 +144,14 @@ async def _get_prompt(run: Run, ctx: Context, params: types.GetPromptRequestPara
 async def _done(
     run: Run, ctx: Context, scope: Scope, given: Mapping[str, Any], work: Callable[[Call], Outcome]
 ) -> Outcome:
-    outcome: Outcome = await run(partial(carry_out, _asker(ctx), scope, given, work))
+    asker = _asker(ctx)
+
+    def in_thread() -> Outcome:
+        # A thread keeps its connection; one that broke would fail for ever.
+        close_old_connections()
+        return carry_out(asker, scope, given, work)
+
+    outcome: Outcome = await run(in_thread)
     return outcome
 
 

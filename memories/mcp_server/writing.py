@@ -1,5 +1,5 @@
-"""What a model writes: facts and conversations. They are the agent's word, unless the key was made to speak for the
-person in so many words (`--writes-as user`)."""
+"""What a model writes: facts, conversations, proposals and requests. They are the agent's word, unless the key was made
+to speak for the person in so many words (`--writes-as user`)."""
 
 import uuid
 from collections.abc import Sequence
@@ -8,14 +8,18 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memories.api.v1.fields import CleanText, ExactText, OneOf, Strict
+from memories.api import lookups
+from memories.api.v1.fields import CleanText, ExactText, OneOf, OurId, Strict
 from memories.api.v1.turns.serializers import MAX_MESSAGES, TurnsSerializer
 from memories.api.visibility import FactVisibility
 from memories.capture import ingest, resent
 from memories.capture.ingest import Conversation, PostedMessage
 from memories.curation.facts.adding import FactDraft, add_fact
+from memories.curation.facts.proposing import ask_to_forget, propose_correction
 from memories.curation.people.records import person_for_writing
+from memories.exceptions import NotFound
 from memories.mcp_server.calls import Call, Outcome
+from memories.mcp_server.reading import visible_facts
 from memories.models import Category, Fact, Role, Status
 
 # What an agent reports is its own word: the turns are the assistant's, and say whose words it says they were.
@@ -25,6 +29,15 @@ _REPORTED = {Role.USER: "The user said: ", Role.ASSISTANT: ""}
 class MemoryInput(Strict):
     content = CleanText(max_length=2000)
     category = OneOf(Category.values, default=Category.OTHER.value)
+
+
+class CorrectionInput(Strict):
+    id = OurId()
+    content = CleanText(max_length=2000)
+
+
+class FactInput(Strict):
+    id = OurId()
 
 
 class SaidInput(Strict):
@@ -50,6 +63,39 @@ def add_memory(call: Call) -> Outcome:
     if fact.status == Status.PENDING:
         text = f"Kept as a suggestion (id {fact.pk}): it is remembered once an operator approves it."
     return Outcome(text, {"id": str(fact.pk), "status": fact.status})
+
+
+def correct_memory(call: Call) -> Outcome:
+    asker, given = call.asker, call.read(CorrectionInput)
+    fact = propose_correction(
+        fact=_fact(call, given["id"]),
+        content=given["content"],
+        actor=asker.caller.actor,
+        now=call.now,
+        voice=asker.voice,
+    )
+    text = f"Proposed (id {fact.pk}): an operator chooses between the two. Until then the old text stays."
+    return Outcome(text, {"id": str(fact.pk), "status": fact.status})
+
+
+def forget_memory(call: Call) -> Outcome:
+    asker, fact = call.asker, _fact(call, call.read(FactInput)["id"])
+    is_gone = ask_to_forget(fact_id=fact.pk, tenant=asker.tenant, actor=asker.caller.actor, now=call.now)
+    text = "Forgotten." if is_gone else "An operator was asked to forget it. Until then it stays."
+    return Outcome(text, {"id": str(fact.pk), "forgotten": is_gone})
+
+
+def _fact(call: Call, fact_id: uuid.UUID) -> Fact:
+    """The person's fact, if the key sees it. Errors: NotFound, PersonRestricted."""
+    asker = call.asker
+    person = lookups.find_person(tenant=asker.tenant, user_id=asker.user_id)
+    if person is None:
+        raise NotFound
+    lookups.require_unrestricted(person)
+    fact = visible_facts(asker).filter(pk=fact_id).first()
+    if fact is None:
+        raise NotFound("This person has no memory with this id: take one from search_memory or list_memories.")
+    return fact
 
 
 def remember_conversation(call: Call) -> Outcome:

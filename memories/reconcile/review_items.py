@@ -32,6 +32,8 @@ KIND_OF: dict[str, ReviewItem.Kind] = {
     Reason.REFUSED_BEFORE: Kind.CONFLICT,
     Reason.NEAR_REFUSED: Kind.CONFLICT,
     Reason.REMOVAL: Kind.CONFLICT,
+    Reason.PROPOSED: Kind.CONFLICT,
+    Reason.FORGET_ASKED: Kind.CONFLICT,
     Reason.OTHER_PERSON: Kind.CONFLICT,
     Reason.IMPORTED: Kind.CONFLICT,
     Reason.NOT_JUDGED: Kind.DUPLICATE,

@@ -10,7 +10,9 @@ from memories.models import EndUser, Tenant
 from tests import factories
 from tests.mcp_server.conftest import ALL, Hub, key_for, text_of
 
-TOOLS = {"search_memory", "get_context", "list_memories", "add_memory", "remember_conversation"}
+READING = {"search_memory", "get_context", "list_memories"}
+WRITING = {"add_memory", "correct_memory", "forget_memory"}
+TOOLS = READING | WRITING | {"remember_conversation"}
 HANDSHAKES = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 
 
@@ -66,7 +68,8 @@ def test_hints_and_schemas_of_the_tools(hub: Hub, key: str) -> None:
         assert tool.output_schema
         assert tool.annotations.open_world_hint is False
     read_only = {name for name, tool in tools.items() if tool.annotations.read_only_hint}
-    assert read_only == {"search_memory", "get_context", "list_memories"}
+    assert read_only == READING
+    assert {name for name, tool in tools.items() if tool.annotations.destructive_hint} == {"forget_memory"}
 
 
 class TestKeys:
@@ -110,8 +113,8 @@ class TestScopes:
     @pytest.mark.parametrize(
         ("scope", "names"),
         [
-            ("read", {"search_memory", "get_context", "list_memories"}),
-            ("write", {"add_memory"}),
+            ("read", READING),
+            ("write", WRITING),
             ("ingest", {"remember_conversation"}),
         ],
     )
@@ -130,9 +133,9 @@ class TestScopes:
 
         listed, results = hub.use(key_for(person, (scope,)), all_of_them)
         assert listed == names
-        assert {name for name, result in results.items() if not result.is_error} == names
-        refused = next(result for name, result in results.items() if name not in names)
-        assert "lacks the scope" in text_of(refused)
+        refused = {name for name, result in results.items() if "lacks the scope" in text_of(result)}
+        assert refused == TOOLS - names
+        assert all(results[name].is_error for name in refused)
 
     def test_resources_and_the_prompt_need_read(self, hub: Hub, person: EndUser) -> None:
         async def listed(client: Any) -> Any:

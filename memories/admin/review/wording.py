@@ -27,6 +27,8 @@ WHY: dict[str, str | Promise] = {
     Reason.REFUSED_BEFORE: gettext_lazy("It was rejected or forgotten before, and has been stated again."),
     Reason.NEAR_REFUSED: gettext_lazy("It is similar to a fact that an operator rejected."),
     Reason.REMOVAL: gettext_lazy("A less trusted source says that this is no longer true. It is still served."),
+    Reason.PROPOSED: gettext_lazy("An agent proposes other words for this. The existing fact is still served."),
+    Reason.FORGET_ASKED: gettext_lazy("An agent asks to forget this. It is still served."),
     Reason.OTHER_PERSON: gettext_lazy(
         "Two end users were merged, and they differ here. The existing fact is still served."
     ),
@@ -122,6 +124,8 @@ def label_of(item: ReviewItem, choice: str, *, is_late: bool) -> str:
         words = {Choice.REJECT: _("Keep known")}
         if item.kind == Kind.DUPLICATE or item.known.may_give_way_to(item.fact):
             words[Choice.APPROVE] = _("Use new")
+    elif item.reason == Reason.FORGET_ASKED:
+        words = {Choice.APPROVE: _("Forget it"), Choice.REJECT: _("Keep it")}
     elif item.known and not item.fact:
         words = {Choice.APPROVE: _("No longer true"), Choice.REJECT: _("Still true")}
     else:
@@ -131,6 +135,9 @@ def label_of(item: ReviewItem, choice: str, *, is_late: bool) -> str:
 
 def effects_of(item: ReviewItem, *, is_late: bool) -> dict[str, str]:
     """What each decision would do, by its name, in a short line. `is_late`: an approval would close the suggestion."""
+    if item.reason == Reason.FORGET_ASKED:
+        forgotten = _("It goes to the trash and is not learned from a conversation again.")
+        return {Choice.APPROVE: forgotten, Choice.REJECT: _("It is still served. Nothing changes.")}
     keep_both = _("Both are served and marked as contradicting each other.")
     if item.kind == Kind.DUPLICATE:
         keep_both = _("They are not the same. Both are still served.")

@@ -55,6 +55,7 @@ SENTENCES: Mapping[str, Promise] = {
     "promote": gettext_lazy("%(who)s shared %(what)s with all agents"),
     "publish": gettext_lazy("%(who)s made %(what)s public"),
     "reconsider": gettext_lazy("%(who)s reconsidered %(what)s"),
+    "ask_to_forget": gettext_lazy("%(who)s asked to forget %(what)s"),
     "redact": gettext_lazy("%(who)s redacted %(what)s"),
     "refuse": gettext_lazy("%(who)s refused %(what)s"),
     "reject": gettext_lazy("%(who)s rejected %(what)s"),

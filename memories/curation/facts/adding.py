@@ -20,7 +20,7 @@ from memories.curation.statements import guarding, provenance
 from memories.curation.statements.provenance import NO_GROUNDS, Grounds, Rests
 from memories.curation.statements.scrubbing import without_secrets
 from memories.curation.statements.voices import AS_USER, WriteTrust
-from memories.exceptions import DuplicateFact, PersonRestricted
+from memories.exceptions import Conflict, DuplicateFact, NotFound, PersonRestricted
 from memories.models import EndUser, Fact, FactQuerySet, MemoryScope, ReviewItem, Source, Status, Trust
 from memories.models.folding import fold, text_digest
 from memories.reconcile import neighbours, review_items
@@ -70,6 +70,7 @@ def add_fact(
     voice: WriteTrust = AS_USER,
     grounds: Grounds = NO_GROUNDS,
     visible: FactQuerySet | None = None,
+    corrects: Fact | None = None,
 ) -> Stated:
     """Store a stated fact, without secrets.
 
@@ -77,10 +78,11 @@ def add_fact(
     a review item instead when an operator refused it before, when it contradicts an operator or is less certain than an
     existing fact, when it speaks to a model, or when its `voice` is not believed; turns that it cites only lower the
     voice. When it gives a key the value that it has, in other words, it confirms that fact (rules.md, 5.2). Facts that
-    it is related to, or confirms, are among the `visible` ones; None: all of the person's.
+    it is related to, or confirms, are among the `visible` ones; None: all of the person's. What `corrects` an active
+    fact waits for an operator, whoever states it.
 
-    Errors: InvalidInput (what it rests on), DuplicateFact with the id of the existing fact, RefusedBefore,
-    PersonMerged, PersonRestricted.
+    Errors: InvalidInput (what it rests on), Conflict and NotFound (what it corrects), DuplicateFact with the id of the
+    existing fact, RefusedBefore, PersonMerged, PersonRestricted.
     """
     draft = replace(draft, **without_secrets(vars(draft)))
     fact = _unsaved(end_user, draft, grounds, actor=actor)
@@ -98,6 +100,9 @@ def add_fact(
             if twin := _same_text(end_user, draft):
                 raise DuplicateFact(fact_id=twin)
             met = meet(end_user, fact, actor=actor, now=now, waits=guarding.why_waits(fact, voice))
+            if corrects:
+                _check_active(corrects)
+                met = Met(reason=ReviewItem.Reason.PROPOSED, known=corrects)
             if known := _said_before(fact, met, visible):
                 _confirm(known, fact, met, rests, changes)
                 return Stated(known, is_new=False)
@@ -138,6 +143,15 @@ def _lock(end_user: EndUser, grounds: Grounds) -> None:
         raise PersonMerged
     if EndUser.objects.filter(pk=end_user.pk, restricted_at__isnull=False).exists():
         raise PersonRestricted
+
+
+def _check_active(corrected: Fact) -> None:
+    """Under the person's lock: somebody may have changed it meanwhile. Errors: NotFound, Conflict."""
+    found = Fact.objects.filter(pk=corrected.pk, end_user=corrected.end_user).first()
+    if found is None:
+        raise NotFound
+    if found.status != Status.ACTIVE:
+        raise Conflict("This memory is not active any more, or not yet: there is nothing to correct.")
 
 
 def _attribute(fact: Fact, voice: WriteTrust, grounds: Grounds, *, actor: Actor) -> None:

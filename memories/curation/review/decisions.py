@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from memories.audit import Actor
-from memories.curation.change_sets import Changes
+from memories.curation.change_sets import Changes, refusals_against
 from memories.curation.episodes import next_version, rewrite
 from memories.curation.facts.approving import approve_suggestion
 from memories.curation.facts.changing import approve, make_way, state_as_operator
@@ -29,8 +29,8 @@ def approve_item(
 ) -> ReviewItem:
     """Accept the proposal: a suggestion becomes active and supersedes what it contradicts, also an operator's word, but
     an agent's supersedes nothing of the person's own, and one that was said before what it contradicts is kept as what
-    held until then; a fact that was proposed to be out of date is archived; a proposed section is written; a poor
-    episode is served.
+    held until then; a fact that was proposed to be out of date is archived, and one that an agent
+    asks to forget is forgotten; a proposed section is written; a poor episode is served.
 
     Errors: NotFound, Conflict (decided meanwhile), PreconditionFailed (changed since `seen`).
     """
@@ -45,6 +45,9 @@ def approve_item(
                 approve_suggestion(item.fact, changes, instead_of=instead_of)
             else:
                 make_way(item.fact, changes, instead_of=instead_of)
+        elif item.known and item.reason == ReviewItem.Reason.FORGET_ASKED:
+            changes.trash([item.known], "forget")
+            changes.refuse(item.known, refusals_against(item.known))
         elif item.known:
             # It is true no longer, and nothing takes its place.
             with changes.changing(item.known, "approve"):

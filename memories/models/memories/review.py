@@ -45,6 +45,8 @@ class ReviewItem(models.Model):
         REFUSED_BEFORE = "refused_before", _("Repeated after it was rejected")
         NEAR_REFUSED = "near_refused", _("Similar to a rejected fact")
         REMOVAL = "removal", _("A less trusted source says it is no longer true")
+        PROPOSED = "proposed", _("An agent proposes other words")
+        FORGET_ASKED = "forget_asked", _("An agent asks to forget it")
         OTHER_PERSON = "other_person", _("Differs between the merged end users")
         IMPORTED = "imported", _("Imported; contradicts an existing fact")
         # Possible duplicate: no model was there to judge.

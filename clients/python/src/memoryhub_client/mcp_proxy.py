@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import anyio
 import httpx2 as httpx
-from mcp import Client, MCPError, stdio_server
+from mcp import Client, stdio_server
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server import Server
 
@@ -43,8 +43,8 @@ async def _serve(url: str, headers: dict[str, str]) -> int:
         http = await stack.enter_async_context(httpx.AsyncClient(headers=headers, timeout=TIMEOUT_SECONDS))
         try:
             hub = await stack.enter_async_context(Client(streamable_http_client(url, http_client=http), cache=None))
-        except (MCPError, httpx.HTTPError) as error:
-            return _fail(f"The hub at {url} cannot be used: {error}")
+        except Exception as error:  # noqa: BLE001  # the transport ends with a group of them
+            return _fail(f"The hub at {url} cannot be used: {_first(error)}")
         read, write = await stack.enter_async_context(stdio_server())
         server = proxy_of(hub)
         await server.run(read, write, server.create_initialization_options())
@@ -68,6 +68,12 @@ def proxy_of(hub: Client) -> "Server[Any]":
         on_list_prompts=lambda _, params: session.list_prompts(params=params),
         on_get_prompt=lambda _, params: session.get_prompt(params.name, params.arguments),
     )
+
+
+def _first(error: BaseException) -> BaseException:
+    while errors := getattr(error, "exceptions", ()):
+        error = errors[0]
+    return error
 
 
 def _fail(what: str) -> int:
