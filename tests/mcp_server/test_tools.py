@@ -139,7 +139,7 @@ class TestWhoseWordItIs:
             ({"agent_id": "bot", "writes_as": "user"}, Trust.USER, Status.ACTIVE),
         ],
     )
-    def test_a_fact(self, hub: Hub, person: EndUser, binding: dict[str, str], trust: str, status: str) -> None:
+    def test_a_fact(self, hub: Hub, person: EndUser, binding: dict[str, Any], trust: str, status: str) -> None:
         result = hub.call(key_for(person, **binding), "add_memory", {"content": "Likes tea", "category": "preference"})
         fact = Fact.objects.get()
         assert (fact.trust, fact.status, fact.category) == (trust, status, "preference")
