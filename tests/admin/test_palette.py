@@ -1,5 +1,6 @@
 """The command palette: pages, a person by the caller's id, anything of ours by its UUID; nothing in an address."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -43,6 +44,28 @@ def test_a_person_is_found_by_any_part_of_the_name(admin: Client) -> None:
         assert links(admin, words) == [page_of(person)]
     # One Latin letter would fit most names.
     assert page_of(person) not in links(admin, "g")
+
+
+def suggested(client: Client, tenant: str, words: str) -> list[str]:
+    """The external ids that a field for an end user offers."""
+    response = client.post(reverse("admin:search"), {"words": words, "tenant": tenant}, headers={"X-Palette": "people"})
+    assert response.status_code == 200
+    assert "no-store" in response["Cache-Control"]
+    return re.findall(r'<option value="([^"]+)"', response.content.decode())
+
+
+def test_a_field_offers_end_users_of_its_tenant(admin: Client, staff_who_may: Callable[..., Client]) -> None:
+    person = factories.end_user(external_id="u-1", display_name="华桂珍 (Hua Guizhen)")
+    factories.end_user(external_id="u-2", display_name="Hua of another tenant")
+    tenant = str(person.tenant_id)
+    may_see_people = staff_who_may("view_enduser")
+    for words in ("u-", "桂珍", "guizhen"):
+        assert suggested(may_see_people, tenant, words) == ["u-1"]
+    # Nothing yet, nobody's tenant, no right to see people, and a tenant of others.
+    assert suggested(admin, tenant, "") == suggested(admin, "", "u-") == suggested(admin, "x", "u-") == []
+    assert suggested(staff_who_may("view_fact"), tenant, "u-") == []
+    limited_to_others = signed_in(limited(factories.tenant()))
+    assert suggested(limited_to_others, tenant, "u-") == []
 
 
 def test_a_case_is_found_by_its_reference_and_its_number(admin: Client, staff_who_may: Callable[..., Client]) -> None:

@@ -16,7 +16,7 @@ from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget
 from memories.admin.access.tenant_scope import tenants_of, within
 from memories.admin.cases.forms import LONGEST_ID
 from memories.admin.cases.wording import TYPES_SAY
-from memories.admin.site.fields import DayInput, LineField, TenantField
+from memories.admin.site.fields import DayInput, LineField, PersonField, TenantField
 from memories.admin.site.page import RecordPage, actor_of, message_of, render_page, url_of
 from memories.exceptions import InvalidInput, MemoryHubError, NotFound
 from memories.models import Asker, CaseType, EndUser
@@ -33,7 +33,7 @@ _UNKNOWN = gettext_lazy(
 
 class IntakeForm(forms.Form):
     tenant = TenantField()
-    user_id = LineField(
+    user_id = PersonField(
         label=gettext_lazy("External id of the person"),
         max_length=LONGEST_ID,
         strip=False,

@@ -20,7 +20,7 @@ from memories.admin.access.tenant_scope import within
 from memories.admin.people.adding import LONGEST_ID, PersonAddingViews, add_refusal
 from memories.admin.people.finding import find_person
 from memories.admin.site import reasons
-from memories.admin.site.fields import LineField
+from memories.admin.site.fields import LineField, PersonField
 from memories.admin.site.page import actor_of, address, render_page, require, show_again, url_of
 from memories.admin.site.reasons import ReasonField
 from memories.curation.people.merging.merge import PersonMergePreview, merge_people, preview_person_merge
@@ -28,7 +28,7 @@ from memories.curation.people.merging.profile import SectionOutcome
 from memories.curation.people.merging.undo import may_undo_person_merge
 from memories.curation.reverting import revert
 from memories.exceptions import MemoryHubError
-from memories.models import ChangeSet, EndUser, Section
+from memories.models import ChangeSet, EndUser, Section, Tenant
 from memories.models.ids import parse_uuid
 
 # A merge moves memories of all kinds, so the permission to edit a person's record is not enough.
@@ -82,11 +82,15 @@ EFFECTS_DONE: Mapping[str, tuple[Words, Words]] = {
 class OtherForm(forms.Form):
     """Whom to merge with: by the external id, which is posted and never in an address."""
 
-    other = LineField(
+    other = PersonField(
         label=_("External id of the other end user"),
         max_length=LONGEST_ID,
         help_text=_("Or the name, of an end user of the same tenant. The next page previews the merge."),
     )
+
+    def __init__(self, data: Any = None, *, tenant: Tenant) -> None:
+        super().__init__(data)
+        self.fields["other"].within(tenant)  # type: ignore[attr-defined]
 
     def find(self, person: EndUser) -> EndUser | None:
         """The other person; None, with an error, when there is none."""
@@ -166,7 +170,7 @@ class PersonMergingViews(PersonAddingViews):
         require(request, *MAY)
         if request.method == "POST" and "merged" in request.POST:
             return self._confirm(request, person)
-        form = OtherForm(request.POST if request.method == "POST" else None)
+        form = OtherForm(request.POST if request.method == "POST" else None, tenant=person.tenant)
         other = form.find(person) if form.is_valid() else None
         if other:
             return self._preview(request, person, person, other, MergePeopleForm.about(person, other))

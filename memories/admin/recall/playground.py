@@ -36,7 +36,7 @@ from memories.admin.recall.live_context import (
 )
 from memories.admin.recall.logged import compare, find_logged, newest_of
 from memories.admin.recall.memories import Memory, memory_of, rows_of
-from memories.admin.site.fields import LineField, TextField
+from memories.admin.site.fields import LineField, PersonField, TextField
 from memories.admin.site.page import VerbForm, render_page, require, url_of
 from memories.context import recalled_turns
 from memories.context.context import ContextRequest
@@ -75,7 +75,7 @@ class RecallForm(forms.Form):
     tenant = forms.ModelChoiceField(
         Tenant.objects.none(), label=_("Tenant"), widget=UnfoldAdminSelectWidget, empty_label=None
     )
-    user_id = LineField(label=_("Person"), max_length=255, help_text=_("The external id, or the name."))
+    user_id = PersonField(label=_("End user"), max_length=255, help_text=_("The external id, or the name."))
     agent = LineField(label=_("Agent"), required=False, max_length=255)
     query = TextField(label=_("User's question"), max_length=LONGEST_QUERY, rows=2)
     max_tokens = TokensField()

@@ -16,7 +16,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from memories import audit
 from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.people.finding import find_person
-from memories.admin.site.fields import LineField
+from memories.admin.site.fields import LineField, PersonField
 from memories.admin.site.page import actor_of, render_page, require
 from memories.models import EndUser, Role, Tenant
 from memories.retrieval import tenant_turns
@@ -36,7 +36,7 @@ class SaidForm(forms.Form):
         Tenant.objects.none(), label=_("Tenant"), widget=UnfoldAdminSelectWidget, empty_label=None
     )
     query = LineField(label=_("Search for"), max_length=LONGEST_QUERY)
-    user_id = LineField(
+    user_id = PersonField(
         label=_("End user"), required=False, max_length=255, help_text=_("The external id, or the name.")
     )
     session = LineField(label=_("Session"), required=False, max_length=255, help_text=_("The external id."))

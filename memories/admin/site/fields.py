@@ -43,6 +43,18 @@ class LineField(forms.CharField):
         super().__init__(**kwargs)
 
 
+class PersonField(LineField):
+    """An end user, by the external id or the name: while somebody types, person_field.js suggests those who fit."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.widget.attrs["data-finds-person"] = ""
+
+    def within(self, tenant: Tenant) -> None:
+        """Suggest people of this tenant, in a form that does not ask for one."""
+        self.widget.attrs["data-tenant"] = str(tenant.pk)
+
+
 class _WithoutChoice(ModelChoiceIterator[Tenant]):
     """The empty choice stands before two tenants or more: of one there is nothing to choose."""
 

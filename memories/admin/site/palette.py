@@ -30,6 +30,8 @@ SHORTEST = 2
 LONGEST = 255
 # Our script sets this header: it shows the results inside the current page.
 RESULTS_ONLY = "X-Palette"
+# With this value it is the script of a form's field for an end user.
+PEOPLE_ONLY = "people"
 # Models that are found by UUID, with their icons in the sidebar.
 RECORDS: dict[type[Model], str] = {
     models.EndUser: "group",
@@ -56,12 +58,25 @@ class PaletteHit:
 def search(request: HttpRequest) -> HttpResponse:
     """The hits of the posted words, on a page with the form, or alone for our script."""
     words = request.POST.get("words", "").strip()[:LONGEST].replace("\x00", "")
+    if request.headers.get(RESULTS_ONLY) == PEOPLE_ONLY:
+        return _suggested(request, words)
     hits = [*_pages(request, words), *_records(request, words), *_cases(request, words), *_people(request, words)]
     context: dict[str, Any] = {"words": words, "hits": hits[: 3 * SHOWN]}
     if RESULTS_ONLY in request.headers:
         page = TemplateResponse(request, "memories/palette_hits.html", context)
     else:
         page = render_page(request, "memories/palette_page.html", title=_("Find"), **context)
+    page["Cache-Control"] = "no-store"
+    return page
+
+
+def _suggested(request: HttpRequest, words: str) -> HttpResponse:
+    """Options for a field that takes an external id: people of the posted tenant who fit the words."""
+    people: list[models.EndUser] = []
+    tenant = parse_uuid(request.POST.get("tenant", ""))
+    if words and tenant and request.user.has_perm("memories.view_enduser"):
+        people = found_people(within(request.user, models.EndUser.objects.filter(tenant=tenant)), words)[:SHOWN]
+    page = TemplateResponse(request, "memories/person_options.html", {"people": people})
     page["Cache-Control"] = "no-store"
     return page
 

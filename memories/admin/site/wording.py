@@ -1,5 +1,6 @@
 """Words and colours of states, times, reasons and failures. Pure."""
 
+import math
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -192,9 +193,10 @@ def _ago(distance: timedelta) -> str:
 
 
 def _ahead(distance: timedelta) -> str:
-    minutes = int(distance.total_seconds() // 60)
+    # Rounded up: three days that were given a second ago are three days.
+    minutes = math.ceil(distance.total_seconds() / 60)
     if minutes < 60:
         return _("in %(count)d min") % {"count": minutes}
     if minutes < 24 * 60:
         return _("in %(count)d h") % {"count": minutes // 60}
-    return ngettext("in %(count)d day", "in %(count)d days", distance.days) % {"count": distance.days}
+    return ngettext("in %(count)d day", "in %(count)d days", minutes // (24 * 60)) % {"count": minutes // (24 * 60)}

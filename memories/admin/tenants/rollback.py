@@ -20,7 +20,7 @@ from memories.admin.access import fresh
 from memories.admin.access.tenant_scope import tenants_of, within
 from memories.admin.people.finding import find_person
 from memories.admin.site import reasons
-from memories.admin.site.fields import LineField, TenantField
+from memories.admin.site.fields import LineField, PersonField, TenantField
 from memories.admin.site.page import actor_of, render_page, require
 from memories.admin.site.reasons import ReasonField
 from memories.curation.people.external_ids import LONGEST_ID
@@ -51,7 +51,7 @@ class MomentInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # Unfold h
 
 class RollbackForm(forms.Form):
     tenant = TenantField()
-    person = LineField(
+    person = PersonField(
         required=False,
         max_length=LONGEST_ID,
         label=_("End user"),
