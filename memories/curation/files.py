@@ -219,6 +219,24 @@ def set_lock(*, file: MemoryFile, locked: bool, writer: Writer, expected_version
 
 
 @contextmanager
+def holding_file(file: MemoryFile, *, expected_version: int) -> Iterator[MemoryFile]:
+    """The file as it is once its person is locked: a merge may have given it another owner and another path meanwhile.
+
+    For verbs on a file that somebody looked at, also a deleted one. All or nothing. Errors: NotFound (erased
+    meanwhile), FileNotFound, PreconditionFailed (another version).
+    """
+    with transaction.atomic():
+        owner = lock_person(file.end_user_id)
+        row = _for_update(MemoryFile.objects.filter(pk=file.pk)).first()
+        if row is None:
+            raise FileNotFound
+        # Of another owner: that a merge was undone between the two lines above is as good as a change.
+        if row.version != expected_version or row.end_user_id != owner:
+            raise PreconditionFailed
+        yield row
+
+
+@contextmanager
 def _locked(
     end_user: EndUser, agent_id: str, path: str, writer: Writer, expected_version: int | None
 ) -> Iterator[tuple[Shelf, MemoryFile | None, MemoryFile | None]]:

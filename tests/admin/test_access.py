@@ -22,6 +22,7 @@ from memories.models import (
     ExtractionRun,
     Fact,
     LoggedContext,
+    MemoryFile,
     Operator,
     PrivacyCase,
     ReviewItem,
@@ -35,7 +36,7 @@ from tests.admin.pages import list_of, page_of, text_of
 
 MODELS = [
     ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, DecayPass, APIKey, Tenant, AuditEvent, Operator, Group,
-    PrivacyCase, Agent, LoggedContext, StoreItem,
+    PrivacyCase, Agent, LoggedContext, MemoryFile, StoreItem,
 ]  # fmt: skip
 
 

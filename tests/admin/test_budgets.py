@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from memories.admin.access import lifetime
 from memories.admin.lists import cells
-from memories.models import EndUser, Operator
+from memories.models import ActorKind, EndUser, Operator
 from tests import factories
 from tests.admin import walk
 from tests.admin.cases import case_of
@@ -52,9 +52,24 @@ def _more(person: EndUser, number: int) -> None:
     factories.evidence(fact, session.turns.first() or fact)  # type: ignore[arg-type]
     factories.review_item(waits)
     factories.episode(session)
+    _files(person, number)
     factories.decay_pass(person.tenant, as_of=timezone.now())
     factories.api_key(person.tenant)
     case_of(person, ("received", "verified", "scoped", "running", "failed", "on_hold", "completed")[number % 7])
+
+
+def _files(person: EndUser, number: int) -> None:
+    """One more of each agent and folder, and one more version of the file whose page is opened."""
+    key, _ = factories.api_key(person.tenant)
+    file = factories.memory_file(
+        person, f"/memories/f{number % 5}/{number}.md", agent_id=f"agent-{number % 7}" if number % 2 else ""
+    )
+    shown = person.files.filter(path="/memories/notes.md").first() or file
+    row = shown.versions.create(
+        tenant=person.tenant, version=number + 2, verb="edit", content=f"Runs {number} bakeries.\n",
+        actor_kind=ActorKind.KEY, actor_id=str(key.pk), trust="user", created_at=timezone.now(),
+    )  # fmt: skip
+    person.files.filter(pk=shown.pk).update(version=row.version)
 
 
 def taken(client: Client, known: dict[str, Any], routes: list[str]) -> Iterator[tuple[str, int]]:

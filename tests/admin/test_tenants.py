@@ -12,7 +12,7 @@ from memories import conf
 from memories.conf.kinds import CATEGORIES, Number, NumberKind, shown
 from memories.models import AuditEvent, Tenant
 from tests import factories
-from tests.admin.pages import HOSTILE, list_of, page_of, text_of
+from tests.admin.pages import HOSTILE, list_of, page_of, shows_harmless, text_of
 from tests.curation.marks import places_of
 
 NUMERIC = [number for number in conf.NUMBERS.values() if number.kind in (NumberKind.WHOLE, NumberKind.REAL)]
@@ -259,3 +259,28 @@ def test_what_somebody_saved_meanwhile_is_not_overwritten(admin: Client) -> None
     assert admin.post(page_of(tenant), form(name="Acme 3", seen=again)).status_code == 302
     tenant.refresh_from_db()
     assert tenant.name == "Acme 3"
+
+
+SECRET = "sk-proj-4f9aB2cD8eF1gH3iJ5kL7mN9oP0qR2sT4uV6wX8yZ1"
+
+
+def test_the_first_text_of_memory_files_is_saved_without_secrets(admin: Client) -> None:
+    tenant = factories.tenant(slug="acme-prod")
+    admin.post(page_of(tenant), form(file_seed="# Notes\r\nWhat\u200b they like"), follow=True)
+    tenant.refresh_from_db()
+    assert tenant.file_seed == "# Notes\nWhat they like\n"
+    assert "# Notes\nWhat they like" in text_of(admin.get(page_of(tenant)))
+    saved = admin.post(page_of(tenant), form(file_seed=f"The key is {SECRET}"), follow=True)
+    assert "A secret was removed" in text_of(saved)
+    tenant.refresh_from_db()
+    assert SECRET not in tenant.file_seed
+    assert tenant.file_seed.startswith("The key is [redacted:")
+    assert admin.post(page_of(tenant), form(file_seed="x" * 4_001)).status_code == 200
+    assert admin.post(page_of(tenant), form()).status_code == 302
+    tenant.refresh_from_db()
+    assert tenant.file_seed == ""
+
+
+def test_a_hostile_first_text_is_escaped(admin: Client) -> None:
+    tenant = factories.tenant(slug="acme-prod", file_seed=HOSTILE)
+    assert shows_harmless(admin.get(page_of(tenant)))

@@ -59,7 +59,7 @@ def records() -> dict[str, Any]:
         "reviewitem": item, "enduser": person, "fact": fact, "episode": factories.episode(session),
         "session": session, "extractionrun": run, "apikey": key, "tenant": person.tenant,
         "agent": factories.agent(person.tenant), "loggedcontext": factories.logged_context(person, [fact]),
-        "storeitem": factories.store_item(person),
+        "storeitem": factories.store_item(person), "memoryfile": factories.memory_file(person),
         "decaypass": factories.decay_pass(person.tenant), "operator": factories.operator(is_superuser=False),
         "privacycase": with_receipt(person),
         "group": Group.objects.create(name="readers"), "auditevent": AuditEvent.objects.latest("id"),

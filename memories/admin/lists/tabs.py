@@ -86,6 +86,11 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
         Tab("failed", _("Failed this week"), lambda now: Q(status=Run.FAILED, started_at__gte=now - WEEK)),
         Tab("parked", _("Parked this week"), lambda now: Q(status=Run.PARKED, started_at__gte=now - WEEK)),
     ),
+    models.MemoryFile: (
+        Tab("locked", _("Locked"), lambda _now: Q(trashed_at=None, locked=True)),
+        Tab("scratch", _("Scratch"), lambda now: Q(trashed_at=None, expires_at__gt=now)),
+        Tab("trash", _("Trash"), lambda _now: Q(trashed_at__isnull=False)),
+    ),
     models.StoreItem: (
         Tab("people", _("Of end users"), lambda _now: Q(end_user__isnull=False)),
         Tab("own", _("The tenant's own"), lambda _now: Q(end_user=None)),

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldBooleanSwitchWidget
 
 from memories.admin.cases.board import cards
+from memories.admin.files.tree import FileTreeViews
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column
 from memories.admin.people import timeline
@@ -69,7 +70,7 @@ class PersonForm(RecordFields, VerbForm):
         return f"{done}{CUT_OUT if cut else ''}"
 
 
-class PersonPage(PersonClearingViews, LiveContextViews, ProfileViews):
+class PersonPage(PersonClearingViews, LiveContextViews, FileTreeViews, ProfileViews):
     page_template = "memories/person_timeline.html"
     verbs: ClassVar[dict[str, type[VerbForm]]] = {"update": PersonForm, **ProfileViews.verbs}
     list_display = ("person", "tenant", "facts_active", "sessions_held", "seen")

@@ -31,6 +31,7 @@ TABS = (
     PersonTab("timeline", "admin:memories_enduser_change", _("Timeline"), "timeline"),
     PersonTab("seen", "admin:memories_enduser_seen", _("What an agent sees now"), "visibility", MEMORY),
     PersonTab("profile", "admin:memories_enduser_profile_all", _("Profile"), "id_card", ("memories.view_fact",)),
+    PersonTab("files", "admin:memories_enduser_files", _("Files"), "folder_open", ("memories.view_memoryfile",)),
     PersonTab("sessions", "admin:memories_enduser_sessions", _("Sessions"), "forum", ("memories.view_session",)),
 )
 

@@ -29,6 +29,7 @@ from memories.admin.dashboard import first_run
 from memories.admin.dashboard import page as dashboard
 from memories.admin.episodes.pages import EpisodePage
 from memories.admin.facts.pages import FactPage
+from memories.admin.files.pages import MemoryFilePage
 from memories.admin.people.pages import PersonPage
 from memories.admin.recall import playground, said
 from memories.admin.recall.logged import LoggedContextPage
@@ -56,6 +57,7 @@ MODEL_PAGES: tuple[tuple[type[Model], type[HubModelAdmin]], ...] = (
     (models.Session, SessionPage),
     (models.ExtractionRun, RunPage),
     (models.LoggedContext, LoggedContextPage),
+    (models.MemoryFile, MemoryFilePage),
     (models.StoreItem, StoreItemPage),
     (models.DecayPass, forgetting.DecayPassPage),
     (models.PrivacyCase, CasePage),

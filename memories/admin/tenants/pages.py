@@ -27,11 +27,11 @@ from memories.text.signal_phrases import LONGEST, MOST_PHRASES, SHORTEST
 from memories.text.signals import KINDS
 
 # The verb removes secrets from these fields.
-REDACTED = ("name", "extraction_guidance", "signal_phrases")
+REDACTED = ("name", "extraction_guidance", "signal_phrases", "file_seed")
 # Fields of the form that somebody else may have changed meanwhile.
 SEEN = (
     "name", "time_zone", "language", "capture", "serve", "extraction_guidance", "trust_assistant", "signal_phrases",
-    "memory_of", "context_log", "person_namespaces", "numbers",
+    "memory_of", "context_log", "file_seed", "person_namespaces", "numbers",
 )  # fmt: skip
 
 
@@ -75,6 +75,11 @@ class TenantForm(forms.ModelForm[Tenant]):
         check_zone(name)
         return name
 
+    def clean_file_seed(self) -> str:
+        # A browser sends each end of a line as two characters. Agents edit by exact text, and lines end with one.
+        text: str = self.cleaned_data["file_seed"].replace("\r\n", "\n")
+        return f"{text}\n" if text else ""
+
     def clean_person_namespaces(self) -> list[str]:
         patterns: list[str] = self.cleaned_data["person_namespaces"]
         for pattern in patterns:
@@ -112,6 +117,7 @@ class TenantPage(OffBoardingPage):
         (None, {"fields": ("slug", "name", "time_zone", "language", ("capture", "serve"))}),
         (_("What to remember"), {"fields": ("memory_of", "extraction_guidance", "trust_assistant", "signal_phrases")}),
         (_("What was said"), {"fields": ("context_log",)}),
+        (_("Memory files"), {"fields": ("file_seed",)}),
         (_("Memory store"), {"fields": ("person_namespaces",)}),
     )
 

@@ -7,6 +7,7 @@ from django.db import transaction
 from memories import audit, conf
 from memories.audit import Actor
 from memories.forgetting import decay
+from memories.invisible import strip_invisible
 from memories.models import Tenant
 from memories.store import assigning
 from memories.text.secrets.redaction import redact_message, redact_text
@@ -24,6 +25,7 @@ def save_tenant(*, tenant: Tenant, actor: Actor, now: datetime) -> Tenant:
     decides how memories fade, a task computes anew when each is forgotten.
     """
     tenant.extraction_guidance = redact_text(tenant.extraction_guidance)[0]
+    tenant.file_seed = redact_text(strip_invisible(tenant.file_seed))[0]
     tenant.signal_phrases = redact_message(content="", metadata=tenant.signal_phrases).metadata
     tenant.name = redact_text(tenant.name)[0][:_LONGEST_NAME]
     tenant.numbers = conf.own_numbers(tenant.numbers)

@@ -20,6 +20,7 @@ READ = tuple(
         "reviewitem",
         "loggedcontext",
         "storeitem",
+        "memoryfile",
     )
 )
 EDIT = (
@@ -30,6 +31,7 @@ EDIT = (
     "memories.change_session", "memories.delete_session",
     "memories.change_extractionrun",
     "memories.change_storeitem", "memories.delete_storeitem",
+    "memories.change_memoryfile",
     "memories.view_decaypass", "memories.change_decaypass",
     "memories.view_apikey", "memories.add_apikey", "memories.change_apikey",
     "memories.view_tenant", "memories.view_agent", "memories.export_tenant",

@@ -153,3 +153,7 @@ class FileVersion(models.Model):
 
     def __str__(self) -> str:
         return f"Version {self.version} of memory file {self.file_id}"
+
+    @property
+    def is_text(self) -> bool:
+        return self.encoding == Encoding.UTF_8

@@ -1,0 +1,119 @@
+"""The forms of a file's verbs: each carries the version that the operator was looking at."""
+
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from memories.admin.site import reasons
+from memories.admin.site.fields import TextField
+from memories.admin.site.naming import called
+from memories.admin.site.page import VersionForm
+from memories.admin.site.reasons import ReasonField
+from memories.admin.site.wording import CUT_OUT
+from memories.audit import Actor
+from memories.curation.files import (
+    NewContent,
+    Writer,
+    Written,
+    delete_files,
+    holding_file,
+    restore_file,
+    set_lock,
+    write_file,
+)
+from memories.exceptions import FileNotFound
+from memories.models import FileVersion, MemoryFile
+
+KEPT_WITH_VERSION = _("Optional; kept with the version.")
+# Of a column of the database.
+_MOST_VERSIONS = 2_147_483_647
+
+
+class FileForm(VersionForm):
+    """A verb of `curation.files`; `change` calls it on the file as it is once the person is locked."""
+
+    record: MemoryFile
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        writer = Writer(actor, now, reason=self.cleaned_data.get("reason", ""))
+        with holding_file(self.record, expected_version=self.cleaned_data["version"]) as file:
+            done = self.change(file, writer)
+        cut_out = str(CUT_OUT) if isinstance(done, Written) and done.redactions else ""
+        return f"{str(self.done) % {'file': called(self.record)}}{cut_out}"
+
+    def change(self, file: MemoryFile, writer: Writer) -> Written | None:
+        raise NotImplementedError
+
+
+class EditFileForm(FileForm):
+    content = TextField(label=_("Text"), required=False, strip=False, rows=16)
+    reason = ReasonField(*reasons.CORRECT, help_text=KEPT_WITH_VERSION)
+    done = _("%(file)s is saved. Agents read your text.")
+
+    def values_of(self, record: MemoryFile) -> dict[str, Any]:
+        return {**super().values_of(record), "content": record.content if record.is_text else ""}
+
+    def clean_content(self) -> str:
+        """The text with the ends of lines that the file has: a browser sends each as two characters."""
+        text: str = self.cleaned_data["content"].replace("\r\n", "\n")
+        stored = self.record.content
+        has_two = "\r\n" in stored and "\n" not in stored.replace("\r\n", "")
+        return text.replace("\n", "\r\n") if has_two else text
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        if self.record.trashed_at is None and self.cleaned_data["content"] == self.record.content:
+            return gettext("Nothing was changed.")
+        return super().carry_out(actor=actor, now=now)
+
+    def change(self, file: MemoryFile, writer: Writer) -> Written:
+        if file.trashed_at or (file.expires_at and file.expires_at <= writer.now):
+            # Written, it would be a new file under the old name.
+            raise FileNotFound
+        content = NewContent.of(self.cleaned_data["content"].encode(), "")
+        return write_file(
+            end_user=file.end_user,
+            agent_id=file.agent_id,
+            path=file.path,
+            content=content,
+            writer=writer,
+            verb=FileVersion.Verb.EDIT,
+        )
+
+
+class LockFileForm(FileForm):
+    done = _("%(file)s is locked. Agents read it, and can no longer change or delete it.")
+    locked = True
+
+    def change(self, file: MemoryFile, writer: Writer) -> None:
+        set_lock(file=file, locked=self.locked, writer=writer)
+
+
+class UnlockFileForm(LockFileForm):
+    done = _("%(file)s is unlocked. Agents can change it again.")
+    locked = False
+
+
+class RestoreFileForm(FileForm):
+    done = _("%(file)s has the content of the earlier version again.")
+    earlier = forms.IntegerField(min_value=1, max_value=_MOST_VERSIONS, widget=forms.HiddenInput)
+    reason = ReasonField(*reasons.RESTORE, help_text=KEPT_WITH_VERSION)
+
+    def change(self, file: MemoryFile, writer: Writer) -> Written:
+        return restore_file(
+            end_user=file.end_user,
+            agent_id=file.agent_id,
+            path=file.path,
+            version=self.cleaned_data["earlier"],
+            writer=writer,
+        )
+
+
+class DeleteFileForm(FileForm):
+    reason = ReasonField(*reasons.FORGET, help_text=KEPT_WITH_VERSION)
+    done = _("%(file)s is deleted. You can restore a version below.")
+
+    def change(self, file: MemoryFile, writer: Writer) -> None:
+        delete_files(end_user=file.end_user, agent_id=file.agent_id, path=file.path, writer=writer)

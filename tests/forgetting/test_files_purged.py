@@ -1,0 +1,100 @@
+"""The nightly pass and memory files: deleted ones leave the trash, scratch files go when their time is over."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from memories.audit import Actor
+from memories.curation.files import NewContent, Writer, delete_files, restore_file, write_file
+from memories.forgetting import decay
+from memories.models import ActorKind, DecayPass, EndUser, FileVersion, MemoryFile, Tenant
+from tests import factories
+from tests.factories import NOW
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
+KEY = Actor(kind=ActorKind.KEY)
+
+
+@pytest.fixture
+def tenant() -> Tenant:
+    return factories.tenant(trash_days=10, scratch_days=3)
+
+
+@pytest.fixture
+def person(tenant: Tenant) -> EndUser:
+    return factories.end_user(tenant)
+
+
+def written(person: EndUser, path: str, now: datetime = NOW) -> None:
+    content = NewContent.of(b"tea\n", "")
+    write_file(end_user=person, agent_id="", path=path, content=content, writer=Writer(KEY, now))
+
+
+def deleted(person: EndUser, path: str, now: datetime) -> None:
+    delete_files(end_user=person, agent_id="", path=path, writer=Writer(KEY, now))
+
+
+def after(tenant: Tenant, days: float) -> tuple[set[str], int]:
+    """The paths that are left after a pass so many days later, and how many memories it deleted."""
+    done = decay.forget(tenant=tenant, now=NOW + days * DAY, trigger=DecayPass.Trigger.COMMAND, confirm=False)
+    assert done.state == "done"
+    return set(MemoryFile.objects.values_list("path", flat=True)), done.counts.get("purged", 0)
+
+
+def test_a_deleted_file_leaves_the_trash_with_its_versions(tenant: Tenant, person: EndUser) -> None:
+    for path in ("/old.md", "/kept.md", "/new.md"):
+        written(person, path)
+    deleted(person, "/old.md", NOW)
+    deleted(person, "/new.md", NOW + 5 * DAY)
+    assert after(tenant, 9) == ({"/old.md", "/kept.md", "/new.md"}, 0)
+    assert after(tenant, 11) == ({"/kept.md", "/new.md"}, 1)
+    assert sorted(FileVersion.objects.values_list("file__path", flat=True)) == ["/kept.md", "/new.md", "/new.md"]
+
+
+def test_a_restored_file_stays(tenant: Tenant, person: EndUser) -> None:
+    written(person, "/back.md")
+    deleted(person, "/back.md", NOW)
+    restore_file(end_user=person, agent_id="", path="/back.md", version=1, writer=Writer(KEY, NOW + DAY))
+    assert after(tenant, 30) == ({"/back.md"}, 0)
+
+
+def test_a_scratch_file_goes_after_its_last_change(tenant: Tenant, person: EndUser) -> None:
+    for path in ("/temp/t/plan.md", "/temp/t/newer.md", "/notes.md"):
+        written(person, path)
+    written(person, "/temp/t/newer.md", NOW + 2 * DAY)
+    assert after(tenant, 2.5) == ({"/temp/t/plan.md", "/temp/t/newer.md", "/notes.md"}, 0)
+    assert after(tenant, 4) == ({"/temp/t/newer.md", "/notes.md"}, 1)
+    assert after(tenant, 6) == ({"/notes.md"}, 1)
+    assert FileVersion.objects.count() == 1
+
+
+def test_a_deleted_scratch_file_does_not_outlive_its_time(tenant: Tenant, person: EndUser) -> None:
+    written(person, "/temp/t/plan.md")
+    deleted(person, "/temp/t/plan.md", NOW + DAY)
+    # The deletion was its last change; the trash would keep it for ten days.
+    assert after(tenant, 3.5) == ({"/temp/t/plan.md"}, 0)
+    assert after(tenant, 5) == (set(), 1)
+
+
+def test_files_of_the_restricted_stay_until_it_is_lifted(tenant: Tenant, person: EndUser) -> None:
+    other = factories.end_user(tenant)
+    for one in (person, other):
+        written(one, "/temp/t/plan.md")
+        written(one, "/old.md")
+        deleted(one, "/old.md", NOW)
+    EndUser.objects.filter(pk=person.pk).update(restricted_at=NOW)
+    assert after(tenant, 20)[1] == 2
+    assert set(MemoryFile.objects.values_list("end_user", flat=True)) == {person.pk}
+    EndUser.objects.update(restricted_at=None)
+    assert after(tenant, 21) == (set(), 2)
+
+
+def test_another_tenants_files_are_not_touched(tenant: Tenant, person: EndUser) -> None:
+    other = factories.end_user(factories.tenant(slug="other", trash_days=10, scratch_days=3))
+    for one in (person, other):
+        written(one, "/temp/t/plan.md")
+        written(one, "/old.md")
+        deleted(one, "/old.md", NOW)
+    assert after(tenant, 20) == ({"/temp/t/plan.md", "/old.md"}, 2)
+    assert set(MemoryFile.objects.values_list("end_user", flat=True)) == {other.pk}
