@@ -15,7 +15,7 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, MatchCondition, PutOp, SearchOp
 from langgraph_sdk import get_client, get_sync_client
-from langmem import create_manage_memory_tool, create_search_memory_tool
+from langmem import create_manage_memory_tool, create_search_memory_tool  # type: ignore[import-untyped]
 
 from memoryhub_client import AsyncMemoryHub, ConflictError, MemoryHub
 from memoryhub_client.langgraph import HubStore
@@ -67,7 +67,12 @@ def test_a_batch_is_one_request_with_the_reads_first(store: HubStore, monkeypatc
     assert hub
     asked: list[Any] = []
     answer = hub._answer
-    monkeypatch.setattr(hub, "_answer", lambda call, read: [asked.append(call), answer(call, read)][1])
+
+    def counted(call: Any, read: Any) -> Any:
+        asked.append(call)
+        return answer(call, read)
+
+    monkeypatch.setattr(hub, "_answer", counted)
     put = PutOp(("docs",), "a", {"v": 1})
     results = store.batch(
         [

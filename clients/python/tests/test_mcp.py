@@ -13,6 +13,7 @@ import pytest
 from conftest import RunningHub
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import TextContent, TextResourceContents
 
 from memoryhub_client import MemoryHub
 
@@ -47,7 +48,12 @@ async def client(running: RunningHub, key: str, mode: str) -> AsyncIterator[Clie
 
 
 def text_of(result: Any) -> str:
-    return "\n".join(one.text for one in result.content)
+    return "\n".join(map(text_in, result.content))
+
+
+def text_in(part: object) -> str:
+    assert isinstance(part, TextContent | TextResourceContents)
+    return part.text
 
 
 async def used(found: Client) -> None:
@@ -71,11 +77,11 @@ async def used(found: Client) -> None:
     listed = await found.call_tool("list_memories", {})
     assert [row["text"] for row in listed.structured_content["results"]] == ["Lives in Leiden"]
     assert {str(one.uri) for one in (await found.list_resources()).resources} == {"memory://profile", "memory://facts"}
-    assert "Leiden" in (await found.read_resource("memory://facts")).contents[0].text
+    assert "Leiden" in text_in((await found.read_resource("memory://facts")).contents[0])
     [prompt] = (await found.list_prompts()).prompts
     filled = await found.get_prompt(prompt.name, {"task": "Where to shop?"})
-    assert "Leiden" in filled.messages[0].content.text
-    assert filled.messages[1].content.text == "Where to shop?"
+    assert "Leiden" in text_in(filled.messages[0].content)
+    assert text_in(filled.messages[1].content) == "Where to shop?"
     wrong = await found.call_tool("search_memory", {"query": "x", "limit": 0})
     assert wrong.is_error
     assert "limit" in text_of(wrong)
