@@ -269,7 +269,7 @@ class Rules:
     )
     keep_store_days: int = Group.RETENTION.number(
         0,
-        (1, 36_500),
+        (7, 36_500),
         "days",
         "Items of the store",
         "Since they were last written; also those of the tenant’s own.",

@@ -84,6 +84,7 @@ CUT_OUT = gettext_lazy(" A secret was removed from your input.")
 VERBS = (
     gettext_noop("Accept invitation"),
     gettext_noop("Add"), gettext_noop("Approve"), gettext_noop("Approve items"), gettext_noop("Archive"),
+    gettext_noop("Ask to forget"),
     gettext_noop("Break glass"), gettext_noop("Change external id"), gettext_noop("Change id"),
     gettext_noop("Change model"), gettext_noop("Clear"), gettext_noop("Complete"), gettext_noop("Confirm"),
     gettext_noop("Correct"), gettext_noop("Create"), gettext_noop("Decay"), gettext_noop("Delete"),
