@@ -185,10 +185,10 @@ def memory_file(
 ) -> MemoryFile:
     """As a key wrote it, with its first version."""
     given = {"actor_kind": ActorKind.KEY, "trust": "user", "size": len(content.encode())}
+    moments = {"created_at": NOW, "updated_at": NOW}
     row = MemoryFile.objects.create(
-        tenant=person.tenant, end_user=person, path=path, content=content, created_at=NOW, updated_at=NOW,
-        **given | over,
-    )  # fmt: skip
+        tenant=person.tenant, end_user=person, path=path, content=content, **given | moments | over
+    )
     FileVersion.objects.create(
         tenant=person.tenant, file=row, version=1, verb="write", content=content, created_at=NOW, **given
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from memories.context.rendering import Line, render
+from memories.context.rendering import FILE_CUT, Line, render
 from memories.llm import tokens
 from memories.text.memory_block import ENGLISH, Frame
 
@@ -25,11 +25,12 @@ class Block:
         self._max_tokens = max_tokens
         self._tokenizer = tokenizer
         self._headings: set[int] = set()
+        self._is_cut = False
 
     @property
     def is_full(self) -> bool:
-        """Whether a line did not fit."""
-        return bool(self.left_out)
+        """Whether a line did not fit, or not whole."""
+        return self._is_cut or bool(self.left_out)
 
     @property
     def token_count(self) -> int:
@@ -42,26 +43,46 @@ class Block:
         return render(self.lines, self._frame)
 
     def offer(self, lines: Iterable[Line]) -> None:
-        """Take the lines, up to the first that does not fit."""
+        """Take the lines, up to the first that does not fit. Of that one take what fits, if it may be cut."""
         for line in lines:
-            if self.is_full or not self._takes(line):
+            if self.is_full or not (self._takes(line) or self._takes_part(line)):
                 self.left_out.append(line)
 
     def lengthen(self) -> None:
         """Tell passages as a whole, the first lines first, while there is room."""
         for place, line in enumerate(self.lines):
             if line.whole is not None:
-                cost = tokens.count_once(line.whole + "\n", self._tokenizer)
+                cost = self._cost(line.whole)
                 if cost - self.costs[place] > self.room:
                     return
                 self.room -= cost - self.costs[place]
                 self.costs[place] = cost
                 self.lines[place] = replace(line, text=line.whole, whole=None)
 
-    def _takes(self, line: Line) -> bool:
-        cost = added = tokens.count_once(line.text + "\n", self._tokenizer)
+    def _takes_part(self, line: Line) -> bool:
+        """Take the first parts of the line that fit, with the mark; False unless the second one fits."""
+        room = self.room - self._cost(FILE_CUT)
         if line.heading not in self._headings:
-            added += tokens.count_once(self._frame.headings[line.heading] + "\n", self._tokenizer)
+            room -= self._cost(self._frame.headings[line.heading])
+        taken: list[str] = []
+        # Each part begins with what continues no token.
+        for part in line.parts:
+            room -= self._cost(part)
+            if room < 0:
+                break
+            taken.append(part)
+        if len(taken) < 2:
+            return False
+        self._is_cut = self._takes(replace(line, text="\n".join([*taken, FILE_CUT]), parts=()))
+        return self._is_cut
+
+    def _cost(self, text: str) -> int:
+        return tokens.count_once(text + "\n", self._tokenizer)
+
+    def _takes(self, line: Line) -> bool:
+        cost = added = self._cost(line.text)
+        if line.heading not in self._headings:
+            added += self._cost(self._frame.headings[line.heading])
         if added > self.room:
             return False
         self.room -= added

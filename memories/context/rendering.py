@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memories.context.passages import passage
+from memories.invisible import strip_invisible
 from memories.llm.prompts.framing import escape, shorten
 from memories.models import Category, Section, Turn
 from memories.retrieval.visible_facts import FactText
@@ -16,6 +17,7 @@ from memories.text.memory_block import (
     ENGLISH,
     EPISODES,
     FACTS,
+    FILES,
     HISTORY,
     OPENING,
     SUMMARY_CLOSING,
@@ -36,6 +38,13 @@ PROFILE_LINES: dict[str, int] = {
 }
 
 
+_FILE_MARK = "  | "
+# Stands for the rest of a file's text.
+FILE_CUT = "  | …"
+# Spaces that are kept before a line of a file.
+_DEEPEST = 12
+
+
 @dataclass(frozen=True)
 class Line:
     """One memory as one line; (`heading`, `place`) is where the rendered block shows it."""
@@ -49,6 +58,8 @@ class Line:
     score_parts: dict[str, float] | None = None
     # What `text` is a part of, told instead where there is room.
     whole: str | None = None
+    # The lines of `text`, if it may be cut after any of them but the first where there is no room for all.
+    parts: tuple[str, ...] = ()
 
 
 def profile_line(*, row_id: uuid.UUID, section: str, summary: str, frame: Frame = ENGLISH) -> Line:
@@ -92,6 +103,24 @@ def turn_line(
     whole = beginning + one_line(said) if shown != said else None
     place = (turn.created_at, turn.session_id, turn.number)
     return Line("turn", turn.pk, beginning + one_line(shown), TURNS, place, score, score_parts, whole)
+
+
+def file_line(*, row_id: uuid.UUID, path: str, text: str, changed_at: datetime, place: int, is_cut: bool) -> Line:
+    """`- [2026-11-03] /memories/notes.md:` with the day of its last change, and below it the lines of the text.
+
+    Each begins with a bar, so that none can pass for a heading or a memory of another kind. Blank ones are left out.
+    `is_cut`: the text goes on after these lines.
+    """
+    day = changed_at.astimezone(UTC).date().isoformat()
+    told = [_indented(line) for line in text.splitlines() if line.strip()]
+    parts = (f"- [{day}] {one_line(path)}:", *told, *([FILE_CUT] if is_cut else []))
+    return Line("file", row_id, "\n".join(parts), FILES, (place,), parts=parts)
+
+
+def _indented(line: str) -> str:
+    """With its own indentation, because lists in lists are told by it."""
+    beginning = len(line) - len(line.lstrip(" \t"))
+    return f"{_FILE_MARK}{' ' * min(beginning, _DEEPEST)}{one_line(strip_invisible(line))}".rstrip()
 
 
 def text_of(turn: Turn) -> str:

@@ -9,7 +9,7 @@ whoever the key speaks for: only the agent that wrote them reads them.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -47,16 +47,35 @@ from memories.text.secrets.redaction import redact_text
 
 Verb = FileVersion.Verb
 KILOBYTE = 1_000
+# Characters of new text that one request may have judged: its meaning takes 1 to 2 ms a sentence.
+MOST_JUDGED = 200_000
+
+
+@dataclass
+class Judging:
+    """How much new text a request has had judged."""
+
+    characters: int = 0
+
+    def take(self, characters: int) -> None:
+        """Errors: FileTooLarge, beyond MOST_JUDGED."""
+        if self.characters + characters > MOST_JUDGED:
+            raise FileTooLarge(
+                _("One request can add at most %(most)d characters of new text. Store the rest with the next ones.")
+                % {"most": MOST_JUDGED}
+            )
+        self.characters += characters
 
 
 @dataclass(frozen=True)
 class Writer:
-    """Who writes, when, as whom and why."""
+    """Who writes, when, as whom and why. Files of one request have the same."""
 
     actor: Actor
     now: datetime
     voice: WriteTrust = AS_USER
     reason: str = ""
+    judging: Judging = field(default_factory=Judging)
 
     @property
     def trust(self) -> Trust:
@@ -309,11 +328,13 @@ def _clean(
 
 
 def _check_text(path: str, before: str, text: str, writer: Writer) -> None:
-    """Errors: ReviewNeeded with the passage's lines, when what is new speaks to a model."""
+    """Errors: FileTooLarge; ReviewNeeded with the passage's lines, when what is new speaks to a model."""
     name = path.replace("/", " ").replace("_", " ").replace("-", " ").removesuffix(".md").strip()
     if name and guarding.speaks_to_model(name):
         raise ReviewNeeded(_("The name of the file speaks to a model: name it after what it is about."))
-    for passage in texts.passages_changed(before, text):
+    passages = list(texts.passages_changed(before, text))
+    writer.judging.take(sum(map(len, passages)))
+    for passage in passages:
         if guarding.flags_of_file(passage, writer.voice):
             number = text[: text.find(passage)].count("\n") + 1
             last = number + passage.count("\n")

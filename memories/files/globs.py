@@ -36,7 +36,14 @@ def compiled(pattern: str) -> Callable[[str], bool]:
     branches = [_parts(branch) for branch in dict.fromkeys(_expanded(pattern.lstrip("/")))]
     if is_anchored:
         return lambda path: any(_matches(parts, path.split("/")) for parts in branches)
-    return lambda path: any(_matches(parts, [path.rpartition("/")[2]]) for parts in branches)
+    # Each branch is one part; that of a name alone is compared most often, and without the table.
+    names = [part.match if part else _is_shown for (part,) in branches]
+    return lambda path: any(fits(path[path.rfind("/") + 1 :]) for fits in names)
+
+
+def _is_shown(name: str) -> bool:
+    """What `**` alone matches."""
+    return not name.startswith(".")
 
 
 def literal_folder(pattern: str) -> str:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db.models import Value
-from django.db.models.functions import StrIndex
+from django.db.models import F, Value
+from django.db.models.functions import Left, StrIndex, Substr
 
 from memories.files import globs, paths, seeds, texts
 from memories.models import Encoding, EndUser, MemoryFile, MemoryFileQuerySet, Tenant
@@ -21,6 +21,10 @@ MOST_MATCHES = 10_000
 MOST_CHARACTERS = 2_000_000
 # Files whose texts are read in one go.
 _STEP = 200
+# Matches that are looked up by their paths.
+_FEW = 500
+# The columns of an Entry; whether it is a folder comes after its path.
+_SHOWN = ("path", "size", "updated_at", "version", "locked")
 
 
 class Entry(NamedTuple):
@@ -113,29 +117,35 @@ class Shelf:
     def list_folder(self, path: str) -> list[Entry]:
         """Direct children in the order of their paths; empty where there is no such folder."""
         base = paths.folder(path)
-        folders: set[str] = set()
-        files = []
-        for entry in self._entries(base):
-            name, slash, _ = entry.path[len(base) :].partition("/")
-            if slash:
-                folders.add(f"{base}{name}/")
-            else:
-                files.append(entry)
+        rows = self.present.below(base).order_by()
+        # The database tells the folders apart: below them may be thousands of files.
+        inner = rows.annotate(name=Substr("path", len(base) + 1)).annotate(slash=StrIndex("name", Value("/")))
+        names = inner.filter(slash__gt=0).values_list(Left("name", F("slash") - 1), flat=True).distinct()
+        folders = {f"{base}{name}/" for name in names}
+        files = [Entry(name, False, *rest) for name, *rest in inner.filter(slash=0).values_list(*_SHOWN)]
+        if seed := self._seed_below(base):
+            name, slash, _ = seed.path[len(base) :].partition("/")
+            folders |= {f"{base}{name}/"} if slash else set()
+            files += [] if slash else [seed]
         return sorted([*files, *(Entry(name, True, 0, None) for name in folders)])
 
     def glob(self, pattern: str, *, path: str = paths.ROOT) -> Found:
         """Errors: globs.InvalidPattern."""
         matches = globs.compiled(pattern)
-        base, entries = self._searched(path, pattern)
-        found: list[Entry] = []
-        steps = 0
-        for entry in entries:
-            steps += len(entry.path) * len(pattern)
-            if steps > MOST_STEPS:
-                return Found(_newest_first(found), truncated=True)
-            if matches(_relative(entry.path, base)):
-                found.append(entry)
-        return Found(_newest_first(found))
+        base, is_file = self._scope(path)
+        below = base + globs.literal_folder(pattern)
+        rows = self.present.filter(path=path) if is_file else self.present.below(below)
+        seed = self._seed_below(base if is_file else below)
+        seed = None if is_file and path != seeds.SEEDED else seed
+        found: list[str] = []
+        steps, is_truncated = 0, False
+        for name in (*rows.order_by().values_list("path", flat=True), *([seed.path] if seed else [])):
+            steps += len(name) * len(pattern)
+            if is_truncated := steps > MOST_STEPS:
+                break
+            if matches(_relative(name, base)):
+                found.append(name)
+        return Found(_newest_first(self._completed(rows, found, seed)), is_truncated)
 
     def grep(self, pattern: str, *, path: str = paths.ROOT, glob: str = "", most: int | None = None) -> Matches:
         """Lines that contain the pattern as it is, by path; at most so many. Errors: globs.InvalidPattern."""
@@ -152,27 +162,26 @@ class Shelf:
                 characters += len(line)
         return Matches(found)
 
-    def _searched(self, path: str, pattern: str) -> tuple[str, Iterator[Entry]]:
-        base, is_file = self._scope(path)
-        if is_file:
-            return base, iter([entry for entry in self._entries(base) if entry.path == path])
-        return base, self._entries(base + globs.literal_folder(pattern))
-
     def _scope(self, path: str) -> tuple[str, bool]:
         """The folder that names are relative to, and whether the path is a file, which is then searched alone."""
         if not path.endswith("/") and self.file(path):
             return path[: path.rfind("/") + 1], True
         return paths.folder(path), False
 
-    def _entries(self, base: str) -> Iterator[Entry]:
-        """The files at any depth of a folder."""
-        rows = self.present.below(base).order_by()
+    def _seed_below(self, base: str) -> Entry | None:
+        """The first file, if it is below this folder and nobody wrote it."""
         # Not `present`: a deleted first file is not seeded again.
         has_seed = seeds.SEEDED.startswith(base) and not self.rows.filter(path=seeds.SEEDED).exists()
-        if has_seed and (seeded := self.seeded()):
-            yield Entry(seeded.path, False, seeded.size, seeded.updated_at, 0)
-        for name, size, changed, version, locked in rows.values_list("path", "size", "updated_at", "version", "locked"):
-            yield Entry(name, False, size, changed, version, locked)
+        seeded = self.seeded() if has_seed else None
+        return Entry(seeded.path, False, seeded.size, seeded.updated_at, 0) if seeded else None
+
+    def _completed(self, rows: MemoryFileQuerySet, found: Sequence[str], seed: Entry | None) -> list[Entry]:
+        """The files of these paths, which are among the rows, or the first one. What is gone meanwhile is left out."""
+        # Many paths would be sent back to the database: then it is cheaper to read all rows.
+        few = rows.filter(path__in=found) if len(found) <= _FEW else rows
+        wanted = set(found)
+        entries = [Entry(name, False, *rest) for name, *rest in few.order_by().values_list(*_SHOWN) if name in wanted]
+        return [*entries, seed] if seed and seed.path in wanted else entries
 
     def _texts(self, path: str, pattern: str, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
         """Path and text of the text files in which the database finds the pattern, in the order of their paths."""

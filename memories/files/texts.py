@@ -72,8 +72,20 @@ def matching_lines(text: str, pattern: str) -> Iterator[tuple[int, str]]:
 def passages_changed(before: str, after: str, *, lines: int = 12, longest: int = 1_500) -> Iterator[str]:
     """What the new text has that the old one had not: changed lines with a neighbour on either side, in pieces.
 
-    An instruction may be split between an old line and a new one; and a long piece would not be read to its end.
+    An instruction may be split between an old line and a new one; and a long piece would not be read to its end. So
+    pieces of a long line overlap.
     """
+    for passage in _runs_changed(before, after, lines=lines, longest=longest):
+        whole = len(passage) <= 2 * longest
+        yield from [passage] if whole else _overlapping(passage, longest=longest)
+
+
+def _overlapping(text: str, *, longest: int, overlap: int = 300) -> Iterator[str]:
+    for start in range(0, len(text) - overlap, longest - overlap):
+        yield text[start : start + longest]
+
+
+def _runs_changed(before: str, after: str, *, lines: int, longest: int) -> Iterator[str]:
     known = set(before.splitlines())
     now = after.splitlines()
     new = [number for number, line in enumerate(now) if line not in known and line.strip()]

@@ -10,7 +10,7 @@ from memories.context import context, log
 from memories.context.context import ContextRequest
 from memories.context.log import ContextBuffer, LogWriter
 from memories.curation.turns import redact_turn
-from memories.models import ContextLog, EndUser, Episode, Fact, LoggedContext, Turn
+from memories.models import ContextLog, EndUser, Episode, Fact, LoggedContext, MemoryFile, Turn
 from memories.retrieval import recalls
 from tests import factories
 from tests.database import PATIENCE, blocked, held, statements
@@ -63,6 +63,22 @@ class TestWhatIsKept:
         assert "where do I live?" in row.query
         assert "sk-proj" not in row.query
         assert fact.pk in row.rests_on
+
+    def test_files_by_their_ids_and_with_their_texts_until_they_are_deleted_for_good(self) -> None:
+        person = person_of()
+        note = factories.memory_file(person, "/memories/AGENTS.md", "Bakes rye bread.")
+        other = factories.memory_file(factories.end_user(person.tenant), "/memories/AGENTS.md", "Sails.")
+        serve(person, include=frozenset({"files"}))
+        log.flush()
+        row = LoggedContext.objects.get()
+        assert [(item["kind"], item["id"]) for item in row.items] == [("file", str(note.pk))]
+        assert row.rests_on == [note.pk]
+        MemoryFile.objects.filter(pk=other.pk).delete()
+        row.refresh_from_db()
+        assert "Bakes rye bread." in row.memory
+        MemoryFile.objects.filter(pk=note.pk).delete()
+        row.refresh_from_db()
+        assert (row.query, row.memory) == ("", "")
 
     def test_nothing_where_the_log_is_off_or_an_operator_looks(self, buffer: ContextBuffer) -> None:
         person = person_of(ContextLog.OFF)

@@ -165,6 +165,8 @@ class _History:
             return ("same" if text == memory.text else "corrected"), text
         if memory.kind == "turn":
             return ("redacted" if row.redacted_at and row.redacted_at > self.at else "same"), memory.text
+        if memory.kind == "file":
+            return ("trashed" if row.trashed_at else "changed" if row.updated_at > self.at else "same"), memory.text
         return self._fate_of_episode(memory)
 
     def _fate_of_episode(self, memory: Memory) -> tuple[str, str]:

@@ -12,11 +12,11 @@ from django.urls import reverse
 
 from memories.admin.site.page import address_of_section, url_of
 from memories.admin.site.template_tags import turn_page
-from memories.models import EndUser, Episode, Fact, ProfileSection, Turn
+from memories.models import EndUser, Episode, Fact, MemoryFile, ProfileSection, Turn
 
 CLIP = 400
 # Kind → the field with its text.
-_TEXTS = {"fact": "content", "episode": "summary", "turn": "start", "profile": "summary"}
+_TEXTS = {"fact": "content", "episode": "summary", "turn": "start", "file": "path", "profile": "summary"}
 _FACT = ("content", "category", "confidence", "version", "status", "pinned", "locked", "binding", "end_user_id")
 _EPISODE = ("summary", "status", "pinned", "binding", "ended_at", "updated_at")
 
@@ -86,4 +86,6 @@ def _rows(person: EndUser, kind: str) -> QuerySet[Any]:
     if kind == "turn":
         clipped = Turn.objects.filter(end_user=person).annotate(start=Left("content", CLIP))
         return clipped.only("session_id", "number", "role", "flagged", "created_at", "redacted_at")
+    if kind == "file":
+        return MemoryFile.objects.filter(end_user=person).only("path", "trashed_at", "updated_at")
     return ProfileSection.objects.filter(end_user=person)

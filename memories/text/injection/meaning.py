@@ -38,6 +38,8 @@ _LONGEST = 300
 _OVERLAP = 60
 # Fewest bytes of a sentence: names and single words address nobody.
 _LEAST = 14
+# Fewest different characters: "wwwww" and a drawn line are no words, whatever their vectors resemble.
+_LEAST_DIFFERENT = 4
 _CACHED = 2_048
 
 
@@ -94,7 +96,7 @@ def pieces(text: str) -> list[str]:
         text = f"{text[:_MOST_READ]}\n{text[-_MOST_READ:]}"
     plain = unicodedata.normalize("NFKC", strip_invisible(text))
     said = [part for start, end in sentences.spans(plain) for part in _parts(plain[start:end])]
-    said = [part for part in said if len(part.encode()) >= _LEAST]
+    said = [part for part in said if len(part.encode()) >= _LEAST and len(set(part)) >= _LEAST_DIFFERENT]
     half = MOST_SENTENCES // 2
     return said if len(said) <= MOST_SENTENCES else [*said[:half], *said[-half:]]
 

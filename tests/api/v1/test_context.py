@@ -161,7 +161,7 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     ({"max_tokens": None}, "/max_tokens", "null"),
     ({"max_token": 5}, "/max_token", "unknown_field"),
     ({"include": "facts"}, "/include", "not_a_list"),
-    ({"include": ["files"]}, "/include/0", "invalid_choice"),
+    ({"include": ["photos"]}, "/include/0", "invalid_choice"),
     ({"include": ["facts", 5]}, "/include/1", "invalid_choice"),
     ({"tokenizer": "p50k_base"}, "/tokenizer", "invalid_choice"),
     ({"tokenizer": {}}, "/tokenizer", "invalid_choice"),

@@ -293,6 +293,41 @@ def test_what_speaks_to_a_model_is_refused_and_says_where(hub: Hub) -> None:
     assert put(hub, "- prefers short answers in Spanish\n- release on Friday (3f2a9c1d)\n").status_code == 200
 
 
+def test_a_long_line_is_judged_to_its_middle(hub: Hub) -> None:
+    padding = "The oven in the back room needs a new door and the flour comes on Mondays. " * 400
+    assert put(hub, padding + padding).status_code == 201
+    assert put(hub, f"{padding}{INJECTION} {padding}").status_code == 409
+
+
+def test_signs_that_are_no_words_speak_to_nobody(hub: Hub) -> None:
+    for text in ("w" * 100, "y" * 5_000, "=-" * 40, "…" * 60):
+        assert put(hub, text).status_code in (200, 201), text[:9]
+    assert put(hub, INJECTION).status_code == 409
+
+
+def test_a_request_stores_as_much_new_text_as_can_be_judged(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memories.curation.files.MOST_JUDGED", 60)
+    text = "Bakes bread on Sundays.\n"
+    files = [{"path": f"/{name}.md", "content": text} for name in "abc"]
+    results = hub.client.post("/files/upload", {"user_id": "u1", "files": files}).json()["results"]
+    assert [one["error"] for one in results] == [None, None, "permission_denied"]
+    assert "60 characters" in results[2]["detail"]
+    again = hub.client.post("/files/upload", {"user_id": "u1", "files": files}).json()["results"]
+    assert [one["error"] for one in again] == [None, None, None]
+    assert put(hub, text * 3 + "x" * 70).status_code == 413
+    # What was there does not count.
+    put(hub, f"{text}{text}")
+    assert put(hub, f"{text}{text}Tea.").status_code == 200
+
+
+def test_the_first_file_is_a_switch(hub: Hub) -> None:
+    for numbers, status in (({"seed_files": True}, 200), ({"seed_files": False}, 404), ({"seed_files": 0}, 200)):
+        Tenant.objects.filter(pk=hub.tenant.pk).update(numbers=numbers)
+        assert read(hub, seeds.SEEDED).status_code == status, numbers
+    # Whoever opens the tenant's page is told that 0 was ignored.
+    assert conf.unusable_numbers({"seed_files": 0}) == ["seed_files"]
+
+
 def test_what_an_operator_locked_no_key_changes(hub: Hub) -> None:
     put(hub, "x", "/d/a")
     put(hub, "x", "/d/b")

@@ -58,8 +58,8 @@ HeldReason = Literal[
     "possible_secret",
     "poor_quality",
 ]
-Include = Literal["profile", "facts", "episodes", "working_memory", "turns", "unextracted"]
-MemoryKind = Literal["fact", "profile", "episode", "turn"]
+Include = Literal["profile", "facts", "files", "episodes", "working_memory", "turns", "unextracted"]
+MemoryKind = Literal["fact", "profile", "file", "episode", "turn"]
 StatedSource = Literal["explicit_user_input", "implicit_inference", "system_generated", "external_data"]
 CaseState = Literal[
     "received", "verified", "scoped", "approved", "running", "verifying", "completed", "refused", "on_hold", "failed"
