@@ -6,7 +6,7 @@ from threading import Event
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connections, transaction
 
 from memories import invariants
 from memories.audit import Actor
@@ -32,7 +32,8 @@ def person() -> EndUser:
 def second() -> Iterator[ThreadPoolExecutor]:
     with ThreadPoolExecutor(1) as pool:
         yield pool
-        pool.submit(connection.close).result()
+        # `connection.close`, named here, would be that of this thread.
+        pool.submit(connections.close_all).result()
 
 
 def beside(pool: ThreadPoolExecutor, first: Any, other: Any) -> Any:
