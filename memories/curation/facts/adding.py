@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from memories import conf
 from memories.audit import Actor
@@ -151,7 +152,7 @@ def _check_active(corrected: Fact) -> None:
     if found is None:
         raise NotFound
     if found.status != Status.ACTIVE:
-        raise Conflict("This memory is not active any more, or not yet: there is nothing to correct.")
+        raise Conflict(_("This memory is not active any more, or not yet: there is nothing to correct."))
 
 
 def _attribute(fact: Fact, voice: WriteTrust, grounds: Grounds, *, actor: Actor) -> None:

@@ -4,6 +4,7 @@ import uuid
 from datetime import datetime
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from memories import audit
 from memories.audit import Actor
@@ -16,9 +17,6 @@ from memories.models import ActorKind, Fact, FactRevision, MemoryScope, ReviewIt
 from memories.reconcile import review_items
 from memories.reconcile.review_items import ReviewQuestion
 
-_NOT_ACTIVE = "This memory is not active any more, or not yet: there is nothing to correct or to forget."
-_PUBLIC = "Everybody is served this memory: only an operator can correct it."
-
 
 def propose_correction(
     *, fact: Fact, content: str, actor: Actor, now: datetime, voice: WriteTrust, reason: str = ""
@@ -28,7 +26,7 @@ def propose_correction(
     Errors: Conflict, and those of add_fact().
     """
     if fact.scope == MemoryScope.PUBLIC:
-        raise Conflict(_PUBLIC)
+        raise Conflict(_("Everybody is served this memory: only an operator can correct it."))
     draft = FactDraft(
         content,
         fact.category,
@@ -60,7 +58,7 @@ def ask_to_forget(*, fact_id: uuid.UUID, tenant: Tenant, actor: Actor, now: date
             forget_fact(fact_id=fact_id, tenant=tenant, actor=actor, now=now)
             return True
         if fact.status != Status.ACTIVE:
-            raise Conflict(_NOT_ACTIVE)
+            raise Conflict(_("This memory is not active any more, or not yet: there is nothing to forget."))
         # Whether it still holds may be asked already.
         if not ReviewItem.objects.waiting().filter(known=fact, fact=None).exists():
             review_items.ask(ReviewQuestion(ReviewItem.Reason.FORGET_ASKED, known=fact), run=None, now=now)
