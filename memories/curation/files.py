@@ -317,7 +317,7 @@ def _clean(
     if given.size > most * KILOBYTE:
         raise FileTooLarge(_("A file can have at most %(most)d kB. Split it, or shorten it.") % {"most": most})
     if before is None and redact_text(path)[1]:
-        raise InvalidInput.at("/path", "The path holds what looks like a secret: name the file otherwise.")
+        raise InvalidInput.at("/path", _("The path holds what looks like a secret: name the file otherwise."))
     if given.encoding != Encoding.UTF_8:
         return given, 0
     text, redactions = redact_text(strip_invisible(given.content))
