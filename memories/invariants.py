@@ -121,16 +121,19 @@ def _sessions_with_fed(turns: QuerySet[Turn]) -> Iterator[uuid.UUID]:
 
 def _misowned() -> Iterator[uuid.UUID]:
     """Items whose namespace names another person than theirs, or somebody although they are the tenant's."""
-    for tenant in Tenant.objects.all():
-        leads_to: dict[str, uuid.UUID] = {}
-        for pk, user_id, merged in EndUser.objects.of(tenant).values_list("pk", "external_id", "merged_into"):
-            leads_to[user_id] = merged or pk
-        rows = StoreItem.objects.filter(tenant=tenant).order_by("pk")
-        for item, namespace, owner in rows.values_list("pk", "namespace", "end_user__external_id").iterator():
-            named = namespaces.person_in(namespace.split("."), tenant.person_namespaces)
-            wanted = leads_to.get(named.user_id) if named else None
-            if wanted != (leads_to.get(owner) if owner is not None else None):
-                yield item
+    patterns = dict(Tenant.objects.values_list("pk", "person_namespaces"))
+    people = EndUser.objects.filter(tenant__in=StoreItem.objects.values("tenant"))
+    leads_to: dict[tuple[uuid.UUID, str | None], uuid.UUID] = {}
+    for tenant_id, user_id, pk, merged in people.values_list(
+        "tenant_id", "external_id", "pk", "merged_into"
+    ).iterator():
+        leads_to[tenant_id, user_id] = merged or pk
+    rows = StoreItem.objects.order_by("pk").values_list("pk", "tenant_id", "namespace", "end_user__external_id")
+    for item, tenant_id, namespace, owner in rows.iterator():
+        named = namespaces.person_in(namespace.split("."), patterns[tenant_id])
+        wanted = leads_to.get((tenant_id, named.user_id)) if named else None
+        if wanted != (leads_to.get((tenant_id, owner)) if owner is not None else None):
+            yield item
 
 
 INVARIANTS = (

@@ -27,6 +27,7 @@ from memories.models import (
     ProfileSection,
     Session,
     SessionQueue,
+    StoreItem,
     Tenant,
     Turn,
     TurnVector,
@@ -279,6 +280,23 @@ def name_of_a_name(session: Session, fact: Fact) -> None:
     factories.end_user(session.tenant, merged_into=name)
 
 
+def item_of_nobody(session: Session, fact: Fact) -> None:
+    item = factories.store_item(fact.end_user)
+    assert invariants.check() == []
+    StoreItem.objects.filter(pk=item.pk).update(end_user=None)
+
+
+def item_of_another_tenant(session: Session, fact: Fact) -> None:
+    item = factories.store_item(fact.end_user)
+    StoreItem.objects.filter(pk=item.pk).update(tenant=factories.tenant())
+
+
+def version_lost(session: Session, fact: Fact) -> None:
+    file = factories.memory_file(fact.end_user)
+    assert invariants.check() == []
+    file.versions.all().delete()
+
+
 def unknown_number(session: Session, fact: Fact) -> None:
     Tenant.objects.filter(pk=session.tenant_id).update(numbers={"capacity": 50, "nonsense": 1})
 
@@ -319,6 +337,9 @@ BREAKS: list[tuple[Callable[[Session, Fact], None], set[str]]] = [
     (question_of_another_tenant, {"questions"}),
     (question_about_anothers_section, {"questions"}),
     (foreign_relation, {"relations"}),
+    (item_of_nobody, {"store_owners"}),
+    (item_of_another_tenant, {"store_tenants"}),
+    (version_lost, {"file_versions"}),
     (unknown_number, {"numbers"}),
     (number_out_of_range, {"numbers"}),
     (vector_of_another_text, {"vectors"}),

@@ -79,6 +79,8 @@ def test_the_numbers_of_the_rules() -> None:
         "files_per_person": 1_000,
         "file_kilobytes": 100,
         "scratch_days": 7,
+        "store_items": 100_000,
+        "store_value_kilobytes": 256,
         "staleness_review": False,
         "stale_days": 90,
         "stale_least": 3,
@@ -92,6 +94,7 @@ def test_the_numbers_of_the_rules() -> None:
         "keep_runs_days": 0,
         "keep_audit_days": 0,
         "keep_exports_days": 7,
+        "keep_store_days": 0,
         "keep_contexts_days": 14,
     }
 

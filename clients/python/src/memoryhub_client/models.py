@@ -51,6 +51,8 @@ HeldReason = Literal[
     "refused_before",
     "near_refused",
     "removal",
+    "proposed",
+    "forget_asked",
     "other_person",
     "imported",
     "not_judged",
