@@ -18,7 +18,7 @@ from memories import audit, conf
 from memories.audit import Actor
 from memories.curation.sessions import STATED
 from memories.db import quotes
-from memories.exceptions import InvalidInput, NotFound, PersonRestricted
+from memories.exceptions import AlreadyRedacted, InvalidInput, NotFound, PersonRestricted
 from memories.models import (
     ActorKind,
     EndUser,
@@ -61,13 +61,20 @@ class _LockedTurn:
 
 
 def redact_turn(
-    *, turn_id: uuid.UUID, tenant: Tenant | None, actor: Actor, now: datetime, passages: Sequence[str] = ()
+    *,
+    turn_id: uuid.UUID,
+    tenant: Tenant | None,
+    actor: Actor,
+    now: datetime,
+    passages: Sequence[str] = (),
+    once: bool = False,
 ) -> uuid.UUID:
     """Delete the passages from a turn, or without any all that it says. What is gone already changes nothing. Returns
     the id of the person whose turn it is.
 
     What is in flight and may have read it, or what was made of it, is thrown away and made anew without it. Errors:
-    NotFound, PersonRestricted for a key, InvalidInput for a passage that a turn as it was posted does not have.
+    NotFound, PersonRestricted for a key, InvalidInput for a passage that a turn as it was posted does not have,
+    AlreadyRedacted where all was gone and `once` is asked: of several callers one deletes it, and the others know.
     """
     with transaction.atomic():
         place = _locked(turn_id, tenant)
@@ -76,6 +83,8 @@ def redact_turn(
             raise PersonRestricted
         digest = turn.digest or turn.content_digest
         if not (_cut(turn, passages) if passages else _empty(turn)):
+            if once:
+                raise AlreadyRedacted
             return turn.end_user_id
         turn.digest, turn.redacted_at = digest, now
         turn.terms = terms.pack(turn.content) if turn.is_searchable else None

@@ -11,6 +11,7 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 │   ├── OperatorWord        409
 │   ├── FactLocked          409    by a key; a change that lifts the lock is taken
 │   ├── ExternalIdReused    409
+│   ├── AlreadyRedacted     409    whoever asks with `once` is told
 │   ├── DuplicateFact       409
 │   ├── CapacityReached     409
 │   ├── TextNotUnique       409    in a file, with how often it is there
@@ -75,6 +76,7 @@ from memories.exceptions.endpoints import (
     RetentionRunning,
 )
 from memories.exceptions.requests import (
+    AlreadyRedacted,
     CapacityReached,
     ConfirmationNeeded,
     Conflict,
@@ -111,6 +113,7 @@ from memories.exceptions.requests import (
 )
 
 __all__ = [
+    "AlreadyRedacted",
     "CapacityReached",
     "ConfirmationNeeded",
     "Conflict",

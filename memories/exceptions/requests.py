@@ -90,6 +90,12 @@ class ExternalIdReused(Conflict):
     code = "external_id_reused"
 
 
+class AlreadyRedacted(Conflict):
+    """This was deleted before. The turn does not say it any more."""
+
+    code = "already_redacted"
+
+
 class DuplicateFact(Conflict):
     """The person already has a fact with this text."""
 

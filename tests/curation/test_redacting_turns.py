@@ -13,7 +13,7 @@ from memories.context.window import open_window
 from memories.curation.turns import redact_turn
 from memories.embedding import turn_vectors
 from memories.episodes import compaction
-from memories.exceptions import ExternalIdReused, InvalidInput, NotFound, PersonRestricted
+from memories.exceptions import AlreadyRedacted, ExternalIdReused, InvalidInput, NotFound, PersonRestricted
 from memories.extraction import consolidation
 from memories.invariants import check
 from memories.models import (
@@ -316,6 +316,19 @@ class TestRaces:
         resting("Lives in Leiden", turn_of(session))
         at_once(2, lambda _: redact(turn_of(session)))
         assert (AuditEvent.objects.filter(verb="redact").count(), contents()) == (1, [])
+
+    def test_of_two_at_once_who_ask_for_it_one_gets_it(self, person: EndUser) -> None:
+        session = factories.session(person, SAID)
+
+        def take(number: int) -> str:
+            redact_turn(turn_id=turn_of(session, number).pk, tenant=None, actor=KEY, now=NOW, once=True)
+            return "taken"
+
+        with held(lambda: take(1)):
+            other = blocked(lambda: take(1))
+        assert isinstance(other.exception(PATIENCE), AlreadyRedacted)
+        # The positive control: another turn of the session is there to be taken.
+        assert take(3) == "taken"
 
     def test_a_post_of_it_waits_and_is_a_duplicate(self, person: EndUser) -> None:
         session = factories.session(person, SAID, session_id="s1")

@@ -32,8 +32,21 @@ def test_without_its_extra_a_command_names_it(
 ) -> None:
     monkeypatch.delitem(sys.modules, "memoryhub_client.mcp_proxy", raising=False)
     monkeypatch.setitem(sys.modules, "mcp", None)
-    assert cli.main(["mcp", "--key", "mh_x"]) == 2
+    assert cli.main(["mcp", "--key", "mh_x"]) == 1
     assert "memoryhub-client[mcp]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "called", [["hook", "--usr", "u1"], ["hook", "stop"], ["hoook"], [], ["hook", "--agent"]], ids=str
+)
+def test_called_wrongly_it_holds_no_agent_up(called: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(called)
+    # A hook that ends with 2 stops the agent of Claude Code and Codex.
+    assert ended.value.code == 1
+    said = capsys.readouterr()
+    assert "usage: memoryhub-client" in said.err
+    assert said.out == ""
 
 
 def test_the_program_loads_nothing_that_its_command_does_not_need() -> None:

@@ -10,7 +10,9 @@ from agents.testing import ScriptedModel
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 from memoryhub_client import MemoryHub, Retries
+from memoryhub_client._http import httpx
 from memoryhub_client.openai_agents import HubInstructions, HubSession, as_turn
+from memoryhub_client.testing import FakeMemoryHub
 
 set_tracing_disabled(True)
 ITEMS: list[Any] = [
@@ -75,6 +77,39 @@ async def test_the_last_item_is_taken_off_and_may_come_again(session: HubSession
     assert await session.pop_item() is None
     await session.add_items(ITEMS[:1])
     assert await session.get_items() == ITEMS[:1]
+
+
+async def test_the_last_items_are_read_alone(session: HubSession, hub: MemoryHub, user_id: str) -> None:
+    many = [{"role": "user", "content": f"Text {number}"} for number in range(25)]
+    await session.add_items(cast("Any", many))
+    # A turn that says nothing of its own is no item; those that were taken off are passed over.
+    hub.post_turns(user_id=user_id, session_id="s1", messages=[{"role": "tool", "content": "x", "tool_call_id": "c"}])
+    assert await session.get_items(limit=12) == many[-12:]
+    for expected in reversed(many[-12:]):
+        assert await session.pop_item() == expected
+    assert await session.get_items(limit=2) == many[11:13]
+    assert await session.get_items(limit=100) == many[:13]
+
+
+async def test_two_who_pop_at_once_get_different_items() -> None:
+    """On a hub in memory, where the second reads the session between the first one's look and its deletion."""
+    fake = FakeMemoryHub()
+
+    def sent(request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("/redact") and not popped:
+            # No item yet: the other one takes its own first.
+            popped.append(None)
+            popped[:] = [asyncio.run(other.pop_item())]
+        return fake.transport.handle_request(request)
+
+    popped: list[Any] = []
+    between = MemoryHub("mh_fake", transport=httpx.MockTransport(sent))
+    one, other = HubSession("s1", user_id="u1", hub=between), HubSession("s1", user_id="u1", hub=fake.client())
+    await one.add_items(ITEMS[:3])
+    assert await one.pop_item() == ITEMS[1]
+    assert popped == [ITEMS[2]]
+    assert await one.get_items() == ITEMS[:1]
+    assert [asked.given for asked in fake.asked if asked.operation == "redact_turn"] == [{"once": True}] * 3
 
 
 async def test_a_cleared_session_is_empty_and_others_are_not(session: HubSession, hub: MemoryHub, user_id: str) -> None:

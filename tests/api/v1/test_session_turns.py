@@ -16,6 +16,21 @@ def test_lists_turns_by_number(hub: Hub) -> None:
     assert (turn["name"], turn["tool_calls"], turn["timestamp"]) == (None, None, None)
 
 
+def test_the_newest_come_first_on_request(hub: Hub) -> None:
+    session = factories.session(factories.end_user(hub.tenant), [("user", f"Text {number}") for number in range(1, 6)])
+    address = f"/sessions/{session.pk}/turns"
+    first = hub.client.get(address, sort="-number", page_size=3).json()
+    assert [turn["number"] for turn in first["results"]] == [5, 4, 3]
+    # What comes meanwhile is before the first page.
+    more = {"session_id": session.external_id, "messages": [{"role": "user", "content": "Text 6"}]}
+    assert hub.client.post("/turns", {**more, "user_id": session.end_user.external_id}).json()["accepted"] == 1
+    second = hub.client.get(address, **_query(first["next"])).json()
+    assert [turn["number"] for turn in second["results"]] == [2, 1]
+    other_order = {**_query(first["next"]), "sort": "number"}
+    assert hub.client.get(address, **other_order).json()["errors"][0]["code"] == "cursor"
+    assert hub.client.get(address, sort="created_at").status_code == 400
+
+
 def _query(address: str) -> dict[str, str]:
     from urllib.parse import parse_qsl, urlsplit
 

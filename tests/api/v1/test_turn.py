@@ -64,9 +64,26 @@ def test_bad_texts_change_nothing(hub: Hub, turns: list[str], texts: Any) -> Non
     assert "called Wilhelmina" in everything(hub)
 
 
+@pytest.mark.parametrize("body", [{}, {"texts": ["Wilhelmina", "neighbour"]}], ids=str)
+def test_who_deletes_it_once_is_told_that_another_did(hub: Hub, turns: list[str], body: Any) -> None:
+    once = {**body, "once": True}
+    first = hub.client.post(f"/turns/{turns[0]}/redact", once, **{"Idempotency-Key": "k1"})
+    second = hub.client.post(f"/turns/{turns[0]}/redact", once)
+    assert (first.status_code, second.status_code, second.json()["code"]) == (204, 409, "already_redacted")
+    # Whoever did not hear the first answer hears it again.
+    assert hub.client.post(f"/turns/{turns[0]}/redact", once, **{"Idempotency-Key": "k1"}).status_code == 204
+    assert hub.client.post(f"/turns/{turns[0]}/redact", body).status_code == 204
+    assert "called Wilhelmina" not in everything(hub)
+    if body:
+        # What is left of it can still be deleted, once.
+        answers = [hub.client.post(f"/turns/{turns[0]}/redact", {"once": True}).status_code for _ in range(2)]
+        assert answers == [204, 409]
+
+
 def test_an_unknown_turn_is_not_found(hub: Hub) -> None:
     assert hub.client.call("DELETE", f"/turns/{uuid.uuid4()}").status_code == 404
     assert hub.client.post(f"/turns/{uuid.uuid4()}/redact", {}).status_code == 404
+    assert hub.client.post(f"/turns/{uuid.uuid4()}/redact", {"once": True}).status_code == 404
 
 
 def test_a_key_for_another_agent_does_not_find_it(hub: Hub, turns: list[str]) -> None:

@@ -7,9 +7,10 @@ them, in the turn's metadata, or as a part of its content where it is larger tha
 import json
 import uuid
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 from memoryhub_client.client import MemoryHub
+from memoryhub_client.errors import ConflictError, NotFoundError
 from memoryhub_client.models import NewMessage, Session, Turn
 
 Item = dict[str, Any]
@@ -20,6 +21,8 @@ PART: Final = "memoryhub_client.item"
 # The hub takes 64 kB of metadata. A secret's mark can be longer than the secret.
 METADATA_BYTES = 56_000
 MOST_MESSAGES = 500
+# Of a page. The few more than one are for turns that were deleted.
+MOST_TURNS, FEWEST_TURNS = 200, 10
 # The hub takes 10 MB.
 MOST_BYTES = 8_000_000
 # PostgreSQL has no NUL, and half a surrogate pair is no UTF-8.
@@ -38,17 +41,33 @@ class Conversation:
         for some in batches(messages):
             self._hub.post_turns(**self.names, messages=some)
 
-    def turns(self) -> list[Turn]:
+    def turns(self) -> Iterator[Turn]:
         """What it says, in order: without turns whose content was deleted, and branches that were left."""
+        return self._turns("number", MOST_TURNS)
+
+    def newest(self, count: int) -> Iterator[Turn]:
+        """As `turns`, from the last one back. About so many are wanted."""
+        return self._turns("-number", min(MOST_TURNS, max(FEWEST_TURNS, count)))
+
+    def _turns(self, sort: Literal["number", "-number"], page_size: int) -> Iterator[Turn]:
         session = self._session()
         if session is None:
-            return []
-        turns = self._hub.list_turns(session.id, page_size=200)
-        return [one for one in turns if one.left_at is None and not (one.redacted_at and is_empty(one))]
+            return
+        for one in self._hub.list_turns(session.id, sort=sort, page_size=page_size):
+            if one.left_at is None and not (one.redacted_at and is_empty(one)):
+                yield one
 
-    def delete(self, turn: Turn) -> None:
-        """Delete what the turn says."""
-        self._hub.delete_turn(turn.id)
+    def take(self, turn: Turn) -> bool:
+        """Delete what the turn says. Of several who do so at once one gets True."""
+        try:
+            self._hub.redact_turn(turn.id, once=True)
+        except NotFoundError:
+            return False
+        except ConflictError as error:
+            if error.code != "already_redacted":
+                raise
+            return False
+        return True
 
     def clear(self) -> None:
         """Delete the session, with what rests on it alone."""

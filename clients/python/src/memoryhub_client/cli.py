@@ -5,6 +5,7 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from typing import NoReturn
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,14 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 
+class _Parser(ArgumentParser):
+    """Ends with 1 where argparse has 2: of a hook that holds the agent up, and nothing that is called wrongly may."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(1, f"{self.prog}: {message}\n")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the named command; its exit status."""
     options = _parser().parse_args(arguments)
@@ -56,13 +65,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"This command needs the extra '{command.extra}': pip install 'memoryhub-client[{command.extra}]'.",
             file=sys.stderr,
         )
-        return 2
+        return 1
     status: int = module.run(options)
     return status
 
 
 def _parser() -> ArgumentParser:
-    parser = ArgumentParser(prog="memoryhub-client", description="Commands of Memory Hub's client.")
+    parser = _Parser(prog="memoryhub-client", description="Commands of Memory Hub's client.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
         own = commands.add_parser(command.name, help=command.help, description=command.help)

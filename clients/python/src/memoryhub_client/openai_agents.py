@@ -8,6 +8,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, TypeVar, cast
 
 from memoryhub_client._conversation import (
@@ -65,9 +66,7 @@ class HubSession(SessionABC):
         most = resolve_session_limit(limit, self.session_settings)
         if most == 0:
             return []
-        items = await asyncio.to_thread(self._items)
-        found = [item for _, item in (items if most is None or most < 0 else items[-most:])]
-        return cast("list[TResponseInputItem]", found)
+        return cast("list[TResponseInputItem]", await asyncio.to_thread(self._items, most))
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Store items at the end."""
@@ -82,16 +81,18 @@ class HubSession(SessionABC):
         """Delete the session."""
         await _settled(self._conversation.clear)
 
-    def _items(self) -> list[tuple[Turn, Item]]:
-        return [(turn, item) for turn in self._conversation.turns() if (item := as_item(turn))]
+    def _items(self, most: int | None) -> list[Item]:
+        if most is None or most < 0:
+            return [item for turn in self._conversation.turns() if (item := as_item(turn))]
+        newest = (item for turn in self._conversation.newest(most) if (item := as_item(turn)))
+        return list(islice(newest, most))[::-1]
 
     def _pop(self) -> Item | None:
-        items = self._items()
-        if not items:
-            return None
-        turn, item = items[-1]
-        self._conversation.delete(turn)
-        return item
+        for turn in self._conversation.newest(1):
+            # Whoever else pops at the same moment may have taken it: then it is the one before.
+            if (item := as_item(turn)) and self._conversation.take(turn):
+                return item
+        return None
 
 
 class HubInstructions:

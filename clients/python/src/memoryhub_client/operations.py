@@ -109,9 +109,15 @@ class Operations:
 
     @operation("POST", "/turns/{turn_id}/redact")
     def redact_turn(
-        self, turn_id: str, *, texts: Sequence[str] | None = None, idempotency_key: str | None = None
+        self,
+        turn_id: str,
+        *,
+        texts: Sequence[str] | None = None,
+        once: bool | None = None,
+        idempotency_key: str | None = None,
     ) -> None:
-        """Replace passages of a turn; without `texts` all of it."""
+        """Replace passages of a turn; without `texts` all of it. With `once` it is a `ConflictError` if all of it is
+        gone already: of several callers one deletes it."""
         ...
 
     @operation("POST", "/sessions/flush")
@@ -147,8 +153,15 @@ class Operations:
         ...
 
     @listing("/sessions/{session_id}/turns")
-    def list_turns(self, session_id: str, *, page_size: int | None = None, cursor: str | None = None) -> Turn:
-        """The turns of a session by number, as they were posted."""
+    def list_turns(
+        self,
+        session_id: str,
+        *,
+        sort: Literal["number", "-number"] | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+    ) -> Turn:
+        """The turns of a session by number, as they were posted; `sort="-number"`: the newest first."""
         ...
 
     @operation("DELETE", "/sessions/{session_id}")

@@ -184,7 +184,8 @@ class FakeMemoryHub:
         return 200, {**session, "summary": "", "window": window, "working_memory": {"status": "idle", "due_at": None}}
 
     def _list_turns(self, asked: Asked) -> tuple[int, Any]:
-        return 200, _page(_found(self.turns, asked.path["session_id"]))
+        turns = _found(self.turns, asked.path["session_id"])
+        return 200, _page(turns[::-1] if asked.query.get("sort") == "-number" else turns)
 
     def _delete_session(self, asked: Asked) -> tuple[int, Any]:
         _found(self.sessions, asked.path["session_id"])
@@ -192,11 +193,23 @@ class FakeMemoryHub:
         return 204, b""
 
     def _delete_turn(self, asked: Asked) -> tuple[int, Any]:
-        for turn in (one for kept in self.turns.values() for one in kept):
-            if turn["id"] == asked.path["turn_id"]:
-                turn.update(content="", name=None, tool_calls=None, metadata={}, redacted_at=_now())
-                return 204, b""
-        raise _Refused(404, "not_found")
+        return self._redact_turn(asked)
+
+    def _redact_turn(self, asked: Asked) -> tuple[int, Any]:
+        turns = (one for kept in self.turns.values() for one in kept if one["id"] == asked.path["turn_id"])
+        turn = next(turns, None)
+        if turn is None:
+            raise _Refused(404, "not_found")
+        texts = asked.given.get("texts")
+        content = turn["content"] if texts else ""
+        for text in texts or ():
+            content = json.loads(json.dumps(content).replace(json.dumps(text)[1:-1], "[redacted]"))
+        if asked.given.get("once") and turn["redacted_at"] and content == turn["content"]:
+            raise _Refused(409, "already_redacted")
+        turn.update(content=content, redacted_at=_now())
+        if not texts:
+            turn.update(name=None, tool_calls=None, metadata={})
+        return 204, b""
 
     # Context and search
 

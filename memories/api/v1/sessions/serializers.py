@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from memories import conf
-from memories.api.v1.fields import AgentId, Identifier, JSONObject, OrNull, PageQuery, Strict
+from memories.api.v1.fields import AgentId, Identifier, JSONObject, OneOf, OrNull, PageQuery, Strict
 from memories.api.v1.turns.serializers import (
     WORK_STATUSES,
     Content,
@@ -25,6 +25,10 @@ class SessionsQuery(PageQuery):
     user_id = Identifier()
     agent_id = AgentId()
     session_id = Identifier(required=False, help_text="What you call it; each agent may have one of this name.")
+
+
+class TurnsQuery(PageQuery):
+    sort = OneOf(["number", "-number"], default="number", help_text="`-number` for the newest first.")
 
 
 class SessionNameSerializer(Strict):

@@ -10,7 +10,7 @@ from memories.api import lookups
 from memories.api.bound import Bound
 from memories.api.endpoints import Endpoint
 from memories.api.schema import operation
-from memories.api.v1.fields import PageQuery, page_of
+from memories.api.v1.fields import page_of
 from memories.api.v1.sessions.serializers import (
     SessionDetailSerializer,
     SessionNameSerializer,
@@ -18,6 +18,7 @@ from memories.api.v1.sessions.serializers import (
     SessionsQuery,
     StandingSerializer,
     TurnSerializer,
+    TurnsQuery,
     progress_answer,
 )
 from memories.capture import flushing
@@ -110,14 +111,14 @@ class SessionTurnsView(Endpoint):
         "List a session's turns by number",
         scope=Scope.READ,
         bound=Bound.SESSION,
-        parameters=[PageQuery],
+        parameters=[TurnsQuery],
         answers={200: page_of(TurnSerializer)},
         problems=(404, 423),
     )
     def get(self, request: Request, session_id: uuid.UUID) -> Response:
-        given = self.query(PageQuery)
+        given = self.query(TurnsQuery)
         session = lookups.require_readable(lookups.session(tenant=self.tenant, session_id=session_id))
-        return self.listed(session.turns.all(), TurnSerializer, given=given, ordering=["number"])
+        return self.listed(session.turns.all(), TurnSerializer, given=given, ordering=[given["sort"]])
 
 
 def _progress_answer(view: Endpoint, verb: Callable[..., SessionProgress]) -> Response:

@@ -263,3 +263,4 @@ class RedactionSerializer(Strict):
         max_length=MAX_PASSAGES,
         help_text="The passages, as the turn says them, letter by letter; each becomes `[redacted]`. Absent: all.",
     )
+    once = Flag(default=False, help_text="409 where all of it is gone already: of several callers one deletes it.")

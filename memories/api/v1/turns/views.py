@@ -103,12 +103,19 @@ class TurnRedactionView(Endpoint):
         bound=Bound.TURN,
         request=RedactionSerializer,
         answers={204: None},
-        problems=(404, 423),
+        problems=(404, 409, 423),
         idempotent=True,
     )
     def post(self, request: Request, turn_id: uuid.UUID) -> Response:
-        passages = self.body(RedactionSerializer).get("texts") or ()
+        given = self.body(RedactionSerializer)
         self.subjects.add(
-            redact_turn(turn_id=turn_id, tenant=self.tenant, actor=self.actor, now=self.now, passages=passages)
+            redact_turn(
+                turn_id=turn_id,
+                tenant=self.tenant,
+                actor=self.actor,
+                now=self.now,
+                passages=given.get("texts") or (),
+                once=given["once"],
+            )
         )
         return Response(status=204)
