@@ -51,6 +51,21 @@ def test_nobody_of_this_id(admin: Client) -> None:
     assert not PrivacyCase.objects.exists()
 
 
+def test_a_case_finds_its_person_by_the_name(admin: Client, staff_who_may: Any) -> None:
+    person = factories.end_user(external_id="u-1", display_name="华桂珍 (Hua Guizhen)")
+    factories.end_user(person.tenant, external_id="u-2", display_name="Hua Ping")
+    assert "End user" in text_of(admin.get(ADD))
+    several = admin.post(ADD, given(person, user_id="Hua"))
+    assert several.status_code == 400
+    assert "Enter one of their ids: u-2, u-1" in text_of(several)
+    # A name tells who is there, so it helps only who may see people.
+    handles_cases = staff_who_may("add_privacycase", "view_privacycase")
+    assert handles_cases.post(ADD, given(person, user_id="桂珍")).status_code == 404
+    assert not PrivacyCase.objects.exists()
+    assert admin.post(ADD, given(person, user_id=" 桂珍")).status_code == 302
+    assert PrivacyCase.objects.get().end_user == person
+
+
 @pytest.mark.parametrize(
     ("over", "field"),
     [

@@ -63,7 +63,7 @@ def test_from_the_list_the_person_is_found_by_the_applications_id(admin: Client,
     other = factories.end_user(external_id="usr_2000")
     refused = add(admin, tenant=str(person.tenant_id), user_id="usr_2000")
     assert refused.status_code == 400
-    assert "This tenant has no end user with this id." in text_of(refused)
+    assert "This tenant has no end user with this id or name." in text_of(refused)
     assert "Lives in Leiden" in text_of(refused)
     assert add(admin, tenant=str(other.tenant_id), user_id="usr_2000").status_code == 302
     assert Fact.objects.get().end_user == other

@@ -46,9 +46,10 @@ def test_a_person_is_found_by_any_part_of_the_name(admin: Client) -> None:
     assert page_of(person) not in links(admin, "g")
 
 
-def suggested(client: Client, tenant: str, words: str) -> list[str]:
-    """The external ids that a field for an end user offers."""
-    response = client.post(reverse("admin:search"), {"words": words, "tenant": tenant}, headers={"X-Palette": "people"})
+def suggested(client: Client, tenant: str, words: str, kind: str = "people", person: str = "") -> list[str]:
+    """The ids that a field of this kind offers, in a form that may name an end user."""
+    given = {"words": words, "tenant": tenant, "person": person}
+    response = client.post(reverse("admin:search"), given, headers={"X-Palette": kind})
     assert response.status_code == 200
     assert "no-store" in response["Cache-Control"]
     return re.findall(r'<option value="([^"]+)"', response.content.decode())
@@ -66,6 +67,31 @@ def test_a_field_offers_end_users_of_its_tenant(admin: Client, staff_who_may: Ca
     assert suggested(staff_who_may("view_fact"), tenant, "u-") == []
     limited_to_others = signed_in(limited(factories.tenant()))
     assert suggested(limited_to_others, tenant, "u-") == []
+
+
+def test_a_field_offers_agents_and_sessions(admin: Client, staff_who_may: Callable[..., Client]) -> None:
+    anna = factories.end_user(external_id="u-1", display_name="Anna")
+    bert = factories.end_user(anna.tenant, external_id="u-2")
+    for person, agent, session in ((anna, "sales-bot", "s-1"), (bert, "support", "s-2"), (bert, "", "t-3")):
+        factories.session(person, agent_id=agent, session_id=session)
+    factories.session(factories.end_user(), agent_id="sales-other", session_id="s-9")
+    tenant = str(anna.tenant_id)
+    may_see_sessions = staff_who_may("view_session", "view_enduser")
+    for client in (admin, may_see_sessions):
+        # Before a letter is typed, too; by any part of an agent's name, and by the beginning of a session's id.
+        assert suggested(client, tenant, "", "agents") == ["sales-bot", "support"]
+        assert suggested(client, tenant, "BOT", "agents") == ["sales-bot"]
+        assert sorted(suggested(client, tenant, "", "sessions")) == ["s-1", "s-2", "t-3"]
+        assert sorted(suggested(client, tenant, "s-", "sessions")) == ["s-1", "s-2"]
+        # Those of the end user whom the form names, by id or by name.
+        assert suggested(client, tenant, "", "agents", "u-2") == ["support"]
+        assert suggested(client, tenant, "s-", "sessions", "anna") == ["s-1"]
+        assert suggested(client, tenant, "", "sessions", "nobody") == []
+    # No right to see sessions, nobody's tenant, and a tenant of others.
+    limited_to_others = signed_in(limited(factories.tenant()))
+    for kind in ("agents", "sessions"):
+        assert suggested(staff_who_may("view_enduser"), tenant, "", kind) == suggested(admin, "", "", kind) == []
+        assert suggested(limited_to_others, tenant, "", kind) == []
 
 
 def test_a_case_is_found_by_its_reference_and_its_number(admin: Client, staff_who_may: Callable[..., Client]) -> None:

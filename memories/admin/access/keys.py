@@ -19,7 +19,7 @@ from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.dashboard import first_run
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
-from memories.admin.site.fields import DayInput, LineField, TenantField
+from memories.admin.site.fields import AgentField, DayInput, LineField, PersonField, TenantField
 from memories.admin.site.page import RecordPage, VerbForm, actor_of, render_page
 from memories.admin.site.wording import KEY_STATES, KINDS
 from memories.audit import Actor
@@ -68,7 +68,7 @@ class KeyForm(forms.Form):
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
         help_text=_("Give only what the application needs."),
     )
-    user_id = LineField(
+    user_id = PersonField(
         required=False,
         max_length=LONGEST_ID,
         strip=False,
@@ -77,7 +77,7 @@ class KeyForm(forms.Form):
             "The id that the application uses for the end user (user_id). Leave empty for all end users of the tenant."
         ),
     )
-    agent_id = LineField(
+    agent_id = AgentField(
         required=False,
         max_length=LONGEST_ID,
         label=_("Only for one agent"),

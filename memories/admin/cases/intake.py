@@ -16,6 +16,7 @@ from unfold.widgets import UnfoldAdminRadioSelectWidget, UnfoldAdminSelectWidget
 from memories.admin.access.tenant_scope import tenants_of, within
 from memories.admin.cases.forms import LONGEST_ID
 from memories.admin.cases.wording import TYPES_SAY
+from memories.admin.people.finding import find_by_name
 from memories.admin.site.fields import DayInput, LineField, PersonField, TenantField
 from memories.admin.site.page import RecordPage, actor_of, message_of, render_page, url_of
 from memories.exceptions import InvalidInput, MemoryHubError, NotFound
@@ -25,19 +26,19 @@ from memories.privacy import cases
 from memories.privacy.casework.restriction import cases_of
 
 _UNKNOWN = gettext_lazy(
-    "This tenant has no end user with this id. Check the tenant and the id (upper and lower case differ), and whether "
-    "the application uses another id. End users who were erased, or of whom nothing was ever stored, are not here. "
-    "In that case answer that there is no data."
+    "This tenant has no end user with this id or name. Check the tenant and the id (upper and lower case differ), and "
+    "whether the application uses another id. End users who were erased, or of whom nothing was ever stored, are not "
+    "here. In that case answer that there is no data."
 )
 
 
 class IntakeForm(forms.Form):
     tenant = TenantField()
     user_id = PersonField(
-        label=gettext_lazy("External id of the person"),
+        label=gettext_lazy("End user"),
         max_length=LONGEST_ID,
         strip=False,
-        help_text=gettext_lazy("The id that the application uses (user_id in the API)."),
+        help_text=gettext_lazy("The external id, or the name."),
     )
     type = forms.ChoiceField(
         label=gettext_lazy("Type of request"), choices=CaseType.choices, widget=UnfoldAdminRadioSelectWidget
@@ -68,7 +69,7 @@ class IntakeForm(forms.Form):
             request.POST if request.method == "POST" else None,
             initial={"type": request.GET.get("type", ""), "received_on": timezone.localdate()},
         )
-        self.person = person
+        self.person, self.operator = person, request.user
         self.fields["tenant"].queryset = tenants_of(request.user)  # type: ignore[attr-defined]
         if person:
             del self.fields["tenant"], self.fields["user_id"]
@@ -79,6 +80,20 @@ class IntakeForm(forms.Form):
         if day > timezone.localdate():
             raise forms.ValidationError(_("This day is in the future."), code="future")
         return min(timezone.make_aware(datetime.combine(day, clock_time.min)), timezone.now())
+
+    def clean(self) -> dict[str, Any]:
+        """Put the id in the place of a name. An id that nobody has is left to the verb: the person may be erased."""
+        data: dict[str, Any] = super().clean() or {}
+        tenant, words = data.get("tenant"), data.get("user_id", "")
+        # A name would say who is there.
+        may_name = self.operator.has_perm("memories.view_enduser")
+        if tenant and words.strip() and may_name and not EndUser.objects.called(tenant, words).exists():
+            person, why_not = find_by_name(tenant, words.strip())
+            if person:
+                data["user_id"] = person.external_id
+            elif why_not:
+                self.add_error("user_id", why_not)
+        return data
 
     def given(self) -> dict[str, Any]:
         """The arguments of the verb."""

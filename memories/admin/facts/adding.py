@@ -11,11 +11,12 @@ from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminSelectWidget
 
-from memories.admin.access.tenant_scope import tenants_of, within
+from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.facts.forms import LONGEST_TEXT, end_of
+from memories.admin.people.finding import find_person
 from memories.admin.people.views import person_of_link
 from memories.admin.site import reasons
-from memories.admin.site.fields import DayInput, LineField, LinesField, TextField
+from memories.admin.site.fields import AgentField, DayInput, LineField, LinesField, PersonField, TextField
 from memories.admin.site.naming import called
 from memories.admin.site.page import RecordPage, actor_of, render_page, url_of
 from memories.admin.site.reasons import ReasonField
@@ -29,9 +30,7 @@ class AddFactForm(forms.Form):
     tenant = forms.ModelChoiceField(
         EndUser.objects.none(), label=_("Tenant"), widget=UnfoldAdminSelectWidget, empty_label=None
     )
-    user_id = LineField(
-        label=_("End user"), max_length=255, help_text=_("The id that the application uses for the end user.")
-    )
+    user_id = PersonField(label=_("End user"), max_length=255, help_text=_("The external id, or the name."))
     content = TextField(
         label=_("Fact"),
         max_length=LONGEST_TEXT,
@@ -54,7 +53,7 @@ class AddFactForm(forms.Form):
     )
     value = LineField(label=_("Value"), required=False, max_length=500)
     tags = LinesField(label=_("Tags"), longest=100, help_text=_("One per line."), rows=2)
-    agent_id = LineField(
+    agent_id = AgentField(
         label=_("Agent"),
         required=False,
         max_length=255,
@@ -74,17 +73,17 @@ class AddFactForm(forms.Form):
         self.operator, self.person = operator, person
         if person:
             del self.fields["tenant"], self.fields["user_id"]
+            self.fields["agent_id"].within(person.tenant, person)  # type: ignore[attr-defined]
         else:
             self.fields["tenant"].queryset = tenants_of(operator)  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
         if self.person is None and "tenant" in data and "user_id" in data:
-            # Any id of the person will do: since two were merged, or an id was changed, one may have several.
-            people = EndUser.objects.called(data["tenant"], data["user_id"])
-            self.person = within(self.operator, people).select_related("tenant").first()
+            # The choice of tenants is limited to those of the operator.
+            self.person, why_not = find_person(data["tenant"], data["user_id"])
             if self.person is None:
-                self.add_error("user_id", gettext("This tenant has no end user with this id."))
+                self.add_error("user_id", why_not)
         day = data.get("last_day")
         if day and end_of(day) <= timezone.now():
             self.add_error("last_day", gettext("This day has passed. Choose a later day."))

@@ -16,11 +16,15 @@ def find_person(tenant: Tenant, words: str) -> tuple[EndUser | None, str]:
     found = EndUser.objects.called(tenant, words).select_related("tenant").first()
     if found:
         return found, ""
+    person, why_not = find_by_name(tenant, words)
+    return person, "" if person else why_not or _("This tenant has no end user with this id or name.")
+
+
+def find_by_name(tenant: Tenant, words: str) -> tuple[EndUser | None, str]:
+    """The tenant's only person with these words in the name; or None, and why, if there are several."""
     named = EndUser.objects.filter(tenant=tenant, merged_into=None, display_name__icontains=words)
     fitting = list(named.select_related("tenant").order_by("display_name", "external_id")[:LISTED])
-    if len(fitting) == 1:
-        return fitting[0], ""
-    if not fitting:
-        return None, _("This tenant has no end user with this id or name.")
+    if len(fitting) <= 1:
+        return next(iter(fitting), None), ""
     ids = ", ".join(person.external_id for person in fitting)
     return None, _("Several end users have this in their name. Enter one of their ids: %(ids)s") % {"ids": ids}

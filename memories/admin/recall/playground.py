@@ -31,12 +31,11 @@ from memories.admin.recall.live_context import (
     MOST_TOKENS,
     LiveContext,
     TokensField,
-    agents_of,
     live_context,
 )
 from memories.admin.recall.logged import compare, find_logged, newest_of
 from memories.admin.recall.memories import Memory, memory_of, rows_of
-from memories.admin.site.fields import LineField, PersonField, TextField
+from memories.admin.site.fields import AgentField, PersonField, TextField
 from memories.admin.site.page import VerbForm, render_page, require, url_of
 from memories.context import recalled_turns
 from memories.context.context import ContextRequest
@@ -76,7 +75,7 @@ class RecallForm(forms.Form):
         Tenant.objects.none(), label=_("Tenant"), widget=UnfoldAdminSelectWidget, empty_label=None
     )
     user_id = PersonField(label=_("End user"), max_length=255, help_text=_("The external id, or the name."))
-    agent = LineField(label=_("Agent"), required=False, max_length=255)
+    agent = AgentField(label=_("Agent"), required=False, max_length=255)
     query = TextField(label=_("User's question"), max_length=LONGEST_QUERY, rows=2)
     max_tokens = TokensField()
     # The result offers those of the person.
@@ -88,7 +87,6 @@ class RecallForm(forms.Form):
         super().__init__(data, auto_id="recall_%s")
         self.operator, self.person, self.logged = operator, person, logged
         self.fields["tenant"].queryset = tenants_of(operator)  # type: ignore[attr-defined]
-        self.fields["agent"].widget.attrs["list"] = "recall-agents"
         if person:
             self.initial = {"tenant": person.tenant_id, "user_id": person.external_id}
         if logged:
@@ -172,7 +170,6 @@ def recalled(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest, form: RecallForm, *, status: int = 200, **answer: Any) -> TemplateResponse:
-    agents = agents_of(form.person) if form.person else []
     contexts = newest_of(form.person, request.user) if form.person else []
     if form.logged and form.logged.pk not in {one.pk for one in contexts}:
         contexts.append(form.logged)
@@ -180,7 +177,6 @@ def _page(request: HttpRequest, form: RecallForm, *, status: int = 200, **answer
         "title": gettext("Why recalled?"),
         "form": form,
         "person": form.person,
-        "agents": agents,
         "contexts": contexts,
         "logged": form.logged,
         **answer,

@@ -16,7 +16,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from memories import audit
 from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.people.finding import find_person
-from memories.admin.site.fields import LineField, PersonField
+from memories.admin.site.fields import LineField, PersonField, SessionField
 from memories.admin.site.page import actor_of, render_page, require
 from memories.models import EndUser, Role, Tenant
 from memories.retrieval import tenant_turns
@@ -39,7 +39,7 @@ class SaidForm(forms.Form):
     user_id = PersonField(
         label=_("End user"), required=False, max_length=255, help_text=_("The external id, or the name.")
     )
-    session = LineField(label=_("Session"), required=False, max_length=255, help_text=_("The external id."))
+    session = SessionField(label=_("Session"), required=False, max_length=255, help_text=_("The external id."))
     role = forms.ChoiceField(label=_("Role"), required=False, choices=_ROLES, widget=UnfoldAdminSelectWidget)
     since = forms.DateField(label=_("From"), required=False)
     until = forms.DateField(label=_("Up to"), required=False)

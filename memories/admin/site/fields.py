@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from memories.models import Tenant
+from memories.models import EndUser, Tenant
 from memories.text import signal_phrases
 from memories.time_zones import is_zone
 
@@ -43,16 +43,39 @@ class LineField(forms.CharField):
         super().__init__(**kwargs)
 
 
-class PersonField(LineField):
-    """An end user, by the external id or the name: while somebody types, person_field.js suggests those who fit."""
+class _SuggestingField(LineField):
+    """One record by the application's id: while somebody types, suggestions.js suggests those that fit."""
+
+    # What memories/admin/site/palette.py looks for.
+    finds = ""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.widget.attrs["data-finds-person"] = ""
+        self.widget.attrs["data-finds"] = self.finds
 
-    def within(self, tenant: Tenant) -> None:
-        """Suggest people of this tenant, in a form that does not ask for one."""
+    def within(self, tenant: Tenant, person: EndUser | None = None) -> None:
+        """Suggest those of this tenant, or end user, in a form that does not ask for one."""
         self.widget.attrs["data-tenant"] = str(tenant.pk)
+        if person:
+            self.widget.attrs["data-person"] = person.external_id
+
+
+class PersonField(_SuggestingField):
+    """An end user, by the external id or the name."""
+
+    finds = "people"
+
+
+class AgentField(_SuggestingField):
+    """An agent (agent_id in the API); those that spoke with the end user whom the form names, if it names one."""
+
+    finds = "agents"
+
+
+class SessionField(_SuggestingField):
+    """A session (session_id in the API); those of the end user whom the form names, if it names one."""
+
+    finds = "sessions"
 
 
 class _WithoutChoice(ModelChoiceIterator[Tenant]):

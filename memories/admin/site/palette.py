@@ -5,7 +5,7 @@ The query travels in the body of a POST, since the browser's history and proxies
 browser keeps it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +14,13 @@ from django.db.models import CharField, Model, Q, QuerySet
 from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memories import models
-from memories.admin.access.tenant_scope import within
-from memories.admin.site import sidebar
+from memories.admin.access.tenant_scope import tenants_of, within
+from memories.admin.people.finding import find_person
+from memories.admin.site import sidebar, wording
 from memories.admin.site.naming import called
 from memories.admin.site.page import HubModelAdmin, render_page, url_of
 from memories.admin.site.template_tags import who
@@ -30,13 +32,16 @@ SHORTEST = 2
 LONGEST = 255
 # Our script sets this header: it shows the results inside the current page.
 RESULTS_ONLY = "X-Palette"
-# With this value it is the script of a form's field for an end user.
-PEOPLE_ONLY = "people"
+# Of a tenant's sessions so many, the newest, are looked through for the beginning of an id.
+SESSIONS_LOOKED_THROUGH = 20_000
 # Models that are found by UUID, with their icons in the sidebar.
 RECORDS: dict[type[Model], str] = {
     models.EndUser: "group",
     models.Fact: "lightbulb",
     models.Episode: "auto_stories",
+    models.MemoryFile: "description",
+    models.StoreItem: "inventory_2",
+    models.LoggedContext: "history_edu",
     models.Session: "forum",
     models.ReviewItem: "rule",
     models.ExtractionRun: "neurology",
@@ -44,6 +49,7 @@ RECORDS: dict[type[Model], str] = {
     models.PrivacyCase: "shield_person",
     models.APIKey: "key",
     models.Tenant: "apps",
+    models.Agent: "smart_toy",
 }
 
 
@@ -58,8 +64,8 @@ class PaletteHit:
 def search(request: HttpRequest) -> HttpResponse:
     """The hits of the posted words, on a page with the form, or alone for our script."""
     words = request.POST.get("words", "").strip()[:LONGEST].replace("\x00", "")
-    if request.headers.get(RESULTS_ONLY) == PEOPLE_ONLY:
-        return _suggested(request, words)
+    if suggest := SUGGESTIONS.get(request.headers.get(RESULTS_ONLY, "")):
+        return _suggested(request, suggest(request, words))
     hits = [*_pages(request, words), *_records(request, words), *_cases(request, words), *_people(request, words)]
     context: dict[str, Any] = {"words": words, "hits": hits[: 3 * SHOWN]}
     if RESULTS_ONLY in request.headers:
@@ -70,15 +76,72 @@ def search(request: HttpRequest) -> HttpResponse:
     return page
 
 
-def _suggested(request: HttpRequest, words: str) -> HttpResponse:
-    """Options for a field that takes an external id: people of the posted tenant who fit the words."""
-    people: list[models.EndUser] = []
-    tenant = parse_uuid(request.POST.get("tenant", ""))
-    if words and tenant and request.user.has_perm("memories.view_enduser"):
-        people = found_people(within(request.user, models.EndUser.objects.filter(tenant=tenant)), words)[:SHOWN]
-    page = TemplateResponse(request, "memories/person_options.html", {"people": people})
+def _suggested(request: HttpRequest, found: Iterable[tuple[str, str]]) -> HttpResponse:
+    """Options for a form's field: the application's id, and what says whose it is."""
+    page = TemplateResponse(request, "memories/suggestions.html", {"found": found})
     page["Cache-Control"] = "no-store"
     return page
+
+
+def _people_for_field(request: HttpRequest, words: str) -> Iterator[tuple[str, str]]:
+    """End users of the posted tenant who fit the words."""
+    tenant = parse_uuid(request.POST.get("tenant", ""))
+    if words and tenant and request.user.has_perm("memories.view_enduser"):
+        people = within(request.user, models.EndUser.objects.filter(tenant=tenant))
+        yield from ((one.external_id, one.display_name) for one in found_people(people, words)[:SHOWN])
+
+
+def _agents_for_field(request: HttpRequest, words: str) -> Iterator[tuple[str, str]]:
+    """Agents of the posted tenant with the words in their name; those that the posted end user spoke with."""
+    sessions = _sessions_in_form(request)
+    if sessions is None:
+        return
+    rows: QuerySet[Any] = sessions
+    if not request.POST.get("person"):
+        rows = models.Agent.objects.filter(tenant=parse_uuid(request.POST["tenant"]))
+    # Stored lower-cased; empty where a session has none.
+    names = rows.exclude(agent_id="").filter(agent_id__contains=words.lower()).order_by("agent_id")
+    yield from ((name, "") for name in names.values_list("agent_id", flat=True).distinct()[:SHOWN])
+
+
+def _sessions_for_field(request: HttpRequest, words: str) -> Iterator[tuple[str, str]]:
+    """The newest sessions of the posted tenant, or end user, whose id begins with the words."""
+    sessions = _sessions_in_form(request)
+    if sessions is None:
+        return
+    if words:
+        # An id is indexed for a person only.
+        newest = sessions.order_by("-last_turn_at").values("pk")[:SESSIONS_LOOKED_THROUGH]
+        sessions = sessions.filter(pk__in=newest, external_id__startswith=words)
+    may_see_people, now = request.user.has_perm("memories.view_enduser"), timezone.now()
+    for one in sessions.select_related("end_user").order_by("-last_turn_at")[:SHOWN]:
+        whose = who(one.end_user) if may_see_people else ""
+        yield (
+            one.external_id,
+            " · ".join(filter(None, (whose, one.agent_id, wording.relative(one.last_turn_at, now=now)))),
+        )
+
+
+def _sessions_in_form(request: HttpRequest) -> QuerySet[models.Session] | None:
+    """Sessions of the posted tenant, and of the end user if the form names one; None if that names none to see."""
+    posted = parse_uuid(request.POST.get("tenant", ""))
+    tenant = tenants_of(request.user).filter(pk=posted).first() if posted else None
+    if tenant is None or not request.user.has_perm("memories.view_session"):
+        return None
+    sessions = models.Session.objects.filter(tenant=tenant)
+    words = request.POST.get("person", "").replace("\x00", "")
+    if not words:
+        return sessions
+    person = find_person(tenant, words)[0] if request.user.has_perm("memories.view_enduser") else None
+    return sessions.filter(end_user=person) if person else None
+
+
+# Value of the header → what a form's field of this kind offers.
+SUGGESTIONS: Mapping[str, Callable[[HttpRequest, str], Iterator[tuple[str, str]]]] = {
+    "people": _people_for_field,
+    "agents": _agents_for_field,
+    "sessions": _sessions_for_field,
+}
 
 
 def _pages(request: HttpRequest, words: str) -> Iterator[PaletteHit]:

@@ -20,7 +20,7 @@ from memories.admin.access import fresh
 from memories.admin.access.tenant_scope import tenants_of, within
 from memories.admin.people.finding import find_person
 from memories.admin.site import reasons
-from memories.admin.site.fields import LineField, PersonField, TenantField
+from memories.admin.site.fields import AgentField, PersonField, SessionField, TenantField
 from memories.admin.site.page import actor_of, render_page, require
 from memories.admin.site.reasons import ReasonField
 from memories.curation.people.external_ids import LONGEST_ID
@@ -57,13 +57,13 @@ class RollbackForm(forms.Form):
         label=_("End user"),
         help_text=_("The external id, or the name. Leave empty for all end users."),
     )
-    session = LineField(
+    session = SessionField(
         required=False,
         max_length=LONGEST_ID,
         label=_("Session"),
         help_text=_("The application's own id (session_id), as the page of the session shows it."),
     )
-    agent = LineField(
+    agent = AgentField(
         required=False, max_length=255, label=_("Agent"), help_text=_("Everything from sessions with this agent.")
     )
     key = forms.ModelChoiceField(
