@@ -9,6 +9,7 @@ from benchmarks import (
     browsing,
     calls,
     exactness,
+    files,
     forgetting,
     gateway,
     lasting,
@@ -22,7 +23,7 @@ from benchmarks.rows import ROWS
 from benchmarks.stage import SIZES, opened
 
 # Each registers its rows when it is imported.
-MORE_ROWS = (searching, exactness, waking, calls, lasting, forgetting, leaving, browsing, gateway)
+MORE_ROWS = (searching, exactness, waking, calls, lasting, forgetting, leaving, browsing, gateway, files)
 
 
 def main() -> None:

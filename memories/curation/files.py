@@ -127,6 +127,7 @@ def write_file(
     """
     with _locked(end_user, agent_id, path, writer, expected_version) as (shelf, row, before):
         if before is None:
+            _check_unlocked(row, writer)
             _check_place(shelf, path)
             _check_number(shelf)
         new, redactions = _clean(shelf, path, content, before, writer)
@@ -181,8 +182,8 @@ def delete_files(
         rows += list(_for_update(shelf.present.below(paths.folder(path))))
         if not rows:
             raise FileNotFound
-        if any(file.locked for file in rows) and not writer.actor.is_operator:
-            raise OperatorWord(_locked_text())
+        for file in rows:
+            _check_unlocked(file, writer)
         for file in rows:
             if file._state.adding:
                 # The first file is stored, so that it is gone.
@@ -213,6 +214,7 @@ def restore_file(
         if found.verb == Verb.DELETE:
             raise Conflict(_("In this version the file is deleted. Restore an earlier one."))
         if before is None:
+            _check_unlocked(row, writer)
             _check_place(shelf, path)
             _check_number(shelf)
         given = NewContent(found.content, found.encoding, found.size)
@@ -275,8 +277,8 @@ def _locked(
             before.locked = row.locked
         if expected_version is not None and expected_version != (before.version if before else 0):
             raise PreconditionFailed
-        if before and before.locked and not writer.actor.is_operator:
-            raise OperatorWord(_locked_text())
+        if before:
+            _check_unlocked(before, writer)
         yield shelf, row, before
 
 
@@ -287,6 +289,12 @@ def _for_update(rows: Any) -> Any:
 def _stored(shelf: Shelf, row: MemoryFile | None, path: str) -> MemoryFile:
     """The row, or a new one that is not saved."""
     return row or MemoryFile(tenant=shelf.tenant, end_user=shelf.person, agent_id=shelf.agent_id, path=path)
+
+
+def _check_unlocked(row: MemoryFile | None, writer: Writer) -> None:
+    """Errors: OperatorWord. A deleted file that is locked stays so: no key writes another one in its place."""
+    if row and row.locked and not writer.actor.is_operator:
+        raise OperatorWord(_("An operator locked this file. Only an operator can change it."))
 
 
 def _check_place(shelf: Shelf, path: str) -> None:
@@ -376,7 +384,3 @@ def _record(verb: str, file: MemoryFile, writer: Writer, **counts: int) -> None:
         now=writer.now,
         counts=counts,
     )
-
-
-def _locked_text() -> str:
-    return _("An operator locked this file. Only an operator can change it.")

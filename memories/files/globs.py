@@ -4,21 +4,26 @@ A pattern without a slash is matched against the name of a file at any depth, on
 the folder that is searched; a slash at its beginning only says so. `*`, `?` and sets do not match slashes; `**` as a
 whole part matches any number of folders. A name that begins with a dot matches only a part that does, too.
 
-No pattern makes a match slow. A part becomes a regular expression whose pieces between stars are atomic, so that none
-is tried twice, and folders of `**` are walked by a table of positions.
+No pattern makes a match slow. A pattern becomes one regular expression, in which the pieces between the stars of a part
+are atomic, so that none is tried twice. With `**` in several places it would try them all: then the folders are walked
+by a table of positions.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Any
 
 LONGEST_PATTERN = 500
 # Alternatives of one pattern.
 MOST_BRANCHES = 100
 _GLOBSTAR = None
-_NEVER = re.compile(r"(?!)")
-# A part of a pattern: what its name must match; None for `**`.
-Part = re.Pattern[str] | None
+_NEVER = r"(?!)"
+# A part of a pattern: the expression of its name, which matches no slash; None for `**`.
+Part = str | None
+_FOLDERS = r"(?:[^/]+/)*"
+_SHOWN_FOLDERS = r"(?:(?!\.)[^/]+/)*"
+_SHOWN_NAME = r"(?!\.)[^/]+"
 
 
 class InvalidPattern(ValueError):
@@ -32,18 +37,32 @@ def compiled(pattern: str) -> Callable[[str], bool]:
         raise InvalidPattern(f"A pattern has at most {LONGEST_PATTERN} characters.")
     if ".." in pattern.replace("\\", "/").split("/"):
         raise InvalidPattern("A pattern has no part `..`.")
-    is_anchored = "/" in pattern
     branches = [_parts(branch) for branch in dict.fromkeys(_expanded(pattern.lstrip("/")))]
-    if is_anchored:
-        return lambda path: any(_matches(parts, path.split("/")) for parts in branches)
-    # Each branch is one part; that of a name alone is compared most often, and without the table.
-    names = [part.match if part else _is_shown for (part,) in branches]
-    return lambda path: any(fits(path[path.rfind("/") + 1 :]) for fits in names)
+    if "/" not in pattern:
+        # At any depth, also below folders whose names begin with a dot.
+        return _any_of([f"{_FOLDERS}{_SHOWN_NAME if part is _GLOBSTAR else part}" for (part,) in branches])
+    plain = _any_of([_whole(parts) for parts in branches if parts.count(_GLOBSTAR) < 2])
+    walked = [_compiled(parts) for parts in branches if parts.count(_GLOBSTAR) > 1]
+    if not walked:
+        return plain
+    return lambda path: plain(path) or any(_matches(parts, path.split("/")) for parts in walked)
 
 
-def _is_shown(name: str) -> bool:
-    """What `**` alone matches."""
-    return not name.startswith(".")
+def _any_of(expressions: Sequence[str]) -> Callable[[str], bool]:
+    """Whether a path matches one of these expressions to its end."""
+    fits = re.compile(rf"(?:{'|'.join(expressions) or _NEVER})\Z").match
+    return lambda path: fits(path) is not None
+
+
+def _whole(parts: Sequence[Part]) -> str:
+    """The expression of a path; at most one of the parts is `**`."""
+    *folders, last = parts
+    before = "".join(_SHOWN_FOLDERS if part is _GLOBSTAR else f"{part}/" for part in folders)
+    return before + (f"{_SHOWN_FOLDERS}{_SHOWN_NAME}" if last is _GLOBSTAR else last)
+
+
+def _compiled(parts: Sequence[Part]) -> list[re.Pattern[str] | None]:
+    return [_GLOBSTAR if part is _GLOBSTAR else re.compile(rf"{part}\Z") for part in parts]
 
 
 def literal_folder(pattern: str) -> str:
@@ -58,7 +77,7 @@ def literal_folder(pattern: str) -> str:
     return "".join(plain)
 
 
-def _matches(parts: Sequence[Part], names: Sequence[str]) -> bool:
+def _matches(parts: Sequence[re.Pattern[str] | None], names: Sequence[str]) -> bool:
     """Walk the names once, with all places in the pattern that they can have reached."""
     reached = _with_empty_stars({0}, parts)
     for name in names:
@@ -68,7 +87,7 @@ def _matches(parts: Sequence[Part], names: Sequence[str]) -> bool:
     return len(parts) in reached
 
 
-def _steps(parts: Sequence[Part], place: int, name: str) -> Sequence[int]:
+def _steps(parts: Sequence[re.Pattern[str] | None], place: int, name: str) -> Sequence[int]:
     if place == len(parts):
         return ()
     part = parts[place]
@@ -80,7 +99,7 @@ def _steps(parts: Sequence[Part], place: int, name: str) -> Sequence[int]:
     return (place + 1,) if part.match(name) else ()
 
 
-def _with_empty_stars(reached: set[int], parts: Sequence[Part]) -> set[int]:
+def _with_empty_stars(reached: set[int], parts: Sequence[Any]) -> set[int]:
     """`**` matches no folder as well, but for one at the end: there it stands for a file."""
     more = set(reached)
     for place in reached:
@@ -96,11 +115,13 @@ def _parts(branch: str) -> list[Part]:
         # Of `{,a}/b`: an absolute path is below no folder.
         return [_NEVER]
     *folders, last = branch.split("/")
-    return [_GLOBSTAR if part == "**" else _expression(part) for part in (*filter(None, folders), last)]
+    parts = [_GLOBSTAR if part == "**" else _expression(part) for part in (*filter(None, folders), last)]
+    # `**` after `**` matches nothing more.
+    return [part for place, part in enumerate(parts) if part is not _GLOBSTAR or parts[place + 1 : place + 2] != [part]]
 
 
-def _expression(part: str) -> re.Pattern[str]:
-    """A part without slashes. Each piece after a star is sought once, from the left: `(?>.*?piece)`."""
+def _expression(part: str) -> str:
+    """A part without slashes. Each piece after a star is sought once, from the left: `(?>[^/]*?piece)`."""
     pieces, place, current = [], 0, ""
     while place < len(part):
         sign = part[place]
@@ -114,10 +135,10 @@ def _expression(part: str) -> re.Pattern[str]:
         current += one
     hidden = "" if _begins_with_dot(part) else r"(?!\.)"
     if not pieces:
-        return re.compile(rf"{hidden}{current}\Z", re.DOTALL)
+        return f"{hidden}{current}"
     first, *middle = pieces
-    sought = "".join(f"(?>.*?{piece})" for piece in middle if piece)
-    return re.compile(rf"{hidden}{first}{sought}.*{current}\Z", re.DOTALL)
+    sought = "".join(f"(?>[^/]*?{piece})" for piece in middle if piece)
+    return f"{hidden}{first}{sought}[^/]*{current}"
 
 
 def _begins_with_dot(part: str) -> bool:
@@ -128,7 +149,7 @@ def _one(part: str, place: int) -> tuple[str, int]:
     """The expression of one character, and the place after it."""
     sign = part[place]
     if sign == "?":
-        return ".", place + 1
+        return "[^/]", place + 1
     if sign == "\\" and place + 1 < len(part):
         return re.escape(part[place + 1]), place + 2
     if sign == "[" and (found := _set(part, place)):
@@ -146,8 +167,9 @@ def _set(part: str, start: int) -> tuple[str, int] | None:
         return None
     members = _members(part[place:end])
     if not members:
-        return (".", end + 1) if is_negated else (r"(?!)", end + 1)
-    return f"[{'^' if is_negated else ''}{members}]", end + 1
+        return ("[^/]", end + 1) if is_negated else (_NEVER, end + 1)
+    # A range can have the slash in it.
+    return f"(?!/)[{'^' if is_negated else ''}{members}]", end + 1
 
 
 def _members(text: str) -> str:

@@ -4,13 +4,16 @@ All reads are of one `Shelf`: a person's files for one agent, or for requests th
 but seeded are among them.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from heapq import merge
+from itertools import accumulate
+from typing import Any, NamedTuple
 
-from django.db.models import F, Value
-from django.db.models.functions import Left, StrIndex, Substr
+from django.db.models import F, TextField, Value
+from django.db.models.functions import Cast, Left, StrIndex, Substr
 
 from memories.files import globs, paths, seeds, texts
 from memories.models import Encoding, EndUser, MemoryFile, MemoryFileQuerySet, Tenant
@@ -21,10 +24,6 @@ MOST_MATCHES = 10_000
 MOST_CHARACTERS = 2_000_000
 # Files whose texts are read in one go.
 _STEP = 200
-# Matches that are looked up by their paths.
-_FEW = 500
-# The columns of an Entry; whether it is a folder comes after its path.
-_SHOWN = ("path", "size", "updated_at", "version", "locked")
 
 
 class Entry(NamedTuple):
@@ -122,7 +121,7 @@ class Shelf:
         inner = rows.annotate(name=Substr("path", len(base) + 1)).annotate(slash=StrIndex("name", Value("/")))
         names = inner.filter(slash__gt=0).values_list(Left("name", F("slash") - 1), flat=True).distinct()
         folders = {f"{base}{name}/" for name in names}
-        files = [Entry(name, False, *rest) for name, *rest in inner.filter(slash=0).values_list(*_SHOWN)]
+        files = [_entry(row) for row in _listed(inner.filter(slash=0))]
         if seed := self._seed_below(base):
             name, slash, _ = seed.path[len(base) :].partition("/")
             folders |= {f"{base}{name}/"} if slash else set()
@@ -137,15 +136,12 @@ class Shelf:
         rows = self.present.filter(path=path) if is_file else self.present.below(below)
         seed = self._seed_below(base if is_file else below)
         seed = None if is_file and path != seeds.SEEDED else seed
-        found: list[str] = []
-        steps, is_truncated = 0, False
-        for name in (*rows.order_by().values_list("path", flat=True), *([seed.path] if seed else [])):
-            steps += len(name) * len(pattern)
-            if is_truncated := steps > MOST_STEPS:
-                break
-            if matches(_relative(name, base)):
-                found.append(name)
-        return Found(_newest_first(self._completed(rows, found, seed)), is_truncated)
+        listed = list(_listed(rows))
+        looked_at = _within(MOST_STEPS // len(pattern), listed)
+        found = [_entry(row) for row in looked_at if matches(_relative(row[0], base))]
+        if seed and matches(_relative(seed.path, base)):
+            found.append(seed)
+        return Found(_newest_first(found), truncated=len(looked_at) < len(listed))
 
     def grep(self, pattern: str, *, path: str = paths.ROOT, glob: str = "", most: int | None = None) -> Matches:
         """Lines that contain the pattern as it is, by path; at most so many. Errors: globs.InvalidPattern."""
@@ -154,7 +150,8 @@ class Shelf:
         base, _ = self._scope(path)
         found: list[Match] = []
         characters = 0
-        for name, text in self._texts(path, pattern, lambda name: matches is None or matches(_relative(name, base))):
+        is_wanted = (lambda name: matches(_relative(name, base))) if matches else None
+        for name, text in self._texts(path, pattern, is_wanted):
             for number, line in texts.matching_lines(text, pattern):
                 if len(found) >= limit or characters > MOST_CHARACTERS:
                     return Matches(found, truncated=True)
@@ -175,31 +172,50 @@ class Shelf:
         seeded = self.seeded() if has_seed else None
         return Entry(seeded.path, False, seeded.size, seeded.updated_at, 0) if seeded else None
 
-    def _completed(self, rows: MemoryFileQuerySet, found: Sequence[str], seed: Entry | None) -> list[Entry]:
-        """The files of these paths, which are among the rows, or the first one. What is gone meanwhile is left out."""
-        # Many paths would be sent back to the database: then it is cheaper to read all rows.
-        few = rows.filter(path__in=found) if len(found) <= _FEW else rows
-        wanted = set(found)
-        entries = [Entry(name, False, *rest) for name, *rest in few.order_by().values_list(*_SHOWN) if name in wanted]
-        return [*entries, seed] if seed and seed.path in wanted else entries
-
-    def _texts(self, path: str, pattern: str, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+    def _texts(self, path: str, pattern: str, is_wanted: Callable[[str], bool] | None) -> Iterator[tuple[str, str]]:
         """Path and text of the text files in which the database finds the pattern, in the order of their paths."""
         base, is_file = self._scope(path)
         rows = self.present.filter(encoding=Encoding.UTF_8)
         rows = rows.filter(path=path) if is_file else rows.below(base)
         if pattern:
             rows = rows.annotate(place=StrIndex("content", Value(pattern))).filter(place__gt=0)
-        names = [name for name in rows.order_by("path").values_list("path", flat=True) if is_wanted(name)]
+        found = self._texts_of_wanted(rows, is_wanted) if is_wanted else _texts_in_order(rows)
         seeded = self.file(seeds.SEEDED) if path == seeds.SEEDED or seeds.SEEDED.startswith(base) else None
-        if seeded and seeded.version == 0 and is_wanted(seeded.path) and not (is_file and path != seeded.path):
-            names = sorted([*names, seeded.path])
+        if seeded and seeded.version == 0 and not (is_file and path != seeded.path):
+            seed = [(seeded.path, seeded.content)] if is_wanted is None or is_wanted(seeded.path) else []
+            found = merge(found, seed)
+        return found
+
+    def _texts_of_wanted(self, rows: MemoryFileQuerySet, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+        """The same of the files that a pattern names: without the texts of others."""
+        names = [name for name in rows.order_by("path").values_list("path", flat=True) if is_wanted(name)]
         for start in range(0, len(names), _STEP):
-            step = names[start : start + _STEP]
-            found = dict(self.present.filter(path__in=step).values_list("path", "content"))
-            if seeded:
-                found.setdefault(seeded.path, seeded.content)
-            yield from ((name, found[name]) for name in step if name in found)
+            step = self.present.filter(path__in=names[start : start + _STEP], encoding=Encoding.UTF_8)
+            yield from step.order_by("path").values_list("path", "content")
+
+
+def _texts_in_order(rows: MemoryFileQuerySet) -> Iterator[tuple[str, str]]:
+    """Path and text of these rows, so many at a time: who has enough matches reads no further."""
+    rest = rows.order_by("path")
+    while found := list(rest.values_list("path", "content")[:_STEP]):
+        yield from found
+        rest = rows.order_by("path").filter(path__gt=found[-1][0])
+
+
+def _listed(rows: MemoryFileQuerySet) -> Any:
+    """What an Entry is made of. The moment comes as text: Django takes longer to read it than all the rest."""
+    moment = Cast("updated_at", TextField())
+    return rows.order_by().annotate(moment=moment).values_list("path", "size", "moment", "version", "locked")
+
+
+def _entry(row: tuple[str, int, str, int, bool]) -> Entry:
+    path, size, moment, version, locked = row
+    return Entry(path, False, size, datetime.fromisoformat(moment), version, locked)
+
+
+def _within(most: int, listed: Sequence[Any]) -> Sequence[Any]:
+    """The first of these rows, whose paths have so many characters together."""
+    return listed[: bisect_right(list(accumulate(len(row[0]) for row in listed)), most)]
 
 
 def _is_present(row: MemoryFile, now: datetime) -> bool:

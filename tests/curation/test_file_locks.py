@@ -55,6 +55,24 @@ def changes(file: MemoryFile, writer: Writer) -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize("locked", [True, False])
+@pytest.mark.parametrize("verb", ["write", "restore"])
+def test_a_locked_file_that_is_deleted_comes_back_by_no_key(
+    file: MemoryFile, operator: Writer, verb: str, locked: bool
+) -> None:
+    if locked:
+        set_lock(file=file, locked=True, writer=operator)
+    delete_files(**place(file), writer=operator)
+
+    if locked:
+        with pytest.raises(OperatorWord):
+            changes(file, KEY)[verb]()
+    # Once it is back, it is locked as before.
+    changes(file, operator if locked else KEY)[verb]()
+    row = MemoryFile.objects.get()
+    assert (row.locked, row.trashed_at) == (locked, None)
+
+
 @pytest.mark.parametrize("verb", ["write", "edit", "restore", "delete", "delete the folder"])
 def test_a_locked_file_refuses_every_key_until_it_is_unlocked(file: MemoryFile, operator: Writer, verb: str) -> None:
     set_lock(file=file, locked=True, writer=operator)

@@ -354,8 +354,19 @@ class FileRestoreView(FileEndpoint):
 
 
 def _entries(entries: Iterable[Entry]) -> list[dict[str, Any]]:
-    """As FileEntrySerializer has them, which would take a second for ten thousand."""
-    return [entry._asdict() for entry in entries]
+    """As FileEntrySerializer has them, which would take a second for ten thousand. The renderer takes most of its time
+    for moments, so it gets text."""
+    return [
+        {
+            "path": entry.path,
+            "is_dir": entry.is_dir,
+            "size": entry.size,
+            "modified_at": entry.modified_at.isoformat().replace("+00:00", "Z") if entry.modified_at else None,
+            "version": entry.version,
+            "locked": entry.locked,
+        }
+        for entry in entries
+    ]
 
 
 def _upload(one: dict[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
