@@ -20,6 +20,7 @@ from memories.context.facts import FactLines, fact_lines
 from memories.context.files import file_lines
 from memories.context.rendering import Line, episode_line, profile_line, text_of, turn_line
 from memories.context.window import OpenWindow, open_window
+from memories.llm import tokens
 from memories.models import SAID_AT, EndUser, Role, Section, Tenant, Turn
 from memories.models.memories.visibility import Conversations, Viewer
 from memories.retrieval import episode_search, recalls
@@ -44,7 +45,8 @@ class ContextRequest:
     `query`: what it is about to answer; without one the turns are those that were said last. `session_id`: its
     conversation, whose window it gets with the working memory. `max_tokens` 0..8,000 bounds the rendered block. The
     limits bound ranked facts and episodes (None: as the tenant's rules say) and recalled turns (None: as fit). `as_of`:
-    what was true, and said, by then; sections of the profile and files are of today and left out.
+    what was true, and said, by then; sections of the profile and files are of today and left out. `guidelines`: what
+    to remember and what never, inside the same bound.
     """
 
     user_id: str
@@ -59,11 +61,15 @@ class ContextRequest:
     episodes_limit: int | None = None
     turns_limit: int | None = None
     as_of: datetime | None = None
+    guidelines: bool = False
 
 
 @dataclass(frozen=True)
 class Context:
-    """The rendered block, its items, what was dropped, and the messages where the working memory is asked for."""
+    """The rendered block, its items, what was dropped, and the messages where the working memory is asked for.
+
+    `guidelines`: None unless they were asked for. `token_count` counts them, too.
+    """
 
     memory: str
     token_count: int
@@ -74,6 +80,7 @@ class Context:
     restricted: bool = False
     serve: bool = True
     messages: list[dict[str, Any]] | None = None
+    guidelines: str | None = None
 
     @cached_property
     def revision(self) -> str:
@@ -121,8 +128,17 @@ def build(
     with_profile = "profile" in request.include and request.as_of is None
     found = audience(tenant=tenant, user_id=request.user_id, with_profile=with_profile, agent_id=request.agent_id)
     with_messages = "working_memory" in request.include
+    frame = FRAMES.get(tenant.language, ENGLISH)
+    guidelines, cost = _guidelines(request, found, frame)
     if found.person is None:
-        nothing = Context("", 0, request.max_tokens, request.tokenizer, messages=[] if with_messages else None)
+        nothing = Context(
+            "",
+            cost,
+            request.max_tokens,
+            request.tokenizer,
+            messages=[] if with_messages else None,
+            guidelines=guidelines,
+        )
         return replace(nothing, restricted=found.restricted, serve=found.serve)
     rules = conf.rules(tenant)
     window = OpenWindow()
@@ -130,15 +146,16 @@ def build(
         window = open_window(found.person, agent_id=request.agent_id, session_id=request.session_id, rules=rules)
     asked = found.person.local(request.as_of or now)
     query = prepare(request.query, asked=asked) if request.query else None
-    frame = FRAMES.get(tenant.language, ENGLISH)
     conversations = Conversations.of(tenant, agent_id=request.agent_id, as_of=request.as_of)
     task = _Task(found, found.person, request, query, window, rules, now, frame, conversations)
     sequence = _sequence(task)
-    block = Block(request.max_tokens, request.tokenizer, frame)
+    block = Block(request.max_tokens - cost, request.tokenizer, frame)
     block.offer(sequence.lines)
     if "turns" in request.include and not block.is_full:
         _recall_turns(block, task, sequence.texts)
     built = _context(block, sequence.beyond, request)
+    if guidelines is not None:
+        built = replace(built, guidelines=guidelines, token_count=built.token_count + cost)
     # Only what was ranked for the query was recalled: the other lines are in every context.
     if query and noted and not request.as_of:
         ranked = [(line.kind, line.id) for line in block.lines if line.id in sequence.ranked]
@@ -148,6 +165,16 @@ def build(
     if noted:
         _log(task, built, key_id, took=time.perf_counter() - began)
     return built
+
+
+def _guidelines(request: ContextRequest, found: Audience, frame: Frame) -> tuple[str | None, int]:
+    """The guidelines and their tokens; empty where they do not fit, and where nothing may be written or served."""
+    if not request.guidelines:
+        return None, 0
+    if found.restricted or not found.serve:
+        return "", 0
+    cost = tokens.count_once(frame.guidelines, request.tokenizer)
+    return (frame.guidelines, cost) if cost <= request.max_tokens else ("", 0)
 
 
 def _log(task: _Task, built: Context, key_id: uuid.UUID | None, *, took: float) -> None:

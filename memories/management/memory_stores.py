@@ -72,12 +72,12 @@ def _mem0(place: Place) -> Iterator[StoredMemory]:
     """What `get_all` answers, an export, points of the vector store with their payload, its pgvector table, or the
     database of the history, of which each memory's last state counts."""
     if place.is_database:
-        rows = _rows(place, "SELECT id::text, payload FROM {}", table=place.table or "mem0")
+        rows = table_rows(place, "SELECT id::text, payload FROM {}", table=place.table or "mem0")
         yield from (_mem0_memory({**row["payload"], "id": row["id"]}) for row in rows)
     elif _is_sqlite(place.at):
         yield from _mem0_history(place.at)
     else:
-        yield from (_mem0_memory(given) for given in _documents(place.at, ("results", "memories")))
+        yield from (_mem0_memory(given) for given in documents_in(place.at, ("results", "memories")))
 
 
 def _mem0_memory(given: Mapping[str, Any]) -> StoredMemory:
@@ -114,13 +114,13 @@ def _langgraph(place: Place) -> Iterator[StoredMemory]:
     """The table of PostgresStore, or a list of items as `Item.dict()` gives them."""
     if place.is_database:
         columns = "SELECT string_to_array(prefix, '.') AS namespace, key, value, created_at FROM {}"
-        items: Iterator[Mapping[str, Any]] = _rows(place, columns, table=place.table or "store")
+        items: Iterator[Mapping[str, Any]] = table_rows(place, columns, table=place.table or "store")
     else:
-        items = _documents(place.at, ("items",))
+        items = documents_in(place.at, ("items",))
     for item in items:
         namespace = item.get("namespace")
         names = [str(part) for part in namespace] if isinstance(namespace, list) else []
-        whose = _named(names, place.namespace)
+        whose = whose_namespace(names, place.namespace)
         value = item.get("value")
         if whose is None:
             yield StoredMemory(left_out="other_namespace")
@@ -136,7 +136,7 @@ def _langgraph(place: Place) -> Iterator[StoredMemory]:
             )
 
 
-def _named(namespace: Sequence[str], pattern: str) -> Whose | None:
+def whose_namespace(namespace: Sequence[str], pattern: str) -> Whose | None:
     """Whose a namespace is by a pattern like `memories,{user}`; None where it has another form."""
     parts = [part.strip() for part in pattern.split(",")] if pattern else [ANYTHING] * len(namespace)
     found = Whose()
@@ -233,12 +233,12 @@ def _memory(
         "content": text.strip(),
         "category": category if isinstance(category, str) and category else Category.OTHER.value,
         "confidence": CONFIDENCE if confidence is None else confidence,
-        "createdAt": at.isoformat() if isinstance(at, datetime) else _moment(at),
+        "createdAt": at.isoformat() if isinstance(at, datetime) else moment_of(at),
     }
     return StoredMemory(fact=fact, whose=whose)
 
 
-def _moment(value: Any) -> str | None:
+def moment_of(value: Any) -> str | None:
     """A time as text; without a zone, as SQLite writes it, and as a day alone it is UTC."""
     if not isinstance(value, str) or not value:
         return None
@@ -249,7 +249,7 @@ def _moment(value: Any) -> str | None:
     return found.replace(tzinfo=found.tzinfo or UTC).isoformat()
 
 
-def _documents(path: str, lists: Sequence[str]) -> Iterator[dict[str, Any]]:
+def documents_in(path: str, lists: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The objects of a JSON list, of the list in one of these members, or of JSON lines."""
     text = Path(path).read_text(encoding="utf-8-sig")
     try:
@@ -276,7 +276,7 @@ def _sqlite_rows(path: str, query: str) -> Iterator[dict[str, Any]]:
             yield dict(row)
 
 
-def _rows(place: Place, query: str, *, table: str) -> Iterator[dict[str, Any]]:
+def table_rows(place: Place, query: str, *, table: str) -> Iterator[dict[str, Any]]:
     """Rows of a table of another database, some at a time, read only."""
     with psycopg.connect(place.at, row_factory=dict_row) as connection:
         connection.read_only = True

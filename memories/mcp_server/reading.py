@@ -18,7 +18,7 @@ from memories.context.rendering import one_line
 from memories.llm.prompts.framing import shorten
 from memories.mcp_server.askers import Asker
 from memories.mcp_server.calls import Call, Outcome
-from memories.models import Category, Fact, FactQuerySet, Tenant
+from memories.models import Category, Fact, FactQuerySet, Scope, Tenant
 from memories.retrieval import search
 from memories.retrieval.search import EPISODE, FACT, TURN, Finding, SearchFilters, SearchRequest
 from memories.retrieval.serving import audience
@@ -106,8 +106,10 @@ def read_facts(call: Call) -> Outcome:
 
 
 def remember_for(call: Call) -> Outcome:
-    """What matters for the task of a prompt; an empty text for nothing."""
-    return Outcome(build_context(call, query=call.read(PromptInput)["task"].strip()).memory)
+    """What matters for the task of a prompt, and what to remember if the key can write; an empty text for nothing."""
+    writes = Scope.WRITE in call.asker.caller.key.scopes
+    built = build_context(call, query=call.read(PromptInput)["task"].strip(), guidelines=writes)
+    return Outcome("\n\n".join(one for one in (built.guidelines, built.memory) if one))
 
 
 def build_context(call: Call, *, query: str = "", max_tokens: int = DEFAULT_TOKENS, **limits: Any) -> Context:

@@ -52,6 +52,8 @@ _COLUMNS = {
     "index_paths": "jsonb",
     "content_hash": "bytea",
     "ttl_minutes": "float8",
+    "created_at": "timestamptz",
+    "updated_at": "timestamptz",
 }
 _PUT = f"""
     INSERT INTO memories_storeitem AS i (
@@ -61,16 +63,20 @@ _PUT = f"""
     SELECT n.id, %(tenant)s, n.end_user_id, n.namespace, n.key, n.value,
         CASE WHEN n.index_paths IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text(n.index_paths)) END,
         n.content_hash, n.ttl_minutes, statement_timestamp() + make_interval(secs => n.ttl_minutes * 60), %(key_id)s,
-        statement_timestamp(), statement_timestamp()
+        coalesce(n.created_at, statement_timestamp()), coalesce(n.updated_at, statement_timestamp())
     FROM unnest({", ".join(f"%({name})s::{kind}[]" for name, kind in _COLUMNS.items())})
         AS n ({", ".join(_COLUMNS)})
-    ON CONFLICT (tenant_id, namespace, key) DO UPDATE SET
+    ON CONFLICT (tenant_id, namespace, key) {{otherwise}}
+    RETURNING i.end_user_id, i.created_at = i.updated_at
+"""  # noqa: S608  (names of ours)
+_REPLACE = """
+    DO UPDATE SET
         end_user_id = EXCLUDED.end_user_id, value = EXCLUDED.value, index_paths = EXCLUDED.index_paths,
         content_hash = EXCLUDED.content_hash, ttl_minutes = EXCLUDED.ttl_minutes, expires_at = EXCLUDED.expires_at,
         key_id = EXCLUDED.key_id, updated_at = EXCLUDED.updated_at,
         created_at = CASE WHEN i.expires_at <= EXCLUDED.updated_at THEN EXCLUDED.created_at ELSE i.created_at END
-    RETURNING i.end_user_id, i.created_at = i.updated_at
-"""  # noqa: S608  (names of ours)
+"""
+_KEEP = "DO NOTHING"
 # Namespace and key.
 Name = tuple[str, str]
 _TOO_MANY = "The limit of items is reached ({most:,}). Delete some, or let an operator raise the limit."
@@ -79,7 +85,7 @@ _TOO_MANY = "The limit of items is reached ({most:,}). Delete some, or let an op
 @dataclass(frozen=True)
 class Write:
     """A put, or without a value a deletion. `index`: paths to embed, none: nothing, None: all of the value. `at` is the
-    place of the operation in the request."""
+    place of the operation in the request. The dates are those of another store; None: of this moment."""
 
     namespace: tuple[str, ...]
     key: str
@@ -87,6 +93,8 @@ class Write:
     index: tuple[str, ...] | None = None
     ttl: float | None = None
     at: str = ""
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
 
     @property
     def path(self) -> str:
@@ -97,10 +105,11 @@ class Write:
         return self.path, self.key
 
 
-def write(writes: Sequence[Write], *, tenant: Tenant, viewer: Viewer, now: datetime) -> None:
-    """Do all of them, or none. Errors: InvalidInput, KeyBound, ReviewNeeded, CapacityReached, PersonRestricted, Erased.
+def write(writes: Sequence[Write], *, tenant: Tenant, viewer: Viewer, now: datetime, only_new: bool = False) -> int:
+    """Do all of them, or none; returns how many items were put. `only_new`: what is there stays as it is.
 
-    Two at once for one key follow each other: the later one stays.
+    Two at once for one key follow each other: the later one stays. Errors: InvalidInput, KeyBound, ReviewNeeded,
+    CapacityReached, PersonRestricted, Erased.
     """
     last = {one.name: one for one in writes}
     # All requests lock in the same order, so that two with the same keys cannot deadlock.
@@ -109,10 +118,11 @@ def write(writes: Sequence[Write], *, tenant: Tenant, viewer: Viewer, now: datet
         viewer.hold(one.namespace, at=f"{one.at}/namespace")
     rows = [_row(one, tenant) for one in ordered if one.value is not None]
     named = {one.name: _named(one, viewer) for one in ordered}
-    while not _store(ordered, rows, named, tenant=tenant, viewer=viewer, now=now):
+    while (stored := _store(ordered, rows, named, only_new, tenant=tenant, viewer=viewer, now=now)) is None:
         # A person got another id, or the tenant other patterns, at this moment.
         tenant.refresh_from_db(fields=["person_namespaces"])
         named = {one.name: _named(one, viewer) for one in ordered}
+    return stored
 
 
 def _named(one: Write, viewer: Viewer) -> Named | None:
@@ -130,17 +140,20 @@ def _store(
     ordered: Sequence[Write],
     rows: Sequence[dict[str, Any]],
     named: Mapping[Name, Named | None],
+    only_new: bool,
     *,
     tenant: Tenant,
     viewer: Viewer,
     now: datetime,
-) -> bool:
+) -> int | None:
+    """How many items were put. None: whom the namespaces name has changed, and nothing was done."""
+    stored = 0
     with transaction.atomic():
         row = first(_PATTERNS, {"tenant": tenant.pk})
         is_current = row is not None and json.loads(row[0]) == viewer.patterns
         people = _people(ordered, named, tenant, now=now) if is_current else None
         if people is None:
-            return False
+            return None
         given: dict[str, Any] = {"tenant": tenant.pk, "key_id": viewer.key_id}
         with connection.cursor() as cursor:
             if len(ordered) > 1:
@@ -149,9 +162,12 @@ def _store(
                 cursor.execute(_DELETE, given | _names(gone))
             if rows:
                 owned = [{**row, "end_user_id": people.get((row["namespace"], row["key"]))} for row in rows]
-                cursor.execute(_PUT, given | {name: [row[name] for row in owned] for name in _COLUMNS})
-                _check_room(cursor.fetchall(), tenant)
-    return True
+                put = _PUT.format(otherwise=_KEEP if only_new else _REPLACE)
+                cursor.execute(put, given | {name: [row[name] for row in owned] for name in _COLUMNS})
+                written = cursor.fetchall()
+                _check_room({owner for owner, is_new in written if is_new or only_new}, tenant)
+                stored = len(written)
+    return stored
 
 
 def _names(writes: Sequence[Write]) -> dict[str, list[str]]:
@@ -216,6 +232,8 @@ def _row(one: Write, tenant: Tenant) -> dict[str, Any]:
         "index_paths": None if one.index is None else json.dumps(one.index),
         "content_hash": value_texts.digest(value_texts.of_value(value, one.index)),
         "ttl_minutes": one.ttl,
+        "created_at": one.created_at,
+        "updated_at": one.updated_at,
     }
 
 
@@ -236,10 +254,9 @@ def _visible(value: Any) -> Any:
     return strip_invisible(value) if isinstance(value, str) else value
 
 
-def _check_room(written: Sequence[tuple[uuid.UUID | None, bool]], tenant: Tenant) -> None:
-    """Errors: CapacityReached, where new items are beyond what one may have."""
+def _check_room(owners: set[uuid.UUID | None], tenant: Tenant) -> None:
+    """Errors: CapacityReached, where new items are beyond what one of these may have."""
     most = conf.rules(tenant).store_items
-    owners = {owner for owner, is_new in written if is_new}
     for owner in owners if most else ():
         rows = StoreItem.objects.filter(tenant=tenant, end_user=owner).order_by()
         # Counted up to the limit alone.

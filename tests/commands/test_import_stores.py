@@ -14,7 +14,7 @@ from django.db import connection
 
 from memories.curation.facts.forgetting import forget_fact
 from memories.invariants import check
-from memories.models import EndUser, Fact, FactRevision, ProfileSection, ReviewItem, Tenant
+from memories.models import EndUser, Fact, FactRevision, ProfileSection, ReviewItem, StoreItem, Tenant
 from tests import factories
 from tests.factories import NOW
 
@@ -241,6 +241,12 @@ class TestDatabases:
         imported("langgraph", databases, namespace="memories,{user}")
         assert facts() == {("u1", "", "Likes tea"), ("u2", "", "Plays chess")}
         assert Fact.objects.get(content="Likes tea").first_observed_at.isoformat() == SAID
+
+    def test_langgraph_as_items(self, tenant: Tenant, databases: str) -> None:
+        said = imported("langgraph", databases, form="items", namespace="memories,*")
+        assert said == ["5 items: 4 stored, 0 were there already.", "1 left out: other_namespace"]
+        assert set(StoreItem.objects.values_list("end_user__external_id", flat=True)) == {"u1", "u2"}
+        assert {at.isoformat() for at in StoreItem.objects.values_list("created_at", flat=True)} == {SAID}
 
     def test_mem0(self, tenant: Tenant, databases: str) -> None:
         imported("mem0", databases)

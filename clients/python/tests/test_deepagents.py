@@ -13,6 +13,7 @@ from langgraph.store.memory import InMemoryStore
 
 from memoryhub_client import AsyncMemoryHub, MemoryHub, Retries
 from memoryhub_client.deepagents import HubBackend, thread_folder
+from memoryhub_client.testing import FakeMemoryHub
 
 TEXT = "one\ntwo\nthree\r\nfour two\n"
 
@@ -95,6 +96,18 @@ def test_it_behaves_as_a_store_backend(both: list[BackendProtocol]) -> None:
     ours, theirs = ([undated(one) for one in life(backend)] for backend in both)
     assert ours == theirs
     assert len(ours) > 100
+
+
+def test_the_fake_hub_behaves_as_a_hub() -> None:
+    fake = FakeMemoryHub()
+    backends: list[BackendProtocol] = [
+        HubBackend(fake.client(), user_id="u1", agent_id="writer", root="/notes"),
+        StoreBackend(store=InMemoryStore(), namespace=lambda _: ("files",)),
+    ]
+    ours, theirs = ([undated(one) for one in life(backend)] for backend in backends)
+    assert ours == theirs
+    versions = fake.client().list_file_history("/notes/a.md", user_id="u1", agent_id="Writer")
+    assert [one.verb for one in versions] == ["delete", "edit", "edit", "write"]
 
 
 async def alife(backend: BackendProtocol) -> list[Any]:

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from conftest import RunningHub, wait_until
@@ -54,6 +55,63 @@ def test_turns_are_stored_once_and_told(either: MemoryHub, user_id: str) -> None
     assert either.get_session(first.session.id).window.max_rounds == 10
     assert either.end_session(user_id=user_id, session_id="s1").session.turn_count == 3
     assert either.get_user(user_id=user_id).counts.turns == 3
+
+
+def test_files_are_written_changed_and_restored(either: MemoryHub, user_id: str) -> None:
+    path = "/notes/trip.md"
+    whose: dict[str, Any] = {"user_id": user_id, "agent_id": "writer"}
+    written = either.write_file(path, "Leaves on Friday\nBy train\n", **whose)
+    assert (written.version, written.created) == (1, True)
+    with pytest.raises(VersionMismatchError):
+        either.write_file(path, "x", **whose, if_match=0)
+    edited = either.edit_file(path, "Friday", "Sunday", **whose)
+    assert (edited.version, edited.occurrences) == (2, 1)
+    with pytest.raises(NotFoundError) as absent:
+        either.edit_file(path, "By train\n\n", "", **whose)
+    assert (absent.value.code, absent.value.document["newline_only"]) == ("text_not_found", True)
+    with pytest.raises(ConflictError) as twice:
+        either.edit_file(path, "a", "b", **whose)
+    assert (twice.value.code, twice.value.document["occurrences"]) == ("text_not_unique", 3)
+    with pytest.raises(BadRequestError, match="slash"):
+        either.write_file("notes.md", "x", **whose)
+    read = either.read_file(path, **whose, offset=1, limit=1)
+    assert (read.content, read.start_line, read.total_lines, read.next_offset) == ("By train\n", 2, 2, None)
+    assert [one.path for one in either.list_files(**whose, path="/notes")] == [path]
+    assert [one.path for one in either.glob_files("*.md", **whose, path="/notes").results] == [path]
+    assert [one.line for one in either.grep_files("Sunday", **whose).results] == [1]
+    assert either.delete_file("/notes", **whose).deleted == 1
+    with pytest.raises(NotFoundError):
+        either.read_file(path, **whose)
+    assert either.restore_file(path, 1, **whose).version == 4
+    assert "Friday" in either.read_file(path, **whose).content
+    assert [one.verb for one in either.list_file_history(path, **whose)] == ["restore", "delete", "edit", "write"]
+
+
+def test_items_of_the_store_are_put_found_and_deleted(either: MemoryHub, user_id: str) -> None:
+    space = ["memories", user_id]
+    for key, text, count in (("tea", "Drinks green tea", 3), ("bike", "Her bicycle is red", 5)):
+        either.put_store_item(namespace=space, key=key, value={"text": text, "count": count})
+    best, *_ = either.search_store_items(namespace_prefix=space, query="green tea").items
+    assert best.key == "tea"
+    assert best.score
+    found = either.search_store_items(namespace_prefix=space, filter={"count": {"$gt": 3}}).items
+    assert [(one.key, one.score) for one in found] == [("bike", None)]
+    item = either.get_store_item(namespace=f"memories.{user_id}", key="tea")
+    assert item
+    assert (item.namespace, item.value["count"]) == (space, 3)
+    got, listed, _ = either.batch_store(operations=[
+        {"op": "get", "namespace": space, "key": "tea"},
+        {"op": "list_namespaces", "match_conditions": [{"match_type": "prefix", "path": ["memories", user_id]}]},
+        {"op": "put", "namespace": space, "key": "tea", "value": {"text": "Drinks coffee"}, "ttl": 60},
+    ]).results  # fmt: skip
+    assert got.item
+    assert (got.item.value["text"], listed.namespaces) == ("Drinks green tea", [space])
+    changed = either.get_store_item(namespace=f"memories.{user_id}", key="tea")
+    assert changed
+    assert changed.value == {"text": "Drinks coffee"}
+    assert (changed.created_at, changed.updated_at > item.updated_at) == (item.created_at, True)
+    either.delete_store_item(namespace=f"memories.{user_id}", key="tea")
+    assert either.get_store_item(namespace=f"memories.{user_id}", key="tea") is None
 
 
 def test_facts_live_and_go(either: MemoryHub, user_id: str) -> None:

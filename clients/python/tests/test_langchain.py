@@ -181,6 +181,17 @@ def test_a_context_that_has_not_changed_is_not_sent_again(user_id: str) -> None:
     assert second.body["if_revision"]
 
 
+def test_an_agent_that_writes_memories_is_told_what_to_note(user_id: str) -> None:
+    fake = FakeMemoryHub()
+    fake.client().add_fact(user_id=user_id, content="Lives in Leiden", category="identity")
+    for wanted in (True, False):
+        middleware = HubMemoryMiddleware(fake.client(), user_id=user_id, write=False, guidelines=wanted)
+        memory = middleware._memory.of({"user_id": user_id}, "Where?")
+        assert memory == middleware._memory.of({"user_id": user_id}, "Where?")
+        assert memory.startswith("<memory_guidelines>" if wanted else "<memory>")
+        assert "Leiden" in memory
+
+
 def test_regenerated_and_edited_messages(hub: MemoryHub, user_id: str) -> None:
     agent = create_agent(Scripted(), [], middleware=[HubMemoryMiddleware(hub)], checkpointer=InMemorySaver())
     talk = Talk(agent, user_id)

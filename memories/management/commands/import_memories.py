@@ -1,10 +1,10 @@
-"""`manage.py import_memories`: store the conversations of a file, as POST /turns would, each message once, or the
-memories of another system, as PUT /memory would, each once."""
+"""`manage.py import_memories`: store the conversations of a file, as POST /turns would, each message once, the memories
+of another system, as PUT /memory would, each once, or its files and items as they are."""
 
 import sqlite3
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,24 +17,29 @@ from memories.api.v1.turns.serializers import MAX_MESSAGES, TurnsSerializer, con
 from memories.capture import ingest
 from memories.capture.ingest import Conversation
 from memories.exceptions import Erased, MemoryHubError, PersonRestricted
+from memories.files import paths
 from memories.management import imports, memory_stores
 from memories.management.arguments import external_id, tenant_of
 from memories.management.importing import Import
+from memories.management.kept_stores import FileImport, ItemImport, read_files, read_items
 from memories.management.memory_stores import USER
 from memories.models import Tenant, Turn
+
+DEEPAGENTS = "deepagents"
 
 
 class Command(BaseCommand):
     help = (
         "Store the conversations of a file with their dates, through the same checks as POST /turns, or the memories "
-        "of another system as facts. What is there already is not stored again: after a break run it again."
+        "of another system as facts, its files as memory files, or its items as items of the store. What is there "
+        "already is not stored again: after a break run it again."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "file", help="conversations.json of an export, or JSON lines; of another system its file, folder or DSN."
         )
-        sources = [*imports.SOURCES, *memory_stores.STORES]
+        sources = [*imports.SOURCES, *memory_stores.STORES, DEEPAGENTS]
         parser.add_argument("--from", dest="source", choices=sources, required=True)
         parser.add_argument("--tenant", required=True, help="The tenant's slug.")
         parser.add_argument(
@@ -44,12 +49,26 @@ class Command(BaseCommand):
         parser.add_argument(
             "--namespace",
             default="",
-            help="Of langgraph: which namespaces, and whose they are, such as 'memories,{user}' or '{user},{agent},*'.",
+            help="Of langgraph and deepagents: which namespaces, and whose they are, such as 'memories,{user}' or "
+            "'{user},{agent},*'.",
+        )
+        parser.add_argument(
+            "--as",
+            dest="form",
+            choices=("facts", "items"),
+            default="facts",
+            help="Of langgraph: what its items become. Items keep their namespace, which says whose they are.",
+        )
+        parser.add_argument(
+            "--folder", default="/memories", help="Of deepagents: the folder of the hub that its files go to."
         )
         parser.add_argument("--dry-run", action="store_true", help="Say what would be stored, and store nothing.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         tenant, done = tenant_of(options["tenant"]), Counter[str]()
+        if options["source"] == DEEPAGENTS or options["form"] == "items":
+            self._import_as_they_are(tenant, options)
+            return
         if options["source"] in memory_stores.STORES:
             self._import_memories(tenant, options)
             return
@@ -73,6 +92,51 @@ class Command(BaseCommand):
         if done["refused"]:
             raise CommandError("What was refused is not stored. Mend it in the file and run the command again.")
 
+    def _import_as_they_are(self, tenant: Tenant, options: dict[str, Any]) -> None:
+        source, user = options["source"], options["user"]
+        place = memory_stores.Place(options["file"], options["table"], options["namespace"])
+        if source == DEEPAGENTS:
+            if not (user or USER in place.namespace):
+                raise CommandError(f"--user or --namespace with {USER}: say whose files these are.")
+            if paths.fault_of_folder(options["folder"]):
+                raise CommandError("--folder: give a folder of memory files, such as /memories.")
+            files = FileImport(tenant, dry_run=options["dry_run"])
+            self._read(files, lambda: files.take(read_files(place, folder=options["folder"]), user_id=user or ""))
+            self._say("files", files, options)
+            return
+        if source != "langgraph":
+            raise CommandError("--as items: only the items of langgraph can become items.")
+        if user:
+            raise CommandError("--user: items are whose their namespace says. Set the patterns on the tenant's page.")
+        items = ItemImport(tenant, dry_run=options["dry_run"])
+        self._read(items, lambda: items.take(read_items(place)))
+        self._say("items", items, options)
+
+    def _read(self, kept: FileImport | ItemImport, take: Callable[[], None]) -> None:
+        try:
+            take()
+        except OSError as error:
+            raise CommandError(f"The file cannot be read: {error.strerror}.") from error
+        except (ValueError, psycopg.Error) as error:
+            # Their own messages can show what was stored, or the password of the database.
+            raise CommandError(f"It cannot be read after {kept.done['found']}: {type(error).__name__}.") from None
+
+    def _say(self, what: str, kept: FileImport | ItemImport, options: dict[str, Any]) -> None:
+        done, stored = kept.done, "would be stored" if options["dry_run"] else "stored"
+        secrets = f", {done['redactions']} secrets cut out" if what == "files" else ""
+        self.stdout.write(
+            f"{done['found']} {what}: {done['stored']} {stored}, {done['duplicates']} were there already{secrets}."
+        )
+        self._say_why(kept.left_out, kept.refused)
+
+    def _say_why(self, left_out: Counter[str], refused: Counter[str]) -> None:
+        for reason, count in sorted(left_out.items()):
+            self.stdout.write(f"{count} left out: {reason}")
+        for reason, count in sorted(refused.items()):
+            self.stderr.write(f"{count} refused: {reason}")
+        if refused:
+            raise CommandError("What was refused is not stored. Mend it and run the command again.")
+
     def _import_memories(self, tenant: Tenant, options: dict[str, Any]) -> None:
         source, dry_run = options["source"], options["dry_run"]
         if source == "mempalace" and not options["user"]:
@@ -95,12 +159,7 @@ class Command(BaseCommand):
             f"{done['memories']} memories: {done['facts']} facts and {done['sections']} sections of profiles {what}"
             f"{waiting}, {done['duplicates']} were there already."
         )
-        for reason, count in sorted(importing.left_out.items()):
-            self.stdout.write(f"{count} left out: {reason}")
-        for reason, count in sorted(importing.refused.items()):
-            self.stderr.write(f"{count} refused: {reason}")
-        if importing.refused:
-            raise CommandError("What was refused is not stored. Mend it and run the command again.")
+        self._say_why(importing.left_out, importing.refused)
 
     def _import(self, tenant: Tenant, place: int, given: dict[str, Any], done: Counter[str], *, dry_run: bool) -> None:
         """One conversation; where it is refused, what comes before the part with the fault stays stored."""

@@ -52,6 +52,39 @@ def test_the_same_revision_is_unchanged(hub: Hub) -> None:
     assert "memory" in hub.client.post("/context", {"user_id": "u1", "if_revision": "other"}).json()
 
 
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_guidelines_come_on_request_in_the_tenants_language(hub: Hub, person: EndUser, language: str) -> None:
+    hub.tenant.language = language
+    hub.tenant.save()
+    plain = hub.client.post("/context", {"user_id": "u1"}).json()
+    assert "guidelines" not in plain
+    answer = hub.client.post("/context", {"user_id": "u1", "guidelines": True}).json()
+    guidelines = answer["guidelines"]
+    assert guidelines.startswith("<memory_guidelines>\n")
+    assert guidelines.endswith("\n</memory_guidelines>")
+    assert ("绝不要记密码" in guidelines, "Never note passwords" in guidelines) == (language != "en", language == "en")
+    assert answer["memory"] == plain["memory"]
+    assert answer["token_count"] == plain["token_count"] + tokens.count(guidelines)
+    # Of somebody who is new nothing is known, and all is to be written.
+    new = hub.client.post("/context", {"user_id": "new", "guidelines": True}).json()
+    assert (new["memory"], new["guidelines"], new["token_count"]) == ("", guidelines, tokens.count(guidelines))
+
+
+def test_guidelines_are_inside_the_budget_and_not_for_people_of_whom_nothing_may_be_written(
+    hub: Hub, person: EndUser
+) -> None:
+    for budget in (0, 50, 150, 200, 250, 300, 8000):
+        asked = {"user_id": "u1", "guidelines": True, "max_tokens": budget}
+        answer = hub.client.post("/context", asked).json()
+        told = tokens.count(answer["memory"]) + tokens.count(answer["guidelines"])
+        assert answer["token_count"] == told <= budget
+        assert bool(answer["guidelines"]) == (budget >= 250)
+    for state in ({"restricted_at": person.created_at}, {"restricted_at": None, "serve": False}):
+        EndUser.objects.filter(pk=person.pk).update(**state)
+        answer = hub.client.post("/context", {"user_id": "u1", "guidelines": True}).json()
+        assert (answer["memory"], answer["guidelines"], answer["token_count"]) == ("", "", 0)
+
+
 @pytest.mark.usefixtures("person")
 def test_include_decides_what_is_served(hub: Hub) -> None:
     def kinds(*include: str) -> set[str]:

@@ -47,17 +47,24 @@ class Memory:
     """The contexts of many people, each fetched anew whenever it may have changed."""
 
     def __init__(
-        self, hub: MemoryHub | None, *, max_tokens: int, log: logging.Logger, pause: float = PAUSE_SECONDS
+        self,
+        hub: MemoryHub | None,
+        *,
+        max_tokens: int,
+        log: logging.Logger,
+        pause: float = PAUSE_SECONDS,
+        guidelines: bool = False,
     ) -> None:
         self.hub = hub or MemoryHub(timeout=TIMEOUT_SECONDS, retries=Retries(times=1, longest_wait=1))
-        self._max_tokens, self._log = max_tokens, log
+        self._max_tokens, self._log, self._guidelines = max_tokens, log, guidelines
         self._pause_seconds, self._paused_until = pause, 0.0
         # What was asked → revision and memory of the last answer.
         self._kept: OrderedDict[Any, tuple[str, str]] = OrderedDict()
         self._warned: set[str] = set()
 
     def of(self, names: Mapping[str, str | None], query: str | None) -> str:
-        """What is remembered, for a prompt; nothing while the hub cannot be had."""
+        """What is remembered, for a prompt, behind the guidelines if they are wanted; nothing while the hub cannot be
+        had."""
         if not self.may_ask():
             return ""
         asked = str(sendable(query or "")).strip()[:LONGEST_QUERY] or None
@@ -72,16 +79,19 @@ class Memory:
                 max_tokens=self._max_tokens,
                 include=INCLUDE_OF_SESSION if names.get("session_id") else INCLUDE,
                 if_revision=known[0] if known else None,
+                # Left out rather than false: hubs from before do not know it.
+                guidelines=self._guidelines or None,
             )
         except MemoryHubError as error:
             self.failed("The agent goes on without memory", error)
             return ""
         if context.unchanged and known:
             return known[1]
-        self._kept[key] = (context.revision, context.memory)
+        memory = "\n\n".join(one for one in (context.guidelines, context.memory) if one)
+        self._kept[key] = (context.revision, memory)
         while len(self._kept) > KEPT_CONTEXTS:
             self._kept.popitem(last=False)
-        return context.memory
+        return memory
 
     def post(self, names: Mapping[str, str | None], messages: Sequence[NewMessage]) -> int:
         """Post messages, each with an `external_id`. Returns how many are done: stored, or never to be."""

@@ -78,6 +78,8 @@ class HubMemoryMiddleware(AgentMiddleware[HubMemoryState, Any, Any]):
     from the run: fields of its context, or `configurable` of its config, where `thread_id` stands for the session.
     Without a person there is no memory, without a session nothing is posted.
 
+    `guidelines`: for an agent that writes memories with tools, also tell it what to remember and what never.
+
     When the hub is away the agent goes on without memory. What was not posted is posted at the next chance.
     """
 
@@ -93,10 +95,11 @@ class HubMemoryMiddleware(AgentMiddleware[HubMemoryState, Any, Any]):
         max_tokens: int = 2000,
         read: bool = True,
         write: bool = True,
+        guidelines: bool = False,
         pause: float = PAUSE_SECONDS,
     ) -> None:
         super().__init__()
-        self._memory = Memory(hub, max_tokens=max_tokens, log=logger, pause=pause)
+        self._memory = Memory(hub, max_tokens=max_tokens, log=logger, pause=pause, guidelines=guidelines)
         self._named = {"user_id": user_id, "session_id": session_id, "agent_id": agent_id}
         self._read, self._write = read, write
 

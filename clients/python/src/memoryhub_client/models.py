@@ -760,6 +760,7 @@ class Context:
     """
 
     memory: str = ""
+    guidelines: str = ""
     token_count: int = 0
     max_tokens: int = 0
     tokenizer: str = ""

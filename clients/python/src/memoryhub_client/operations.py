@@ -186,8 +186,12 @@ class Operations:
         roles: Sequence[str] | None = None,
         if_revision: str | None = None,
         as_of: Moment | None = None,
+        guidelines: bool | None = None,
     ) -> Context:
-        """What is remembered about a person, rendered for a prompt within `max_tokens`."""
+        """What is remembered about a person, rendered for a prompt within `max_tokens`.
+
+        `guidelines`: also what to remember and what never, for an agent that writes memories.
+        """
         ...
 
     @operation("POST", "/search", repeatable=True)

@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
-from memories.api.v1.fields import AgentId, ExactText, Identifier, Moment, OneOf, Strict, Whole, Words
+from memories.api.v1.fields import AgentId, ExactText, Flag, Identifier, Moment, OneOf, Strict, Whole, Words
 from memories.context.context import DEFAULT_INCLUDE, INCLUDABLE, Context, ContextRequest
 from memories.llm.tokens import DEFAULT_TOKENIZER, TOKENIZERS
 from memories.models import Role
@@ -63,6 +63,9 @@ class ContextSerializer(Strict):
         allow_null=True,
         help_text="Facts that were true then, and what had been said by then; without the profile, which is today's.",
     )
+    guidelines = Flag(
+        default=False, help_text="Also say what an agent that writes memories should note, and what never."
+    )
 
 
 class ItemSerializer(serializers.Serializer[Any]):
@@ -99,7 +102,10 @@ class ContextAnswerSerializer(serializers.Serializer[Any]):
     """The block for the model's prompt; with `if_revision` of the present revision only `unchanged` and `revision`."""
 
     memory = serializers.CharField(required=False, allow_blank=True, help_text="`<memory>…</memory>`, or empty.")
-    token_count = serializers.IntegerField(required=False)
+    guidelines = serializers.CharField(
+        required=False, allow_blank=True, help_text="If asked for: a block for the agent's instructions, or empty."
+    )
+    token_count = serializers.IntegerField(required=False, help_text="Of `memory` and `guidelines`.")
     max_tokens = serializers.IntegerField(required=False)
     tokenizer = serializers.CharField(required=False)
     messages = ChatMessageSerializer(many=True, required=False, help_text="With `working_memory`.")
@@ -128,6 +134,7 @@ def context_request(given: dict[str, Any]) -> ContextRequest:
         episodes_limit=limits.get("episodes"),
         turns_limit=limits.get("turns"),
         as_of=given.get("as_of"),
+        guidelines=given["guidelines"],
     )
 
 
@@ -145,6 +152,8 @@ def context_answer(context: Context, *, if_revision: str | None) -> dict[str, An
         "dropped": context.dropped,
         "revision": revision,
     }
+    if context.guidelines is not None:
+        answer["guidelines"] = context.guidelines
     if context.messages is not None:
         answer["messages"] = context.messages
     if context.restricted:

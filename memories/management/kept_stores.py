@@ -1,0 +1,301 @@
+"""Imports what stays as it is: files of deepagents become memory files, items of LangGraph's store items of the store.
+
+Each is stored once and replaces nothing: a path or a key that the hub has, or had, keeps what is there. So a second run
+stores nothing more, brings nothing back, and goes on after a break.
+"""
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from memories.api.errors import faults_of
+from memories.api.parsers import decode
+from memories.api.v1.memory.serializers import MemoryQuery
+from memories.api.v1.store.serializers import PutItemSerializer, write_of
+from memories.curation.files import NewContent, Writer, write_file
+from memories.curation.people.records import person_for_writing
+from memories.exceptions import MemoryHubError, PreconditionFailed
+from memories.files import paths
+from memories.management.importing import COMMAND, IMPORTED
+from memories.management.memory_stores import (
+    Place,
+    Whose,
+    documents_in,
+    table_rows,
+    whose_namespace,
+)
+from memories.models import FileVersion, MemoryFile, Tenant
+from memories.store import writing
+from memories.store.viewers import Viewer
+from memories.store.writing import Write
+
+# Items in one transaction: a break loses no more than these.
+AT_ONCE = 200
+# The reason of a version that an import made.
+REASON = "import"
+# What deepagents' command line reads before each conversation; older ones wrote it in small letters.
+_NOTES = ("AGENTS.md", "agent.md")
+_NO_MEMORY = "skills"
+_COLUMNS = """
+    SELECT string_to_array(prefix, '.') AS namespace, key, value, to_jsonb(s) ->> 'created_at' AS created_at,
+        to_jsonb(s) ->> 'updated_at' AS updated_at, to_jsonb(s) ->> 'expires_at' AS expires_at,
+        (to_jsonb(s) ->> 'ttl_minutes')::float8 AS ttl_minutes
+    FROM {} s ORDER BY prefix, key
+"""
+
+
+class StoredFile(NamedTuple):
+    """A file as deepagents keeps it, or the reason why it is left out."""
+
+    whose: Whose = Whose()
+    path: str = ""
+    data: bytes = b""
+    created_at: datetime | None = None
+    modified_at: datetime | None = None
+    left_out: str = ""
+
+
+@dataclass(frozen=True)
+class StoredItem:
+    """An item as LangGraph's store keeps it, or the reason why it is left out."""
+
+    namespace: Sequence[str]
+    key: str
+    value: Any
+    created_at: Any = None
+    updated_at: Any = None
+    expires_at: Any = None
+    ttl_minutes: float | None = None
+    left_out: str = ""
+
+
+class Kept:
+    """An import under way: `done` counts by outcome, `left_out` and `refused` by reason."""
+
+    def __init__(self, tenant: Tenant, *, dry_run: bool) -> None:
+        self._tenant, self._dry_run, self._now = tenant, dry_run, timezone.now()
+        self.done, self.left_out, self.refused = Counter[str](), Counter[str](), Counter[str]()
+
+
+class FileImport(Kept):
+    """Files become memory files of their person and agent, each with its dates, as one version."""
+
+    def take(self, files: Iterable[StoredFile], *, user_id: str) -> None:
+        for file in files:
+            self.done["found"] += 1
+            if file.left_out:
+                self.left_out[file.left_out] += 1
+                continue
+            try:
+                with transaction.atomic():
+                    self._store(file, user_id or file.whose.user_id)
+                    # Everything was checked as it would be; nothing stays.
+                    transaction.set_rollback(self._dry_run)
+            except PreconditionFailed:
+                # An agent wrote it at this moment.
+                self.done["duplicates"] += 1
+            except MemoryHubError as error:
+                self.refused[error.code] += 1
+            except _RefusedError as error:
+                self.refused[str(error)] += 1
+
+    def _store(self, file: StoredFile, user_id: str) -> None:
+        """Errors: _RefusedError, those of write_file()."""
+        agent = {"agent_id": file.whose.agent_id} if file.whose.agent_id else {}
+        given = _checked(MemoryQuery(data={"user_id": user_id, **agent}))
+        agent_id = given.get("agent_id") or ""
+        if paths.fault_of_file(file.path):
+            raise _RefusedError("/path invalid_path")
+        person = person_for_writing(tenant=self._tenant, user_id=given["user_id"], now=self._now)
+        # Deleted ones, too: what somebody forgot since does not come back.
+        if MemoryFile.objects.of(self._tenant, person).filter(agent_id=agent_id, path=file.path).exists():
+            self.done["duplicates"] += 1
+            return
+        written = write_file(
+            end_user=person,
+            agent_id=agent_id,
+            path=file.path,
+            content=NewContent.of(file.data, base64.b64encode(file.data).decode()),
+            writer=Writer(COMMAND, self._now, IMPORTED, REASON),
+            expected_version=0,
+        )
+        modified = min(file.modified_at or self._now, self._now)
+        created = min(file.created_at or modified, modified)
+        MemoryFile.objects.filter(pk=written.file.pk).update(created_at=created, updated_at=modified)
+        FileVersion.objects.filter(file=written.file, version=1).update(created_at=modified)
+        self.done.update({"stored": 1, "redactions": written.redactions})
+
+
+class ItemImport(Kept):
+    """Items keep their namespace, key, value, dates and what is left of their time to live."""
+
+    def take(self, items: Iterable[StoredItem]) -> None:
+        waiting: list[Write] = []
+        for item in items:
+            self.done["found"] += 1
+            if item.left_out:
+                self.left_out[item.left_out] += 1
+                continue
+            try:
+                waiting.append(_write(item, self._now))
+            except _RefusedError as error:
+                self.refused[str(error)] += 1
+            if len(waiting) == AT_ONCE:
+                self._store(waiting)
+                waiting = []
+        self._store(waiting)
+
+    def _store(self, writes: Sequence[Write]) -> None:
+        """One transaction; where the hub refuses it, each item by itself."""
+        if not writes:
+            return
+        try:
+            with transaction.atomic():
+                viewer = Viewer(self._tenant)
+                stored = writing.write(writes, tenant=self._tenant, viewer=viewer, now=self._now, only_new=True)
+                transaction.set_rollback(self._dry_run)
+        except MemoryHubError as error:
+            if len(writes) == 1:
+                self.refused[error.code] += 1
+            for one in writes if len(writes) > 1 else ():
+                self._store([one])
+        else:
+            self.done.update({"stored": stored, "duplicates": len(writes) - stored})
+
+
+class _RefusedError(Exception):
+    """What is wrong, as a code with its place, without a word of it."""
+
+
+def read_files(place: Place, *, folder: str) -> Iterator[StoredFile]:
+    """The folder of deepagents' command line, the table of a PostgresStore under its StoreBackend, or a JSON list of
+    that store's items. What is not below `folder` already goes there.
+
+    Errors: OSError, ValueError, psycopg.Error.
+    """
+    if not place.is_database and Path(place.at).is_dir():
+        yield from _command_line_files(Path(place.at), folder)
+        return
+    for item in _items(place):
+        whose = whose_namespace(item.namespace, place.namespace)
+        value = item.value if isinstance(item.value, dict) else {}
+        if whose is None:
+            yield StoredFile(left_out="other_namespace")
+        elif "content" not in value or "modified_at" not in value:
+            yield StoredFile(left_out="no_file")
+        elif (path := _below(folder, item.key)).startswith(paths.SCRATCH):
+            yield StoredFile(left_out="scratch")
+        else:
+            data = _data(value)
+            if data is None:
+                yield StoredFile(left_out="unreadable")
+            else:
+                yield StoredFile(whose, path, data, _moment(value.get("created_at")), _moment(value["modified_at"]))
+
+
+def read_items(place: Place) -> Iterator[StoredItem]:
+    """The table of a PostgresStore, or a JSON list of what `Item.dict()` gives. Errors: as read_files()."""
+    for item in _items(place):
+        expires = _moment(item.expires_at)
+        if whose_namespace(item.namespace, place.namespace) is None:
+            yield StoredItem((), "", None, left_out="other_namespace")
+        elif expires and expires <= timezone.now():
+            yield StoredItem((), "", None, left_out="expired")
+        else:
+            yield item
+
+
+def _items(place: Place) -> Iterator[StoredItem]:
+    rows: Iterable[Mapping[str, Any]] = (
+        table_rows(place, _COLUMNS, table=place.table or "store")
+        if place.is_database
+        else documents_in(place.at, ("items",))
+    )
+    for row in rows:
+        labels = row.get("namespace")
+        yield StoredItem(
+            [str(label) for label in labels] if isinstance(labels, list) else [],
+            str(row.get("key")),
+            row.get("value"),
+            **{name: row.get(name) for name in ("created_at", "updated_at", "expires_at", "ttl_minutes")},
+        )
+
+
+def _write(item: StoredItem, now: datetime) -> Write:
+    """Errors: _RefusedError."""
+    ttl: dict[str, Any] = {} if item.ttl_minutes is None else {"ttl": item.ttl_minutes}
+    document: dict[str, Any] = {"namespace": list(item.namespace), "key": item.key, "value": item.value, **ttl}
+    try:
+        # What a body of the API cannot hold, such as a NUL, cannot be stored.
+        given = write_of(_checked(PutItemSerializer(data=decode(json.dumps(document).encode()))))
+    except MemoryHubError as error:
+        raise _RefusedError(error.code) from error
+    updated = min(_moment(item.updated_at) or now, now)
+    return replace(given, created_at=min(_moment(item.created_at) or updated, updated), updated_at=updated)
+
+
+def _command_line_files(base: Path, folder: str) -> Iterator[StoredFile]:
+    """`~/.deepagents`, with a folder for each agent, or one of these folders: notes, and what the agent keeps beside
+    them. Skills and hidden files are left out."""
+    agents = [base] if _has_notes(base) else sorted(one for one in base.iterdir() if one.is_dir())
+    for agent in agents:
+        # A project's own notes are in a folder with a dot, and no agent's.
+        name = "" if agent.name.startswith(".") else agent.resolve().name
+        for path in sorted(one for one in agent.rglob("*") if one.is_file()):
+            parts = path.relative_to(agent).parts
+            if parts[0] == _NO_MEMORY or any(part.startswith(".") for part in parts):
+                yield StoredFile(left_out="no_memory")
+                continue
+            inside = _NOTES[0] if len(parts) == 1 and parts[0] in _NOTES else "/".join(parts)
+            changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+            yield StoredFile(Whose(agent_id=name), _below(folder, inside), path.read_bytes(), None, changed)
+
+
+def _has_notes(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in _NOTES)
+
+
+def _below(folder: str, key: str) -> str:
+    path, base = f"/{key.removeprefix('/')}", paths.folder(folder)
+    # A CompositeBackend takes its route away, and a backend of everything does not.
+    return path if path.startswith((base, paths.SCRATCH)) else f"{base}{path[1:]}"
+
+
+def _data(value: Mapping[str, Any]) -> bytes | None:
+    """The bytes of a file: a list of lines in the first format, a text or base64 in the second."""
+    content = value["content"]
+    if isinstance(content, list) and all(isinstance(line, str) for line in content):
+        content = "\n".join(content)
+    try:
+        if isinstance(content, str) and value.get("encoding") == "base64":
+            return base64.b64decode(content, validate=True)
+        return content.encode() if isinstance(content, str) else None
+    except ValueError:
+        return None
+
+
+def _moment(value: Any) -> datetime | None:
+    """A time without a zone is UTC; what is none counts as missing."""
+    try:
+        found = parse_datetime(value) if isinstance(value, str) else value
+    except ValueError:
+        return None
+    return found.replace(tzinfo=found.tzinfo or UTC) if isinstance(found, datetime) else None
+
+
+def _checked(serializer: Any) -> dict[str, Any]:
+    """Errors: _RefusedError."""
+    if not serializer.is_valid():
+        first = next(iter(faults_of(serializer.errors)))
+        raise _RefusedError(f"{first.pointer} {first.code}".strip())
+    given: dict[str, Any] = serializer.validated_data
+    return given
