@@ -23,7 +23,7 @@ from memories.models import (
     Trust,
     Turn,
 )
-from memories.text.memory_block import NOTICE
+from memories.text.memory_block import ENGLISH, NOTICE
 from tests import factories
 from tests.mcp_server.conftest import ALL, Hub, key_for, text_of
 
@@ -47,7 +47,8 @@ def told(hub: Hub, key: str) -> str:
         prompt = await client.get_prompt("with_memory", {"task": "Plan the garden"})
         return "\n".join([*texts, *(message.content.text for message in prompt.messages)])
 
-    return str(hub.use(key, everything))
+    # The hub's own words about writing are no memory.
+    return str(hub.use(key, everything)).replace(ENGLISH.guidelines, "")
 
 
 class TestReading:
@@ -69,7 +70,11 @@ class TestReading:
 
         memory, task = hub.use(key, prompt)
         assert "Has a garden" in memory
+        # Only a key that can write is told what to write.
+        assert memory.startswith(ENGLISH.guidelines)
         assert task == "Plan the garden"
+        memory, _ = hub.use(key_for(person, ("read",)), prompt)
+        assert memory.startswith("<memory>")
 
     def test_lists_are_read_page_by_page(self, hub: Hub, key: str, person: EndUser) -> None:
         facts = [factories.fact(person, f"Has tree number {number}") for number in range(5)]
