@@ -25,11 +25,13 @@ BY_FILE = --dist loadfile --no-loadscope-reorder
 # Where the tests of the second part are: its processes need not read the others.
 ALONE = benchmarks browser commands e2e faults privacy
 
+# The second part waits for processes most of the time: the clients' tests go on beside it, and are shown after it.
 test: .venv/dev .venv/browser ## Run all tests: most of them side by side, then those that start hubs and browsers.
 	@failed=; \
 	$(PYTEST) -m "not soak and not alone" --numprocesses auto --maxprocesses 4 $(BY_FILE) || failed=1; \
+	$(MAKE) test-clients >.test-clients.log 2>&1 & clients=$$!; \
 	$(PYTEST) -m "not soak and alone" --numprocesses 2 $(BY_FILE) $(ALONE:%=tests/%) || failed=1; \
-	$(MAKE) test-clients || failed=1; \
+	wait $$clients || failed=1; cat .test-clients.log; \
 	test -z "$$failed"
 
 # Types with the libraries of the frameworks, which .venv does not have; then the tests, against a fresh hub.
