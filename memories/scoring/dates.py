@@ -60,6 +60,13 @@ _PATTERNS = tuple(
 _HINT = re.compile(r"[\d月]|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec", re.IGNORECASE)
 
 
+# "On 8 May 2023, what did Ann do yesterday?" is asked of that day; so is "[2023-05-08] What did Ann do yesterday?".
+_OPENING = re.compile(
+    r"\W*(?:(?:today|now|it)(?:'s|’s|\s+is|\s+was)|as\s+of|on|date|(?:今天|现在)是?|截至)?\W*", re.IGNORECASE
+)
+_CLOSING = re.compile(r"\s*(?:\d\d?:\d\d(?::\d\d)?\s*)?[,.:;)\]，。：；）】]")
+
+
 class Date(NamedTuple):
     """A day, a month or a year; without a year it is that of every year."""
 
@@ -69,10 +76,22 @@ class Date(NamedTuple):
 
 
 def named(text: str, asked: datetime | None = None) -> tuple[Date | Period, ...]:
-    """The dates that a text names, if they are few; also those relative to the day on which it is `asked`."""
-    periods, text = relative_dates.periods(text, asked.date()) if asked else ((), text)
+    """The dates that a text names, if they are few; also those relative to the day on which it is `asked`, or that it
+    opens with."""
+    periods, text = relative_dates.periods(text, _opening(text) or asked.date()) if asked else ((), text)
     found = dict.fromkeys([*_of_year(_absolute(text), periods)])
     return tuple(found) if len(found) <= MOST_DATES else ()
+
+
+def _opening(text: str) -> day_of | None:
+    """The day with which the text begins, set apart from what follows."""
+    start = opening.end() if (opening := _OPENING.match(text)) else 0
+    for pattern in _PATTERNS:
+        match = pattern.match(text, start)
+        date = _date(match.groupdict()) if match and _CLOSING.match(text, match.end()) else None
+        if date and date.year and date.month and date.day and _span(date, date.year):
+            return day_of(date.year, date.month, date.day)
+    return None
 
 
 def _absolute(text: str) -> list[Date]:

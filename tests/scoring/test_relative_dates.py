@@ -90,6 +90,15 @@ def test_a_relative_date_is_read(text: str, period: Period) -> None:
         # A year of its own stays.
         ("in June 2024 and last year", (Date(2024, 6, None), YEAR_2025)),
         ("last March 3rd", (Date(None, 3, 3),)),
+        # From the day that a query opens with.
+        ("On 8 May 2023, what did Ann do yesterday?", (Date(2023, 5, 8), of((2023, 5, 7)))),
+        ("[2023-05-08 10:30] What did Ann do last Friday?", (Date(2023, 5, 8), of((2023, 5, 5)))),
+        ("Today is May 8th, 2023. What did I do last month?", (Date(2023, 5, 8), of((2023, 4, 1), (2023, 4, 30)))),
+        ("今天是2023年5月8日，昨天我做了什么？", (Date(2023, 5, 8), of((2023, 5, 7)))),
+        # A month is no day, one beyond the calendar neither, and one beside another is not said to be today.
+        ("In May 2023, what did I do yesterday?", (Date(2023, 5, None), YESTERDAY)),
+        ("On 31 June 2023, what did I do yesterday?", (YESTERDAY,)),
+        ("On 8 May 2023 or yesterday?", (Date(2023, 5, 8), YESTERDAY)),
     ],
 )
 def test_beside_other_dates(text: str, dates: tuple[Date | Period, ...]) -> None:
