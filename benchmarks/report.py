@@ -26,6 +26,9 @@ are held against a ranking of all that a person has, with and without prepared s
 facts; told is the worst of them. The calls of a lively chat are counted on a hub of its own, whose model makes a fact
 of each turn of the user: one session of 100 turns, until it has ended and nothing is left to do.
 
+What it costs that contexts are filled with recalled turns is measured beside the same questions with `limits.turns` of
+10, about as many as were told before contexts were filled, and of 0, by turns (`python -m benchmarks filled`).
+
 The million facts are those of `manage.py seed_facts`, 50 a person; a pass of forgetting is `manage.py decay` in its own
 process, once while one client asks for contexts without a pause and once while eight do. Before are contexts of just
 before. The long session is one client's on the second hub, which extracts and compacts meanwhile: one turn a POST, and

@@ -16,6 +16,8 @@ SEARCH, CONTEXT = "/api/v1/search", "/api/v1/context"
 # Each is dear: fewer of them.
 BIG_ROUNDS, BIG_COUNT = 3, 12
 BIG_TURNS, BIG_FACTS = 20_000, 5_000
+# A long life, of which a context tells a part.
+FILLED_TURNS = 600
 QUESTIONS = (
     "Where does the commute to the office end, and how long does it take?",
     "我下周要去哪里出差？",
@@ -36,6 +38,34 @@ def search(stage: Stage) -> Iterator[Figure]:
         yield Figure(f"search p50, {scaled:,} turns, with the question's embedding", p50, "ms", at_most(*marks))
 
 
+@row("filled")
+def filled(stage: Stage) -> Iterator[Figure]:
+    """Contexts with a question that turns fill up to 2,000 tokens, and by turns the same with the ten best turns and
+    with none: what it costs that contexts are filled."""
+    turns = FILLED_TURNS // stage.size.shrink
+    make_person(stage, f"talker-{turns}", turns=turns)
+
+    recalled: tuple[dict[str, Any], ...] = ({}, {"limits": {"turns": 10}}, {"limits": {"turns": 0}})
+
+    def spans(clients: int) -> list[list[Measured]]:
+        """Of each turn: filled, ten turns, none."""
+        return [
+            [
+                asked(stage, CONTEXT, f"talker-{turns}", clients=clients, turn=3 * turn + place, **given)
+                for place, given in enumerate(recalled)
+            ]
+            for turn in range(stage.size.rounds + 1)
+        ][1:]
+
+    for clients in (1, CLIENTS):
+        measured = spans(clients)
+        label = f"context with a query, {turns:,} turns, {clients} client{'s'[: clients > 1]}"
+        for which, target in (("p50", at_most(1.3, 1.15)), ("p95", at_most(1.3, 1.15))):
+            full, ten, none = (statistics.median(getattr(one[at], which) for one in measured) for at in range(3))
+            yield Figure(f"{label}, {which}: filled ÷ ten recalled turns", full, "ms", target, ten)
+            yield Figure(f"{label}, {which}: ten recalled turns ÷ none", ten, "ms", None, none)
+
+
 @row("big")
 def big(stage: Stage) -> Iterator[Figure]:
     """A person with 20,000 turns and 5,000 facts beside another tenant's facts: searches and contexts."""
@@ -52,11 +82,13 @@ def big(stage: Stage) -> Iterator[Figure]:
             yield Figure(f"{label}, p95", statistics.median(one.p95 for one in spans), "ms")
 
 
-def asked(stage: Stage, path: str, name: str, *, clients: int = 1, turn: int = -1, count: int = 0) -> Measured:
+def asked(
+    stage: Stage, path: str, name: str, *, clients: int = 1, turn: int = -1, count: int = 0, **given: Any
+) -> Measured:
     """Questions about one person; no two are the same, so that no embedding of one is at hand."""
 
     def question(client: int, place: int) -> dict[str, Any]:
-        return {"user_id": name, "query": f"{QUESTIONS[place % len(QUESTIONS)]} ({turn}.{client}.{place})"}
+        return {"user_id": name, "query": f"{QUESTIONS[place % len(QUESTIONS)]} ({turn}.{client}.{place})", **given}
 
     count = count or max(4, stage.size.requests // 2)
     return load.run(

@@ -25,6 +25,8 @@ MAKES_KEY = re.compile(r"KEY=\$\(\.venv/bin/python (manage\.py .*)\)")
 (SHOWN,) = (block for block in BLOCKS if block.startswith("<memory>"))
 FACT = re.compile(r"^- \[\w+ \| .*\n", re.MULTILINE)
 BY_MODEL = "".join(f"{line}\n" for line in re.findall(r"`(- \[\w+ \| [^`]+)`", USE))
+# What the page says to add for the conversation so far.
+(INCLUDE,) = re.findall(r"""`"session_id"` and `("include": \[[^`]+\])`""", USE)
 DAY = re.compile(r"\[\d{4}-\d\d-\d\d\]")
 # What a model says of the first example: the words of the page.
 ANSWER = {
@@ -115,6 +117,9 @@ def test_every_example_works_and_prints_what_the_page_shows(reader: Reader, mode
     without_facts = FACT.sub("", SHOWN)
     facts = BY_MODEL if mode == "scripted" else "".join(FACT.findall(SHOWN))
     assert as_shown(reader.does(asks)["memory"]) == without_facts.replace("Facts:\n", f"Facts:\n{facts}")
+    messages = reader.does(asks.replace('"max_tokens": 500', f'"session_id": "s1", {INCLUDE}'))["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant"]
+    assert messages[0]["content"] in posts
     fact = reader.does(states)
     assert (fact["content"], fact["status"]) == ("Allergic to peanuts", "active")
     found = reader.does(searches)["results"]
