@@ -13,10 +13,11 @@ from memories.curation.facts.forgetting import forget_fact
 from memories.curation.review.decisions import approve_item, merge_items
 from memories.curation.review.undo import undo_decision
 from memories.exceptions import Conflict
+from memories.llm import embeddings
 from memories.models import ActorKind, EndUser, ExtractionRun, Fact, FactRelation, ReviewItem, Tenant
 from memories.retrieval import search
 from memories.retrieval.search import SearchFilters, SearchRequest
-from tests import factories
+from tests import factories, vectors
 from tests.extraction.test_memory_of_agents import hear, tenant
 from tests.factories import NOW
 from tests.model import Model, candidate
@@ -148,6 +149,45 @@ class TestDeciding:
         assert (own.status, own.version) == ("active", 1)
         assert set(Fact.objects.values_list("agent_id", "status")) == {("", "active"), ("sales", "active")}
         assert told(tenant, "sales") == {"Lives in Paris"}
+
+
+class TestWithoutAKey:
+    """Only a judgement knows that the two contradict each other."""
+
+    @pytest.fixture
+    def own(self, person: EndUser, tenant: Tenant) -> Fact:
+        dates = dict.fromkeys(("created_at", "first_observed_at", "last_confirmed_at", "valid_from"), EARLIER)
+        own = factories.fact(person, "Likes green tea cold", stated_confidence=0.7, **dates)
+        vectors.embed_all(person, vectors.space(embeddings.HASHED, 16))
+        return own
+
+    def hear(self, model: Model, tenant: Tenant, verdict: str, **over: Any) -> ExtractionRun:
+        model.say(candidate("Likes green tea hot", **over))
+        model.answers.append({"judgements": [{"candidate": 1, "fact": 1, "verdict": verdict}]})
+        return hear(tenant, "sales", "s1", "I like green tea hot")
+
+    def test_it_is_told_instead_of_the_persons_own(self, model: Model, tenant: Tenant, own: Fact) -> None:
+        run = self.hear(model, tenant, "contradicts")
+        own.refresh_from_db()
+        assert (own.status, own.version, run.outcome) == ("active", 1, {"stored": 1, "beside": 1})
+        assert told(tenant, "sales") == {"Likes green tea hot"}
+        assert told(tenant, "support") == told(tenant, "") == {"Likes green tea cold"}
+        # Until the person says it again elsewhere.
+        Fact.objects.filter(pk=own.pk).update(last_confirmed_at=LATER)
+        assert told(tenant, "sales") == {"Likes green tea cold"}
+
+    def test_what_is_judged_unrelated_is_told_beside_it(self, model: Model, tenant: Tenant, own: Fact) -> None:
+        self.hear(model, tenant, "unrelated")
+        assert told(tenant, "sales") == {"Likes green tea hot", "Likes green tea cold"}
+
+    def test_what_is_less_sure_waits(self, model: Model, tenant: Tenant, own: Fact) -> None:
+        Fact.objects.filter(pk=own.pk).update(stated_confidence=0.94)
+        self.hear(model, tenant, "contradicts", confidence=0.8)
+        item = ReviewItem.objects.get()
+        assert (item.reason, told(tenant, "sales")) == ("less_sure", {"Likes green tea cold"})
+        approve_item(item_id=item.pk, actor=STAFF, now=LATER)
+        assert told(tenant, "sales") == {"Likes green tea hot"}
+        assert told(tenant, "support") == {"Likes green tea cold"}
 
 
 class TestReferences:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memories import conf
-from memories.models import Fact
+from memories.models import Fact, FactRelation
 from memories.models.memories.visibility import Viewer
 from memories.retrieval import visible_facts
 from tests import factories
@@ -35,7 +35,12 @@ def test_of_two_with_one_key_what_was_said_last(seed: int) -> None:
             draw.choice(["pinned", "binding", "locked", "locked"]): draw.random() < 0.2,
             "last_confirmed_at": said,
         }
-        factories.fact(person, f"Fact {number}", **over)
+        factories.fact(person, f"Fact {number}", trust=draw.choice(["user", "user", "assistant"]), **over)
+    facts = list(Fact.objects.order_by("content"))
+    for fact, target in ((draw.choice(facts), draw.choice(facts)) for _number in range(300)):
+        if fact != target:
+            kind = draw.choice(["contradicts", "contradicts", "related_to"])
+            FactRelation.objects.get_or_create(fact=fact, target=target, type=kind, defaults={"created_at": NOW})
     rules = conf.rules(person.tenant)
     hidden = 0
     for viewer in (Viewer("sales"), Viewer("sales", ("doctor",)), Viewer("legal"), Viewer()):
@@ -53,11 +58,18 @@ def test_of_two_with_one_key_what_was_said_last(seed: int) -> None:
 
 def replaced(facts: Iterable[Fact], agent_id: str) -> set[Any]:
     """Two loops that say the rule once more."""
+    related = FactRelation.objects.filter(type="contradicts").values_list("fact", "target")
+    # Of an agent's fact and one of the person's own.
+    contradicts = set(related)
     return {
         fact.pk
         for fact in facts
         for other in facts
-        if fact.key and fact.value and other.value and (fact.category, fact.key) == (other.category, other.key)
+        if (fact.key and fact.value and other.value and (fact.category, fact.key) == (other.category, other.key))
+        or (fact.agent_id and (fact.pk, other.pk) in contradicts)
+        or (
+            other.agent_id and (other.pk, fact.pk) in contradicts and (other.trust, fact.trust) != ("assistant", "user")
+        )
         if not (fact.pinned or fact.locked or fact.binding)
         if (
             fact.agent_id == ""

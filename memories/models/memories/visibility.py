@@ -117,8 +117,9 @@ def served_facts(viewer: Viewer, *, person_id: uuid.UUID, least_confidence: floa
 
 
 def latest(agent_id: Any, shown: models.QuerySet[Any]) -> Q:
-    """Of what `shown` has of the person's own and of that agent's, for each key what was said last; on a tie the
-    agent's. What an operator confirmed, pinned or locked stays. The other agents are told the person's own."""
+    """Of what `shown` has of the person's own and of that agent's, for each key, and of two that contradict each other,
+    what was said last; on a tie the agent's. What an operator confirmed, pinned or locked stays. The other agents are
+    told the person's own."""
     stated = shown.filter(agent_id__in=["", agent_id]).exclude(key="").exclude(value="")
     of_agent = Q(agent_id=agent_id) & ~Q(agent_id="")
     # Most people have no facts of an agent: the rest is not asked of them then.
@@ -132,7 +133,28 @@ def latest(agent_id: Any, shown: models.QuerySet[Any]) -> Q:
     of_keys = stated.annotate(agents=last(~Q(agent_id="")), persons=last(Q(agent_id="")))
     late_agent, late_person = Q(agents__gte=F("last_confirmed_at")), Q(persons__gt=F("last_confirmed_at"))
     replaced = of_keys.filter(Q(agent_id="") & late_agent | ~Q(agent_id="") & late_person)
-    return Q(binding=True) | Q(pinned=True) | Q(locked=True) | ~Q(pk__in=replaced.order_by().values("pk"))
+    told = ~Q(pk__in=replaced.order_by().values("pk"))
+    for contradicted in _contradicted(shown, of_agent):
+        told &= ~Q(pk__in=contradicted)
+    return Q(binding=True) | Q(pinned=True) | Q(locked=True) | told
+
+
+def _contradicted(shown: models.QuerySet[Any], of_agent: Q) -> list[models.QuerySet[Any]]:
+    """What a judgement found to contradict what was said later: of the person's own, and of the agent's. Lower trust
+    does not silence higher trust."""
+    persons = shown.filter(agent_id="").order_by().values("pk")
+    said = F("relations__target__last_confirmed_at")
+    trusted = Q(trust__in=["operator", "user"]) | Q(trust=F("relations__target__trust"))
+
+    def pairs(*more: Q) -> models.QuerySet[Any]:
+        # In one filter: another one would be about other relations of the fact.
+        contradicts = Q(relations__type="contradicts", relations__target__in=persons)
+        return shown.filter(of_agent, contradicts, *more).order_by()
+
+    return [
+        pairs(trusted, Q(last_confirmed_at__gte=said)).values("relations__target"),
+        pairs(Q(last_confirmed_at__lt=said)).values("pk"),
+    ]
 
 
 def served_episodes(*, least_importance: float, now: datetime) -> Q:
