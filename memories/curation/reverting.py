@@ -96,6 +96,7 @@ _ROLL_BACK = RevertRule(
     event=selection.UNDO,
     verb=selection.UNDO,
     lock=roll_back.lock_for_undo,
+    finish=roll_back.settle_after_undo,
     audited=lambda done: (done,),
 )
 # By what a change set is about, and its verb. What is not here cannot be reverted.

@@ -3,9 +3,11 @@
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import permutations
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from memories import audit
 from memories.audit import Actor
@@ -326,6 +328,60 @@ class TestUndo:
     def test_of_nothing(self, person: EndUser) -> None:
         with pytest.raises(NotFound):
             revert(change_set=uuid.uuid4(), actor=STAFF, now=NOW)
+
+
+# What sessions said, one list each. The first is nobody's to roll back.
+LIVES: dict[str, list[list[Any]]] = {
+    "what the first made, the second said again": [[], [candidate("Likes tea")], [candidate("Likes tea")]],
+    "what was known, both said again": [[candidate("Likes tea")], [candidate("Likes tea")], [candidate("Likes tea")]],
+    "and back": [[city("Leiden")], [city("Delft")], [city("Leiden")], [city("Delft")]],
+    "all of it": [
+        [city("Leiden"), candidate("Likes tea")],
+        [city("Delft"), candidate("Likes milk"), candidate("Likes tea")],
+        [candidate("Likes tea"), city("Gouda"), candidate("Likes milk", evidence=[2])],
+    ],
+}
+
+
+class TestOneAfterTheOther:
+    """What stands of facts and sections depends on which roll backs stand, not on the order in which they were made and
+    undone."""
+
+    @pytest.fixture(params=list(LIVES.values()), ids=list(LIVES))
+    def sessions(self, request: Any, person: EndUser, tell: Tell) -> list[Session]:
+        told = [tell(person, *said, at=NOW + day * DAY) for day, said in enumerate(request.param)]
+        for version, session in enumerate(told, start=1):
+            TestProfile().wrote(session, f"Text {version - 1}." * (version > 1), f"Text {version}.", version=version)
+        return told[1:]
+
+    def standing(self) -> dict[str, Any]:
+        """Facts that are not in the trash, and sections."""
+        names = ("status", "mentions", "confidence", "stated_confidence", "superseded_by", "valid_to", "valid_from")
+        facts = {row.pop("pk"): row for row in Fact.objects.exclude(status="trashed").values("pk", *names)}
+        return {"facts": facts, "sections": dict(ProfileSection.objects.values_list("section", "summary"))}
+
+    def test_the_order_does_not_matter(self, sessions: list[Session]) -> None:
+        left: dict[frozenset[uuid.UUID], Any] = {}
+        for order in permutations(sessions):
+            # Of three, only the first one first: that is the harder one.
+            for undone in (order, order[::-1])[: 4 - len(order)]:
+                with transaction.atomic():
+                    done: dict[uuid.UUID, uuid.UUID] = {}
+                    seen = [(frozenset(done), self.standing())]
+                    for session in order:
+                        made = roll_back(selector=of(session), actor=STAFF, now=NOW + DAY)
+                        done[session.pk] = made.id
+                        seen.append((frozenset(done), self.standing()))
+                    for session in undone:
+                        revert(change_set=done.pop(session.pk), actor=STAFF, now=NOW + DAY)
+                        seen.append((frozenset(done), self.standing()))
+                    transaction.set_rollback(True)
+                for stand, state in seen:
+                    assert left.setdefault(stand, state) == state
+        at_once = Selector(sessions[0].tenant, since=NOW + DAY)
+        roll_back(selector=at_once, actor=STAFF, now=NOW + 9 * DAY)
+        assert self.standing() == left[frozenset(session.pk for session in sessions)]
+        assert len({repr(state) for state in left.values()}) > 1
 
 
 @pytest.mark.django_db(transaction=True)

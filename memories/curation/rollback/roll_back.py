@@ -1,14 +1,14 @@
 """Roll back what came of a session, an agent, a key or a time: one change set, which reverting.revert() takes back."""
 
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import F, Min, OuterRef, Q, QuerySet, Subquery
 
 from memories import audit
 from memories.audit import Actor
@@ -16,7 +16,18 @@ from memories.curation.change_sets import Changes, steps
 from memories.curation.people.errors import PersonMerged
 from memories.curation.profile.sections import trust_of
 from memories.curation.review import item_states
-from memories.curation.rollback.selection import ROLL_BACK, Selector, revisions, touched, touched_sections
+from memories.curation.rollback.selection import (
+    ID_IN_CHANGES,
+    NEUTRAL,
+    ROLL_BACK,
+    UNDO,
+    Selector,
+    counted,
+    revisions,
+    section_revisions,
+    touched,
+    touched_sections,
+)
 from memories.models import (
     Change,
     ChangeSet,
@@ -25,11 +36,13 @@ from memories.models import (
     FactEvidence,
     FactRevision,
     ProfileRevision,
+    ProfileSection,
     Status,
 )
 from memories.models.ids import parse_uuid
 from memories.reconcile import review_items
 
+Table, Action = Change.Table, Change.Action
 EXAMPLES = 10
 
 
@@ -50,8 +63,8 @@ def preview_rollback(selector: Selector) -> RollbackPreview:
     """
     facts, sections = touched(selector), touched_sections(selector)
     kinds = {
-        "trashed": facts.filter(stays=False, first=1),
-        "put_back": facts.filter(stays=False, first__gt=1),
+        "trashed": facts.filter(stays=False, base=0),
+        "put_back": facts.filter(stays=False, base__gt=0),
         "kept": facts.filter(stays=True),
     }
     counts = {name: rows.count() for name, rows in kinds.items()}
@@ -67,32 +80,33 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
 
     A fact that they made goes to the trash, and is not refused: the same may honestly be said again. One that they only
     changed gets back what it was before. An operator's word, and what somebody else changed since, stays and is
-    counted; so does all evidence. An extraction of these sessions that is in flight, or comes later, makes new facts:
-    delete the session, or roll back once more.
+    counted; so does all evidence. What stays because of somebody whose changes are rolled back later is taken back
+    then. An extraction of these sessions that is in flight, or comes later, makes new facts: delete the session, or
+    roll back once more.
     """
     changes = Changes(actor=actor, now=now, reason=reason)
     with transaction.atomic():
-        people, facts = _lock(selector)
+        people, facts, waiting = _lock(selector)
         kept = touched(selector).filter(stays=True).count()
         changes.counts.update(trashed=0, put_back=0, sections=0, kept=kept)
-        going = list(touched(selector).filter(stays=False).order_by("pk").values_list("pk", "first"))
-        made = [pk for pk, first in going if first == 1]
-        for fact in _read(made):
-            with changes.changing(fact, ROLL_BACK):
-                fact.status, fact.trashed_at = Status.TRASHED, now
-            changes.counts["trashed"] += 1
-        put_back = set()
-        for fact in _read([pk for pk, first in going if first != 1]):
-            is_done = _put_back_before(changes, fact, selector)
-            changes.counts["put_back" if is_done else "kept"] += 1
-            put_back |= {fact.pk} if is_done else set()
-        for ids in steps(made):
-            _join_again(ids, put_back, changes)
-        for row in touched_sections(selector).select_related("end_user"):
+        bases = dict(touched(selector).filter(stays=False).values_list("pk", "base"))
+        sections = list(touched_sections(selector).select_related("end_user"))
+        _note(revisions(selector).filter(fact__in=facts), changes)
+        _note(section_revisions(selector), changes)
+        changed = _settle(bases, ROLL_BACK, changes)
+        changes.counts["trashed"] += sum(base == 0 for base in bases.values())
+        changes.counts["put_back"] += sum(bases[pk] > 0 for pk in changed)
+        changes.counts["kept"] += len(bases.keys() - changed)
+        # What earlier roll backs could not take back, because something that goes now was in its place.
+        changed |= (again := _settle(_bases(waiting), ROLL_BACK, changes))
+        changes.counts["put_back"] += len(again)
+        for ids in steps([pk for pk, base in bases.items() if base == 0]):
+            _join_again(ids, changed, changes)
+        for row in sections:
             changes.counts["kept" if row.stays else "sections"] += 1
             if not row.stays:
-                _put_section_back(changes, row)
-        for ids in steps(facts):
+                _put_section_back(changes, row, ROLL_BACK, row.base)
+        for ids in steps([*facts, *again]):
             review_items.settle(ids, now=now, change_set=changes.id)
         # About one person it is deleted with them.
         changes.save(ROLL_BACK, people[0] if len(people) == 1 else selector.tenant)
@@ -109,23 +123,46 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
 
 
 def lock_for_undo(done: ChangeSet) -> None:
-    """Lock whose facts and sections the roll back changed, in one order. Errors: PersonMerged."""
-    facts = FactRevision.objects.filter(change_set=done.pk).values("fact__end_user")
-    sections = ProfileRevision.objects.filter(change_set=done.pk).values("end_user")
+    """Lock whose facts and sections the roll back changed or waits to change, in one order. Errors: PersonMerged."""
+    facts = _concerned(done, FactRevision).values("fact__end_user")
+    sections = _concerned(done, ProfileRevision).values("end_user")
     locked = {person.pk for person in _lock_people(facts, sections)}
     # The facts of somebody who was merged while we waited are another person's by now.
     if not locked.issuperset(facts.values_list("fact__end_user", flat=True)):
         raise PersonMerged
 
 
-def _lock(selector: Selector) -> tuple[list[EndUser], list[uuid.UUID]]:
-    """Lock everything that the roll back touches; returns the people and the ids of the facts.
+def settle_after_undo(done: ChangeSet, changes: Changes) -> None:
+    """What a roll back that is being undone waited to take back, and what later ones took back with it, becomes what
+    those that stand leave of it."""
+    done.undone_at = changes.now
+    done.save(update_fields=["undone_at"])
+    put_back = FactRevision.objects.filter(change_set=changes.id).values("fact")
+    concerned = _concerned(done, FactRevision).exclude(fact__in=put_back)
+    counted_kept = set(concerned.filter(change_set=done.pk).values_list("fact", flat=True))
+    waiting = _waiting(_concerned(done, FactRevision).values("fact__end_user")).exclude(pk__in=put_back)
+    facts = Fact.objects.filter(pk__in=concerned.values("fact"), binding=False)
+    ids = {*facts.values_list("pk", flat=True), *waiting.values_list("pk", flat=True)}
+    changed = _settle(_bases(sorted(ids)), UNDO, changes)
+    changes.counts["put_back"] += len(changed)
+    changes.counts["kept"] -= len(changed & counted_kept)
+    _split_again(changed, done)
+    _settle_sections(done, changes)
+
+
+def _lock(selector: Selector) -> tuple[list[EndUser], list[uuid.UUID], list[uuid.UUID]]:
+    """Lock everything that the roll back touches; returns the people, the ids of the facts, and those of the facts that
+    wait for it.
 
     People come first, as in debounce.hold(), so that no extraction commits meanwhile; then all facts in one order.
     """
     people = _lock_people(touched(selector).values("end_user"), touched_sections(selector).values("end_user"))
-    rows = Fact.objects.select_for_update(no_key=True).filter(pk__in=touched(selector).values("pk"))
-    return people, list(rows.order_by("pk").values_list("pk", flat=True))
+    waiting = set(_waiting([person.pk for person in people]).values_list("pk", flat=True))
+    named = Q(pk__in=touched(selector).values("pk")) | Q(pk__in=waiting)
+    rows = Fact.objects.select_for_update(no_key=True).filter(named).order_by("pk")
+    locked = list(rows.values_list("pk", flat=True))
+    facts = set(touched(selector).values_list("pk", flat=True))
+    return people, [pk for pk in locked if pk in facts], [pk for pk in locked if pk not in facts]
 
 
 def _lock_people(*ids: QuerySet[Any, Any]) -> list[EndUser]:
@@ -141,19 +178,112 @@ def _read(facts: Sequence[uuid.UUID]) -> Iterator[Fact]:
         yield from list(Fact.objects.filter(pk__in=ids).select_related("tenant", "end_user").order_by("pk"))
 
 
-def _put_back_before(changes: Changes, fact: Fact, selector: Selector) -> bool:
-    """Make the fact what it was before the selected revisions; False when another one has replaced it by now."""
-    own = list(revisions(selector).filter(fact=fact).order_by("-version"))
-    state = {name: value for revision in own for name, value in revision.before.items()}
-    was = copy(fact)
-    audit.put_back(was, state)
-    if was.status == Status.ACTIVE != fact.status and _is_replaced(was, fact.superseded_by_id):
-        return False
-    if not changes.put_back(fact, ROLL_BACK, state):
+def _note(revised: QuerySet[Any], changes: Changes) -> None:
+    """Keep which revisions the roll back takes back: at once, or when what came after them is taken back, too."""
+    for pk in counted(revised).values_list("pk", flat=True):
+        changes.note(Table.REVISION, Action.TAKEN, pk)
+
+
+def _concerned(done: ChangeSet, model: type[Any]) -> QuerySet[Any]:
+    """The revisions that the roll back wrote, and those that it takes back."""
+    taken = done.changes.filter(table=Table.REVISION, action=Action.TAKEN)
+    ids = [pk for pk in taken.values_list(ID_IN_CHANGES[model], flat=True) if pk]
+    rows: QuerySet[Any] = model.objects.filter(Q(change_set=done.pk, version__isnull=False) | Q(pk__in=ids))
+    return rows
+
+
+def _waiting(people: Any) -> QuerySet[Fact]:
+    """Facts of these people of which roll backs that stand took something back, or wait to."""
+    taken = Change.objects.filter(table=Table.REVISION, action=Action.TAKEN, change_set__undone_at=None)
+    facts = FactRevision.objects.filter(pk__in=taken.values("number"), fact__end_user__in=people).values("fact")
+    return Fact.objects.filter(pk__in=facts, binding=False).exclude(status=Status.TRASHED)
+
+
+def _bases(facts: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
+    """The version of each fact that the roll backs that stand leave of it; 0: nothing."""
+    bases: dict[uuid.UUID, int] = {}
+    for ids in steps(facts):
+        own = FactRevision.objects.filter(fact__in=ids)
+        first = own.order_by().values_list("fact").annotate(Min("version"))
+        bases |= {fact: version - 1 for fact, version in first}
+        bases |= dict(counted(own).order_by("version").values_list("fact", "version"))
+    return bases
+
+
+def _settle(bases: Mapping[uuid.UUID, int], verb: str, changes: Changes) -> set[uuid.UUID]:
+    """Make each fact what it was at this version; returns those that changed."""
+    going: list[uuid.UUID] = []
+    staying: dict[uuid.UUID, set[Any]] = {}
+    returning: dict[uuid.UUID, set[Any]] = {}
+    for fact, history in _read_with_histories(sorted(bases)):
+        was, latest = (_as_of(fact, history, version, changes.now) for version in (bases[fact.pk], _last(history)))
+        if was.status != Status.ACTIVE:
+            going.append(fact.pk)
+        else:
+            (staying if latest.status == Status.ACTIVE else returning)[fact.pk] = _places(was)
+    taken = {place for places in staying.values() for place in places}
+    yielding: set[uuid.UUID] = set()
+    # Of two that only roll backs make active the one that was learned last.
+    for pk, places in reversed(returning.items()):
+        if places & taken:
+            yielding.add(pk)
+        else:
+            taken |= places
+    # What gives up its place comes before what takes it.
+    ordered = [*going, *sorted(yielding), *staying, *(pk for pk in returning if pk not in yielding)]
+    changed = set()
+    for fact, history in _read_with_histories(ordered):
+        base = _last(history) if fact.pk in yielding else bases[fact.pk]
+        if _put_back(changes, fact, history, verb, base):
+            changed.add(fact.pk)
+    return changed
+
+
+def _places(fact: Fact) -> set[Any]:
+    """What only one active fact has."""
+    key = {(fact.agent_id, fact.category, fact.key)} if fact.key and fact.value else set()
+    return {(fact.agent_id, bytes(fact.content_hash)), *key}
+
+
+def _put_back(changes: Changes, fact: Fact, history: Sequence[FactRevision], verb: str, base: int) -> bool:
+    """Make the fact what it was at this version, or, if another one has taken its place by now, what it would be
+    without roll backs; False when it is so already, or when another live fact has its text."""
+    was, latest = (_as_of(fact, history, version, changes.now) for version in (base, _last(history)))
+    if was.status == Status.ACTIVE != latest.status and _is_replaced(was, latest.superseded_by_id):
+        was = latest
+    state = audit.snapshot(was)
+    if state == audit.snapshot(fact) or not changes.put_back(fact, verb, state):
         return False
     if fact.status == Status.PENDING:
         item_states.wait_again(fact, now=changes.now)
     return True
+
+
+def _read_with_histories(facts: Sequence[uuid.UUID]) -> Iterator[tuple[Fact, list[FactRevision]]]:
+    """The facts in this order, each with its revisions, the last one first."""
+    for ids in steps(facts):
+        read = {fact.pk: fact for fact in _read(ids)}
+        histories: dict[uuid.UUID, list[FactRevision]] = {pk: [] for pk in read}
+        for revision in FactRevision.objects.filter(fact__in=read).defer("after").order_by("-version"):
+            histories[revision.fact_id].append(revision)
+        yield from ((read[pk], histories[pk]) for pk in ids if pk in read)
+
+
+def _last(history: Sequence[FactRevision]) -> int:
+    """The version of the last change that is neither a roll back nor its undoing."""
+    others = (revision.version for revision in history if revision.verb not in NEUTRAL)
+    return next(others, history[0].version if history else 1)
+
+
+def _as_of(fact: Fact, history: Sequence[FactRevision], version: int, now: datetime) -> Fact:
+    """The fact as it was at this version; before its first one, in the trash."""
+    was = copy(fact)
+    if version == 0:
+        was.status, was.trashed_at = Status.TRASHED, fact.trashed_at or now
+        return was
+    later = [revision.before for revision in history if revision.version > version]
+    audit.put_back(was, {name: value for before in later for name, value in before.items()})
+    return was
 
 
 def _is_replaced(fact: Fact, successor: uuid.UUID | None) -> bool:
@@ -198,11 +328,36 @@ def _successor_at_first(fact: uuid.UUID) -> uuid.UUID | None:
     return parse_uuid(after.get("superseded_by") or "")
 
 
-def _put_section_back(changes: Changes, row: Any) -> None:
-    """Give the section the text that it had before its `first` version; an empty one empties it."""
-    own = ProfileRevision.objects.of(row)
-    before = copy(row)
-    row.summary = own.get(version=row.first).before
+def _split_again(parts: Collection[uuid.UUID], done: ChangeSet) -> None:
+    """Give facts that are back the evidence again that roll backs moved away from them."""
+    moved = Change.objects.filter(table=Table.EVIDENCE, action=Action.CHANGED, change_set__verb=ROLL_BACK)
+    for change in moved.filter(change_set__tenant=done.tenant_id, before__fact__in=[str(part) for part in parts]):
+        FactEvidence.objects.filter(pk__in=[change.number]).update(fact=uuid.UUID(change.before["fact"]))
+
+
+def _settle_sections(done: ChangeSet, changes: Changes) -> None:
+    """Make the sections that the undo has not put back what the roll backs that stand leave of them."""
+    named = ("end_user_id", "agent_id", "section")
+    for of in _concerned(done, ProfileRevision).order_by(*named).values(*named).distinct():
+        own = ProfileRevision.objects.filter(**of, version__isnull=False)
+        rows = ProfileSection.objects.select_for_update(of=("self",)).select_related("end_user")
+        row = rows.filter(**of, binding=False).first()
+        if row is None or own.filter(change_set=changes.id).exists():
+            continue
+        base = counted(own).values_list("version", flat=True).first() or 0
+        if _put_section_back(changes, row, UNDO, base):
+            changes.counts["sections"] += 1
+            changes.counts["kept"] -= own.filter(change_set=done.pk).exists()
+
+
+def _put_section_back(changes: Changes, row: Any, verb: str, base: int) -> bool:
+    """Give the section the text that it had at this version; before its first one it is empty. False: it has it."""
+    later = ProfileRevision.objects.of(row).filter(version__gt=base).order_by("version")
+    before, text = copy(row), later.values_list("before", flat=True).first()
+    if text is None or text == row.summary:
+        return False
+    row.summary = text
     row.actor_kind, row.extraction, row.prompt_version = changes.actor.kind, None, ""
     row.trust, row.evidence = trust_of(row), []
-    changes.revise_section(row, ROLL_BACK, before)
+    changes.revise_section(row, verb, before)
+    return True

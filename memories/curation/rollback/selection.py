@@ -3,14 +3,15 @@
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Subquery, UUIDField
+from django.db.models import CharField, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery, UUIDField
 from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast
+from django.db.models.functions import Cast, Coalesce
 
 from memories.models import (
     ActorKind,
+    Change,
     EndUser,
     ExtractionRun,
     Fact,
@@ -24,6 +25,9 @@ from memories.models import (
 )
 
 ROLL_BACK, UNDO = NEUTRAL = ("roll_back", "undo_roll_back")
+# What a change names a revision by.
+ID_IN_CHANGES: dict[type[Any], str] = {FactRevision: "number", ProfileRevision: "uuid"}
+Revised = TypeVar("Revised", FactRevision, ProfileRevision)
 
 
 @dataclass(frozen=True)
@@ -91,39 +95,53 @@ def _with_successor(rows: QuerySet[FactRevision]) -> QuerySet[Any]:
     return rows.annotate(successor=Cast(KeyTextTransform("superseded_by", "after"), UUIDField()))
 
 
-def touched_sections(selector: Selector) -> QuerySet[Any]:
-    """Sections of profiles that these runs wrote, with `first` and `stays` as in touched()."""
+def counted(revised: QuerySet[Revised]) -> QuerySet[Revised]:
+    """The revisions that count, the last one first: neither a roll back and its undoing, which are nobody's change, nor
+    what roll backs took back, or wait to take back, that are not undone."""
+    named = {ID_IN_CHANGES[revised.model]: OuterRef("pk")}
+    taken = Change.objects.filter(table=Change.Table.REVISION, action=Change.Action.TAKEN, **named)
+    standing = taken.filter(change_set__undone_at=None)
+    return revised.exclude(verb__in=NEUTRAL).exclude(Exists(standing)).order_by("-version")
+
+
+def _with_base(rows: QuerySet[Any], own: QuerySet[Any], selected: QuerySet[Any]) -> QuerySet[Any]:
+    """Rows of whose `own` revisions some of the `selected` count, each with the version `base` that is left of it
+    without them (0: nothing), and `stays`: an operator's word, or somebody else changed it since."""
+    ids = selected.values("pk")
+    # Not every row has its first revisions.
+    bottom = own.order_by("version").values(number=F("version") - 1)[:1]
+    left = counted(own).exclude(pk__in=ids).values("version")[:1]
+    rows = rows.filter(Exists(counted(own).filter(pk__in=ids))).annotate(
+        base=Coalesce(Subquery(left), Subquery(bottom), output_field=IntegerField()),
+        last=Subquery(counted(own).values("version")[:1]),
+    )
+    found: QuerySet[Any] = rows.annotate(stays=Q(binding=True) | Q(base=F("last")))
+    return found
+
+
+def section_revisions(selector: Selector) -> QuerySet[ProfileRevision]:
+    """What these runs wrote into profiles."""
     written = ProfileRevision.objects.filter(actor_kind=ActorKind.RUN, version__isnull=False)
-    selected = written.filter(extraction__in=runs(selector))
+    return written.filter(extraction__in=runs(selector))
+
+
+def touched_sections(selector: Selector) -> QuerySet[Any]:
+    """Sections of profiles that these runs wrote, with `base` and `stays`."""
+    selected = section_revisions(selector)
     named = {name: OuterRef(name) for name in ("end_user", "agent_id", "section")}
     own = ProfileRevision.objects.filter(**named, version__isnull=False)
-    first = own.filter(pk__in=selected.values("pk")).order_by("version").values("version")[:1]
-    others = own.filter(version__gt=OuterRef("first")).exclude(pk__in=selected.values("pk")).exclude(verb__in=NEUTRAL)
-    people = selected.values("end_user")
-    rows = ProfileSection.objects.filter(tenant=selector.tenant, end_user__in=people).annotate(
-        first=Subquery(first), last=Subquery(own.order_by("-version").values("verb")[:1])
-    )
-    return rows.filter(first__isnull=False).exclude(last=ROLL_BACK).annotate(stays=Q(binding=True) | Q(Exists(others)))
+    rows = ProfileSection.objects.filter(tenant=selector.tenant, end_user__in=selected.values("end_user"))
+    return _with_base(rows, own, selected)
 
 
 def touched(selector: Selector) -> QuerySet[Any]:
-    """Facts that these revisions made or changed, but for those in the trash, or rolled back since.
-
-    Each with the `first` version that they made, and `stays`: an operator's word, or changed by somebody else since. A
-    roll back and its undoing are nobody's change.
-    """
-    selected = revisions(selector).values("pk")
-    own = FactRevision.objects.filter(fact=OuterRef("pk"))
-    first = own.filter(pk__in=selected).order_by("version").values("version")[:1]
-    others = own.filter(version__gt=OuterRef("first")).exclude(pk__in=selected).exclude(verb__in=NEUTRAL)
-    facts: QuerySet[Any] = Fact.objects.filter(tenant=selector.tenant, pk__in=revisions(selector).values("fact"))
+    """Facts that these revisions made or changed, but for those in the trash, with `base` and `stays`."""
+    selected = revisions(selector)
+    facts: QuerySet[Any] = Fact.objects.filter(tenant=selector.tenant, pk__in=selected.values("fact"))
     if selector.end_user:
         facts = facts.filter(end_user=selector.end_user)
-    facts = facts.exclude(status=Status.TRASHED).annotate(
-        first=Subquery(first), last=Subquery(own.order_by("-version").values("verb")[:1])
-    )
-    facts = facts.annotate(stays=Q(binding=True) | Q(Exists(others)))
-    return facts.exclude(last=ROLL_BACK)
+    own = FactRevision.objects.filter(fact=OuterRef("pk"))
+    return _with_base(facts.exclude(status=Status.TRASHED), own, selected)
 
 
 def _stated(selector: Selector) -> Q:

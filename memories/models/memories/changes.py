@@ -119,6 +119,8 @@ class Change(models.Model):
         MOVED = "moved"
         # The change set was about the row and left it at this version: a later one forbids the revert.
         LEFT = "left"
+        # A roll back takes back what this revision did, as soon as nobody else's change came after it.
+        TAKEN = "taken"
 
     class Table(models.TextChoices):
         FACT = "fact"
@@ -131,7 +133,7 @@ class Change(models.Model):
         KEY = "key"
         SESSION = "session"
         FILE = "file"
-        # Of a section.
+        # Of a section, by its uuid; of a fact, by its number.
         REVISION = "revision"
         # The running summary of a session, by the session's id; `version` is version_of_summary() of what was written.
         SUMMARY = "summary"
@@ -158,6 +160,9 @@ class Change(models.Model):
             models.Index(fields=["uuid"], name="change_of_episode_idx", condition=Q(table="episode")),
             # Serves whatever deletes the summary of a session: what it said before goes with it.
             models.Index(fields=["uuid"], name="change_of_summary_idx", condition=Q(table="summary")),
+            # Serve the question whether a roll back took a revision back: of facts, and of sections.
+            models.Index(fields=["number"], name="change_taken_fact_idx", condition=Q(action="taken")),
+            models.Index(fields=["uuid"], name="change_taken_section_idx", condition=Q(action="taken")),
         ]
 
     def __str__(self) -> str:
