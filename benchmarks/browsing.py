@@ -1,8 +1,10 @@
-"""The row about the operators' pages, at 5,000 people with 100,000 facts: each list, and the page of a busy person."""
+"""The row about the operators' pages, at 5,000 people with 100,000 facts: each list, the pages of their tenant and its
+agent, and those of a busy person and of one with 20,000 turns."""
 
 import subprocess
 import sys
 from collections.abc import Iterator
+from urllib.parse import urlencode
 
 from benchmarks import load
 from benchmarks.figures import Figure, at_most
@@ -12,6 +14,8 @@ from benchmarks.stage import ROOT, Stage
 
 SLUG, FACTS_EACH = "browsed", 20
 LIST, PERSON = at_most(300, 150), at_most(400, 200)
+PEOPLE = ("the busy person", "20,000 turns")
+TURNS = 20_000
 # The first are warm-up.
 WARM_UP = 2
 
@@ -28,7 +32,7 @@ def measured(hub: Server, *, requests: int) -> Iterator[Figure]:
     """The figures of every page, of what the hub holds already."""
     cookie = signed_in()
     for what, address in _addresses():
-        target = PERSON if what == "the busy person" else LIST
+        target = PERSON if what.startswith(PEOPLE) else LIST
         asked = [hub.request("GET", address, Cookie=cookie)] * (WARM_UP + requests)
         spans = load.run(hub, [asked]).milliseconds[WARM_UP:]
         yield Figure(f"page, 1 client, p95: {what}", Measured(0, spans).p95, "ms", target)
@@ -38,13 +42,16 @@ def _seed(people: int) -> None:
     """By the command that is documented; then what autovacuum would do some time later."""
     # Django is set up only when a stage is open.
     from django.db import connection, connections
+    from django.utils import timezone
 
+    from memories.management import seeding
     from tests import factories
 
-    factories.tenant(slug=SLUG)
+    tenant = factories.tenant(slug=SLUG)
     command = [sys.executable, "manage.py", "seed_facts", "--tenant", SLUG, "--people", str(people), "--talk"]
     given = [*command, "--facts-per-person", str(FACTS_EACH)]
     subprocess.run(given, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
+    seeding.seed_talker(tenant=tenant, turns=TURNS, now=timezone.now())
     with connection.cursor() as cursor:
         cursor.execute("VACUUM (ANALYZE)")
     # The clients are forked: they must not share a connection.
@@ -74,8 +81,10 @@ def _addresses() -> list[tuple[str, str]]:
     from django.urls import reverse
 
     from memories.admin.lists import tabs
+    from memories.admin.people import timeline
+    from memories.admin.people.timeline import TimelineFilters
     from memories.admin.site.page import url_of
-    from memories.models import EndUser
+    from memories.models import Agent, EndUser, Tenant
 
     found = [
         ("the dashboard", reverse("admin:index")),
@@ -89,8 +98,14 @@ def _addresses() -> list[tuple[str, str]]:
         record = model._default_manager.order_by("pk").first()
         if record is not None and model is not EndUser:
             found.append((f"one of the {model._meta.verbose_name_plural}", url_of(record)))
-    person = EndUser.objects.filter(external_id="seeded-0").latest("created_at")
-    found.append(("the busy person", url_of(person)))
+    tenant = Tenant.objects.get(slug=SLUG)
+    found.append(("the tenant of all these", url_of(tenant)))
+    found.append(("its agent", url_of(Agent.objects.get(tenant=tenant))))
+    for what, name in zip(PEOPLE, ("seeded-0", "talker"), strict=True):
+        person = EndUser.objects.get(tenant=tenant, external_id=name)
+        found.append((what, url_of(person)))
+        older = timeline.read(person, timeline.SOURCES, TimelineFilters()).older
+        found.append((f"{what}, further back", f"{url_of(person)}?{urlencode({'before': older})}"))
     connections.close_all()
     return found
 

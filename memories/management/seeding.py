@@ -14,6 +14,7 @@ from memories import audit, conf
 from memories.audit import REVISED_MOMENTS, Actor
 from memories.models import (
     ActorKind,
+    Agent,
     Category,
     EndUser,
     Episode,
@@ -34,6 +35,7 @@ from memories.models import (
 from memories.models.ids import new_id
 
 PREFIX = "seeded-"
+AGENT = "support"
 # In one transaction, of about a second.
 FACTS_AT_ONCE = 10_000
 SESSIONS_AT_ONCE = 500
@@ -163,6 +165,7 @@ def _copy_statement() -> str:
 
 def seed_sessions(*, tenant: Tenant, now: datetime) -> Iterator[int]:
     """Give each seeded person of the tenant a session. Yields how many people have one."""
+    Agent.objects.get_or_create(tenant=tenant, agent_id=AGENT, defaults={"created_at": now})
     people = EndUser.objects.filter(tenant=tenant, external_id__startswith=PREFIX).order_by("pk")
     first = people.get(external_id=f"{PREFIX}0")
     _add_much(first, now=now)
@@ -173,6 +176,19 @@ def seed_sessions(*, tenant: Tenant, now: datetime) -> Iterator[int]:
         yield done
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
+
+
+@transaction.atomic
+def seed_talker(*, tenant: Tenant, turns: int, now: datetime) -> EndUser:
+    """One more person, with so many turns, and facts that all came of them."""
+    person = EndUser.objects.create(tenant=tenant, external_id="talker", created_at=now, last_seen_at=now)
+    _add_sessions([_session(person, TURNS_OF_FIRST, place) for place in range(turns // TURNS_OF_FIRST)])
+    rules = conf.rules(tenant)
+    made = [_fact(person, place, now=now, rules=rules) for place in range(FACTS_OF_FIRST)]
+    audit.revise_new(Fact.objects.bulk_create(made), verb="seed", actor=COMMAND)
+    cited = list(Turn.objects.filter(end_user=person).order_by("created_at", "pk")[:: max(1, turns // len(made))])
+    FactEvidence.objects.bulk_create(map(_cite, made, cited))
+    return person
 
 
 @transaction.atomic
@@ -189,7 +205,7 @@ def _session(person: EndUser, turns: int, place: int) -> Session:
     return Session(
         tenant=person.tenant,
         end_user=person,
-        agent_id="support",
+        agent_id=AGENT,
         external_id=f"chat-{place}",
         turn_count=turns,
         token_count=turns * 24,
@@ -293,7 +309,10 @@ def _suggestion(run: ExtractionRun, place: int) -> Fact:
 
 
 def _evidence(fact: Fact) -> FactEvidence:
-    turn = Turn.objects.get(session__runs=fact.extraction, number=2)
+    return _cite(fact, Turn.objects.get(session__runs=fact.extraction, number=2))
+
+
+def _cite(fact: Fact, turn: Turn) -> FactEvidence:
     return FactEvidence(
         fact=fact, turn=turn, session_id=turn.session_id, turn_number=turn.number, created_at=fact.created_at
     )

@@ -117,7 +117,7 @@ class ReceiptPage:
     @classmethod
     def of(cls, receipt: Mapping[str, Any], *, signature: str, public_key: str) -> "ReceiptPage":
         """The page of a receipt; a code without words here is shown itself."""
-        erased = [(_store_name(store), str(count)) for store, count in receipt["erased"].items() if count]
+        erased = [(_store_name(store), _number(count)) for store, count in receipt["erased"].items() if count]
         not_covered = [
             (_word(NOT_COVERED, one["what"]), _said(one["says"]), _said(one["until"])) for one in receipt["not_covered"]
         ]
@@ -151,7 +151,7 @@ def _summary(receipt: Mapping[str, Any]) -> list[str]:
     )
     done = gettext("It was completed on %(when)s UTC, as case %(case)s.")
     return [
-        erased % {"tenant": tenant, "count": count},
+        erased % {"tenant": tenant, "count": _number(count)},
         done % {"when": completed, "case": receipt["case"]},
         _said(receipt["return"]["says"]),
         gettext("This receipt names nobody: whoever asked knows the number of the case."),
@@ -183,11 +183,18 @@ def _search(verified: Mapping[str, Any]) -> ReceiptSection:
     if not verified["tables"]:
         return ReceiptSection(heading, [str(NOBODY)])
     mentioned, left_out = gettext("Mentioned in %(place)s"), gettext("Not searched: %(place)s")
-    rows = [(str(label), str(verified[name])) for name, label in CHECKED.items()]
-    rows += [(mentioned % {"place": _place(place)}, str(count)) for place, count in verified["mentions"].items()]
-    rows += [(left_out % {"place": _place(place)}, reason) for place, reason in verified.get("skipped", {}).items()]
+    rows = [(str(label), _number(verified[name])) for name, label in CHECKED.items()]
+    rows += [(mentioned % {"place": _place(place)}, _number(count)) for place, count in verified["mentions"].items()]
+    rows += [
+        (left_out % {"place": _place(place)}, _said(reason)) for place, reason in verified.get("skipped", {}).items()
+    ]
     says = [str(SEARCHED), *([_said(verified["mentions_say"])] if verified["mentions"] else [])]
     return ReceiptSection(heading, says, (gettext("Figure"), gettext("Count, or why not")), rows)
+
+
+def _number(count: int) -> str:
+    """With thousands separators: 12,345."""
+    return f"{count:,}"
 
 
 def _word(words: Words, code: str) -> str:

@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.utils.translation import gettext_noop
+
 from memories.context import context
 from memories.models import (
     EndUser,
@@ -49,7 +51,9 @@ from memories.retrieval import search as retrieval
 
 STATISTICS = "pg_stats"
 # ANALYZE of an emptied table leaves the old samples, and removing them would lock the table.
-SAMPLED_IDS = {"pg_stats:ids": "samples of row ids, without content; those of an emptied table stay until it fills"}
+SAMPLED_IDS = {
+    "pg_stats:ids": gettext_noop("samples of row ids, without content; those of an emptied table stay until it fills")
+}
 _SHOWN = ("schemaname", "tablename", "attname", "values")
 _STATISTICS = f"""
 SELECT schemaname, tablename, attname,
@@ -194,7 +198,7 @@ class _TraceSearch:
 
     def _note_skipped(self, layer: Layer, place: str) -> None:
         if not layer.whole:
-            self.read.skipped[place] = "part of it: too large when it is unpacked"
+            self.read.skipped[place] = gettext_noop("part of it: too large when it is unpacked")
 
     def _count(self, found: Iterable[TraceFinding]) -> None:
         """Count each place of a row once, by its worst verdict."""

@@ -24,7 +24,8 @@ DAY = timedelta(days=1)
 @pytest.fixture
 def session(db: None) -> Session:
     talk = factories.session(factories.end_user(), [("user", "Hello"), ("assistant", "Hi")], agent_id="sales")
-    # Its first turn was posted twenty days ago.
+    # Its first turn was posted twenty days ago, and with it the session began.
+    Session.objects.filter(pk=talk.pk).update(created_at=timezone.now() - 20 * DAY, last_turn_at=timezone.now())
     Turn.objects.filter(session=talk, number=1).update(created_at=timezone.now() - 20 * DAY)
     return talk
 
@@ -57,6 +58,25 @@ def test_each_period_counts_what_lies_in_it(session: Session, agent: Agent) -> N
     assert spans_of(agent, "facts") == [1, 2, 3]
     assert spans_of(agent, "rejected") == [0, 1, 1]
     assert spans_of(agent, "pending") == [0, 0, 1]
+
+
+def test_turns_of_sessions_within_a_period_are_those_that_are_kept(session: Session, agent: Agent) -> None:
+    now = timezone.now()
+    within_it = factories.session(
+        session.end_user, [("user", "a"), ("user", "b"), ("user", "c")], agent_id="sales", session_id="2"
+    )
+    for days, number, deleted in ((10, within_it, 1), (20, session, 1)):
+        Session.objects.filter(pk=number.pk).update(created_at=now - days * DAY, deleted_number=deleted)
+    Turn.objects.filter(session=session, number=1).delete()
+    Turn.objects.filter(session=within_it).update(created_at=now - 10 * DAY)
+    Turn.objects.filter(session=within_it, number=1).delete()
+    Session.objects.filter(pk=within_it.pk).update(last_turn_at=now - 10 * DAY)
+    # Of everybody else's nothing is left: that is no talk.
+    gone = factories.session(factories.end_user(session.tenant), [("user", "a")], agent_id="sales", session_id="3")
+    Session.objects.filter(pk=gone.pk).update(deleted_number=1, last_turn_at=now)
+    Turn.objects.filter(session=gone).delete()
+    assert spans_of(agent, "turns") == [1, 3, 3]
+    assert spans_of(agent, "people") == [1, 1, 1]
 
 
 def test_corrections_are_those_of_operators_that_stand(session: Session, agent: Agent) -> None:

@@ -239,8 +239,9 @@ def test_the_trail_is_that_of_the_case(officer: Client) -> None:
     case, other = case_of(factories.end_user()), case_of(factories.end_user())
     officer.post(page_of(case, "verify"), {"how": "signed_in", "version": 1})
     acts = officer.get(page_of(case)).context["trail"]
-    assert [event for event, _actor in acts] == list(AuditEvent.objects.filter(case_uuid=case.pk))
+    assert [event for event, _sentence, _counts in acts] == list(AuditEvent.objects.filter(case_uuid=case.pk))
     assert len(acts) == 1
+    assert acts[0][1].endswith(" verified a privacy case")
     assert officer.get(page_of(other)).context["trail"] == []
 
 

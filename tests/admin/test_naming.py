@@ -85,7 +85,7 @@ def test_a_confirmation_and_a_message_say_it_in_chinese(chinese: Client, records
 def test_the_same_in_english(admin: Client, records: list[Model]) -> None:
     fact = records[2]
     page = text_of(admin.get(page_of(fact)))
-    assert heading(page) == f"Memory chevron_right Facts chevron_right Fact {short_id(fact)}"
+    assert heading(page) == f"Facts chevron_right Fact {short_id(fact)}"
     assert f'title="{fact.pk}"' in page
 
 
@@ -102,7 +102,7 @@ def test_what_staff_named_is_read_as_it_is_written(admin: Client) -> None:
 )
 def test_a_page_behind_a_list_says_its_own_title_once(admin: Client, name: str, words: str) -> None:
     factories.tenant()
-    assert heading(text_of(admin.get(reverse(f"admin:{name}")))) == f"Memory chevron_right {words}"
+    assert heading(text_of(admin.get(reverse(f"admin:{name}")))) == words
 
 
 def test_a_list_is_titled_by_what_it_lists(admin: Client) -> None:

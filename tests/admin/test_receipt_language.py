@@ -4,8 +4,12 @@ import re
 
 import pytest
 from django.test import Client
+from django.utils import translation
 
 from memories.privacy import receipts
+from memories.privacy.receipt_page import ReceiptPage
+from memories.privacy.searching import files
+from memories.privacy.verification import SAMPLED_IDS
 from tests import factories
 from tests.admin.cases import with_receipt
 from tests.admin.conftest import signed_in
@@ -35,6 +39,18 @@ def test_it_is_in_the_language_of_the_operator() -> None:
     assert [text for text in left if text not in english] == []
     assert [text for text in left if re.search(r"[a-z]{3,} [a-z]{2,}", text)] == []
     assert len(left) < len(chinese) / 2
+
+
+def test_what_was_not_searched_is_said_in_it_too() -> None:
+    case = with_receipt(factories.end_user())
+    skipped = {**files.skipped(), **SAMPLED_IDS, "memories.Turn.content": "A reason that nobody knows"}
+    receipt = {**case.receipt, "verified": {**case.receipt["verified"], "tables": 12_345, "skipped": skipped}}
+    with translation.override("zh-hans"):
+        (search,) = [
+            one for one in ReceiptPage.of(receipt, signature="", public_key="").sections if "12,345" in str(one)
+        ]
+    reasons = [why for _label, why in search.rows[-len(skipped) :]]
+    assert [why for why in reasons if why.isascii()] == ["A reason that nobody knows"]
 
 
 def test_the_signed_file_and_its_page_stay_english() -> None:

@@ -5,7 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from memories.admin.people import timeline
 from memories.admin.people.timeline import TimelineFilters, TimelineItem
@@ -105,6 +107,25 @@ def test_pages_put_it_below_its_turn_however_far_apart(session: Session) -> None
     first = timeline.read(person, timeline.SOURCES, TimelineFilters())
     assert tree(first.items) == ["fact"] * 50
     assert shown(person, before=first.older) == [*["fact"] * 10, "turn", ("turn", ["fact"])]
+
+
+def test_only_what_the_page_spans_is_looked_up(session: Session) -> None:
+    """A page full of turns asks for no older fact: each would take a look-up of its evidence."""
+    person = session.end_user
+    long = factories.session(person, [("user", "Hi")] * (timeline.PAGE + 1), session_id="long")
+    for turn in Turn.objects.filter(session=long):
+        Turn.objects.filter(pk=turn.pk).update(timestamp=NOW + timedelta(hours=turn.number))
+    old, within_it = (
+        factories.fact(person, "Old", now=NOW),
+        factories.fact(person, "New", now=NOW + timedelta(hours=40)),
+    )
+    with CaptureQueriesContext(connection) as queries:
+        page = timeline.read(person, timeline.SOURCES, TimelineFilters())
+    assert [item.row for item in page.items if item.source.name == "fact"] == [within_it]
+    facts = [query["sql"] for query in queries if query["sql"].startswith('SELECT "memories_fact".')]
+    assert len([sql for sql in facts if '"memories_fact"."created_at" >= ' in sql]) == 1
+    later = timeline.read(person, timeline.SOURCES, TimelineFilters(before=page.older))
+    assert [item.row for item in later.items if item.source.name == "fact"] == [old]
 
 
 def test_a_question_says_what_it_is_about_unless_that_stands_above_it(session: Session, admin: Client) -> None:

@@ -21,6 +21,7 @@ from memories.admin.cases.wording import (
     why_other_count,
 )
 from memories.admin.trail.authors import Signed, names_of
+from memories.admin.trail.sentences import sentence_of
 from memories.models import (
     CLOSED,
     EXPORTING,
@@ -124,7 +125,7 @@ def shown_of(case: PrivacyCase, operator: Operator, *, now: datetime) -> dict[st
         "signed": [(step, _who(names, step.signature)) for step in steps],
         "exports": exports,
         "ready": ready,
-        "trail": [(event, _who(names, event)) for event in events],
+        "trail": [(event, _sentence(_who(names, event), event), _counted(event)) for event in events],
         "may_not_approve": why_not_approve(case, operator, now=now),
         "ties": [Tie(tie).label for tie in second_person.ties_of(case)],
         "is_hold_over": bool(case.hold_review_on and case.hold_review_on <= timezone.localdate(now)),
@@ -243,6 +244,15 @@ def _signature(case: PrivacyCase, name: str) -> Signature | None:
     if name in ("receipt", "outcome", "export") and case.completed_at and case.state in CLOSED:
         return Signature("", "", case.completed_at)
     return None
+
+
+def _sentence(who: str, event: AuditEvent) -> str:
+    return sentence_of(who=who, verb=event.verb, object_type=PrivacyCase.__name__)
+
+
+def _counted(event: AuditEvent) -> list[tuple[str, int]]:
+    """The counts of an event, which are by stores, in words."""
+    return [(store_name(name), count) for name, count in event.counts.items()]
 
 
 def _who(names: Mapping[str, str], signed: Signed | None) -> str:

@@ -7,7 +7,7 @@ diff, and the other fields that changed.
 
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from itertools import groupby
@@ -63,7 +63,8 @@ SHOWN_FIELDS = ("status", "category", "confidence", "importance", "pinned", "loc
 class TimelineSource:
     """Rows of one table, sorted by `order` downwards; its first field is the moment. `person` names their person.
 
-    `turn` finds the id of the turn that a row came of, below which it stands; without it a row stands by itself.
+    `turn` finds the id of the turn that a row came of, below which it stands; without it a row stands by itself. `near`
+    finds by indexes what may have come of some turns, so that not every row of the person takes that look-up.
     `stay`: the rows of people who were merged into somebody stay with them.
     """
 
@@ -74,6 +75,7 @@ class TimelineSource:
     person: str = "end_user"
     order: tuple[str, ...] = ("created_at", "id")
     turn: Subquery | Coalesce | None = None
+    near: Callable[[Sequence[Turn]], Q] | None = None
     stay: bool = False
 
 
@@ -145,6 +147,24 @@ def _turn_of_range(session: str, last: str) -> Subquery:
     return Subquery(turns.values("pk")[:1], output_field=UUIDField())
 
 
+def _facts_near(turns: Sequence[Turn]) -> Q:
+    return Q(pk__in=_cited(turns))
+
+
+def _episodes_near(turns: Sequence[Turn]) -> Q:
+    return Q(session__in={turn.session_id for turn in turns}, last_number__in={turn.number for turn in turns})
+
+
+def _reviews_near(turns: Sequence[Turn]) -> Q:
+    sessions = {turn.session_id for turn in turns}
+    by_fact = Q(fact__in=_cited(turns))
+    return by_fact | Q(episode__session__in=sessions) | Q(extraction__session__in=sessions)
+
+
+def _cited(turns: Sequence[Turn]) -> QuerySet[Any]:
+    return FactEvidence.objects.filter(turn__in=[turn.pk for turn in turns]).order_by().values("fact")
+
+
 # Of what happened at one moment, rows of the former stand above those of the latter.
 SOURCES = (
     TimelineSource("record", "edit", "view_auditevent", AuditEvent.objects.all(), "object_id"),
@@ -156,15 +176,21 @@ SOURCES = (
         "review",
         "review",
         "view_reviewitem",
-        ReviewItem.objects.select_related("fact", "known", "episode", "proposed_section"),
+        ReviewItem.objects.all(),
         turn=Coalesce(
             _turn_of_fact("fact"),
             _turn_of_range("episode__session", "episode__last_number"),
             _turn_of_range("extraction__session", "extraction__last_number"),
         ),
+        near=_reviews_near,
     ),
     TimelineSource(
-        "fact", "fact", "view_fact", Fact.objects.defer("raw", "structured", "terms"), turn=_turn_of_fact("pk")
+        "fact",
+        "fact",
+        "view_fact",
+        Fact.objects.defer("raw", "structured", "terms"),
+        turn=_turn_of_fact("pk"),
+        near=_facts_near,
     ),
     TimelineSource(
         "episode",
@@ -173,6 +199,7 @@ SOURCES = (
         Episode.objects.defer("terms"),
         order=("ended_at", "id"),
         turn=_turn_of_range("session", "last_number"),
+        near=_episodes_near,
     ),
     TimelineSource(
         "turn",
@@ -206,18 +233,27 @@ def read(person: EndUser, sources: Iterable[TimelineSource], filters: TimelineFi
     """A page of the person's timeline; one query for each source of the kind, and one for what came of its turns."""
     chosen = [source for source in sources if filters.kind in ("", source.kind)]
     is_grouped = not filters.kind and any(source.name == "turn" for source in chosen)
-    found: list[TimelineItem] = []
-    for source in chosen:
-        mine = _rows_of(source, person)
+    read_of: dict[str, list[TimelineItem]] = {}
+    # What is older than a full page of the sources before is not on this page: rows that stand below turns, which take
+    # a look-up each, are read of this span alone. Turns go first: they are most of a timeline.
+    since: datetime | None = None
+    for source in sorted(chosen, key=lambda source: source.name != "turn"):
+        mine = _rows_of(source, person).filter(_bounds(source, filters))
+        if since:
+            mine = mine.filter(**{f"{source.order[0]}__gte": since})
         if is_grouped and source.turn:
             mine = mine.filter(came_of=None)
-        rows = mine.filter(_bounds(source, filters)).order_by(*(f"-{name}" for name in source.order))
-        found += [TimelineItem(source, row) for row in rows[: PAGE + 1]]
+        rows = mine.order_by(*(f"-{name}" for name in source.order))
+        items = read_of[source.name] = [TimelineItem(source, row) for row in rows[: PAGE + 1]]
+        if len(items) > PAGE:
+            since = items[-1].moment
+    found = [item for source in chosen for item in read_of[source.name]]
     # The sort is stable: items of one moment keep the order of their sources.
     found.sort(key=lambda item: item.moment, reverse=True)
     shown = found[:PAGE]
     if is_grouped:
         _put_below_turns(person, shown, chosen)
+    _read_subjects(shown)
     _name_subjects(shown)
     return TimelinePage(shown, _cursor(shown[-1]) if len(found) > PAGE else "")
 
@@ -235,8 +271,9 @@ def _put_below_turns(person: EndUser, shown: Iterable[TimelineItem], sources: It
         return
     found: dict[uuid.UUID, list[TimelineItem]] = defaultdict(list)
     for source in sources:
-        if source.turn:
-            for row in _rows_of(source, person).filter(came_of__in=list(turns)).order_by(*source.order):
+        if source.near:
+            rows = _rows_of(source, person).filter(source.near([item.row for item in turns.values()]))
+            for row in rows.filter(came_of__in=list(turns)).order_by(*source.order):
                 found[row.came_of].append(TimelineItem(source, row))
     for turn, items in found.items():
         memories = {item.row.pk: item for item in items if not isinstance(item.row, ReviewItem)}
@@ -245,6 +282,26 @@ def _put_below_turns(person: EndUser, shown: Iterable[TimelineItem], sources: It
             if isinstance(item.row, ReviewItem):
                 memory = memories.get(item.row.fact_id or item.row.episode_id)
                 (memory.came if memory else below).append(item)
+
+
+def _read_subjects(items: Iterable[TimelineItem]) -> None:
+    """Read what the questions on the page are about. With these joins PostgreSQL would plan the search for what came of
+    a turn ten times as long as it takes to run.
+    """
+    questions = [one for item in items for one in _with_what_came(item) if isinstance(one.row, ReviewItem)]
+    if not questions:
+        return
+    whole = ReviewItem.objects.select_related("fact", "known", "episode", "proposed_section")
+    rows = whole.in_bulk([item.row.pk for item in questions])
+    for item in questions:
+        # Deleted meanwhile, it is shown as it was.
+        item.row = rows.get(item.row.pk, item.row)
+
+
+def _with_what_came(item: TimelineItem) -> Iterator[TimelineItem]:
+    yield item
+    for one in item.came:
+        yield from _with_what_came(one)
 
 
 def _name_subjects(items: Iterable[TimelineItem]) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django import template
+from django.apps import apps
 from django.contrib.messages.storage.base import Message
 from django.db.models import Model
 from django.utils import timezone
@@ -92,6 +93,13 @@ def work(state: str) -> str:
 def who(person: EndUser) -> str:
     """The name of a person, else the caller's id."""
     return person.display_name or person.external_id
+
+
+@register.filter
+def without_app(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Breadcrumbs without the app, which says nothing of where a page is: "Memory" is no part of the menu's Access."""
+    named = {name for app in apps.get_app_configs() for name in (app.verbose_name, app.label)}
+    return parts[1:] if len(parts) > 1 and parts[0]["title"] in named else parts
 
 
 @register.filter

@@ -54,7 +54,7 @@ class AgentForm(forms.ModelForm[Agent]):
 
 
 class AgentChangeList(HubChangeList):
-    """With figures for the agents on the page, read at once: three queries."""
+    """With figures for the agents on the page, read at once: four queries."""
 
     result_list: Iterable[Agent]
 

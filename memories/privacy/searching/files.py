@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from django.conf import settings
+from django.utils.translation import gettext_noop
 
 CHUNK_BYTES = 32 << 20
 # Operators answer for their backups: the receipt says until when one may hold the person.
@@ -17,9 +18,13 @@ EXPORTS = "files:exports"
 def skipped() -> dict[str, str]:
     """Place → why it is not read."""
     return {
-        "files:postgres": "bytes of tables and of the write-ahead log; the receipt says until when they hold text",
-        "files:tiktoken": "the public vocabulary of a tokenizer",
-        "files:backups": "copies that an operator keeps; the ledger erases again what is restored from one",
+        "files:postgres": gettext_noop(
+            "bytes of tables and of the write-ahead log; the receipt says until when they hold text"
+        ),
+        "files:tiktoken": gettext_noop("the public vocabulary of a tokenizer"),
+        "files:backups": gettext_noop(
+            "copies that an operator keeps; the ledger erases again what is restored from one"
+        ),
     }
 
 

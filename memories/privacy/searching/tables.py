@@ -8,6 +8,7 @@ from typing import Any
 
 from django.apps import apps
 from django.db import connection
+from django.utils.translation import gettext_noop
 
 # A slice is a statement with its own snapshot: no vacuum waits for a whole table.
 SLICE_PAGES = 4096
@@ -86,7 +87,7 @@ def tables() -> tuple[list[Table], dict[str, str]]:
         cursor.execute(_TABLES, [list(SYSTEM)])
         for schema, name, oid, readable, pages in cursor.fetchall():
             if not readable:
-                closed[f"{schema}.{name}"] = "no right to read it"
+                closed[f"{schema}.{name}"] = gettext_noop("no right to read it")
             elif oid in columns:
                 found.append(Table(schema, name, tuple(columns[oid]), pages))
     return found, closed
