@@ -16,6 +16,7 @@ from benchmarks import (
     leaving,
     report,
     searching,
+    storing,
     waking,
 )
 from benchmarks.figures import Figure
@@ -23,7 +24,7 @@ from benchmarks.rows import ROWS
 from benchmarks.stage import SIZES, opened
 
 # Each registers its rows when it is imported.
-MORE_ROWS = (searching, exactness, waking, calls, lasting, forgetting, leaving, browsing, gateway, files)
+MORE_ROWS = (searching, storing, exactness, waking, calls, lasting, forgetting, leaving, browsing, gateway, files)
 
 
 def main() -> None:
