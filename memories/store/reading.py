@@ -37,18 +37,16 @@ _NEWEST = f"""
     SELECT {_SHOWN} FROM memories_storeitem i WHERE {{selected}}
     ORDER BY i.updated_at DESC, i.id DESC LIMIT %(limit)s OFFSET %(offset)s
 """  # noqa: S608  (names of ours)
+# The vectors of each item by themselves: of a join the planner expects few rows, and compares each item with each.
 _BEST = f"""
     WITH found AS MATERIALIZED (
         SELECT i.id, i.updated_at, i.content_hash FROM memories_storeitem i WHERE {{selected}}
-    ), embedded AS (
-        SELECT v.item_id, max(1 - (v.vector <=> %(vector)s::halfvec)) AS score
-        FROM found f JOIN memories_storeitemvector v
-            ON v.item_id = f.id AND v.space_id = %(space)s AND v.text_digest = f.content_hash
-        GROUP BY v.item_id
     ), best AS (
-        SELECT f.id, f.updated_at, coalesce(n.score, e.score) AS score
-        FROM found f LEFT JOIN embedded e ON e.item_id = f.id
-        LEFT JOIN unnest(%(fresh)s::uuid[], %(scores)s::float8[]) AS n (id, score) ON n.id = f.id
+        SELECT f.id, f.updated_at, coalesce(n.score, (
+            SELECT max(1 - (v.vector <=> %(vector)s::halfvec)) FROM memories_storeitemvector v
+            WHERE v.item_id = f.id AND v.space_id = %(space)s AND v.text_digest = f.content_hash
+        )) AS score
+        FROM found f LEFT JOIN unnest(%(fresh)s::uuid[], %(scores)s::float8[]) AS n (id, score) ON n.id = f.id
         ORDER BY score DESC NULLS LAST, f.updated_at DESC, f.id DESC LIMIT %(limit)s OFFSET %(offset)s
     )
     SELECT {_SHOWN}, b.score FROM best b JOIN memories_storeitem i ON i.id = b.id

@@ -23,7 +23,6 @@ from memories.api.v1.store.serializers import (
     PutItemSerializer,
     SearchItemsSerializer,
     StoreAnswersSerializer,
-    StoreItemSerializer,
     StoreNamespacesSerializer,
     operation_of,
     search_of,
@@ -194,6 +193,7 @@ def _answer(one: operations.Answer) -> dict[str, Any]:
 
 
 def shown(found: Found, *, scored: bool = False) -> dict[str, Any]:
-    """An item as answers show it."""
-    item = StoreItemSerializer(found).data
-    return {**item, "score": found.score} if scored else dict(item)
+    """An item in the shape of StoreItemSerializer, or of FoundStoreItemSerializer; by hand, for a search shows many."""
+    item = found._asdict()
+    score = item.pop("score")
+    return {**item, "score": score} if scored else item
