@@ -1,16 +1,18 @@
 """The audit trail in sentences: who did what to whose memory, for who may see that; the stored fields stay at hand."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import translation
 
+from memories import audit
 from memories.admin.site.wording import VERBS
 from memories.admin.trail.sentences import OBJECTS, SENTENCES, sentence_of
 from memories.audit import Actor
 from memories.curation.facts.editing import correct_fact
-from memories.models import AuditEvent, Fact
+from memories.models import ActorKind, AuditEvent, Fact
 from tests import factories
 from tests.admin.pages import HOSTILE, list_of, shows_harmless, text_of
 from tests.factories import NOW
@@ -53,6 +55,15 @@ def test_what_is_gone_or_unknown_is_told_without(admin: Client, fact: Fact) -> N
     Fact.objects.filter(pk=fact.pk).delete()
     assert "anna corrected a fact<" in text_of(admin.get(list_of(AuditEvent)))
     assert sentence_of(who="anna", verb="seal_up", object_type="Nonsense") == "anna: Seal up – Nonsense"
+
+
+def test_who_carries_out_a_case_is_no_extraction(admin: Client) -> None:
+    case = factories.privacy_case(factories.end_user())
+    given: dict[str, Any] = {"target": case, "object_id": case.pk, "tenant": case.tenant, "now": NOW}
+    audit.record(actor=Actor(kind=ActorKind.RUN), verb="complete", **given)
+    page = text_of(admin.get(list_of(AuditEvent)))
+    assert "The worker completed a privacy case" in page
+    assert "Extraction completed" not in page
 
 
 def test_a_hostile_name_is_escaped(admin: Client, fact: Fact) -> None:

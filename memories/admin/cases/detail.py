@@ -247,6 +247,8 @@ def _signature(case: PrivacyCase, name: str) -> Signature | None:
 
 
 def _sentence(who: str, event: AuditEvent) -> str:
+    if event.actor_kind == ActorKind.RUN:
+        who = gettext("The worker")
     return sentence_of(who=who, verb=event.verb, object_type=PrivacyCase.__name__)
 
 

@@ -22,7 +22,7 @@ from memories.admin.trail.filters import CaseFilter, EventTenantFilter, ObjectFi
 from memories.admin.trail.sentences import sentence_of
 from memories.audit import kept_request_id
 from memories.curation.exports import note_export
-from memories.models import ActorKind, AuditEvent, EndUser, Operator, Tenant
+from memories.models import ActorKind, AuditEvent, EndUser, Operator, PrivacyCase, Tenant
 from memories.privacy.trail import sealing, trail_export
 
 LINES = "memories_auditevent_lines"
@@ -129,7 +129,10 @@ class TrailPage(HubModelAdmin):
     @column(_("What"))
     def told(self, event: Any) -> SafeString:
         """The sentence, and the raw fields behind "Details"."""
-        name = event.operator_name or event.get_actor_kind_display()
+        # A case is carried out by a run of its own, which is no extraction.
+        is_case_run = event.actor_kind == ActorKind.RUN and event.object_type == PrivacyCase.__name__
+        kind = gettext("The worker") if is_case_run else event.get_actor_kind_display()
+        name = event.operator_name or kind
         raw = [
             (gettext("Verb"), event.verb, ""),
             (gettext("Object"), f"{event.object_type} {event.object_id}", event.page),
