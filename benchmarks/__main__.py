@@ -14,6 +14,7 @@ from benchmarks import (
     gateway,
     lasting,
     leaving,
+    mcp,
     report,
     searching,
     storing,
@@ -24,7 +25,7 @@ from benchmarks.rows import ROWS
 from benchmarks.stage import SIZES, opened
 
 # Each registers its rows when it is imported.
-MORE_ROWS = (searching, storing, exactness, waking, calls, lasting, forgetting, leaving, browsing, gateway, files)
+MORE_ROWS = (searching, storing, exactness, waking, calls, lasting, forgetting, leaving, browsing, gateway, mcp, files)
 
 
 def main() -> None:

@@ -8,8 +8,9 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -27,6 +28,8 @@ EXCHANGES = 5
 WARM_UP = 10
 _ENDS = b"0\r\n\r\n"
 _FORKED = multiprocessing.get_context("fork")
+# What goes on meanwhile, by its name.
+Beside = Mapping[str, Callable[[], AbstractContextManager[None]]]
 
 
 @row("gateway")
@@ -35,7 +38,7 @@ def gateway(stage: Stage) -> Iterator[Figure]:
     rows.contexts(stage)
     with _upstream(stage) as bare:
         yield from _first_byte(stage, bare)
-        yield from _beside_streams(stage)
+        yield from _beside_streams(stage, bare)
 
 
 def _first_byte(stage: Stage, bare: Server) -> Iterator[Figure]:
@@ -85,23 +88,39 @@ def _received(connection: socket.socket) -> bytes:
     return part
 
 
-def _beside_streams(stage: Stage) -> Iterator[Figure]:
-    """Ingest and a page of the admin with and without open streams, by turns in one run; the first turn is warm-up."""
+def _beside_streams(stage: Stage, bare: Server) -> Iterator[Figure]:
+    """What the hub still does beside open streams. Those who read them and the endpoint are on the same two cores: as
+    many streams that do not go through the hub tell what that costs alone."""
     count = max(1, STREAMS // stage.size.shrink)
+    streams = f"{count} open streams"
+    beside: Beside = {
+        "without": nullcontext,
+        "past": lambda: _open_streams(bare, count),
+        "through": lambda: _open_streams(stage.hub, count),
+    }
+    for what, found in kept_beside(stage, beside).items():
+        through = f"{what}, beside {streams}"
+        yield Figure(f"{through} ÷ without", found["through"], "a second", at_least(0.9, 0.97), found["without"])
+        yield Figure(f"{through} ÷ as many past the hub", found["through"], "a second", floor=found["past"])
+
+
+def kept_beside(stage: Stage, beside: Beside) -> dict[str, dict[str, float]]:
+    """Pages of the admin and posts a second, beside each of these. They take turns, each time in the other order, and
+    the first turn is warm-up. By what is done and beside what: the median."""
     page = [stage.hub.request("GET", browsing.facts_address(), Cookie=browsing.signed_in())] * stage.size.requests
-
-    def measured(turn: str) -> tuple[float, float]:
-        posts = [rows.posts(stage, f"beside-{turn}-{client}") for client in range(CLIENTS)]
-        return load.run(stage.hub, posts).per_second, load.run(stage.hub, [page]).per_second
-
-    alone, beside = [], []
+    pages, posted = "pages of the list of facts, 1 client", "ingest, one turn per POST, 8 clients"
+    found: dict[str, dict[str, list[float]]] = {what: {name: [] for name in beside} for what in (posted, pages)}
     for turn in range(stage.size.rounds + 1):
-        alone.append(measured(f"alone-{turn}"))
-        with _open_streams(stage.hub, count):
-            beside.append(measured(f"beside-{turn}"))
-    for at, what in enumerate(("ingest, one turn per POST, 8 clients", "pages of the list of facts, 1 client")):
-        floor, hub = (statistics.median(one[at] for one in some[1:]) for some in (alone, beside))
-        yield Figure(f"{what}, beside {count} open streams ÷ without", hub, "a second", at_least(0.9, 0.97), floor)
+        for name in list(beside)[:: 1 if turn % 2 else -1]:
+            scripts = [rows.posts(stage, f"{name}-{turn}-{client}-{uuid.uuid4()}") for client in range(CLIENTS)]
+            # What was posted before would be embedded beside what is measured now.
+            rows.wait_for_the_embedder()
+            with beside[name]():
+                found[pages][name].append(load.run(stage.hub, [page]).per_second)
+                found[posted][name].append(load.run(stage.hub, scripts).per_second)
+    return {
+        what: {name: statistics.median(some[1:] or some) for name, some in by.items()} for what, by in found.items()
+    }
 
 
 @contextmanager
@@ -112,16 +131,16 @@ def _open_streams(server: Server, count: int) -> Iterator[None]:
     process.start()
     there.close()
     try:
-        _expect(here, "open")
+        expect(here, "open")
         yield
         here.send("end")
-        _expect(here, "whole")
+        expect(here, "whole")
     finally:
         here.close()
         process.join(load.PATIENCE_SECONDS)
 
 
-def _expect(holder: Connection, word: str) -> None:
+def expect(holder: Connection, word: str) -> None:
     told = holder.recv() if holder.poll(load.PATIENCE_SECONDS) else "nothing in time"
     if told != word:
         raise RefusedError(f"The open streams: {told}")

@@ -39,6 +39,8 @@ The pages are those of the admin for an administrator, with 5,000 people, 100,00
 
 The endpoint behind the gateway is a process on loopback that answers at once. Both are asked for streams by turns: a
 person with 50 facts, conversations of five exchanges, each request with all of them. An open stream is a word a second.
+What goes on beside them is measured with and without by turns, each time in the other order. Streams past the hub, and
+calls by the API in place of MCP's, tell what their clients and the endpoint cost alone on the same two cores.
 
 The memory files are 10,000 of one person in 100 folders, with eight lines each, above the limit that a tenant has by
 default. One client asks for each list without a pause; every answer is whole, with up to 10,000 hits.

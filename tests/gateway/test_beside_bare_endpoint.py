@@ -3,6 +3,8 @@ what the endpoint answers comes back byte for byte."""
 
 import asyncio
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -244,6 +246,17 @@ def without_memory(document: dict[str, Any]) -> dict[str, Any]:
         return told
     assert REMEMBERED in told["messages"].pop(0)["content"]
     return told
+
+
+def test_the_example_of_the_page(client: Client, endpoint: Endpoint) -> None:
+    page = (Path(__file__).parents[2] / "docs/gateway.md").read_text("utf-8")
+    [example] = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(example.replace("http://127.0.0.1:8000/v1", client.address).replace("mh_…", client.key), names)
+    [event] = parsed(names["client"], "chat", {"messages": [WORDS]})
+    assert event["choices"][0]["message"]["content"] == "In 莱顿 🌷."
+    assert without_memory(endpoint.requests[-1]) == {"model": "m", "messages": [WORDS]}
+    assert [role for role, _ in stored()] == ["user", "assistant"]
 
 
 EVERY = [*(("chat", name) for name in CHATS), *(("responses", name) for name in RESPONSES)]

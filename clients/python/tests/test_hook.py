@@ -37,7 +37,26 @@ CLAUDE = [
     claude("assistant", "a8", [{"type": "text", "text": "In a sub-agent."}], isSidechain=True),
     claude("user", "a9", "This session is being continued from a previous conversation.", isCompactSummary=True),
 ]
+
+
+def codex(second: int, kind: str, **payload: Any) -> dict[str, Any]:
+    return {"timestamp": f"2026-11-03T09:12:0{second}.000Z", "ordinal": second, "type": kind, "payload": payload}
+
+
+def completed(second: int, kind: str, *content: Any) -> dict[str, Any]:
+    return codex(second, "event_msg", type="item_completed", item={"type": kind, "id": "i1", "content": list(content)})
+
+
+# As Codex 0.169 writes it.
 CODEX = [
+    codex(0, "session_meta", id="s1", cwd="/"),
+    codex(1, "response_item", type="message", role="user", content=[{"type": "input_text", "text": "# AGENTS.md"}]),
+    completed(2, "UserMessage", {"type": "text", "text": "I moved to Leiden.", "text_elements": []}, {"type": "image"}),
+    completed(3, "Reasoning", {"type": "Text", "text": "Hmm."}),
+    completed(4, "AgentMessage", {"type": "Text", "text": "Leiden, noted."}),
+    codex(5, "event_msg", type="task_complete", last_agent_message="Leiden, noted."),
+]
+CODEX_BEFORE = [
     {"timestamp": "2026-11-03T09:12:00.000Z", "type": "session_meta", "payload": {"id": "s1", "cwd": "/"}},
     {"timestamp": "2026-11-03T09:12:01.000Z", "type": "response_item",
      "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "# AGENTS.md"}]}},
@@ -77,7 +96,7 @@ def said(hub: MemoryHub, user_id: str) -> list[str]:
     return [f"{turn.role}: {turn.content}" for one in sessions for turn in hub.list_turns(one.id)]
 
 
-@pytest.mark.parametrize("entries", [CLAUDE, CODEX], ids=["claude-code", "codex"])
+@pytest.mark.parametrize("entries", [CLAUDE, CODEX, CODEX_BEFORE], ids=["claude-code", "codex", "codex-before"])
 def test_what_was_said_is_posted_once(
     entries: list[dict[str, Any]], hook: Hook, hub: MemoryHub, user_id: str, tmp_path: Path
 ) -> None:

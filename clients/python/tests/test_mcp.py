@@ -1,5 +1,8 @@
 """What others wrote talks MCP with a hub: the SDK's client, OpenAI Agents, and desktop clients by stdio."""
 
+import json
+import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -10,7 +13,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from conftest import RunningHub
+from conftest import ROOT, RunningHub
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextContent, TextResourceContents
@@ -120,6 +123,43 @@ def test_stdio_says_why_a_hub_cannot_be_used(running: RunningHub) -> None:
         assert (ended.returncode, ended.stdout) == (1, "")
         assert url in ended.stderr
         assert "Traceback" not in ended.stderr
+
+
+def lines_of_the_page(running: RunningHub, key: str) -> dict[str, Any]:
+    """What each client of the page is told: an address with headers, or a program."""
+    page = (ROOT / "docs/mcp.md").read_text("utf-8").replace("http://127.0.0.1:8000", running.base_url)
+    page = page.replace("mh_…", key).replace("${env:MEMORYHUB_KEY}", key).replace("${input:memory-key}", key)
+    [line] = re.findall(r"^claude mcp add --transport http memory .*$", page, re.MULTILINE)
+    *_, url, option, header = shlex.split(line)
+    assert option == "--header"
+    codex, *others = re.findall(r"^```(?:toml|json)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert codex.startswith("[mcp_servers.memory]\n")
+    server = dict(re.findall(r'^(\w+) = "(.*)"$', codex, re.MULTILINE))
+    assert server["bearer_token_env_var"] == "MEMORYHUB_KEY"
+    cursor, code, desktop = map(json.loads, others)
+    return {
+        "claude-code": {"url": url, "headers": dict([header.split(": ")])},
+        "codex": {"url": server["url"], "headers": {"Authorization": f"Bearer {key}"}},
+        "cursor": cursor["mcpServers"]["memory"],
+        "vs-code": code["servers"]["memory"],
+        "claude-desktop": desktop["mcpServers"]["memory"],
+    }
+
+
+async def test_the_lines_of_the_page(running: RunningHub, bound: str) -> None:
+    lines = lines_of_the_page(running, bound)
+    program = lines.pop("claude-desktop")
+    assert program["command"] == "memoryhub-client"
+    run = [*["-m", "memoryhub_client.cli"], *program["args"]]
+    environ = {**program["env"], "PYTHONPATH": str(SOURCES)}
+    async with Client(StdioServerParameters(command=sys.executable, args=run, env=environ)) as found:
+        assert {tool.name for tool in (await found.list_tools()).tools} == TOOLS
+    for line in lines.values():
+        async with (
+            httpx2.AsyncClient(headers=line["headers"], timeout=60) as http,
+            Client(streamable_http_client(line["url"], http_client=http)) as found,
+        ):
+            assert {tool.name for tool in (await found.list_tools()).tools} == TOOLS
 
 
 async def test_openai_agents(running: RunningHub, bound: str) -> None:

@@ -31,6 +31,8 @@ NOT_SAID = re.compile(
     r"user-prompt-submit-hook)>.*?</\1>",
     re.DOTALL,
 )
+# Events of Codex that are somebody's words.
+OF_CODEX = {"user_message": "user", "UserMessage": "user", "agent_message": "assistant", "AgentMessage": "assistant"}
 INTERRUPTED = "[Request interrupted by user"
 NOBODY = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")
 
@@ -167,8 +169,11 @@ def _of_claude_code(entry: dict[str, Any]) -> tuple[str, str, str]:
 
 def _of_codex(entry: dict[str, Any], place: int) -> tuple[str, str, str]:
     """Role, text and id, of the events that show what was said. A line has no id, but its place never changes."""
-    payload = entry["payload"] if isinstance(entry["payload"], dict) else {}
-    role = {"user_message": "user", "agent_message": "assistant"}.get(str(payload.get("type")), "")
-    if entry.get("type") != "event_msg" or not isinstance(payload.get("message"), str):
+    event = entry["payload"] if isinstance(entry["payload"], dict) else {}
+    # Since 2026 an item that is complete; before, an event of its own for each.
+    said = event.get("item") if event.get("type") == "item_completed" else event
+    if entry.get("type") != "event_msg" or not isinstance(said, dict):
         return "", "", ""
-    return role, payload["message"], f"{entry.get('timestamp') or ''}-{place}"
+    content = said["message"] if isinstance(said.get("message"), str) else said.get("content")
+    text = text_of(content if isinstance(content, str | list) else None, kinds=("text", "Text"))
+    return OF_CODEX.get(str(said.get("type")), ""), text, f"{entry.get('timestamp') or ''}-{place}"
