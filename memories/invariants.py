@@ -150,13 +150,13 @@ INVARIANTS = (
     ),
     Invariant(
         "file_versions",
-        "Every memory file has all of its versions, and says what the last of them says.",
+        "Every memory file has its versions without gaps, and says what the last of them says.",
         """
         SELECT f.id FROM memories_memoryfile f
         LEFT JOIN memories_fileversion v ON v.file_id = f.id AND v.version = f.version
         WHERE v.id IS NULL OR v.content <> f.content OR v.tenant_id <> f.tenant_id
             OR (v.verb = 'delete') <> (f.trashed_at IS NOT NULL)
-            OR (SELECT count(*) FROM memories_fileversion o WHERE o.file_id = f.id) <> f.version
+            OR (SELECT count(*) <> f.version - min(o.version) + 1 FROM memories_fileversion o WHERE o.file_id = f.id)
         """,
     ),
     Invariant(

@@ -205,6 +205,14 @@ class Rules:
     scratch_days: int = Group.FILES.number(
         7, (1, 365), "days", "Scratch files", "A file below /temp/ is deleted this long after its last change."
     )
+    version_days: int = Group.FILES.number(
+        90,
+        (1, 3_650),
+        "days",
+        "Old versions",
+        "A version is deleted this long after a newer one has replaced it.",
+        zero="as long as the file",
+    )
     seed_files: bool = Group.FILES.switch(
         "First file",
         "/memories/AGENTS.md has a short first text until it is written.",

@@ -128,7 +128,7 @@ def write_file(
     with _locked(end_user, agent_id, path, writer, expected_version) as (shelf, row, before):
         if before is None:
             _check_unlocked(row, writer)
-            _check_place(shelf, path)
+            check_place(shelf, path)
             _check_number(shelf)
         new, redactions = _clean(shelf, path, content, before, writer)
         file = _stored(shelf, row, path)
@@ -215,7 +215,7 @@ def restore_file(
             raise Conflict(_("In this version the file is deleted. Restore an earlier one."))
         if before is None:
             _check_unlocked(row, writer)
-            _check_place(shelf, path)
+            check_place(shelf, path)
             _check_number(shelf)
         given = NewContent(found.content, found.encoding, found.size)
         new, redactions = _clean(shelf, path, given, before, writer)
@@ -297,7 +297,7 @@ def _check_unlocked(row: MemoryFile | None, writer: Writer) -> None:
         raise OperatorWord(_("An operator locked this file. Only an operator can change it."))
 
 
-def _check_place(shelf: Shelf, path: str) -> None:
+def check_place(shelf: Shelf, path: str) -> None:
     """Errors: FileIsFolder, FolderIsFile."""
     if shelf.is_folder(path):
         raise FileIsFolder

@@ -1,5 +1,6 @@
 """Writes a version of a file: the row as it is now, and beside it the version that it became."""
 
+import uuid
 from datetime import datetime, timedelta
 
 from memories import conf
@@ -22,6 +23,7 @@ def add_version(
     now: datetime,
     reason: str = "",
     restored: int | None = None,
+    change_set: uuid.UUID | None = None,
 ) -> FileVersion:
     """Save a locked file, or a new one, with this content as its next version; of a deletion the content is empty.
 
@@ -53,5 +55,35 @@ def add_version(
         trust=trust,
         reason=reason,
         restored=restored,
+        change_set=change_set,
         created_at=now,
+    )
+
+
+def put_back(
+    file: MemoryFile,
+    found: FileVersion | None,
+    *,
+    actor: Actor,
+    now: datetime,
+    reason: str,
+    change_set: uuid.UUID,
+) -> None:
+    """Make a locked file what it was in this version. None, or a deletion: it goes to the trash.
+
+    The text is worth as much as it was: nobody has vouched for it anew.
+    """
+    change = {"actor": actor, "now": now, "reason": reason, "change_set": change_set}
+    if found is None or found.verb == Verb.DELETE:
+        add_version(file, Verb.DELETE, content="", encoding=file.encoding, size=0, trust=Trust(file.trust), **change)
+        return
+    add_version(
+        file,
+        Verb.RESTORE,
+        content=found.content,
+        encoding=found.encoding,
+        size=found.size,
+        trust=Trust(found.trust),
+        restored=found.version,
+        **change,
     )

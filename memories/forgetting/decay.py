@@ -158,6 +158,7 @@ def _steps(work: Work, *, now: datetime) -> Generator[None, None, DecayPass.Pass
         yield from trash.trash(work, group, now=now)
     for group in (*PURGED, SCRATCH):
         yield from trash.purge(work, group)
+    yield from trash.purge_versions(work)
     return state
 
 

@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from memories.audit import REVISED_FIELDS, REVISED_MOMENTS
 from memories.forgetting.decay_passes import Work
-from memories.models import ActorKind, EndUser, Episode, Fact, MemoryFile, Status, Tenant
+from memories.models import ActorKind, EndUser, Episode, Fact, FileVersion, MemoryFile, Status, Tenant
 from memories.queue import leases
 from memories.reconcile import review_items
 
@@ -99,6 +99,31 @@ def purge(work: Work, group: TrashGroup) -> Iterator[None]:
             group.model.objects.filter(pk__in=ids).delete()
             _count(work, group, len(ids))
         yield
+
+
+def purge_versions(work: Work) -> Iterator[None]:
+    """Delete versions of memory files that were replaced long enough ago. Errors: LeaseLost."""
+    if not work.rules.version_days:
+        return
+    as_of = work.row.as_of - timedelta(days=work.rules.version_days)
+    replaced = FileVersion.objects.filter(file=OuterRef("file"), version=OuterRef("version") + 1, created_at__lte=as_of)
+    restricted = EndUser.objects.filter(restricted_at__isnull=False)
+    # What is older than its successor: the range of the index.
+    rows = FileVersion.objects.filter(Exists(replaced), tenant=work.row.tenant, created_at__lte=as_of)
+    rest = rows = rows.exclude(file__end_user__in=restricted).order_by("created_at", "pk")
+    while found := list(rest.values_list("created_at", "pk", "file__end_user")[:STEP]):
+        with transaction.atomic():
+            # With the person locked nobody restores one of them, or takes it back, meanwhile.
+            people = EndUser.objects.select_for_update(no_key=True, skip_locked=True).filter(restricted_at=None)
+            locked = list(
+                people.filter(pk__in={person for *_, person in found}).order_by("pk").values_list("pk", flat=True)
+            )
+            going = FileVersion.objects.filter(pk__in=[pk for _, pk, _ in found], file__end_user__in=locked)
+            going.delete()
+            leases.renew(work)
+        yield
+        moment, last, _ = found[-1]
+        rest = rows.filter(created_at__gte=moment).exclude(created_at=moment, pk__lte=last)
 
 
 def _steps(work: Work, group: TrashGroup, *, as_of: datetime) -> Iterator[list[tuple[datetime, uuid.UUID, uuid.UUID]]]:

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from memories import invariants
 from memories.audit import Actor
 from memories.curation.files import NewContent, Writer, delete_files, restore_file, write_file
 from memories.forgetting import decay
@@ -98,3 +99,43 @@ def test_another_tenants_files_are_not_touched(tenant: Tenant, person: EndUser) 
         deleted(one, "/old.md", NOW)
     assert after(tenant, 20) == ({"/temp/t/plan.md", "/old.md"}, 2)
     assert set(MemoryFile.objects.values_list("end_user", flat=True)) == {other.pk}
+
+
+def test_versions_go_some_days_after_a_newer_one_replaced_them(tenant: Tenant, person: EndUser) -> None:
+    def versions() -> list[int]:
+        return sorted(FileVersion.objects.filter(file__path="/a.md").values_list("version", flat=True))
+
+    tenant.numbers |= {"version_days": 20}
+    tenant.save()
+    written(person, "/a.md")
+    write_file(
+        end_user=person,
+        agent_id="",
+        path="/a.md",
+        content=NewContent.of(b"milk\n", ""),
+        writer=Writer(KEY, NOW + 9 * DAY),
+    )
+    written(person, "/a.md", NOW + 15 * DAY)
+    after(tenant, 28)
+    assert versions() == [1, 2, 3]
+    person.restricted_at = NOW
+    person.save()
+    after(tenant, 30)
+    assert versions() == [1, 2, 3]
+    person.restricted_at = None
+    person.save()
+    after(tenant, 31)
+    assert versions() == [2, 3]
+    after(tenant, 60)
+    # What the file is now stays, however old it is.
+    assert versions() == [3]
+    assert invariants.check() == []
+
+
+def test_versions_can_stay_as_long_as_the_file(tenant: Tenant, person: EndUser) -> None:
+    tenant.numbers |= {"version_days": 0}
+    tenant.save()
+    written(person, "/a.md")
+    written(person, "/a.md", NOW + DAY)
+    after(tenant, 4_000)
+    assert FileVersion.objects.count() == 2

@@ -64,7 +64,10 @@ class RollbackForm(forms.Form):
         help_text=_("The application's own id (session_id), as the page of the session shows it."),
     )
     agent = AgentField(
-        required=False, max_length=255, label=_("Agent"), help_text=_("Everything from sessions with this agent.")
+        required=False,
+        max_length=255,
+        label=_("Agent"),
+        help_text=_("Everything from sessions with this agent, and its memory files."),
     )
     key = forms.ModelChoiceField(
         APIKey.objects.none(),
@@ -72,7 +75,7 @@ class RollbackForm(forms.Form):
         label=_("API key"),
         widget=UnfoldAdminSelectWidget,
         empty_label="–",
-        help_text=_("Everything from turns that the key posted, and everything that it stated."),
+        help_text=_("Everything from turns that the key posted, and every fact and memory file that it wrote."),
     )
     since = forms.DateTimeField(
         required=False,

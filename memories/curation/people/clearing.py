@@ -13,8 +13,19 @@ from memories.curation.facts.changing import lock_facts, lock_person
 from memories.curation.people.errors import PersonMerged
 from memories.curation.profile.sections import empty_sections
 from memories.curation.review import item_states
+from memories.curation.rollback import files
 from memories.exceptions import PersonRestricted
-from memories.models import EndUser, Episode, EpisodeStatus, Fact, FactQuerySet, ProfileSection, Status
+from memories.models import (
+    EndUser,
+    Episode,
+    EpisodeStatus,
+    Fact,
+    FactQuerySet,
+    MemoryFile,
+    ProfileSection,
+    Status,
+    Trust,
+)
 from memories.reconcile import review_items
 
 # A rejected fact is no memory: it stays for what an operator refused.
@@ -30,10 +41,10 @@ def clear_memories(
     agent_id: str = "",
     reason: str = "",
 ) -> dict[str, int]:
-    """Move facts and episodes to the trash and empty the profile; returns how many of each.
+    """Move facts, episodes and memory files to the trash and empty the profile; returns how many of each.
 
-    With `agent_id` only what is that agent's: its facts and profile, and the episodes of its sessions. `visible`: the
-    facts that the caller sees; None: all. A key leaves what an operator wrote, and what is locked. Turns stay, and
+    With `agent_id` only what is that agent's: its facts, files, profile and episodes of its sessions. `visible`:
+    the facts that the caller sees; None: all. A key leaves what an operator wrote, and what is locked. Turns stay, and
     nothing is refused: what is said, or extracted, from now on is remembered anew. What is in the trash already stays
     there.
 
@@ -47,14 +58,17 @@ def clear_memories(
         if end_user.restricted_at and not actor.is_operator:
             raise PersonRestricted
         seen, told = _remembered(end_user, agent_id, Fact.objects.all() if visible is None else visible)
+        kept_files = Q(pk__in=[])
         if not actor.is_operator:
             seen, told = seen.exclude(Q(binding=True) | Q(locked=True)), told.exclude(binding=True)
+            kept_files = Q(locked=True) | Q(trust=Trust.OPERATOR)
         facts = lock_facts(seen.values_list("pk", flat=True))
         changes.trash(facts, "forget")
         episode_count = sum(_forget(pk, changes) for pk in list(told.order_by("pk").values_list("pk", flat=True)))
         section_count = empty_sections(end_user, changes, agent_id=agent_id)
+        file_count = files.clear(_files(end_user, agent_id).exclude(kept_files), changes)
         item_states.settle(changes)
-        counts = {"facts": len(facts), "episodes": episode_count, "sections": section_count}
+        counts = {"facts": len(facts), "episodes": episode_count, "sections": section_count, "files": file_count}
         if any(counts.values()):
             changes.counts.update(counts)
             changes.record(CLEAR, end_user, counts=counts)
@@ -67,7 +81,8 @@ def preview_clearing(*, end_user: EndUser, agent_id: str = "") -> dict[str, int]
     written = ProfileSection.objects.written().filter(end_user=end_user)
     if agent_id:
         written = written.filter(agent_id=agent_id)
-    return {"facts": seen.count(), "episodes": told.count(), "sections": written.count()}
+    count = _files(end_user, agent_id).count()
+    return {"facts": seen.count(), "episodes": told.count(), "sections": written.count(), "files": count}
 
 
 def agents_remembered(end_user: EndUser) -> list[str]:
@@ -76,6 +91,7 @@ def agents_remembered(end_user: EndUser) -> list[str]:
     names = {*seen.values_list("agent_id", flat=True).distinct()}
     names |= {*told.values_list("session__agent_id", flat=True).distinct()}
     names |= {*ProfileSection.objects.written().filter(end_user=end_user).values_list("agent_id", flat=True).distinct()}
+    names |= {*_files(end_user, "").values_list("agent_id", flat=True).distinct()}
     return sorted(names - {""})
 
 
@@ -86,6 +102,11 @@ def _remembered(end_user: EndUser, agent_id: str, facts: FactQuerySet) -> tuple[
     if agent_id:
         seen, told = seen.filter(agent_id=agent_id), told.filter(session__agent_id=agent_id)
     return seen, told
+
+
+def _files(end_user: EndUser, agent_id: str) -> QuerySet[MemoryFile]:
+    files = MemoryFile.objects.of(end_user.tenant, end_user).filter(trashed_at=None)
+    return files.filter(agent_id=agent_id) if agent_id else files
 
 
 def _forget(pk: uuid.UUID, changes: Changes) -> int:

@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.db import transaction
@@ -16,6 +18,7 @@ from memories.curation.change_sets import Changes, steps
 from memories.curation.people.errors import PersonMerged
 from memories.curation.profile.sections import trust_of
 from memories.curation.review import item_states
+from memories.curation.rollback import files
 from memories.curation.rollback.selection import (
     ID_IN_CHANGES,
     NEUTRAL,
@@ -26,6 +29,7 @@ from memories.curation.rollback.selection import (
     revisions,
     section_revisions,
     touched,
+    touched_files,
     touched_sections,
 )
 from memories.models import (
@@ -35,6 +39,7 @@ from memories.models import (
     Fact,
     FactEvidence,
     FactRevision,
+    FileVersion,
     ProfileRevision,
     ProfileSection,
     Status,
@@ -61,7 +66,7 @@ def preview_rollback(selector: Selector) -> RollbackPreview:
 
     A fact that another one has replaced by now counts as put back here; roll_back() will keep it.
     """
-    facts, sections = touched(selector), touched_sections(selector)
+    facts, sections, written = touched(selector), touched_sections(selector), touched_files(selector)
     kinds = {
         "trashed": facts.filter(stays=False, base=0),
         "put_back": facts.filter(stays=False, base__gt=0),
@@ -69,26 +74,27 @@ def preview_rollback(selector: Selector) -> RollbackPreview:
     }
     counts = {name: rows.count() for name, rows in kinds.items()}
     counts["sections"] = sections.filter(stays=False).count()
-    counts["kept"] += sections.filter(stays=True).count()
+    counts["files"] = written.filter(stays=False).count()
+    counts["kept"] += sections.filter(stays=True).count() + written.filter(stays=True).count()
     return RollbackPreview(
         counts, **{name: list(rows.order_by("-created_at", "-id")[:EXAMPLES]) for name, rows in kinds.items()}
     )
 
 
 def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = "") -> Changes:
-    """Take back what the selected runs, or the key, made of facts and profiles; for operators and commands alone.
+    """Take back what the selected runs, or the key, made of facts, profiles and files; for operators and commands.
 
-    A fact that they made goes to the trash, and is not refused: the same may honestly be said again. One that they only
-    changed gets back what it was before. An operator's word, and what somebody else changed since, stays and is
-    counted; so does all evidence. What stays because of somebody whose changes are rolled back later is taken back
-    then. An extraction of these sessions that is in flight, or comes later, makes new facts: delete the session, or
-    roll back once more.
+    A fact or file that they made goes to the trash, and is not refused: the same may honestly be said again. One that
+    they only changed gets back what it was before. An operator's word, and what somebody else changed since, stays and
+    is counted; so does all evidence. Of facts and sections, what stays because of somebody whose changes are rolled
+    back later is taken back then. An extraction of these sessions that is in flight, or comes later, makes new facts:
+    delete the session, or roll back once more.
     """
     changes = Changes(actor=actor, now=now, reason=reason)
     with transaction.atomic():
         people, facts, waiting = _lock(selector)
         kept = touched(selector).filter(stays=True).count()
-        changes.counts.update(trashed=0, put_back=0, sections=0, kept=kept)
+        changes.counts.update(trashed=0, put_back=0, sections=0, files=0, kept=kept)
         bases = dict(touched(selector).filter(stays=False).values_list("pk", "base"))
         sections = list(touched_sections(selector).select_related("end_user"))
         _note(revisions(selector).filter(fact__in=facts), changes)
@@ -106,6 +112,7 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
             changes.counts["kept" if row.stays else "sections"] += 1
             if not row.stays:
                 _put_section_back(changes, row, ROLL_BACK, row.base)
+        files.take_back(selector, changes)
         for ids in steps([*facts, *again]):
             review_items.settle(ids, now=now, change_set=changes.id)
         # About one person it is deleted with them.
@@ -123,13 +130,18 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
 
 
 def lock_for_undo(done: ChangeSet) -> None:
-    """Lock whose facts and sections the roll back changed or waits to change, in one order. Errors: PersonMerged."""
+    """Lock whose facts, sections and files the roll back changed, or waits to change, in one order.
+
+    Errors: PersonMerged.
+    """
     facts = _concerned(done, FactRevision).values("fact__end_user")
     sections = _concerned(done, ProfileRevision).values("end_user")
-    locked = {person.pk for person in _lock_people(facts, sections)}
-    # The facts of somebody who was merged while we waited are another person's by now.
-    if not locked.issuperset(facts.values_list("fact__end_user", flat=True)):
-        raise PersonMerged
+    written = FileVersion.objects.filter(change_set=done.pk).values("file__end_user")
+    locked = {person.pk for person in _lock_people(facts, sections, written)}
+    # What somebody had who was merged while we waited is another person's by now.
+    for owners in (facts.values_list("fact__end_user", flat=True), written.values_list("file__end_user", flat=True)):
+        if not locked.issuperset(owners):
+            raise PersonMerged
 
 
 def settle_after_undo(done: ChangeSet, changes: Changes) -> None:
@@ -156,7 +168,7 @@ def _lock(selector: Selector) -> tuple[list[EndUser], list[uuid.UUID], list[uuid
 
     People come first, as in debounce.hold(), so that no extraction commits meanwhile; then all facts in one order.
     """
-    people = _lock_people(touched(selector).values("end_user"), touched_sections(selector).values("end_user"))
+    people = _lock_people(*(rows(selector).values("end_user") for rows in (touched, touched_sections, touched_files)))
     waiting = set(_waiting([person.pk for person in people]).values_list("pk", flat=True))
     named = Q(pk__in=touched(selector).values("pk")) | Q(pk__in=waiting)
     rows = Fact.objects.select_for_update(no_key=True).filter(named).order_by("pk")
@@ -167,7 +179,7 @@ def _lock(selector: Selector) -> tuple[list[EndUser], list[uuid.UUID], list[uuid
 
 def _lock_people(*ids: QuerySet[Any, Any]) -> list[EndUser]:
     """The people of these rows, locked in one order."""
-    named = Q(pk__in=ids[0]) | Q(pk__in=ids[1])
+    named = reduce(or_, (Q(pk__in=some) for some in ids))
     people = EndUser.objects.select_for_update(of=("self",), no_key=True).select_related("tenant")
     return list(people.filter(named).order_by("pk"))
 

@@ -1,22 +1,25 @@
-"""What a roll back selects: what the runs of a session, agent, key or time made of facts and profiles."""
+"""What a roll back selects: what runs of a session, agent, key or time made, and files that a key or agent wrote."""
 
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from django.db.models import CharField, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery, UUIDField
+from django.db.models import CharField, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery, UUIDField, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
 from memories.models import (
     ActorKind,
     Change,
+    ChangeSet,
     EndUser,
     ExtractionRun,
     Fact,
     FactEvidence,
     FactRevision,
+    FileVersion,
+    MemoryFile,
     ProfileRevision,
     ProfileSection,
     Status,
@@ -132,6 +135,41 @@ def touched_sections(selector: Selector) -> QuerySet[Any]:
     own = ProfileRevision.objects.filter(**named, version__isnull=False)
     rows = ProfileSection.objects.filter(tenant=selector.tenant, end_user__in=selected.values("end_user"))
     return _with_base(rows, own, selected)
+
+
+def touched_files(selector: Selector) -> QuerySet[Any]:
+    """Memory files that the key, or any key as the agent, wrote or deleted, but for those rolled back since.
+
+    Each has the `first` version that they made, and `stays`: locked, or changed by somebody else since. A roll back and
+    its undoing are nobody's change.
+
+    Files are of no session and no run, so a session or a time alone selects none. What a clearing deleted has an undo
+    of its own. A file also stays if the version before is gone by now.
+    """
+    if selector.session or not (selector.key or selector.agent_id):
+        return MemoryFile.objects.annotate(first=Value(1), stays=Value(True)).none()
+    given = {
+        "actor_id": str(selector.key) if selector.key else None,
+        "file__agent_id": selector.agent_id or None,
+        "file__end_user": selector.end_user,
+        "created_at__gte": selector.since,
+        "created_at__lt": selector.until,
+    }
+    named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    written = FileVersion.objects.filter(tenant=selector.tenant, actor_kind=ActorKind.KEY, change_set=None, **named)
+    own, made_by = FileVersion.objects.filter(file=OuterRef("pk")), ChangeSet.objects.filter(tenant=selector.tenant)
+    first = own.filter(pk__in=written.values("pk")).order_by("version").values("version")[:1]
+    neutral = made_by.filter(verb__in=NEUTRAL).values("pk")
+    others = (
+        own.filter(version__gt=OuterRef("first")).exclude(pk__in=written.values("pk")).exclude(change_set__in=neutral)
+    )
+    rolled_back = own.filter(version=OuterRef("version"), change_set__in=made_by.filter(verb=ROLL_BACK).values("pk"))
+    files: QuerySet[Any] = MemoryFile.objects.filter(tenant=selector.tenant, pk__in=written.values("file"))
+    files = files.exclude(Exists(rolled_back)).annotate(first=Subquery(first))
+    # What they made and deleted again.
+    files = files.exclude(first=1, trashed_at__isnull=False)
+    is_lost = Q(first__gt=1) & ~Q(Exists(own.filter(version=OuterRef("first") - 1)))
+    return files.annotate(stays=Q(locked=True) | Q(Exists(others)) | is_lost)
 
 
 def touched(selector: Selector) -> QuerySet[Any]:

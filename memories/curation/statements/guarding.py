@@ -4,6 +4,7 @@ An operator's own words are not checked. What merely looks like a secret is not 
 application that stores an order number does so on purpose.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from memories.reconcile.review_items import REASON_OF_FLAG, REASON_OF_TRUST
 from memories.text.injection import suspicion
 from memories.text.secrets.redaction import looks_secret, redact_text
 
+_NUMBER = re.compile(r"\d+")
 # The texts of a fact that a context or a prompt can show.
 FACT_TEXTS = ("content", "key", "value", "source_error", "raw")
 EPISODE_TEXTS = ("summary", "key_topics", "actions_taken", "outcomes")
@@ -48,8 +50,15 @@ def flags_of_text(text: str, voice: WriteTrust) -> tuple[str, ...]:
 
 
 def flags_of_file(passage: str, voice: WriteTrust) -> tuple[str, ...]:
-    """The flags of a passage of a memory file. What merely looks like a secret is none: notes name commits and ids."""
-    return tuple(flag for flag in flags_of_text(passage, voice) if flag == suspicion.INSTRUCTIONS)
+    """The flags of a passage of a memory file. What merely looks like a secret is none: notes name commits and ids.
+
+    Notes have numbers, and these move the vector of a short sentence at random. What speaks to a model by its meaning
+    does so with other numbers, too.
+    """
+    if suspicion.INSTRUCTIONS not in flags_of_text(passage, voice):
+        return ()
+    speaks = suspicion.speaks_to_model(passage) or suspicion.are_meant_for_model(_NUMBER.sub("1", passage))
+    return (suspicion.INSTRUCTIONS,) if speaks else ()
 
 
 def speaks_to_model(name: str) -> bool:

@@ -17,6 +17,7 @@ LABELS = {
     "trashed": "facts to the trash",
     "put_back": "facts put back to what they were",
     "sections": "profile sections put back",
+    "files": "memory files put back, or to the trash",
     "kept": "kept: an operator's word, or changed since",
 }
 

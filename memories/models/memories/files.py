@@ -132,6 +132,7 @@ class FileVersion(models.Model):
     trust = models.CharField(max_length=9, choices=Trust.choices)
     reason = models.TextField(blank=True, max_length=2000)
     restored = models.PositiveIntegerField(null=True, blank=True, help_text="The version whose text it has again.")
+    change_set = models.UUIDField(null=True, editable=False, help_text="Of many memories at once, such as a roll back.")
     created_at = models.DateTimeField(_("time"))
 
     class Meta:
@@ -149,6 +150,12 @@ class FileVersion(models.Model):
         indexes = [
             # Serves rolling back what a key made.
             models.Index(fields=["actor_id"], name="file_version_actor_idx"),
+            # Serves the nightly pass: only what is old.
+            models.Index(fields=["tenant", "created_at", "id"], name="file_version_old_idx"),
+            # Serves the undo of a change set.
+            models.Index(
+                fields=["change_set"], name="file_version_change_set_idx", condition=Q(change_set__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:

@@ -86,7 +86,19 @@ _CHANGES = ExportSection("changes", "memories.Change", ("table", "action", "uuid
 _FILE_VERSIONS = ExportSection(
     "versions",
     "memories.FileVersion",
-    ("version", "verb", "content", "encoding", "size", "actor_kind", "trust", "restored", "reason", "created_at"),
+    (
+        "version",
+        "verb",
+        "content",
+        "encoding",
+        "size",
+        "actor_kind",
+        "trust",
+        "restored",
+        "reason",
+        "change_set",
+        "created_at",
+    ),
     order=("version",),
 )
 
