@@ -107,7 +107,7 @@ def test_the_fake_hub_behaves_as_a_hub() -> None:
     ours, theirs = ([undated(one) for one in life(backend)] for backend in backends)
     assert ours == theirs
     versions = fake.client().list_file_history("/notes/a.md", user_id="u1", agent_id="Writer")
-    assert [one.verb for one in versions] == ["delete", "edit", "edit", "write"]
+    assert [one.verb for one in versions] == ["delete", "edit", "edit", "edit", "write"]
 
 
 async def alife(backend: BackendProtocol) -> list[Any]:

@@ -82,7 +82,7 @@ def test_files_are_written_changed_and_restored(either: MemoryHub, user_id: str)
     assert either.delete_file("/notes", **whose).deleted == 1
     with pytest.raises(NotFoundError):
         either.read_file(path, **whose)
-    assert either.restore_file(path, 1, **whose).version == 4
+    assert either.restore_file(path, version=1, **whose).version == 4
     assert "Friday" in either.read_file(path, **whose).content
     assert [one.verb for one in either.list_file_history(path, **whose)] == ["restore", "delete", "edit", "write"]
 
