@@ -118,8 +118,9 @@ def test_every_example_works_and_prints_what_the_page_shows(reader: Reader, mode
     facts = BY_MODEL if mode == "scripted" else "".join(FACT.findall(SHOWN))
     assert as_shown(reader.does(asks)["memory"]) == without_facts.replace("Facts:\n", f"Facts:\n{facts}")
     messages = reader.does(asks.replace('"max_tokens": 500', f'"session_id": "s1", {INCLUDE}'))["messages"]
-    assert [message["role"] for message in messages] == ["user", "assistant"]
-    assert messages[0]["content"] in posts
+    # Ready for a chat completion: the memory comes first.
+    assert [message["role"] for message in messages] == ["system", "user", "assistant"]
+    assert messages[1]["content"] in posts
     fact = reader.does(states)
     assert (fact["content"], fact["status"]) == ("Allergic to peanuts", "active")
     found = reader.does(searches)["results"]
