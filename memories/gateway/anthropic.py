@@ -7,6 +7,7 @@ from typing import Any
 
 from memories.capture.ingest import PostedMessage
 from memories.gateway.dialects import (
+    SYSTEM_ROLES,
     Asked,
     Dialect,
     Reply,
@@ -83,6 +84,9 @@ def _read_arguments(answer: Reply) -> None:
 
 def _messages(given: Mapping[str, Any]) -> Iterator[PostedMessage]:
     """A message as turns: the answers of tools, which the user's message holds, are turns of their own."""
+    # Claude Code puts its own reminders between the messages.
+    if given.get("role") in SYSTEM_ROLES:
+        return
     role, content = _ROLES.get(str(given.get("role"))), given.get("content")
     if role is None:
         raise UnreadableRequest

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from memories.gateway.dialects import Asked, Dialect, Reply, UnreadableRequest, message, slim, text_of
+from memories.gateway.dialects import SYSTEM_ROLES, Asked, Dialect, Reply, UnreadableRequest, message, slim, text_of
 from memories.models import Role
 
-_SYSTEM = ("system", "developer")
 _ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "tool": Role.TOOL, "function": Role.TOOL}
 
 
@@ -63,7 +62,7 @@ class ChatCompletions(Dialect):
 
 
 def _is_system(given: Any) -> bool:
-    return isinstance(given, dict) and given.get("role") in _SYSTEM
+    return isinstance(given, dict) and given.get("role") in SYSTEM_ROLES
 
 
 def _message(given: Any) -> Any:

@@ -16,6 +16,8 @@ LONGEST_TEXT = 256 * 1024
 # The end of the last words of the user is what the context is looked up by.
 LONGEST_QUERY = 2_000
 _DATA = "data:"
+# Roles of the application's own words, which nobody said: they go on to the endpoint and are not stored.
+SYSTEM_ROLES = ("system", "developer")
 
 
 class UnreadableRequest(Exception):

@@ -4,10 +4,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from memories.capture.ingest import PostedMessage
-from memories.gateway.dialects import Asked, Dialect, Reply, UnreadableRequest, canonical, message, slim, text_of
+from memories.gateway.dialects import (
+    SYSTEM_ROLES,
+    Asked,
+    Dialect,
+    Reply,
+    UnreadableRequest,
+    canonical,
+    message,
+    slim,
+    text_of,
+)
 from memories.models import Role
 
-_SYSTEM = ("system", "developer")
 _ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT}
 _TEXTS = ("input_text", "output_text", "text")
 _CALL, _RESULT = "function_call", "function_call_output"
@@ -71,7 +80,7 @@ def _message(item: Mapping[str, Any]) -> PostedMessage | None:
     if kind == _RESULT:
         text, parts = text_of(item.get("output"), kinds=_TEXTS)
         return message(Role.TOOL, text, parts=parts, tool_call_id=str(item.get("call_id") or ""))
-    if kind != "message" or item.get("role") in _SYSTEM:
+    if kind != "message" or item.get("role") in SYSTEM_ROLES:
         return None
     if role is None:
         raise UnreadableRequest

@@ -158,7 +158,10 @@ class TestMessages:
         answer = client.post(document, path="/messages", user="u1").json()
         result = {"type": "tool_result", "tool_use_id": "call_1", "content": [{"type": "text", "text": "Rain"}]}
         messages += [{"role": "assistant", "content": answer["content"]}, {"role": "user", "content": [result]}]
+        # As Claude Code puts its own words between those of the conversation.
+        messages.insert(1, {"role": "system", "content": "Today is Thursday."})
         client.post({**document, "stream": True}, path="/messages", user="u1")
+        assert messages[1] in endpoint.requests[1]["messages"]
         assert stored() == [
             ("user", "Does it rain?"),
             ("assistant", "I look."),
