@@ -1,7 +1,7 @@
 """The row about memory files: lists, patterns and literal searches among ten thousand files of one person."""
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from django.db import connection, connections
 
@@ -32,11 +32,14 @@ def files(stage: Stage) -> Iterator[Figure]:
     told = []
     for what, request in asked.items():
         requests = max(4, stage.size.requests // 4)
-        floor, hub = alternately(
-            stage,
-            lambda _, requests=requests: load.run(stage.floor, [[bare] * requests]).p50,
-            lambda _, script=[request] * requests: load.run(stage.hub, [script]).p50,
-        )
+
+        def of_floor(_turn: int, script: Sequence[bytes] = (bare,) * requests) -> float:
+            return load.run(stage.floor, [script]).p50
+
+        def of_hub(_turn: int, script: Sequence[bytes] = (request,) * requests) -> float:
+            return load.run(stage.hub, [script]).p50
+
+        floor, hub = alternately(stage, of_floor, of_hub)
         told.append(floor)
         yield Figure(f"memory files, {count:,} of a person: {what}, p50", hub, "ms", at_most(50, 25))
     yield Figure("told beside it: bare DRF GET of 20 rows, 1 client, p50", statistics.median(told), "ms")

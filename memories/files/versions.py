@@ -2,6 +2,7 @@
 
 import uuid
 from datetime import datetime, timedelta
+from typing import Any
 
 from memories import conf
 from memories.audit import Actor
@@ -73,7 +74,7 @@ def put_back(
 
     The text is worth as much as it was: nobody has vouched for it anew.
     """
-    change = {"actor": actor, "now": now, "reason": reason, "change_set": change_set}
+    change: dict[str, Any] = {"actor": actor, "now": now, "reason": reason, "change_set": change_set}
     if found is None or found.verb == Verb.DELETE:
         add_version(file, Verb.DELETE, content="", encoding=file.encoding, size=0, trust=Trust(file.trust), **change)
         return

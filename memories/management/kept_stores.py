@@ -226,7 +226,10 @@ def _items(place: Place) -> Iterator[StoredItem]:
             [str(label) for label in labels] if isinstance(labels, list) else [],
             str(row.get("key")),
             row.get("value"),
-            **{name: row.get(name) for name in ("created_at", "updated_at", "expires_at", "ttl_minutes")},
+            created_at=row.get("created_at"),
+            updated_at=row.get("updated_at"),
+            expires_at=row.get("expires_at"),
+            ttl_minutes=row.get("ttl_minutes"),
         )
 
 

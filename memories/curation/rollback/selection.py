@@ -169,7 +169,8 @@ def touched_files(selector: Selector) -> QuerySet[Any]:
     # What they made and deleted again.
     files = files.exclude(first=1, trashed_at__isnull=False)
     is_lost = Q(first__gt=1) & ~Q(Exists(own.filter(version=OuterRef("first") - 1)))
-    return files.annotate(stays=Q(locked=True) | Q(Exists(others)) | is_lost)
+    judged: QuerySet[Any] = files.annotate(stays=Q(locked=True) | Q(Exists(others)) | is_lost)
+    return judged
 
 
 def touched(selector: Selector) -> QuerySet[Any]:
