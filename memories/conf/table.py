@@ -207,7 +207,7 @@ class Rules:
     )
     version_days: int = Group.FILES.number(
         90,
-        (1, 3_650),
+        (7, 3_650),
         "days",
         "Old versions",
         "A version is deleted this long after a newer one has replaced it.",

@@ -20,6 +20,7 @@ from memories.curation.people.errors import PersonExists, PersonMerged
 from memories.curation.people.external_ids import change_external_id
 from memories.curation.people.merging.merge import merge_people
 from memories.curation.reverting import revert
+from memories.curation.review.suggestions import approve_fact
 from memories.curation.rollback.roll_back import roll_back
 from memories.curation.rollback.selection import Selector
 from memories.exceptions import Conflict, NotFound, PersonRestricted
@@ -114,9 +115,11 @@ class TestRollBack:
             factories.review_item(fact)
         done = rolled_back(person)
         assert set(ReviewItem.objects.values_list("state", "change_set")) == {("settled", done)}
-        Fact.objects.filter(pk=facts[1].pk).update(status="active", version=9)
+        # An operator answers it.
+        restore_fact(fact_id=facts[1].pk, tenant=None, actor=STAFF, now=NOW + DAY)
+        approve_fact(fact_id=facts[1].pk, actor=STAFF, now=NOW + DAY)
         take_back(done)
-        assert dict(ReviewItem.objects.values_list("fact", "state")) == {facts[0].pk: "open", facts[1].pk: "settled"}
+        assert dict(ReviewItem.objects.values_list("fact", "state")) == {facts[0].pk: "open", facts[1].pk: "approved"}
 
     def test_those_of_before_are_taken_back_too(self, person: EndUser) -> None:
         """The migration makes of what the last version left what this one makes."""

@@ -79,6 +79,7 @@ def test_the_numbers_of_the_rules() -> None:
         "files_per_person": 1_000,
         "file_kilobytes": 100,
         "scratch_days": 7,
+        "version_days": 90,
         "store_items": 100_000,
         "store_value_kilobytes": 256,
         "staleness_review": False,
