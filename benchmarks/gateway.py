@@ -123,24 +123,29 @@ def kept_beside(stage: Stage, beside: Beside) -> dict[str, dict[str, float]]:
     }
 
 
+def _open_streams(server: Server, count: int) -> AbstractContextManager[None]:
+    """So many answers through the gateway, each a word a second."""
+    return meanwhile(_hold, server, count)
+
+
 @contextmanager
-def _open_streams(server: Server, count: int) -> Iterator[None]:
-    """So many answers through the gateway, each a word a second, read by a process of its own."""
+def meanwhile(work: Callable[..., None], *given: Any) -> Iterator[None]:
+    """`work(*given, parent)` in a process of its own. It says "open" when it has begun and "whole" after our "end"."""
     here, there = _FORKED.Pipe()
-    process = _FORKED.Process(target=_hold, args=(server, count, there), daemon=True)
+    process = _FORKED.Process(target=work, args=(*given, there), daemon=True)
     process.start()
     there.close()
     try:
-        expect(here, "open")
+        _expect(here, "open")
         yield
         here.send("end")
-        expect(here, "whole")
+        _expect(here, "whole")
     finally:
         here.close()
         process.join(load.PATIENCE_SECONDS)
 
 
-def expect(holder: Connection, word: str) -> None:
+def _expect(holder: Connection, word: str) -> None:
     told = holder.recv() if holder.poll(load.PATIENCE_SECONDS) else "nothing in time"
     if told != word:
         raise RefusedError(f"The open streams: {told}")

@@ -1,16 +1,15 @@
 """The row about MCP: a call of a tool beside the same call of the API, and what such calls cost the others."""
 
-import multiprocessing
 import statistics
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from multiprocessing.connection import Connection
 from typing import Any
 
 from benchmarks import load, rows
 from benchmarks.figures import Figure, at_least
-from benchmarks.gateway import Beside, expect, kept_beside
+from benchmarks.gateway import Beside, kept_beside, meanwhile
 from benchmarks.load import RefusedError, Server
 from benchmarks.rows import row
 from benchmarks.stage import Stage
@@ -24,7 +23,6 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "get_context": ("/api/v1/context", {"max_tokens": 2_000}),
     "search_memory": ("/api/v1/search", {"kinds": ["fact", "episode", "turn"], "limit": 10}),
 }
-_FORKED = multiprocessing.get_context("fork")
 
 
 @row("mcp")
@@ -75,21 +73,9 @@ def _beside_calls(stage: Stage, bound: Server) -> Iterator[Figure]:
         yield Figure(f"{by_mcp} ÷ without", found["mcp"], "a second", floor=found["without"])
 
 
-@contextmanager
-def _steady(server: Server, requests: Sequence[bytes]) -> Iterator[None]:
-    """These requests one after the other, at their rate, from a process of its own."""
-    here, there = _FORKED.Pipe()
-    process = _FORKED.Process(target=_ask, args=(server, requests, there), daemon=True)
-    process.start()
-    there.close()
-    try:
-        expect(here, "open")
-        yield
-        here.send("end")
-        expect(here, "whole")
-    finally:
-        here.close()
-        process.join(load.PATIENCE_SECONDS)
+def _steady(server: Server, requests: Sequence[bytes]) -> AbstractContextManager[None]:
+    """These requests one after the other, at their rate."""
+    return meanwhile(_ask, server, requests)
 
 
 def _ask(server: Server, requests: Sequence[bytes], parent: Connection) -> None:
