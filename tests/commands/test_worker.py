@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from memories.models import WorkerKind
 from memoryhub import embedded_postgres
 from memoryhub.embedded_postgres import locks
 from memoryhub.embedded_postgres.place import locate
@@ -14,21 +15,22 @@ from tests.scratch import connect
 
 
 def sentinel(stopped: Hub) -> int:
-    """The process number of the cluster that beat since the worker was started; waits for it."""
-    found: list[str] = []
+    """The process number of the cluster that beat since the worker was started; waits for it and for the embedder.
+
+    An embedder that is still starting when its worker is killed attaches to the database later. It would start the
+    server anew, and nobody stops that one if the embedder is slow to load its model and is killed, too.
+    """
+    found: dict[str, str] = {}
 
     def look() -> bool:
         if not embedded_postgres.is_running(stopped.home):
             return False
         with connect(stopped.home) as connection:
-            found[:] = [
-                name
-                for (name,) in connection.execute("SELECT name FROM memories_workerheartbeat WHERE kind = 'cluster'")
-            ]
-        return bool(found)
+            found.update(connection.execute("SELECT kind, name FROM memories_workerheartbeat").fetchall())
+        return len(found) == len(WorkerKind)
 
     wait_until(look, lambda: f"no sign of life:\n{stopped.text}")
-    return int(found[0].rpartition(":")[2])
+    return int(found[WorkerKind.CLUSTER].rpartition(":")[2])
 
 
 @pytest.fixture(autouse=True, scope="module")
