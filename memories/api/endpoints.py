@@ -30,7 +30,7 @@ from memories.text.secrets import effort
 
 WITH_BODY = ("POST", "PUT", "PATCH")
 # What nearly every client sends. To weigh it against the one renderer takes as long as to write most answers.
-_JSON = frozenset({"*/*", "application/json"})
+_JSON = frozenset({"*/*", "application/json", "application/json, */*;q=0.1"})
 
 
 class Negotiation(DefaultContentNegotiation):
@@ -41,8 +41,9 @@ class Negotiation(DefaultContentNegotiation):
     ) -> Any:
         """The renderer and its media type. Errors: NotAcceptable."""
         given = request._request.META
-        # A parameter may name a form, too.
-        if given.get("HTTP_ACCEPT", "*/*") in _JSON and not given.get("QUERY_STRING"):
+        asked = given.get("QUERY_STRING", "")
+        # The parameter `format` may name a form, too, and be written in escapes.
+        if given.get("HTTP_ACCEPT", "*/*") in _JSON and "format" not in asked and "%" not in asked:
             [json] = renderers
             return json, json.media_type
         return super().select_renderer(request, renderers, format_suffix)

@@ -7,16 +7,18 @@ but seeded are among them.
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from heapq import merge
 from itertools import accumulate
+from operator import attrgetter
 from typing import Any, NamedTuple
 
-from django.db.models import F, TextField, Value
-from django.db.models.functions import Cast, Left, StrIndex, Substr
+from django.db.models import F, Func, TextField, Value
+from django.db.models.functions import Left, StrIndex, Substr
 
 from memories.files import globs, paths, seeds, texts
 from memories.models import Encoding, EndUser, MemoryFile, MemoryFileQuerySet, Tenant
+from memories.models.memories.files import LONGEST_PATH
 
 # A search ends when it has looked at so many characters of names for each one of its pattern: a second at worst.
 MOST_STEPS = 200_000_000
@@ -24,17 +26,32 @@ MOST_MATCHES = 10_000
 MOST_CHARACTERS = 2_000_000
 # Files whose texts are read in one go.
 _STEP = 200
+_LISTED = ("path", "size", "moment", "version", "locked")
+_MOMENT = "%Y-%m-%dT%H:%M:%S.%fZ"
+
+
+class _Written(Func):
+    """A moment as text."""
+
+    template = "to_char(%(expressions)s AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
+    output_field = TextField()
 
 
 class Entry(NamedTuple):
-    """A file in a list, or a folder, whose path ends with a slash and which has no size and no time of its own."""
+    """A file in a list, or a folder, whose path ends with a slash and which has no size and no time of its own.
+
+    `modified_at` is text as JSON has it, in UTC with microseconds, so that the order of texts is that of moments.
+    """
 
     path: str
     is_dir: bool
     size: int
-    modified_at: datetime | None
+    modified_at: str | None
     version: int | None = None
     locked: bool = False
+
+
+_PATH, _MODIFIED = attrgetter("path"), attrgetter("modified_at")
 
 
 class Match(NamedTuple):
@@ -136,9 +153,10 @@ class Shelf:
         rows = self.present.filter(path=path) if is_file else self.present.below(below)
         seed = self._seed_below(base if is_file else below)
         seed = None if is_file and path != seeds.SEEDED else seed
-        listed = list(_listed(rows))
+        listed = _listed(rows)
         looked_at = _within(MOST_STEPS // len(pattern), listed)
-        found = [_entry(row) for row in looked_at if matches(_relative(row[0], base))]
+        start = len(base)
+        found = [_entry(row) for row in looked_at if matches(row[0][start:])]
         if seed and matches(_relative(seed.path, base)):
             found.append(seed)
         return Found(_newest_first(found), truncated=len(looked_at) < len(listed))
@@ -170,7 +188,9 @@ class Shelf:
         # Not `present`: a deleted first file is not seeded again.
         has_seed = seeds.SEEDED.startswith(base) and not self.rows.filter(path=seeds.SEEDED).exists()
         seeded = self.seeded() if has_seed else None
-        return Entry(seeded.path, False, seeded.size, seeded.updated_at, 0) if seeded else None
+        if seeded is None:
+            return None
+        return Entry(seeded.path, False, seeded.size, seeded.updated_at.astimezone(UTC).strftime(_MOMENT), 0)
 
     def _texts(self, path: str, pattern: str, is_wanted: Callable[[str], bool] | None) -> Iterator[tuple[str, str]]:
         """Path and text of the text files in which the database finds the pattern, in the order of their paths."""
@@ -202,19 +222,20 @@ def _texts_in_order(rows: MemoryFileQuerySet) -> Iterator[tuple[str, str]]:
         rest = rows.order_by("path").filter(path__gt=found[-1][0])
 
 
-def _listed(rows: MemoryFileQuerySet) -> Any:
-    """What an Entry is made of. The moment comes as text: Django takes longer to read it than all the rest."""
-    moment = Cast("updated_at", TextField())
-    return rows.order_by().annotate(moment=moment).values_list("path", "size", "moment", "version", "locked")
+def _listed(rows: MemoryFileQuerySet) -> list[Any]:
+    """What an Entry is made of. The database writes the moment: Python takes longer for that than for all the rest."""
+    return list(rows.order_by().annotate(moment=_Written("updated_at")).values_list(*_LISTED))
 
 
 def _entry(row: tuple[str, int, str, int, bool]) -> Entry:
     path, size, moment, version, locked = row
-    return Entry(path, False, size, datetime.fromisoformat(moment), version, locked)
+    return Entry(path, False, size, moment, version, locked)
 
 
 def _within(most: int, listed: Sequence[Any]) -> Sequence[Any]:
     """The first of these rows, whose paths have so many characters together."""
+    if len(listed) * LONGEST_PATH <= most:
+        return listed
     return listed[: bisect_right(list(accumulate(len(row[0]) for row in listed)), most)]
 
 
@@ -228,5 +249,5 @@ def _relative(path: str, base: str) -> str:
 
 def _newest_first(entries: list[Entry]) -> list[Entry]:
     """Of one moment, by path. Folders have no moment, and are not among them."""
-    entries.sort(key=lambda entry: entry.path)
-    return sorted(entries, key=lambda entry: entry.modified_at.timestamp() if entry.modified_at else 0, reverse=True)
+    entries.sort(key=_PATH)
+    return sorted(entries, key=_MODIFIED, reverse=True)

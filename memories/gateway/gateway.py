@@ -75,6 +75,9 @@ class Gateway:
         finally:
             self._log(scope["method"], scope["path"], answering.status, monotonic() - began)
 
+    async def warm(self) -> None:
+        """Nothing is loaded late."""
+
     async def end(self) -> None:
         await self._upstream.close()
 

@@ -1,5 +1,5 @@
 """`/mcp` in the web server's loop: from whom a request may come, and the SDK's transport, which lives as long as the
-process does once somebody has asked."""
+process does once it is loaded: some seconds after the start, or when somebody asks before that."""
 
 import asyncio
 import json
@@ -66,6 +66,12 @@ class MemoryServer:
             await _refuse(refused, noted)
         finally:
             self._log(scope["method"], PATH, status, monotonic() - began)
+
+    async def warm(self) -> None:
+        """Load the transport, before anybody waits for it."""
+        # Who asks is told of the error; then it is tried again.
+        with suppress(ImportError, OSError):
+            await self._transport()
 
     async def end(self) -> None:
         """End what the transport runs."""

@@ -1,6 +1,6 @@
 """The protocol, by the official SDK: tools, resources and the prompt over stateless streamable HTTP, in every version.
 
-Loaded when somebody first asks: the SDK takes longer to load than the rest of a web process together.
+Loaded some seconds after the start of a web process: the SDK takes longer to load than all the rest of it.
 """
 
 import logging

@@ -15,9 +15,10 @@ from django.db import connection, transaction
 
 from memories import conf
 from memories.capture import get_or_create
+from memories.db import binary_rows
 from memories.exceptions import CapacityReached, Fault, InvalidInput, PersonRestricted, ReviewNeeded
 from memories.invisible import strip_invisible
-from memories.models import EndUser, StoreItem, Tenant
+from memories.models import StoreItem, Tenant
 from memories.models.hand_written import first
 from memories.models.ids import new_id
 from memories.store import namespaces
@@ -27,9 +28,14 @@ from memories.text import value_texts
 from memories.text.injection import suspicion
 from memories.text.secrets.redaction import redact_message
 
-# A merge, a new id and an erasure wait for it, and it waits for them; then it sees what they left.
-_LOCK_PERSON = """
-    SELECT external_id, merged_into_id, restricted_at FROM memories_enduser WHERE id = %(id)s FOR KEY SHARE
+# A merge, a new id and an erasure wait for it, and it waits for them; then it sees what they left. By id, as everybody
+# locks people.
+_LOCK_PEOPLE = """
+    SELECT external_id, id, merged_into_id, restricted_at FROM memories_enduser
+    WHERE tenant_id = %(tenant)s AND external_id = ANY (%(names)s::text[]) ORDER BY id FOR KEY SHARE
+"""
+_LOCK_TARGETS = """
+    SELECT restricted_at FROM memories_enduser WHERE id = ANY (%(ids)s::uuid[]) ORDER BY id FOR KEY SHARE
 """
 # Whoever changes the patterns gives all items to whom they name then, and waits for this write.
 _PATTERNS = "SELECT person_namespaces::text FROM memories_tenant WHERE id = %(tenant)s FOR KEY SHARE"
@@ -181,36 +187,28 @@ def _people(
     now."""
     ids = sorted({one.user_id for one in named.values() if one})
     puts = {found.user_id for one in ordered if one.value is not None and (found := named[one.name])}
-    rows: dict[str, uuid.UUID] = {}
-    for user_id in ids:
-        if user_id in puts:
-            person, _ = get_or_create.end_user(tenant=tenant, user_id=user_id, now=now)
-        else:
-            # Where there is nobody, there is nothing to delete.
-            known = EndUser.objects.filter(tenant=tenant, external_id=user_id).first()
-            if known is None:
-                continue
-            person = known
-        rows[user_id] = person.pk
-    # In the order of ids, as everybody locks people.
-    for user_id, pk in sorted(rows.items(), key=lambda row: row[1]):
-        if not _lock_person(user_id, pk):
+    rows = _lock_people(ids, tenant)
+    # Where there is nobody, there is nothing to delete.
+    if missing := sorted(puts - rows.keys()):
+        for user_id in missing:
+            get_or_create.end_user(tenant=tenant, user_id=user_id, now=now)
+        rows = _lock_people(ids, tenant)
+        if puts - rows.keys():
             return None
     return {name: rows[found.user_id] for name, found in named.items() if found and found.user_id in rows}
 
 
-def _lock_person(user_id: str, pk: uuid.UUID) -> bool:
-    """Errors: PersonRestricted."""
-    row = first(_LOCK_PERSON, {"id": pk})
-    if row is None or row[0] != user_id:
-        return False
-    restricted = row[2]
-    if row[1]:
-        leads_to = first(_LOCK_PERSON, {"id": row[1]})
-        restricted = restricted or (leads_to and leads_to[2])
-    if restricted:
+def _lock_people(ids: Sequence[str], tenant: Tenant) -> dict[str, uuid.UUID]:
+    """The rows with these ids, locked, and whom they lead to. Errors: PersonRestricted."""
+    if not ids:
+        return {}
+    found = binary_rows.fetched(_LOCK_PEOPLE, {"tenant": tenant.pk, "names": ids})
+    restrictions = [row[3] for row in found]
+    if targets := sorted({row[2] for row in found if row[2]}):
+        restrictions += [at for (at,) in binary_rows.fetched(_LOCK_TARGETS, {"ids": targets})]
+    if any(restrictions):
         raise PersonRestricted
-    return True
+    return {row[0]: row[1] for row in found}
 
 
 def _row(one: Write, tenant: Tenant) -> dict[str, Any]:

@@ -52,6 +52,8 @@ class Beside(Protocol):
 
     async def __call__(self, scope: Message, body: bytes, receive: Receive, send: Send) -> None: ...
 
+    async def warm(self) -> None: ...
+
     async def end(self) -> None: ...
 
 
@@ -91,6 +93,11 @@ class Front:
         last = [(b"connection", b"close")] if length is not None and length > MOST_DRAINED_BYTES else []
         await send({"type": "http.response.start", "status": int(answer.status[:3]), "headers": answer.headers + last})
         await _send_body(answer.body, send)
+
+    async def warm(self) -> None:
+        """Load what the first request of its kind would wait for."""
+        for one in self._beside:
+            await one.warm()
 
     async def end(self) -> None:
         """No request is answered any more."""

@@ -22,6 +22,8 @@ from memories.web.front import Answer, Environ, Front
 from memories.web.threads import Threads
 
 LOOK_SECONDS = 0.5
+# What is loaded late is loaded so long after the start: it must not delay the first answers.
+WARM_SECONDS = 15.0
 # How long an ending process waits for a next request on idle connections.
 LINGER_SECONDS = 1.0
 # The pause when the process can take no more connections, or has no descriptor left.
@@ -54,6 +56,7 @@ class LoopWorker(Worker):  # type: ignore[misc]
         self._ending = asyncio.Event()
         self._threads = Threads(self.cfg.threads)
         self._process = self._new_process()
+        warming = self.loop.create_task(self._warm())
         for listener in self.sockets:
             listener.setblocking(False)
             self.loop.add_reader(listener.fileno(), self._accept, listener)
@@ -63,7 +66,12 @@ class LoopWorker(Worker):  # type: ignore[misc]
             self._process.check_deadlines(monotonic())
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ending.wait(), LOOK_SECONDS)
+        warming.cancel()
         await self._end()
+
+    async def _warm(self) -> None:
+        await asyncio.sleep(WARM_SECONDS)
+        await self._front.warm()
 
     def _new_process(self) -> Process:
         self._front = front = Front(self.wsgi, self._threads, self._log_answer, self.app.beside)

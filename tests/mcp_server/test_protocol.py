@@ -1,11 +1,14 @@
 """Every version of the protocol, from whom requests may come, and what is said to the others."""
 
+import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import httpx2
 import pytest
 
+from memories.mcp_server.mounted import MemoryServer
 from memories.models import EndUser, Tenant
 from tests import factories
 from tests.mcp_server.conftest import ALL, Hub, key_for, text_of
@@ -251,3 +254,22 @@ def test_a_key_is_throttled_by_scope(hub: Hub, person: EndUser, settings: Any) -
     results = hub.use(key, three_times)
     assert [result.is_error for result in results] == [False, False, True]
     assert "Try again in" in text_of(results[-1])
+
+
+def test_it_is_loaded_once_and_before_somebody_asks() -> None:
+    loaded: list[str] = []
+
+    async def run(call: Callable[[], Any]) -> Any:
+        loaded.append("failed" if not loaded else "loaded")
+        if loaded == ["failed"]:
+            raise ImportError
+        return call()
+
+    async def life() -> None:
+        server = MemoryServer(run, lambda *_: None)
+        for _ in range(3):
+            await server.warm()
+        await server.end()
+
+    asyncio.run(life())
+    assert loaded == ["failed", "loaded"]

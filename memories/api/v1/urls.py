@@ -34,7 +34,14 @@ from memories.api.v1.sessions.views import EndView, FlushView, SessionsView, Ses
 from memories.api.v1.store.views import BatchView, ItemsSearchView, ItemsView, NamespacesView
 from memories.api.v1.turns.views import BulkTurnsView, TurnRedactionView, TurnsView, TurnView
 
+# Looked through from the top: what agents ask most comes first.
 urlpatterns = [
+    path("context", ContextView.as_view()),
+    path("search", SearchView.as_view()),
+    path("store/batch", BatchView.as_view()),
+    path("store/items", ItemsView.as_view()),
+    path("store/items/search", ItemsSearchView.as_view()),
+    path("store/namespaces", NamespacesView.as_view()),
     path("turns", TurnsView.as_view()),
     path("turns/bulk", BulkTurnsView.as_view()),
     path("turns/<uuid:turn_id>", TurnView.as_view()),
@@ -44,8 +51,6 @@ urlpatterns = [
     path("sessions/end", EndView.as_view()),
     path("sessions/<uuid:session_id>", SessionView.as_view()),
     path("sessions/<uuid:session_id>/turns", SessionTurnsView.as_view()),
-    path("context", ContextView.as_view()),
-    path("search", SearchView.as_view()),
     path("facts", FactsView.as_view()),
     path("facts/delete", FactsDeletionView.as_view()),
     path("facts/<uuid:fact_id>", FactView.as_view()),
@@ -75,9 +80,5 @@ urlpatterns = [
     path("extractions", ExtractionsView.as_view()),
     path("extractions/<uuid:run_id>", ExtractionView.as_view()),
     path("extractions/<uuid:run_id>/retry", ExtractionRetryView.as_view()),
-    path("store/items", ItemsView.as_view()),
-    path("store/items/search", ItemsSearchView.as_view()),
-    path("store/namespaces", NamespacesView.as_view()),
-    path("store/batch", BatchView.as_view()),
     path("privacy/requests/<uuid:case_id>/export", PrivacyExportView.as_view()),
 ]

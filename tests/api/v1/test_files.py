@@ -1,6 +1,7 @@
 """/files: reading, writing, editing, searching and restoring memory files."""
 
 import base64
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -190,6 +191,21 @@ def test_patterns(hub: Hub) -> None:
         assert answer.json()["errors"][0]["code"] == "invalid_pattern"
     newest = hub.client.post("/files/glob", {"user_id": "u1", "pattern": "*"}).json()["results"][0]["path"]
     assert newest == "/src/x/e.md"
+
+
+def test_lists_are_json_whatever_the_texts_are(hub: Hub) -> None:
+    line = 'tea "with" a \\ back\tslash \u2028 and \u2029 </script> 茶 😀'
+    path = '/a "quoted" name 茶.md'
+    put(hub, line, path)
+    found = hub.client.post("/files/grep", {"user_id": "u1", "pattern": "tea"})
+    assert found.json() == {"results": [{"path": path, "line": 1, "text": line}], "truncated": False}
+    assert not {"\u2028", "\u2029"} & set(found.content.decode())
+    content = read(hub, path).json()
+    shown = {name: content[name] for name in ("path", "size", "version", "locked")} | {"is_dir": False}
+    for answer in (ask(hub, "/files", "/"), hub.client.post("/files/glob", {"user_id": "u1", "pattern": "*"})):
+        [entry] = answer.json()["results"]
+        assert datetime.fromisoformat(entry.pop("modified_at")) == datetime.fromisoformat(content["modified_at"])
+        assert entry == shown
 
 
 def test_lines_by_their_text(hub: Hub) -> None:
