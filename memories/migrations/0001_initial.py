@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 from pgvector.django import HalfVectorField, VectorExtension
 
+from memories.db.together import Together
 from memories.models.ids import new_id
 
 # They have landed in databases, which count this as applied.
@@ -193,9 +194,8 @@ class Migration(migrations.Migration):
     initial = True
     replaces = [("memories", name) for name in REPLACED]
     dependencies = [("auth", "0012_alter_user_first_name_max_length")]
-    operations = [
-        # Vectors are kept in the same PostgreSQL as everything else.
-        VectorExtension(),
+    # Vectors are kept in the same PostgreSQL as everything else.
+    operations = [VectorExtension(), Together([
         # Tenants, their keys and the operators.
         migrations.CreateModel(
             name="Tenant",
@@ -1295,4 +1295,4 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-    ]
+    ])]

@@ -3,6 +3,8 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import migrations, models
 
+from memories.db.together import Together
+
 TRUSTS = [("operator", "Operator"), ("user", "User"), ("assistant", "Assistant"), ("tool", "Tool")]
 REASONS = [
     ("assistant_trust", "Only the assistant said it"),
@@ -47,12 +49,14 @@ class Migration(migrations.Migration):
     replaces = [("memories", name) for name in ("0036_profile_trust", "0037_flagged_turns", "0038_imported_conflicts")]
     dependencies = [("memories", "0005_roles")]
     operations = [
-        migrations.AddField("profilesection", "trust", trust("Of those whose words the text is made of.")),
-        migrations.AddField("profilesection", "evidence", evidence(NUMBERS)),
-        migrations.AddField("profilerevision", "trust", trust("Of the text after it.")),
-        migrations.AddField("profilerevision", "evidence", evidence("Of the text after it; as of a section.")),
-        # Older turns are judged when they are read.
-        migrations.AddField("turn", "flagged", models.BooleanField(editable=False, null=True, help_text=FLAGGED)),
-        migrations.AlterField("reviewitem", "reason", models.CharField(choices=REASONS, max_length=20)),
+        Together([
+            migrations.AddField("profilesection", "trust", trust("Of those whose words the text is made of.")),
+            migrations.AddField("profilesection", "evidence", evidence(NUMBERS)),
+            migrations.AddField("profilerevision", "trust", trust("Of the text after it.")),
+            migrations.AddField("profilerevision", "evidence", evidence("Of the text after it; as of a section.")),
+            # Older turns are judged when they are read.
+            migrations.AddField("turn", "flagged", models.BooleanField(editable=False, null=True, help_text=FLAGGED)),
+            migrations.AlterField("reviewitem", "reason", models.CharField(choices=REASONS, max_length=20)),
+        ]),
         migrations.RunPython(trust_operators, migrations.RunPython.noop),
     ]

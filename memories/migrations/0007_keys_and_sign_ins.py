@@ -4,6 +4,8 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import migrations, models
 from django.db.models import Q
 
+from memories.db.together import Together
+
 SCOPES = [
     ("ingest", "Ingest: turns and sessions"),
     ("read", "Read: context, search, lists"),
@@ -53,38 +55,40 @@ class Migration(migrations.Migration):
     replaces = [("memories", "0039_bound_keys"), ("memories", "0040_failed_sign_ins")]
     dependencies = [("memories", "0006_trust")]
     operations = [
-        migrations.AddField("apikey", "agent_id", text(255, AGENT)),
-        migrations.AddField(
-            "apikey", "revoked_with_tenant", models.BooleanField(default=False, editable=False, help_text=WITH_TENANT)
-        ),
-        migrations.AddField("apikey", "user_id", text(255, PERSON)),
-        migrations.AddField(
-            "apikey",
-            "writes_as",
-            models.CharField(
-                choices=WRITERS, default="user", editable=False, max_length=5, help_text="Whose words it writes."
+        Together([
+            migrations.AddField("apikey", "agent_id", text(255, AGENT)),
+            migrations.AddField(
+                "apikey", "revoked_with_tenant", models.BooleanField(default=False, editable=False, help_text=WITH_TENANT)
             ),
-        ),
-        migrations.AlterField("apikey", "scopes", ArrayField(base_field=scope(), size=None)),
-        migrations.AlterField("throttlecounter", "scope", scope()),
-        migrations.AddIndex(
-            "apikey", models.Index(name="api_key_of_person_idx", fields=["tenant", "user_id"], condition=~Q(user_id=""))
-        ),
-        migrations.AddField("enduser", "capture_off_by", text(8, "Who switched capture off.", choices=ACTOR_KINDS)),
-        migrations.AddField("enduser", "serve_off_by", text(8, "Who switched serve off.", choices=ACTOR_KINDS)),
-        migrations.CreateModel(
-            name="FailedSignIns",
-            fields=[
-                ("id", models.BigAutoField(primary_key=True, serialize=False)),
-                ("kind", models.CharField(choices=SIGN_IN_KINDS, max_length=8)),
-                ("digest", models.BinaryField(max_length=32)),
-                ("began_at", models.DateTimeField()),
-                ("failures", models.PositiveIntegerField()),
-            ],
-            options={
-                "constraints": [models.UniqueConstraint(name="failed_sign_ins_once", fields=("kind", "digest"))],
-            },
-        ),
+            migrations.AddField("apikey", "user_id", text(255, PERSON)),
+            migrations.AddField(
+                "apikey",
+                "writes_as",
+                models.CharField(
+                    choices=WRITERS, default="user", editable=False, max_length=5, help_text="Whose words it writes."
+                ),
+            ),
+            migrations.AlterField("apikey", "scopes", ArrayField(base_field=scope(), size=None)),
+            migrations.AlterField("throttlecounter", "scope", scope()),
+            migrations.AddIndex(
+                "apikey", models.Index(name="api_key_of_person_idx", fields=["tenant", "user_id"], condition=~Q(user_id=""))
+            ),
+            migrations.AddField("enduser", "capture_off_by", text(8, "Who switched capture off.", choices=ACTOR_KINDS)),
+            migrations.AddField("enduser", "serve_off_by", text(8, "Who switched serve off.", choices=ACTOR_KINDS)),
+            migrations.CreateModel(
+                name="FailedSignIns",
+                fields=[
+                    ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                    ("kind", models.CharField(choices=SIGN_IN_KINDS, max_length=8)),
+                    ("digest", models.BinaryField(max_length=32)),
+                    ("began_at", models.DateTimeField()),
+                    ("failures", models.PositiveIntegerField()),
+                ],
+                options={
+                    "constraints": [models.UniqueConstraint(name="failed_sign_ins_once", fields=("kind", "digest"))],
+                },
+            ),
+        ]),
         migrations.RunSQL(UNSAMPLED, migrations.RunSQL.noop),
         migrations.RunSQL(SWITCHED_OFF, migrations.RunSQL.noop),
         migrations.RunSQL(REVOKED_WITH_TENANT, migrations.RunSQL.noop),

@@ -2,6 +2,8 @@
 
 from django.db import migrations, models
 
+from memories.db.together import Together
+
 LEASED = {
     "lease_token": models.UUIDField(null=True, editable=False),
     "lease_until": models.DateTimeField(
@@ -21,12 +23,14 @@ DUE_AT = models.DateTimeField(null=True, help_text="When a worker may begin; emp
 class Migration(migrations.Migration):
     dependencies = [("memories", "0008_audit_pruning")]
     operations = [
-        *(migrations.AddField(row, name, LEASED[name]) for row in PASSES for name in ("attempts", "failure")),
-        # Of the other tables only the attempts of a case get another type.
-        *(migrations.AlterField(row, name, LEASED[name]) for row in [*QUEUES, "privacycase"] for name in LEASED),
-        *(migrations.AlterField(row, "lease_until", LEASED["lease_until"]) for row in PASSES),
-        *(migrations.AlterField(row, "due_at", DUE_AT) for row in QUEUES),
-        migrations.AlterField(
-            "decaypass", "state", models.CharField("state", max_length=7, choices=STATES, default="running")
-        ),
+        Together([
+            *(migrations.AddField(row, name, LEASED[name]) for row in PASSES for name in ("attempts", "failure")),
+            # Of the other tables only the attempts of a case get another type.
+            *(migrations.AlterField(row, name, LEASED[name]) for row in [*QUEUES, "privacycase"] for name in LEASED),
+            *(migrations.AlterField(row, "lease_until", LEASED["lease_until"]) for row in PASSES),
+            *(migrations.AlterField(row, "due_at", DUE_AT) for row in QUEUES),
+            migrations.AlterField(
+                "decaypass", "state", models.CharField("state", max_length=7, choices=STATES, default="running")
+            ),
+        ]),
     ]

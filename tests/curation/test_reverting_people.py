@@ -138,11 +138,11 @@ class TestRollBack:
                 counts = ChangeSet.objects.get(verb="undo_roll_back").counts
                 AuditEvent.objects.create(verb="undo_roll_back", counts=counts, created_at=done.undone_at, **given)
         before = sorted(ChangeSet.objects.values(), key=str), list(ReviewItem.objects.values())
-        migration = import_module("memories.migrations.0019_roll_backs")
+        migration = import_module("memories.migrations.0010_change_sets_and_agents")
         with connection.cursor() as cursor:
-            cursor.execute(migration.UNFILL)
+            cursor.execute(migration.NO_ROLL_BACKS)
             assert not ChangeSet.objects.exists()
-            cursor.execute(migration.FILL)
+            cursor.execute(migration.ROLL_BACKS)
         assert (sorted(ChangeSet.objects.values(), key=str), list(ReviewItem.objects.values())) == before
         assert ChangeSet.objects.get(pk=nothing).end_user is None
         assert take_back(standing)["put_back"] == 1
@@ -230,7 +230,7 @@ class TestMergeOfPeople:
     @pytest.fixture
     def tables(self, db: None) -> None:
         """The two tables that merges had of their own."""
-        state = MigrationLoader(connection).project_state(("memories", "0019_roll_backs"))
+        state = MigrationLoader(connection).project_state(("memories", "0009_one_lease"))
         with connection.schema_editor() as editor:
             for name in ("PersonMerge", "MergeEntry"):
                 editor.create_model(state.apps.get_model("memories", name))
@@ -255,11 +255,11 @@ class TestMergeOfPeople:
         take_back(merge_people(**given, now=NOW).id)
         standing = merge_people(**given, now=NOW + DAY).id
         expected = self.everything()
-        migration = import_module("memories.migrations.0020_merges_of_people")
+        migration = import_module("memories.migrations.0010_change_sets_and_agents")
         with connection.cursor() as cursor:
-            cursor.execute(migration.UNFILL)
+            cursor.execute(migration.NO_MERGES)
             assert not ChangeSet.objects.exists()
-            cursor.execute(migration.FILL)
+            cursor.execute(migration.MERGES)
         # Of one that was undone, the counts of the undo took their place, and what it moved is gone with it.
         undone, merged = ChangeSet.objects.order_by("pk")
         assert (undone.undone_at, undone.reverted_by is None) == (NOW + 2 * DAY, False)
