@@ -249,7 +249,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
-        "MemoryKind": ["fact", "profile", "file", "episode", "turn"],
+        "MemoryKind": ["fact", "profile", "file", "diary", "episode", "turn"],
         "FoundKind": ["fact", "episode", "turn", "session"],
         "StatedScope": ["private", "share"],
         "FactScopeEnum": ["private", "share", "public"],

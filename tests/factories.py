@@ -21,6 +21,7 @@ from memories.models import (
     CaseState,
     CaseType,
     DecayPass,
+    DiaryEntry,
     EndUser,
     Episode,
     ExtractionRun,
@@ -193,6 +194,12 @@ def memory_file(
         tenant=person.tenant, file=row, version=1, verb="write", content=content, created_at=NOW, **given
     )
     return row
+
+
+def diary_entry(person: EndUser, content: str = "Asked twice about rye.", **over: Any) -> DiaryEntry:
+    """As a key wrote it for requests that name no agent."""
+    given = {"actor_kind": ActorKind.KEY, "trust": "user", "created_at": NOW, **over}
+    return DiaryEntry.objects.create(tenant=person.tenant, end_user=person, content=content, **given)
 
 
 def profile_revision(person: EndUser, after: str = "Runs a bakery.", **over: Any) -> ProfileRevision:

@@ -15,7 +15,7 @@ from rest_framework.serializers import Serializer
 
 from memories.api.authentication import Caller
 from memories.exceptions import Fault, KeyBound, NotFound
-from memories.models import Agent, EndUser, Episode, ExtractionRun, Fact, PrivacyCase, Session, Turn
+from memories.models import Agent, DiaryEntry, EndUser, Episode, ExtractionRun, Fact, PrivacyCase, Session, Turn
 
 
 class Bound(StrEnum):
@@ -38,6 +38,7 @@ class Bound(StrEnum):
     EPISODE = "episode"
     EXTRACTION = "extraction"
     CASE = "case"
+    DIARY = "diary"
     AGENT = "agent"
     # It changes that agent, for everybody: a key for one person is refused.
     OWN_AGENT = "own_agent"
@@ -64,6 +65,7 @@ _OBJECTS: Mapping[Bound, _Object] = {
     Bound.EPISODE: _Object("episode_id", Episode, "session__agent_id"),
     Bound.EXTRACTION: _Object("run_id", ExtractionRun, "session__agent_id"),
     Bound.CASE: _Object("case_id", PrivacyCase),
+    Bound.DIARY: _Object("entry_id", DiaryEntry, "agent_id"),
     Bound.EXPORT: _Object("case_id", PrivacyCase),
     Bound.AGENT: _Object("agent_id", Agent),
     Bound.OWN_AGENT: _Object("agent_id", Agent),

@@ -8,6 +8,7 @@ from django.db.models import Model, OuterRef, Prefetch, QuerySet, Subquery
 from memories.exceptions import NotFound, PersonRestricted
 from memories.models import (
     Agent,
+    DiaryEntry,
     EmbeddingSpace,
     EndUser,
     Episode,
@@ -110,6 +111,11 @@ def case(*, tenant: Tenant, case_id: uuid.UUID) -> PrivacyCase:
     exports = Prefetch("exports", queryset=PrivacyExport.objects.defer("content"))
     cases = PrivacyCase.objects.filter(tenant=tenant).defer("needles").prefetch_related(exports)
     return _require(cases.select_related("end_user__merged_into").filter(pk=case_id).first())
+
+
+def diary_entry(*, tenant: Tenant, entry_id: uuid.UUID) -> DiaryEntry:
+    """Errors: NotFound, also for one in the trash."""
+    return _require(DiaryEntry.objects.present().filter(tenant=tenant, pk=entry_id).first())
 
 
 def agent(*, tenant: Tenant, agent_id: uuid.UUID) -> Agent:

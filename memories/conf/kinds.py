@@ -85,6 +85,7 @@ class Group(StrEnum):
     FORGETTING = "Forgetting and trash", "When faded memories leave contexts, and how long they can be restored."
     SERVING = "Serving", "What contexts and searches return."
     FILES = "Memory files", "Limits of the files that agents keep about a person."
+    DIARY = "Diary", "Limits of what agents note for themselves about a person."
     STORE = "Memory store", "How much agents can keep under namespaces and keys."
     UPKEEP = "Upkeep", "Housekeeping by the model at night; off unless it is switched on."
 

@@ -218,6 +218,14 @@ class Rules:
         "/memories/AGENTS.md has a short first text until it is written.",
         default=True,
     )
+    diary_entries: int = Group.DIARY.number(
+        10_000,
+        (10, 1_000_000),
+        "entries",
+        "Entries per person",
+        "Of all agents; beyond it, new entries are refused; deleted ones do not count.",
+        zero="no bound",
+    )
     store_items: int = Group.STORE.number(
         100_000,
         (100, 10_000_000),
@@ -282,6 +290,9 @@ class Rules:
         "Items of the store",
         "Since they were last written; also those of the tenant’s own.",
         zero="for ever",
+    )
+    keep_diary_days: int = Group.RETENTION.number(
+        0, (7, 36_500), "days", "Diary entries", "What agents noted for themselves.", zero="for ever"
     )
     keep_contexts_days: int = Group.RETENTION.number(
         14, (1, 90), "days", "Log of contexts", "Which memories each context had; off and on with the tenant."

@@ -16,6 +16,7 @@ from django.db.models import F
 from memories import conf
 from memories.context import log, recalled_turns
 from memories.context.budget import Block
+from memories.context.diary import diary_lines
 from memories.context.facts import FactLines, fact_lines
 from memories.context.files import file_lines
 from memories.context.rendering import Line, episode_line, profile_line, text_of, turn_line
@@ -30,7 +31,7 @@ from memories.retrieval.serving import Audience, audience
 from memories.text.injection.flagged_turns import is_flagged
 from memories.text.memory_block import ENGLISH, FRAMES, Frame
 
-INCLUDABLE = ("profile", "facts", "files", "episodes", "working_memory", "turns", "unextracted")
+INCLUDABLE = ("profile", "facts", "files", "diary", "episodes", "working_memory", "turns", "unextracted")
 DEFAULT_INCLUDE = frozenset({"profile", "facts", "episodes", "turns"})
 # The ranked facts stand between these two halves of the profile (rules.md, 9.3).
 BEFORE_FACTS = (Section.WORK_CONTEXT, Section.PERSONAL_CONTEXT, Section.TOP_OF_MIND)
@@ -45,7 +46,8 @@ class ContextRequest:
     `query`: what it is about to answer; without one the turns are those that were said last. `session_id`: its
     conversation, whose window it gets with the working memory. `max_tokens` 0..8,000 bounds the rendered block. The
     limits bound ranked facts and episodes (None: as the tenant's rules say) and recalled turns (None: as fit). `as_of`:
-    what was true, and said, by then; sections of the profile and files are of today and left out. `guidelines`: what
+    what was true, and said, by then; sections of the profile, files and diaries are of today
+    and left out. `guidelines`: what
     to remember and what never, inside the same bound.
     """
 
@@ -205,14 +207,14 @@ def _sequence(task: _Task) -> _Sequence:
     for section, pk, summary in task.audience.profile:
         profile[section].append(profile_line(row_id=pk, section=section, summary=summary, frame=task.frame))
     facts = _facts(task)
-    files = _files(task)
+    files, diary = _files(task), _diary(task)
     shown, beyond = _episodes(task)
     unextracted = _unextracted(task) if "unextracted" in task.request.include else []
     before = [line for section in BEFORE_FACTS for line in profile[section]]
     after = [line for section in AFTER_FACTS for line in profile[section]]
     episode_lines = [_episode_line(episode, ranked) for episode, ranked in shown]
     return _Sequence(
-        [*facts.instructions, *before, *facts.ranked, *files, *episode_lines, *after, *unextracted],
+        [*facts.instructions, *before, *facts.ranked, *files, *diary, *episode_lines, *after, *unextracted],
         facts.texts + [episode.summary for episode, _ in shown if not episode.is_extractive],
         [("fact", fact) for fact in facts.beyond] + [("episode", str(episode.id)) for episode, _ in beyond],
         {line.id for line in (*facts.ranked, *episode_lines)},
@@ -233,6 +235,13 @@ def _files(task: _Task) -> list[Line]:
     if "files" not in request.include or request.as_of is not None:
         return []
     return file_lines(task.person, agent_id=request.agent_id, now=task.now)
+
+
+def _diary(task: _Task) -> list[Line]:
+    request = task.request
+    if "diary" not in request.include or request.as_of is not None:
+        return []
+    return diary_lines(task.person, agent_id=request.agent_id)
 
 
 # Without a query there is no ranking.

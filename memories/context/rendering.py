@@ -14,6 +14,7 @@ from memories.retrieval.visible_facts import FactText
 from memories.text import uploads
 from memories.text.memory_block import (
     CLOSING,
+    DIARY,
     ENGLISH,
     EPISODES,
     FACTS,
@@ -115,6 +116,18 @@ def file_line(*, row_id: uuid.UUID, path: str, text: str, changed_at: datetime, 
     told = [_indented(line) for line in text.splitlines() if line.strip()]
     parts = (f"- [{day}] {one_line(path)}:", *told, *([FILE_CUT] if is_cut else []))
     return Line("file", row_id, "\n".join(parts), FILES, (place,), parts=parts)
+
+
+def diary_line(*, row_id: uuid.UUID, topic: str, text: str, at: datetime, place: int) -> Line:
+    """`- [2026-11-03] topic: …` with the day in UTC on which it was written; further lines of the note stand below it.
+
+    Each of these begins with a bar, as those of files do.
+    """
+    day = at.astimezone(UTC).date().isoformat()
+    first, *rest = [line for line in text.splitlines() if line.strip()] or [""]
+    about = f"{one_line(strip_invisible(topic))}: " if topic else ""
+    parts = (f"- [{day}] {about}{one_line(strip_invisible(first))}", *(_indented(line) for line in rest))
+    return Line("diary", row_id, "\n".join(parts), DIARY, (place,), parts=parts)
 
 
 def _indented(line: str) -> str:

@@ -27,7 +27,7 @@ from memories.curation.people.merging.locks import retry_when_locked
 from memories.curation.people.merging.merge import MERGE
 from memories.curation.profile.sections import put_back_section
 from memories.curation.review import item_states
-from memories.curation.rollback import files, roll_back, selection
+from memories.curation.rollback import diary, files, roll_back, selection
 from memories.exceptions import Conflict, NotFound
 from memories.models import (
     ActorKind,
@@ -160,6 +160,7 @@ def _revert(seen: ChangeSet, rule: RevertRule, changes: Changes) -> Counter[str]
     _put_sections_back(done, rule, changes)
     _put_episodes_back(done, rule, changes)
     files.put_back(done, changes, lambda file, left: _is_at(left, file.version, FileVersion.objects.filter(file=file)))
+    diary.put_back(done, changes)
     if rule.no_rival and not rule.keeps_later:
         rivals = Fact.objects.filter(pk__in=facts).select_related("tenant", "end_user")
         check_no_rival(list(rivals), now=changes.now)

@@ -18,6 +18,7 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 │   ├── FileIsBinary        409
 │   ├── FileIsFolder        409
 │   ├── FolderIsFile        409
+│   ├── TooManyEntries      409
 │   ├── TooManyFiles        409
 │   ├── ReviewNeeded        409    a key's text, or an agent's key, would change what is served
 │   ├── ConfirmationNeeded  409    a text with flags would be public; an operator can overrule that when publishing
@@ -108,6 +109,7 @@ from memories.exceptions.requests import (
     ReviewNeeded,
     TextNotFound,
     TextNotUnique,
+    TooManyEntries,
     TooManyFiles,
     TooManySecrets,
 )
@@ -164,6 +166,7 @@ __all__ = [
     "ReviewNeeded",
     "TextNotFound",
     "TextNotUnique",
+    "TooManyEntries",
     "TooManyFiles",
     "TooManySecrets",
 ]

@@ -202,6 +202,12 @@ class TooManyFiles(Conflict):
     code = "too_many_files"
 
 
+class TooManyEntries(Conflict):
+    """The person has as many diary entries as the tenant allows. Delete some, or have the limit raised."""
+
+    code = "too_many_entries"
+
+
 class FileTooLarge(MemoryHubError):
     """The file is larger than the tenant allows."""
 

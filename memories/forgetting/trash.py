@@ -14,7 +14,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 
 from memories.audit import REVISED_FIELDS, REVISED_MOMENTS
 from memories.forgetting.decay_passes import Work
-from memories.models import ActorKind, EndUser, Episode, Fact, FileVersion, MemoryFile, Status, Tenant
+from memories.models import ActorKind, DiaryEntry, EndUser, Episode, Fact, FileVersion, MemoryFile, Status, Tenant
 from memories.queue import leases
 from memories.reconcile import review_items
 
@@ -41,7 +41,9 @@ FADED = (
     TrashGroup(Fact, "facts", "faded", "forget_at", "fade", "It did not come up again."),
     TrashGroup(Episode, "episodes", "faded", "forget_at"),
 )
-PURGED = tuple(TrashGroup(model, "purged", "discarded", "trashed_at") for model in (Fact, Episode, MemoryFile))
+PURGED = tuple(
+    TrashGroup(model, "purged", "discarded", "trashed_at") for model in (Fact, Episode, MemoryFile, DiaryEntry)
+)
 SCRATCH = TrashGroup(MemoryFile, "purged", "outdated", "expires_at")
 # Column → its value in a revision, as audit.snapshot() writes it.
 _SNAPSHOT = {name: f"taken.{name}" for name in (*REVISED_FIELDS, *REVISED_MOMENTS)} | {

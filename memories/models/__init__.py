@@ -10,6 +10,7 @@ from memories.models.conversations.serving import ServedDay
 from memories.models.conversations.working_memory import WorkingMemory
 from memories.models.forgetting import DecayPass
 from memories.models.memories.changes import Batch, Change, ChangeSet
+from memories.models.memories.diary import DiaryEntry, DiaryEntryQuerySet
 from memories.models.memories.embeddings import EmbeddingSpace, EpisodeVector, FactVector, TurnVector
 from memories.models.memories.episodes import Episode, EpisodeQuerySet, EpisodeStatus
 from memories.models.memories.evidence import FactEvidence, FactRelation, RelationType
@@ -74,6 +75,8 @@ __all__ = [
     "ContextLog",
     "DailySpending",
     "DecayPass",
+    "DiaryEntry",
+    "DiaryEntryQuerySet",
     "EmbeddingSpace",
     "Encoding",
     "EndUser",

@@ -28,7 +28,7 @@ Stage = RetentionPass.Stage
 
 def preview(tenant: Tenant, now: datetime) -> dict[str, int]:
     """What a pass would delete at `now`: turns, sessions that are empty already, episodes, runs, audit events, exports,
-    logged contexts, items of the store.
+    logged contexts, items of the store, diary entries.
 
     `waiting`: turns that are old enough and stay, as they are not extracted yet or still in an open window.
     """
@@ -40,18 +40,13 @@ def preview(tenant: Tenant, now: datetime) -> dict[str, int]:
         counts["turns"] = old.filter(number__lte=F("deletable")).count()
         counts["waiting"] = old.filter(number__gt=F("deletable")).count()
         counts["sessions"] = turns.empty(tenant, at).count()
-    if at := cutoffs["episodes"]:
-        counts["episodes"] = records.episodes(tenant, at).count()
-    if at := cutoffs["runs"]:
-        counts["runs"] = records.runs(tenant, at).count()
     if at := cutoffs["audit"]:
         counts["audit"] = sum(seal.count for seal in records.prunable(tenant.pk, at))
     if at := cutoffs["exports"]:
         counts["exports"] = records.exports(tenant, at, as_of=now).count()
-    if at := cutoffs["contexts"]:
-        counts["contexts"] = records.contexts(tenant, at).count()
-    if at := cutoffs["store"]:
-        counts["store"] = store_items.older(tenant, at).count()
+    for stage, rows in _OLD.items():
+        if at := cutoffs[stage]:
+            counts[stage] = rows(tenant, at).count()
     return counts
 
 
@@ -148,6 +143,14 @@ def _stage(work: Work, stage: Stage, cutoff: datetime, now: datetime) -> Iterato
     return _DELETE[stage](work, cutoff)
 
 
+# What goes by its age alone.
+_OLD = {
+    Stage.EPISODES: records.episodes,
+    Stage.RUNS: records.runs,
+    Stage.CONTEXTS: records.contexts,
+    Stage.STORE: store_items.older,
+    Stage.DIARY: records.diary,
+}
 _DELETE = {
     Stage.TURNS: turns.delete,
     Stage.EPISODES: records.delete_episodes,
@@ -155,4 +158,5 @@ _DELETE = {
     Stage.EXPORTS: records.expire_exports,
     Stage.CONTEXTS: records.delete_contexts,
     Stage.STORE: store_items.delete,
+    Stage.DIARY: records.delete_diary,
 }

@@ -17,6 +17,7 @@ from memories.models import (
     APIKey,
     AuditEvent,
     DecayPass,
+    DiaryEntry,
     EndUser,
     Episode,
     ExtractionRun,
@@ -36,7 +37,7 @@ from tests.admin.pages import list_of, page_of, text_of
 
 MODELS = [
     ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, DecayPass, APIKey, Tenant, AuditEvent, Operator, Group,
-    PrivacyCase, Agent, LoggedContext, MemoryFile, StoreItem,
+    PrivacyCase, Agent, LoggedContext, MemoryFile, StoreItem, DiaryEntry,
 ]  # fmt: skip
 
 

@@ -53,6 +53,7 @@ def _more(person: EndUser, number: int) -> None:
     factories.review_item(waits)
     factories.episode(session)
     _files(person, number)
+    factories.diary_entry(person, f"Note {number}", agent_id=f"agent-{number}")
     factories.decay_pass(person.tenant, as_of=timezone.now())
     factories.api_key(person.tenant)
     case_of(person, ("received", "verified", "scoped", "running", "failed", "on_hold", "completed")[number % 7])

@@ -51,7 +51,7 @@ def records() -> list[Any]:
     key, _ = factories.api_key(person.tenant)
     fact = factories.fact(person, "Likes tea", status="pending")
     made: list[Model] = [factories.run(session), factories.decay_pass(person.tenant), factories.episode(session)]
-    made += [factories.memory_file(person), factories.store_item(person)]
+    made += [factories.memory_file(person), factories.store_item(person), factories.diary_entry(person)]
     return [person, session, key, fact, factories.review_item(fact), *made, case_of(person), person.tenant]
 
 

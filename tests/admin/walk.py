@@ -60,6 +60,7 @@ def records() -> dict[str, Any]:
         "session": session, "extractionrun": run, "apikey": key, "tenant": person.tenant,
         "agent": factories.agent(person.tenant), "loggedcontext": factories.logged_context(person, [fact]),
         "storeitem": factories.store_item(person), "memoryfile": factories.memory_file(person),
+        "diaryentry": factories.diary_entry(person),
         "decaypass": factories.decay_pass(person.tenant), "operator": factories.operator(is_superuser=False),
         "privacycase": with_receipt(person),
         "group": Group.objects.create(name="readers"), "auditevent": AuditEvent.objects.latest("id"),

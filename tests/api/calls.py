@@ -31,6 +31,7 @@ class Ids:
     turn: str = field(default_factory=lambda: str(uuid.uuid4()))
     agent: str = field(default_factory=lambda: str(uuid.uuid4()))
     agent_name: str = field(default_factory=lambda: f"nobody-{uuid.uuid4()}")
+    entry: str = field(default_factory=lambda: str(uuid.uuid4()))
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,9 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "downloadFiles": lambda ids: Call(body={"user_id": ids.user_id, "paths": [FILE]}),
     "deleteFile": lambda ids: Call(query={"user_id": ids.user_id, "path": FILE}),
     "listFileHistory": lambda ids: Call(query={"user_id": ids.user_id, "path": FILE}),
+    "listDiary": lambda ids: Call(query={"user_id": ids.user_id, "q": SECRET}),
+    "writeDiaryEntry": lambda ids: Call(body={"user_id": ids.user_id, "content": "taken over"}),
+    "deleteDiaryEntry": lambda ids: Call(path={"entry_id": ids.entry}),
     "restoreFile": lambda ids: Call(body={"user_id": ids.user_id, "path": FILE, "version": 1}),
     "listUsers": lambda ids: Call(query={"q": ids.user_id}),
     "getUser": lambda ids: Call(query={"user_id": ids.user_id}),
@@ -162,4 +166,5 @@ def populated(tenant: Tenant) -> Ids:
     agent = factories.agent(tenant, f"agent-{uuid.uuid4()}")
     factories.store_item(person, {"text": SECRET}, key="k")
     ours = [str(row.pk) for row in (session, fact, trashed, episode, run, case, turn, agent)]
-    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id])
+    entry = factories.diary_entry(person, SECRET)
+    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, str(entry.pk)])

@@ -34,12 +34,13 @@ NAMED = {
     ),
     *("changeUser", "createPrivacyRequest", "listExtractions", "deleteFacts"),
     *("listFiles", "readFile", "writeFile", "editFile", "globFiles", "grepFiles", "uploadFiles", "downloadFiles"),
-    *("deleteFile", "listFileHistory", "restoreFile"),
+    *("deleteFile", "listFileHistory", "restoreFile", "listDiary", "writeDiaryEntry"),
 }
 OBJECTS = {
     *("deleteSession", "getSession", "listTurns", "getFact", "changeFact", "deleteFact", "listFactHistory"),
     *("restoreFact", "giveFactFeedback", "getEpisode", "changeEpisode", "deleteEpisode", "getPrivacyRequest"),
     *("getExtraction", "retryExtraction", "takePrivacyExport", "deleteTurn", "redactTurn"),
+    "deleteDiaryEntry",
 }
 LISTS = {"listUsers"}
 # Of no person: tests/api/v1/test_agents.py.

@@ -8,7 +8,7 @@ import pytest
 from django.apps import apps
 
 from memories.curation.facts.publishing import publish_fact
-from memories.models import APIKey, Episode, Session, Status, StoreItem
+from memories.models import APIKey, DiaryEntry, Episode, Session, Status, StoreItem
 from tests import factories
 from tests.api.calls import CALLS, SECRET, Ids, populated, send
 from tests.api.client import operations
@@ -54,6 +54,9 @@ def test_ones_own_ids_do(hub: Hub, other: Hub) -> None:
             elif operation in ("putStoreItem", "deleteStoreItem"):
                 # Both are 204 in any case.
                 assert [one.value for one in StoreItem.objects.filter(tenant=other.tenant)] == WRITTEN[operation]
+            elif operation == "writeDiaryEntry":
+                # 201 in any case.
+                assert DiaryEntry.objects.filter(tenant=other.tenant).count() == 2
             else:
                 assert told[0] != told[1], operation
 

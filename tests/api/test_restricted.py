@@ -21,6 +21,7 @@ STORING = {
     *("writeProfileSection", "changeUser", "retryExtraction", "deleteTurn", "redactTurn"),
     "deleteFacts",
     *("writeFile", "editFile", "uploadFiles", "deleteFile", "restoreFile"),
+    *("writeDiaryEntry", "deleteDiaryEntry"),
     *("putStoreItem", "deleteStoreItem"),
 }
 # Nothing of one object is told.
@@ -33,6 +34,7 @@ EMPTY = {
     "getProfile",
     "getMemory",
     "listFiles",
+    "listDiary",
     "globFiles",
     "grepFiles",
 }

@@ -80,6 +80,18 @@ class TestWhatIsKept:
         row.refresh_from_db()
         assert (row.query, row.memory) == ("", "")
 
+    def test_the_diary_by_its_ids_and_with_its_texts_until_it_is_deleted_for_good(self) -> None:
+        person = person_of()
+        entry = factories.diary_entry(person, "Asked about rye.")
+        serve(person, include=frozenset({"diary"}))
+        log.flush()
+        row = LoggedContext.objects.get()
+        assert [(item["kind"], item["id"]) for item in row.items] == [("diary", str(entry.pk))]
+        assert (row.rests_on, "Asked about rye." in row.memory) == ([entry.pk], True)
+        entry.delete()
+        row.refresh_from_db()
+        assert (row.query, row.memory) == ("", "")
+
     def test_nothing_where_the_log_is_off_or_an_operator_looks(self, buffer: ContextBuffer) -> None:
         person = person_of(ContextLog.OFF)
         serve(person)

@@ -8,7 +8,7 @@ from memories import invariants
 from memories.audit import Actor
 from memories.curation.files import NewContent, Writer, delete_files, restore_file, write_file
 from memories.forgetting import decay
-from memories.models import ActorKind, DecayPass, EndUser, FileVersion, MemoryFile, Tenant
+from memories.models import ActorKind, DecayPass, DiaryEntry, EndUser, FileVersion, MemoryFile, Tenant
 from tests import factories
 from tests.factories import NOW
 
@@ -139,3 +139,13 @@ def test_versions_can_stay_as_long_as_the_file(tenant: Tenant, person: EndUser) 
     written(person, "/a.md", NOW + DAY)
     after(tenant, 4_000)
     assert FileVersion.objects.count() == 2
+
+
+def test_a_deleted_diary_entry_leaves_the_trash_and_no_other(tenant: Tenant, person: EndUser) -> None:
+    limited = factories.end_user(tenant, restricted_at=NOW)
+    for owner, at in ((person, NOW), (person, NOW + 5 * DAY), (person, None), (limited, NOW)):
+        factories.diary_entry(owner, trashed_at=at)
+    assert after(tenant, 9)[1] == 0
+    assert after(tenant, 11)[1] == 1
+    assert DiaryEntry.objects.filter(end_user=person).count() == 2
+    assert DiaryEntry.objects.filter(end_user=limited).count() == 1

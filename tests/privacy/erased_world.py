@@ -115,6 +115,7 @@ def _talked(person: EndUser, name: str) -> None:
     factories.episode(conversation, f"Talked of {name}")
     factories.profile_section(person, summary=f"{name} runs a bakery")
     factories.memory_file(person, f"/memories/{name}.md", f"{name} sails")
+    factories.diary_entry(person, f"{name} asked twice", agent_id=f"agent-{name}", topic=f"about {name}")
 
 
 def known(person: EndUser, content: str, **over: Any) -> Fact:

@@ -49,6 +49,7 @@ def somebody(owner: Tenant | None = None, **over: Any) -> EndUser:
     factories.episode(talk)
     factories.profile_section(person)
     factories.memory_file(person)
+    factories.diary_entry(person, topic="bread")
     factories.profile_revision(person)
     factories.review_note(factories.review_item(inferred, note="Asked for a second look"), "Called back")
     name = factories.end_user(person.tenant, merged_into=person)

@@ -73,6 +73,7 @@ def witness(of: Canary | None) -> EndUser:
     factories.episode(session)
     factories.profile_section(person)
     factories.memory_file(person)
+    factories.diary_entry(person)
     factories.idempotency_record(person, body=b'{"bees": 3}')
     return person
 

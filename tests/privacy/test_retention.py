@@ -14,6 +14,7 @@ from memories.exceptions import RetentionRunning
 from memories.models import (
     AuditEvent,
     CaseState,
+    DiaryEntry,
     EndUser,
     Episode,
     EpisodeVector,
@@ -346,6 +347,19 @@ class TestExports:
         export = PrivacyExport.objects.get()
         assert export.state == state
         assert bool(export.content) is (state == "ready")
+
+
+class TestDiary:
+    def test_old_entries_go_and_those_of_restricted_people_stay(self, tenant: Tenant, person: EndUser) -> None:
+        factories.set_numbers(tenant, keep_turns_days=0, keep_diary_days=30)
+        limited = factories.end_user(tenant, restricted_at=timezone.now())
+        young = factories.diary_entry(person, created_at=timezone.now() - 29 * DAY)
+        for owner, trashed_at in ((person, None), (person, timezone.now()), (limited, None)):
+            factories.diary_entry(owner, created_at=timezone.now() - 31 * DAY, trashed_at=trashed_at)
+        assert retention.preview(tenant, timezone.now())["diary"] == 2
+        assert retain(tenant) == {"diary": 2}
+        assert list(DiaryEntry.objects.filter(end_user=person)) == [young]
+        assert DiaryEntry.objects.filter(end_user=limited).count() == 1
 
 
 class TestSpared:

@@ -67,6 +67,7 @@ QUOTES: dict[str, tuple[str, Callable[[EndUser, str], object]]] = {
     ),
     "a profile": ("ProfileSection.summary", lambda friend, said: factories.profile_section(friend, summary=said)),
     "a file": ("MemoryFile.content", _file),
+    "a diary": ("DiaryEntry.content", factories.diary_entry),
     "a note of staff": (
         "ReviewItem.note",
         lambda friend, said: factories.review_item(factories.fact(friend), note=said),

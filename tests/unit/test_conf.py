@@ -80,6 +80,7 @@ def test_the_numbers_of_the_rules() -> None:
         "file_kilobytes": 100,
         "scratch_days": 7,
         "version_days": 90,
+        "diary_entries": 10_000,
         "store_items": 100_000,
         "store_value_kilobytes": 256,
         "staleness_review": False,
@@ -96,6 +97,7 @@ def test_the_numbers_of_the_rules() -> None:
         "keep_audit_days": 0,
         "keep_exports_days": 7,
         "keep_store_days": 0,
+        "keep_diary_days": 0,
         "keep_contexts_days": 14,
     }
 

@@ -91,6 +91,7 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
         Tab("scratch", _("Scratch"), lambda now: Q(trashed_at=None, expires_at__gt=now)),
         Tab("trash", _("Trash"), lambda _now: Q(trashed_at__isnull=False)),
     ),
+    models.DiaryEntry: (Tab("trash", _("Trash"), lambda _now: Q(trashed_at__isnull=False)),),
     models.StoreItem: (
         Tab("people", _("Of end users"), lambda _now: Q(end_user__isnull=False)),
         Tab("own", _("The tenant's own"), lambda _now: Q(end_user=None)),

@@ -40,7 +40,9 @@ class ClearForm(forms.Form):
         label=gettext_lazy("Agent"),
         required=False,
         widget=UnfoldAdminSelectWidget,
-        help_text=gettext_lazy("With an agent only its facts, files and profile, and the episodes of its sessions."),
+        help_text=gettext_lazy(
+            "With an agent only its facts, files, diary and profile, and the episodes of its sessions."
+        ),
     )
     reason = ReasonField(*reasons.CLEAR, longest=500, help_text=gettext_lazy("Optional; recorded with every change."))
 

@@ -165,8 +165,10 @@ class _History:
             return ("same" if text == memory.text else "corrected"), text
         if memory.kind == "turn":
             return ("redacted" if row.redacted_at and row.redacted_at > self.at else "same"), memory.text
-        if memory.kind == "file":
-            return ("trashed" if row.trashed_at else "changed" if row.updated_at > self.at else "same"), memory.text
+        if memory.kind in ("file", "diary"):
+            # An entry of a diary is never changed.
+            is_changed = memory.kind == "file" and row.updated_at > self.at
+            return ("trashed" if row.trashed_at else "changed" if is_changed else "same"), memory.text
         return self._fate_of_episode(memory)
 
     def _fate_of_episode(self, memory: Memory) -> tuple[str, str]:

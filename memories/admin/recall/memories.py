@@ -12,11 +12,18 @@ from django.urls import reverse
 
 from memories.admin.site.page import address_of_section, url_of
 from memories.admin.site.template_tags import turn_page
-from memories.models import EndUser, Episode, Fact, MemoryFile, ProfileSection, Turn
+from memories.models import DiaryEntry, EndUser, Episode, Fact, MemoryFile, ProfileSection, Turn
 
 CLIP = 400
 # Kind → the field with its text.
-_TEXTS = {"fact": "content", "episode": "summary", "turn": "start", "file": "path", "profile": "summary"}
+_TEXTS = {
+    "fact": "content",
+    "episode": "summary",
+    "turn": "start",
+    "file": "path",
+    "diary": "start",
+    "profile": "summary",
+}
 _FACT = ("content", "category", "confidence", "version", "status", "pinned", "locked", "binding", "end_user_id")
 _EPISODE = ("summary", "status", "pinned", "binding", "ended_at", "updated_at")
 
@@ -88,4 +95,7 @@ def _rows(person: EndUser, kind: str) -> QuerySet[Any]:
         return clipped.only("session_id", "number", "role", "flagged", "created_at", "redacted_at")
     if kind == "file":
         return MemoryFile.objects.filter(end_user=person).only("path", "trashed_at", "updated_at")
+    if kind == "diary":
+        begun = DiaryEntry.objects.filter(end_user=person).annotate(start=Left("content", CLIP))
+        return begun.only("topic", "trashed_at")
     return ProfileSection.objects.filter(end_user=person)

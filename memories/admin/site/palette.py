@@ -40,6 +40,7 @@ RECORDS: dict[type[Model], str] = {
     models.Fact: "lightbulb",
     models.Episode: "auto_stories",
     models.MemoryFile: "description",
+    models.DiaryEntry: "edit_note",
     models.StoreItem: "inventory_2",
     models.LoggedContext: "history_edu",
     models.Session: "forum",

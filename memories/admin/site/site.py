@@ -27,6 +27,7 @@ from memories.admin.access.sign_in import SignInView
 from memories.admin.cases.pages import CasePage
 from memories.admin.dashboard import first_run
 from memories.admin.dashboard import page as dashboard
+from memories.admin.diary.pages import DiaryEntryPage
 from memories.admin.episodes.pages import EpisodePage
 from memories.admin.facts.pages import FactPage
 from memories.admin.files.pages import MemoryFilePage
@@ -58,6 +59,7 @@ MODEL_PAGES: tuple[tuple[type[Model], type[HubModelAdmin]], ...] = (
     (models.ExtractionRun, RunPage),
     (models.LoggedContext, LoggedContextPage),
     (models.MemoryFile, MemoryFilePage),
+    (models.DiaryEntry, DiaryEntryPage),
     (models.StoreItem, StoreItemPage),
     (models.DecayPass, forgetting.DecayPassPage),
     (models.PrivacyCase, CasePage),

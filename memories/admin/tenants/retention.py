@@ -30,6 +30,7 @@ WORDS = {
     "exports": gettext_lazy("Exports"),
     "contexts": gettext_lazy("Log of contexts"),
     "store": gettext_lazy("Items of the store"),
+    "diary": gettext_lazy("Diary entries"),
     "waiting": gettext_lazy("Old turns kept: not extracted yet, or in an open window"),
 }
 

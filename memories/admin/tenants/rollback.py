@@ -67,7 +67,7 @@ class RollbackForm(forms.Form):
         required=False,
         max_length=255,
         label=_("Agent"),
-        help_text=_("Everything from sessions with this agent, and its memory files."),
+        help_text=_("Everything from sessions with this agent, its memory files and its diary."),
     )
     key = forms.ModelChoiceField(
         APIKey.objects.none(),

@@ -18,6 +18,7 @@ OBJECTS: Mapping[str, tuple[Promise, Promise]] = {
     "Episode": (gettext_lazy("an episode"), gettext_lazy("an episode of %(person)s")),
     "ProfileSection": (gettext_lazy("a profile section"), gettext_lazy("a profile section of %(person)s")),
     "MemoryFile": (gettext_lazy("a memory file"), gettext_lazy("a memory file of %(person)s")),
+    "DiaryEntry": (gettext_lazy("a diary entry"), gettext_lazy("a diary entry about %(person)s")),
     "StoreItem": (gettext_lazy("an item of the store"), gettext_lazy("an item of the store of %(person)s")),
     "ReviewItem": (gettext_lazy("a review item"), gettext_lazy("a review item of %(person)s")),
     "Session": (gettext_lazy("a session"), gettext_lazy("a session of %(person)s")),

@@ -4,6 +4,7 @@ from django.urls import path
 
 from memories.api.v1.agents.views import AgentsView, AgentView
 from memories.api.v1.context.views import ContextView
+from memories.api.v1.diary.views import DiaryEntryView, DiaryView
 from memories.api.v1.episodes.views import EpisodesView, EpisodeView
 from memories.api.v1.extractions.views import ExtractionRetryView, ExtractionsView, ExtractionView
 from memories.api.v1.facts.views import (
@@ -71,6 +72,8 @@ urlpatterns = [
     path("files/download", FileDownloadView.as_view()),
     path("files/history", FileHistoryView.as_view()),
     path("files/restore", FileRestoreView.as_view()),
+    path("diary", DiaryView.as_view()),
+    path("diary/<uuid:entry_id>", DiaryEntryView.as_view()),
     path("users", PeopleView.as_view()),
     path("users/detail", PersonView.as_view()),
     path("agents", AgentsView.as_view()),

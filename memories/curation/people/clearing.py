@@ -13,9 +13,11 @@ from memories.curation.facts.changing import lock_facts, lock_person
 from memories.curation.people.errors import PersonMerged
 from memories.curation.profile.sections import empty_sections
 from memories.curation.review import item_states
-from memories.curation.rollback import files
+from memories.curation.rollback import diary, files
 from memories.exceptions import PersonRestricted
 from memories.models import (
+    DiaryEntry,
+    DiaryEntryQuerySet,
     EndUser,
     Episode,
     EpisodeStatus,
@@ -41,9 +43,10 @@ def clear_memories(
     agent_id: str = "",
     reason: str = "",
 ) -> dict[str, int]:
-    """Move facts, episodes and memory files to the trash and empty the profile; returns how many of each.
+    """Move facts, episodes, memory files and diary entries to the trash, and empty the profile; returns how many.
 
-    With `agent_id` only what is that agent's: its facts, files, profile and episodes of its sessions. `visible`:
+    With `agent_id` only what is that agent's: its facts, files, diary, profile and episodes of its
+    sessions. `visible`:
     the facts that the caller sees; None: all. A key leaves what an operator wrote, and what is locked. Turns stay, and
     nothing is refused: what is said, or extracted, from now on is remembered anew. What is in the trash already stays
     there.
@@ -67,8 +70,15 @@ def clear_memories(
         episode_count = sum(_forget(pk, changes) for pk in list(told.order_by("pk").values_list("pk", flat=True)))
         section_count = empty_sections(end_user, changes, agent_id=agent_id)
         file_count = files.clear(_files(end_user, agent_id).exclude(kept_files), changes)
+        entry_count = diary.clear(_entries(end_user, agent_id), changes)
         item_states.settle(changes)
-        counts = {"facts": len(facts), "episodes": episode_count, "sections": section_count, "files": file_count}
+        counts = {
+            "facts": len(facts),
+            "episodes": episode_count,
+            "sections": section_count,
+            "files": file_count,
+            "diary": entry_count,
+        }
         if any(counts.values()):
             changes.counts.update(counts)
             changes.record(CLEAR, end_user, counts=counts)
@@ -81,8 +91,13 @@ def preview_clearing(*, end_user: EndUser, agent_id: str = "") -> dict[str, int]
     written = ProfileSection.objects.written().filter(end_user=end_user)
     if agent_id:
         written = written.filter(agent_id=agent_id)
-    count = _files(end_user, agent_id).count()
-    return {"facts": seen.count(), "episodes": told.count(), "sections": written.count(), "files": count}
+    return {
+        "facts": seen.count(),
+        "episodes": told.count(),
+        "sections": written.count(),
+        "files": _files(end_user, agent_id).count(),
+        "diary": _entries(end_user, agent_id).count(),
+    }
 
 
 def agents_remembered(end_user: EndUser) -> list[str]:
@@ -92,6 +107,7 @@ def agents_remembered(end_user: EndUser) -> list[str]:
     names |= {*told.values_list("session__agent_id", flat=True).distinct()}
     names |= {*ProfileSection.objects.written().filter(end_user=end_user).values_list("agent_id", flat=True).distinct()}
     names |= {*_files(end_user, "").values_list("agent_id", flat=True).distinct()}
+    names |= {*_entries(end_user, "").values_list("agent_id", flat=True).distinct()}
     return sorted(names - {""})
 
 
@@ -107,6 +123,11 @@ def _remembered(end_user: EndUser, agent_id: str, facts: FactQuerySet) -> tuple[
 def _files(end_user: EndUser, agent_id: str) -> QuerySet[MemoryFile]:
     files = MemoryFile.objects.of(end_user.tenant, end_user).filter(trashed_at=None)
     return files.filter(agent_id=agent_id) if agent_id else files
+
+
+def _entries(end_user: EndUser, agent_id: str) -> DiaryEntryQuerySet:
+    entries = DiaryEntry.objects.of(end_user.tenant, end_user).present()
+    return entries.filter(agent_id=agent_id) if agent_id else entries
 
 
 def _forget(pk: uuid.UUID, changes: Changes) -> int:

@@ -18,7 +18,7 @@ from memories.curation.change_sets import Changes, steps
 from memories.curation.people.errors import PersonMerged
 from memories.curation.profile.sections import trust_of
 from memories.curation.review import item_states
-from memories.curation.rollback import files
+from memories.curation.rollback import diary, files
 from memories.curation.rollback.selection import (
     ID_IN_CHANGES,
     NEUTRAL,
@@ -29,12 +29,14 @@ from memories.curation.rollback.selection import (
     revisions,
     section_revisions,
     touched,
+    touched_entries,
     touched_files,
     touched_sections,
 )
 from memories.models import (
     Change,
     ChangeSet,
+    DiaryEntry,
     EndUser,
     Fact,
     FactEvidence,
@@ -75,6 +77,7 @@ def preview_rollback(selector: Selector) -> RollbackPreview:
     counts = {name: rows.count() for name, rows in kinds.items()}
     counts["sections"] = sections.filter(stays=False).count()
     counts["files"] = written.filter(stays=False).count()
+    counts["diary"] = touched_entries(selector).count()
     counts["kept"] += sections.filter(stays=True).count() + written.filter(stays=True).count()
     return RollbackPreview(
         counts, **{name: list(rows.order_by("-created_at", "-id")[:EXAMPLES]) for name, rows in kinds.items()}
@@ -82,13 +85,13 @@ def preview_rollback(selector: Selector) -> RollbackPreview:
 
 
 def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = "") -> Changes:
-    """Take back what the selected runs, or the key, made of facts, profiles and files; for operators and commands.
+    """Take back what the selected runs, or the key, made of memories; for operators and commands.
 
-    A fact or file that they made goes to the trash, and is not refused: the same may honestly be said again. One that
-    they only changed gets back what it was before. An operator's word, and what somebody else changed since, stays and
-    is counted; so does all evidence. Of facts and sections, what stays because of somebody whose changes are rolled
-    back later is taken back then. An extraction of these sessions that is in flight, or comes later, makes new facts:
-    delete the session, or roll back once more.
+    A fact, file or diary entry that they made goes to the trash, and is not refused: the same may honestly be said
+    again. One that they only changed gets back what it was before. An operator's word, and what somebody else changed
+    since, stays and is counted; so does all evidence. Of facts and sections, what stays because of somebody whose
+    changes are rolled back later is taken back then. An extraction of these sessions that is in flight, or comes later,
+    makes new facts: delete the session, or roll back once more.
     """
     changes = Changes(actor=actor, now=now, reason=reason)
     with transaction.atomic():
@@ -113,6 +116,7 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
             if not row.stays:
                 _put_section_back(changes, row, ROLL_BACK, row.base)
         files.take_back(selector, changes)
+        diary.take_back(selector, changes)
         for ids in steps([*facts, *again]):
             review_items.settle(ids, now=now, change_set=changes.id)
         # About one person it is deleted with them.
@@ -130,16 +134,21 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
 
 
 def lock_for_undo(done: ChangeSet) -> None:
-    """Lock whose facts, sections and files the roll back changed, or waits to change, in one order.
+    """Lock whose facts, sections, files and diary entries the roll back changed, or waits to change, in one order.
 
     Errors: PersonMerged.
     """
     facts = _concerned(done, FactRevision).values("fact__end_user")
     sections = _concerned(done, ProfileRevision).values("end_user")
     written = FileVersion.objects.filter(change_set=done.pk).values("file__end_user")
-    locked = {person.pk for person in _lock_people(facts, sections, written)}
+    noted = DiaryEntry.objects.filter(change_set=done.pk).values("end_user")
+    locked = {person.pk for person in _lock_people(facts, sections, written, noted)}
     # What somebody had who was merged while we waited is another person's by now.
-    for owners in (facts.values_list("fact__end_user", flat=True), written.values_list("file__end_user", flat=True)):
+    for owners in (
+        facts.values_list("fact__end_user", flat=True),
+        written.values_list("file__end_user", flat=True),
+        noted.values_list("end_user", flat=True),
+    ):
         if not locked.issuperset(owners):
             raise PersonMerged
 
@@ -168,7 +177,8 @@ def _lock(selector: Selector) -> tuple[list[EndUser], list[uuid.UUID], list[uuid
 
     People come first, as in debounce.hold(), so that no extraction commits meanwhile; then all facts in one order.
     """
-    people = _lock_people(*(rows(selector).values("end_user") for rows in (touched, touched_sections, touched_files)))
+    kinds = (touched, touched_sections, touched_files, touched_entries)
+    people = _lock_people(*(rows(selector).values("end_user") for rows in kinds))
     waiting = set(_waiting([person.pk for person in people]).values_list("pk", flat=True))
     named = Q(pk__in=touched(selector).values("pk")) | Q(pk__in=waiting)
     rows = Fact.objects.select_for_update(no_key=True).filter(named).order_by("pk")

@@ -1,4 +1,5 @@
-"""What a roll back selects: what runs of a session, agent, key or time made, and files that a key or agent wrote."""
+"""What a roll back selects: what runs of a session, agent, key or time made, and files and diary
+entries that a key or agent wrote."""
 
 import uuid
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from memories.models import (
     ActorKind,
     Change,
     ChangeSet,
+    DiaryEntry,
     EndUser,
     ExtractionRun,
     Fact,
@@ -171,6 +173,24 @@ def touched_files(selector: Selector) -> QuerySet[Any]:
     is_lost = Q(first__gt=1) & ~Q(Exists(own.filter(version=OuterRef("first") - 1)))
     judged: QuerySet[Any] = files.annotate(stays=Q(locked=True) | Q(Exists(others)) | is_lost)
     return judged
+
+
+def touched_entries(selector: Selector) -> QuerySet[DiaryEntry]:
+    """Diary entries that the key, or any key as the agent, wrote, but for those in the trash.
+
+    Like files, they are of no session and no run.
+    """
+    if selector.session or not (selector.key or selector.agent_id):
+        return DiaryEntry.objects.none()
+    given = {
+        "actor_id": str(selector.key) if selector.key else None,
+        "agent_id": selector.agent_id or None,
+        "end_user": selector.end_user,
+        "created_at__gte": selector.since,
+        "created_at__lt": selector.until,
+    }
+    named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return DiaryEntry.objects.present().filter(tenant=selector.tenant, actor_kind=ActorKind.KEY, **named)
 
 
 def touched(selector: Selector) -> QuerySet[Any]:

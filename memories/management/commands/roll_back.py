@@ -18,6 +18,7 @@ LABELS = {
     "put_back": "facts put back to what they were",
     "sections": "profile sections put back",
     "files": "memory files put back, or to the trash",
+    "diary": "diary entries to the trash",
     "kept": "kept: an operator's word, or changed since",
 }
 

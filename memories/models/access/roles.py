@@ -21,6 +21,7 @@ READ = tuple(
         "loggedcontext",
         "storeitem",
         "memoryfile",
+        "diaryentry",
     )
 )
 EDIT = (
@@ -32,6 +33,7 @@ EDIT = (
     "memories.change_extractionrun",
     "memories.change_storeitem", "memories.delete_storeitem",
     "memories.change_memoryfile",
+    "memories.change_diaryentry",
     "memories.view_decaypass", "memories.change_decaypass",
     "memories.view_apikey", "memories.add_apikey", "memories.change_apikey",
     "memories.view_tenant", "memories.view_agent", "memories.export_tenant",

@@ -133,6 +133,7 @@ class Change(models.Model):
         KEY = "key"
         SESSION = "session"
         FILE = "file"
+        DIARY = "diary"
         # Of a section, by its uuid; of a fact, by its number.
         REVISION = "revision"
         # The running summary of a session, by the session's id; `version` is version_of_summary() of what was written.

@@ -31,6 +31,7 @@ class RetentionPass(Leased):
         EXPORTS = "exports", _("Exports")
         CONTEXTS = "contexts", _("Log of contexts")
         STORE = "store", _("Items of the store")
+        DIARY = "diary", _("Diary entries")
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     tenant = models.ForeignKey(
@@ -42,7 +43,7 @@ class RetentionPass(Leased):
     stage = models.CharField(max_length=8, choices=Stage.choices, default=Stage.TURNS)
     reached = models.UUIDField(null=True, editable=False, help_text="Row up to which its stage has come.")
     counts = models.JSONField(
-        default=dict, blank=True, help_text="turns, sessions, episodes, runs, audit, exports, contexts, store."
+        default=dict, blank=True, help_text="turns, sessions, episodes, runs, audit, exports, contexts, store, diary."
     )
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)

@@ -13,7 +13,7 @@ from memories.exceptions import RetentionRunning
 from memories.models import CaseState, DecayPass, EndUser, PrivacyCase, RetentionPass, Tenant
 from memories.queue import leases, nightly
 
-COUNTED = ("turns", "sessions", "episodes", "runs", "audit", "exports", "contexts", "store")
+COUNTED = ("turns", "sessions", "episodes", "runs", "audit", "exports", "contexts", "store", "diary")
 # Stage → the rule with the number of days; 0: kept for ever.
 DAYS = {
     "turns": "keep_turns_days",
@@ -23,6 +23,7 @@ DAYS = {
     "exports": "keep_exports_days",
     "contexts": "keep_contexts_days",
     "store": "keep_store_days",
+    "diary": "keep_diary_days",
 }
 Work = nightly.ClaimedPass[RetentionPass]
 

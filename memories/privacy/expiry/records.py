@@ -1,4 +1,6 @@
-"""Deletes what is no turn and too old: episodes, runs, exports, logged contexts, audit events; locked rows wait."""
+"""Deletes what is no turn and too old: episodes, runs, exports, logged contexts, diary entries, audit events.
+
+Locked rows wait."""
 
 import uuid
 from collections.abc import Iterator, Sequence
@@ -11,6 +13,7 @@ from django.db.models.functions import Greatest
 
 from memories.models import (
     AuditSeal,
+    DiaryEntry,
     Episode,
     ExportState,
     ExtractionRun,
@@ -50,6 +53,10 @@ def contexts(tenant: Tenant, cutoff: datetime) -> QuerySet[LoggedContext]:
     return LoggedContext.objects.filter(tenant=tenant, created_at__lt=cutoff, end_user__in=passes.people())
 
 
+def diary(tenant: Tenant, cutoff: datetime) -> QuerySet[DiaryEntry]:
+    return DiaryEntry.objects.filter(tenant=tenant, created_at__lt=cutoff, end_user__in=passes.people())
+
+
 def delete_episodes(work: Work, cutoff: datetime) -> Iterator[None]:
     """Delete episodes with their vectors and review items; yields after each step. Errors: LeaseLost."""
     for found in _steps(work, episodes(work.row.tenant, cutoff)):
@@ -76,11 +83,20 @@ def delete_runs(work: Work, cutoff: datetime) -> Iterator[None]:
 
 def delete_contexts(work: Work, cutoff: datetime) -> Iterator[None]:
     """Delete logged contexts; yields after each step. Errors: LeaseLost."""
-    for found in _steps(work, contexts(work.row.tenant, cutoff)):
+    return _delete(work, contexts(work.row.tenant, cutoff), "contexts")
+
+
+def delete_diary(work: Work, cutoff: datetime) -> Iterator[None]:
+    """Delete diary entries, also those in the trash; yields after each step. Errors: LeaseLost."""
+    return _delete(work, diary(work.row.tenant, cutoff), "diary")
+
+
+def _delete(work: Work, due: QuerySet[Any], name: str) -> Iterator[None]:
+    for found in _steps(work, due):
         with transaction.atomic():
             people = passes.lock_people({person for _, person in found})
-            rows = LoggedContext.objects.filter(pk__in=[key for key, _ in found], end_user__in=people)
-            _count(work, "contexts", found, rows.delete()[0])
+            rows = due.model._default_manager.filter(pk__in=[key for key, _ in found], end_user__in=people)
+            _count(work, name, found, rows.delete()[0])
         yield
 
 

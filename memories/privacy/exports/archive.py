@@ -45,6 +45,7 @@ _TITLES: dict[str, str | Promise] = {
     "fact_vectors": _("Vectors of statements"),
     "episode_vectors": _("Vectors of episodes"),
     "files": _("Files that agents keep about you"),
+    "diary": _("What agents noted for themselves about you"),
     "store_items": _("What agents keep under your id"),
     "store_item_vectors": _("Vectors of store items"),
     "contexts": _("What agents were given about you"),

@@ -34,6 +34,7 @@ OMISSIONS = (
             "memories.ProfileSection", "memories.ReviewItem", "memories.ExtractionRun",
             "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.PrivacyCase",
             "memories.ChangeSet", "memories.LoggedContext", "memories.MemoryFile",
+            "memories.DiaryEntry",
             "memories.StoreItem", "memories.StoreItemVector",
         )
     ),
@@ -44,6 +45,7 @@ OMISSIONS = (
             "memories.ProfileRevision", "memories.ReviewItem", "memories.ExtractionRun", "memories.FactRefusal",
             "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.PrivacyCase",
             "memories.ChangeSet", "memories.LoggedContext", "memories.MemoryFile",
+            "memories.DiaryEntry",
             "memories.StoreItem",
         )
     ),
@@ -90,6 +92,7 @@ OMISSIONS = (
     Omission("memories.ReviewItem", _STAFF, ("decided_by", "taken_by", "taken_at")),
     Omission("memories.ReviewNote", _APPLICATION, ("tenant",)),
     Omission("memories.FileVersion", _STAFF, ("actor_id",)),
+    Omission("memories.DiaryEntry", "a number of the application's key, not of a person", ("actor_id",)),
     Omission("memories.ReviewNote", _STAFF, ("actor_id",)),
     Omission("memories.ExtractionRun", "a version of the application's settings", ("guidance_version",)),
     Omission("memories.FactRefusal", "a keyed hash of what was refused: it means nothing to a reader",

@@ -175,6 +175,11 @@ SECTIONS = (
         inside=(_FILE_VERSIONS,),
     ),
     ExportSection(
+        "diary",
+        "memories.DiaryEntry",
+        ("id", "agent_id", "topic", "content", "actor_kind", "trust", "created_at", "trashed_at", "change_set"),
+    ),
+    ExportSection(
         "review_items",
         "memories.ReviewItem",
         ("id", "kind", "reason", "fact", "known", "proposed_section", "episode", "extraction", "state", "version",

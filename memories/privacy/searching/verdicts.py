@@ -133,6 +133,7 @@ SAID: Mapping[str, frozenset[str]] = {
     "memories.ProfileSection": frozenset({"agent_id", "summary", "document"}),
     "memories.ProfileRevision": frozenset({"agent_id", "before", "after", "reason"}),
     "memories.MemoryFile": frozenset({"agent_id", "path", "content"}),
+    "memories.DiaryEntry": frozenset({"agent_id", "topic", "content"}),
     "memories.FileVersion": frozenset({"content", "reason"}),
     "memories.WorkingMemory": frozenset({"summary"}),
     "memories.LoggedContext": frozenset({"agent_id", "query", "memory"}),

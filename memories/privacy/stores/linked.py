@@ -123,6 +123,7 @@ STORES: tuple[Store, ...] = (
     ),
     Store("memories.FileVersion", "file__end_user", ("content", "reason")),
     Store("memories.MemoryFile", "end_user", ("agent_id", "path", "content")),
+    Store("memories.DiaryEntry", "end_user", ("agent_id", "topic", "content")),
     Store("memories.ProfileSection", "end_user", ("agent_id", "summary", "document")),
     Store("memories.ProfileRevision", "end_user", ("agent_id", "before", "after", "reason")),
     Store(

@@ -35,6 +35,7 @@ WAIVERS = (
     Waiver("memories.ProfileRevision", _CODES, ("section", "verb", "actor_kind", "actor_id", "trust")),
     Waiver("memories.MemoryFile", _CODES, ("encoding", "actor_kind", "trust")),
     Waiver("memories.FileVersion", _CODES, ("verb", "encoding", "actor_kind", "actor_id", "trust")),
+    Waiver("memories.DiaryEntry", _CODES, ("actor_kind", "actor_id", "trust")),
     Waiver("memories.FactRefusal", _CODES, ("kind", "actor_kind", "actor_id")),
     Waiver("memories.ProfileSection", _CODES, ("section", "actor_kind", "prompt_version", "trust")),
     Waiver(

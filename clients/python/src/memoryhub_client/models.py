@@ -60,8 +60,8 @@ HeldReason = Literal[
     "possible_secret",
     "poor_quality",
 ]
-Include = Literal["profile", "facts", "files", "episodes", "working_memory", "turns", "unextracted"]
-MemoryKind = Literal["fact", "profile", "file", "episode", "turn"]
+Include = Literal["profile", "facts", "files", "diary", "episodes", "working_memory", "turns", "unextracted"]
+MemoryKind = Literal["fact", "profile", "file", "diary", "episode", "turn"]
 StatedSource = Literal["explicit_user_input", "implicit_inference", "system_generated", "external_data"]
 CaseState = Literal[
     "received", "verified", "scoped", "approved", "running", "verifying", "completed", "refused", "on_hold", "failed"
@@ -497,6 +497,25 @@ class Downloaded:
     """Each file, or why not."""
 
     results: list[DownloadedFile]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiaryEntry:
+    """A note that an agent wrote for itself about a person."""
+
+    id: str
+    agent_id: str | None
+    topic: str | None
+    content: str
+    trust: Trust
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredDiaryEntry(DiaryEntry):
+    """An entry as it was stored; `redactions` are secrets that were cut out."""
+
+    redactions: int
 
 
 @dataclass(frozen=True, kw_only=True)

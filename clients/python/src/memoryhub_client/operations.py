@@ -17,6 +17,7 @@ from memoryhub_client.models import (
     Context,
     Conversation,
     Deleted,
+    DiaryEntry,
     Downloaded,
     Episode,
     Extraction,
@@ -59,6 +60,7 @@ from memoryhub_client.models import (
     StatedScope,
     StatedSource,
     StoreAnswers,
+    StoredDiaryEntry,
     StoredDocument,
     StoredFile,
     StoreItem,
@@ -601,6 +603,42 @@ class Operations:
         idempotency_key: str | None = None,
     ) -> StoredFile:
         """Give a file the content of an earlier version, also a deleted one."""
+        ...
+
+    # The diary: what an agent notes for itself about a person
+
+    @listing("/diary")
+    def list_diary(
+        self,
+        *,
+        user_id: str | None,
+        agent_id: str | None = None,
+        last: int | None = None,
+        topic: str | None = None,
+        q: str | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+    ) -> DiaryEntry:
+        """The agent's entries, the newest first; `q` finds those that have each of its words."""
+        ...
+
+    @operation("POST", "/diary")
+    def write_diary_entry(
+        self,
+        content: str,
+        *,
+        user_id: str | None,
+        agent_id: str | None = None,
+        topic: str | None = None,
+        stated_by: StatedBy | None = None,
+        idempotency_key: str | None = None,
+    ) -> StoredDiaryEntry:
+        """Add an entry to the agent's diary. It is never changed."""
+        ...
+
+    @operation("DELETE", "/diary/{entry_id}")
+    def delete_diary_entry(self, entry_id: str) -> None:
+        """Move an entry to the trash."""
         ...
 
     # People and their rights

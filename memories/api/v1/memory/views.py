@@ -80,8 +80,9 @@ class MemoryView(Endpoint):
         "clearMemory",
         "Clear a person's memory",
         description=(
-            "Moves facts, episodes and memory files to the trash and empties the profile; with `agent_id`, only what "
-            "is that agent's. What an operator wrote stays, and so do turns. Answers the document as it is afterwards."
+            "Moves facts, episodes, memory files and diary entries to the trash and empties the profile; with "
+            "`agent_id`, only what is that agent's. What an operator wrote stays, and so do turns. Answers the "
+            "document as it is afterwards."
         ),
         scope=Scope.WRITE,
         bound=Bound.NAMED,

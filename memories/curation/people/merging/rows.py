@@ -71,6 +71,7 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.Change": Way.HANGS,
     "memories.MemoryFile": Way.OWN_RULE,
     "memories.FileVersion": Way.HANGS,
+    "memories.DiaryEntry": Way.OWN_RULE,
     "memories.ProfileSection": Way.OWN_RULE,
     "memories.ProfileRevision": Way.OWN_RULE,
     "memories.FactRefusal": Way.OWN_RULE,

@@ -1,0 +1,1 @@
+"""Diary entries of agents."""

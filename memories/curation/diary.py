@@ -1,0 +1,135 @@
+"""The diary: keys write entries and delete them, operators delete and restore them. Nobody changes one.
+
+Each verb locks the person, so that a write and an erasure, or a deletion and a merge, follow each other. Secrets and
+invisible letters are cut out. A key's text that speaks to a model is refused, with the place, as in memory files: what
+an agent reads as its own notes steers it in every later conversation. Entries need no review otherwise, whoever the key
+speaks for: only the agent that wrote them reads them.
+"""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from memories import audit, conf
+from memories.audit import Actor
+from memories.curation.facts.changing import lock_person
+from memories.curation.statements import guarding
+from memories.curation.statements.voices import WriteTrust
+from memories.exceptions import Conflict, Fault, InvalidInput, NotFound, PersonRestricted, ReviewNeeded, TooManyEntries
+from memories.files import texts
+from memories.invisible import strip_invisible
+from memories.models import DiaryEntry, EndUser
+from memories.text.cleaning import clean_lines
+from memories.text.secrets.redaction import redact_text
+
+
+@dataclass(frozen=True)
+class Noted:
+    """The entry as it is stored, and how many secrets were cut out."""
+
+    entry: DiaryEntry
+    redactions: int
+
+
+def write_entry(
+    *, end_user: EndUser, agent_id: str, content: str, topic: str, actor: Actor, now: datetime, voice: WriteTrust
+) -> Noted:
+    """Add an entry to this agent's diary about the person. The same text twice makes two entries.
+
+    Errors: NotFound (erased meanwhile), PersonRestricted, TooManyEntries, ReviewNeeded, InvalidInput (nothing is left).
+    """
+    text, redactions = redact_text(strip_invisible(content))
+    subject, more = redact_text(" ".join(clean_lines(topic).split()))
+    if not text.strip():
+        raise InvalidInput.at("/content", _("Nothing of this text can be kept: write a note in words."))
+    _check(text, subject, voice)
+    with transaction.atomic():
+        # Whoever was merged meanwhile is the other one now.
+        person = EndUser.objects.select_related("tenant").get(pk=lock_person(end_user.pk))
+        if person.restricted_at and not actor.is_operator:
+            raise PersonRestricted
+        _check_number(person)
+        entry = DiaryEntry.objects.create(
+            tenant=person.tenant,
+            end_user=person,
+            agent_id=agent_id,
+            topic=subject,
+            content=text,
+            actor_kind=actor.kind,
+            actor_id=actor.id,
+            trust=voice.trust,
+            created_at=now,
+        )
+        _record("write", entry, actor, now)
+    return Noted(entry, redactions + more)
+
+
+def delete_entry(*, entry_id: uuid.UUID, actor: Actor, now: datetime) -> None:
+    """Move the entry to the trash; an operator can restore it for a while.
+
+    Errors: NotFound (erased, or in the trash already), PersonRestricted.
+    """
+    with transaction.atomic():
+        entry = _locked(entry_id, actor)
+        if entry.trashed_at:
+            raise NotFound
+        entry.trashed_at = now
+        entry.save(update_fields=["trashed_at"])
+        _record("delete", entry, actor, now)
+
+
+def restore_entry(*, entry_id: uuid.UUID, actor: Actor, now: datetime) -> None:
+    """Take the entry out of the trash. Errors: NotFound, PersonRestricted, Conflict (it is not there)."""
+    with transaction.atomic():
+        entry = _locked(entry_id, actor)
+        if entry.trashed_at is None:
+            raise Conflict(_("Somebody else has done this meanwhile."))
+        # The undo of what deleted it leaves it alone from now on.
+        entry.trashed_at = entry.change_set = None
+        entry.save(update_fields=["trashed_at", "change_set"])
+        _record("restore", entry, actor, now)
+
+
+def _check(text: str, topic: str, voice: WriteTrust) -> None:
+    """Errors: ReviewNeeded with the lines that speak to a model."""
+    if topic and guarding.flags_of_file(topic, voice):
+        raise ReviewNeeded(_("The topic speaks to a model: name what the entry is about."))
+    for passage in texts.passages_changed("", text):
+        if guarding.flags_of_file(passage, voice):
+            number = text[: text.find(passage)].count("\n") + 1
+            where = _("Lines %(first)d to %(last)d") % {"first": number, "last": number + passage.count("\n")}
+            detail = _(
+                "The entry was not kept: %(where)s tell a model what to do, whom to believe or what to keep from "
+                "people. Write what the user said or wants as a note about them."
+            ) % {"where": where}
+            raise ReviewNeeded(detail, faults=[Fault("/content", ReviewNeeded.code, where)])
+
+
+def _check_number(person: EndUser) -> None:
+    """Errors: TooManyEntries. Those of all agents count together; the trash does not count."""
+    most = conf.rules(person.tenant).diary_entries
+    if most and DiaryEntry.objects.of(person.tenant, person).present().count() >= most:
+        raise TooManyEntries(
+            _("A person can have %(most)d diary entries. Delete some, or have the limit raised.") % {"most": most}
+        )
+
+
+def _locked(entry_id: uuid.UUID, actor: Actor) -> DiaryEntry:
+    """The entry, with its person locked. Errors: NotFound, PersonRestricted for a key."""
+    seen = DiaryEntry.objects.filter(pk=entry_id).values_list("end_user", flat=True).first()
+    owner = lock_person(seen)
+    rows = DiaryEntry.objects.select_for_update(of=("self",)).select_related("tenant", "end_user")
+    # Of another owner: that a merge was undone between the lines above is as good as gone.
+    entry = rows.filter(pk=entry_id, end_user=owner).first()
+    if entry is None:
+        raise NotFound
+    if entry.end_user.restricted_at and not actor.is_operator:
+        raise PersonRestricted
+    return entry
+
+
+def _record(verb: str, entry: DiaryEntry, actor: Actor, now: datetime) -> None:
+    audit.record(actor=actor, verb=verb, target=entry, object_id=entry.pk, tenant=entry.tenant, now=now)

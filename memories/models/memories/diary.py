@@ -1,0 +1,105 @@
+"""The diary of an agent: notes that it writes for itself about a person. An entry is written once and never changed."""
+
+from datetime import datetime
+from typing import Self
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from memories.models.actors import ActorKind
+from memories.models.ids import new_id
+from memories.models.memories.facts import Trust
+from memories.models.people.people import EndUser
+from memories.models.people.tenants import Tenant
+
+LONGEST_ENTRY = 20_000
+LONGEST_TOPIC = 100
+
+
+class DiaryEntryQuerySet(models.QuerySet["DiaryEntry"]):
+    def of(self, tenant: Tenant, end_user: EndUser) -> Self:
+        """The entries about one person: every read starts here."""
+        return self.filter(tenant=tenant, end_user=end_user)
+
+    def present(self) -> Self:
+        """What is not in the trash."""
+        return self.filter(trashed_at=None)
+
+    def saying(self, words: str) -> Self:
+        """Entries whose text or topic has each of these words, in any case; a word may be a part of a longer one."""
+        found = self
+        for word in words.split():
+            found = found.filter(Q(content__icontains=word) | Q(topic__icontains=word))
+        return found
+
+    def discarded(self, *, now: datetime) -> Self:
+        """What is in the trash since then, or longer."""
+        return self.filter(trashed_at__lte=now)
+
+
+class DiaryEntry(models.Model):
+    """One note of an agent for itself."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(
+        Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    end_user = models.ForeignKey(
+        EndUser, verbose_name=_("end user"), on_delete=models.CASCADE, related_name="diary", db_index=False
+    )
+    agent_id = models.CharField(
+        _("agent"),
+        max_length=255,
+        blank=True,
+        editable=False,
+        help_text="Whose diary it is; empty: of requests that name no agent.",
+    )
+    topic = models.CharField(_("topic"), max_length=LONGEST_TOPIC, blank=True, editable=False)
+    content = models.TextField(_("text"), editable=False)
+    actor_kind = models.CharField(_("written by"), max_length=8, choices=ActorKind.choices, editable=False)
+    actor_id = models.CharField(max_length=36, blank=True, editable=False)
+    trust = models.CharField(_("trust"), max_length=9, choices=Trust.choices, editable=False)
+    created_at = models.DateTimeField(_("time"), editable=False)
+    trashed_at = models.DateTimeField(null=True, editable=False, help_text="Since when it is deleted.")
+    change_set = models.UUIDField(
+        null=True, editable=False, help_text="That deleted it with other memories, such as a roll back."
+    )
+
+    objects = DiaryEntryQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        default_permissions = ("view", "change")
+        verbose_name = _("diary entry")
+        verbose_name_plural = _("diary entries")
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(change_set=None) | Q(trashed_at__isnull=False), name="diary_entry_change_set_deletes"
+            ),
+        ]
+        indexes = [
+            # Serves every read of an agent's diary, newest first, and the count of a person's entries.
+            models.Index(
+                fields=["end_user", "tenant", "agent_id", "-created_at", "-id"], name="diary_entry_newest_idx"
+            ),
+            # Serves the list.
+            models.Index(fields=["-created_at", "-id"], name="diary_entry_time_idx"),
+            # Serves retention.
+            models.Index(fields=["tenant", "created_at", "id"], name="diary_entry_old_idx"),
+            # Serves rolling back what a key wrote.
+            models.Index(fields=["actor_id"], name="diary_entry_actor_idx"),
+            # Serves the nightly pass: only what is due.
+            models.Index(
+                fields=["tenant", "trashed_at", "id"],
+                name="diary_entry_trash_idx",
+                condition=Q(trashed_at__isnull=False),
+            ),
+            # Serves the undo of a change set.
+            models.Index(
+                fields=["change_set"], name="diary_entry_change_set_idx", condition=Q(change_set__isnull=False)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"Diary entry {self.id}"
