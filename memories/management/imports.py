@@ -1,24 +1,72 @@
-"""Reads conversations from files: exports of ChatGPT and Claude, and JSON lines of the form of `POST /turns`.
+"""Reads conversations from files: exports of ChatGPT and Claude, JSON lines of the form of `POST /turns`, and the
+drawers of MemPalace, each of which is a piece of a file or a conversation as it was.
 
 Each conversation comes in the form of a request, for the serializers of the API to check: a file may be damaged, and
 each damaged conversation is refused by itself.
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from pathlib import Path
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path, PurePath
 from typing import Any
 
+from memories.management.memory_stores import is_sqlite, sqlite_rows
+
 Request = dict[str, Any]
+CHROMA = "chroma.sqlite3"
+_IS_CHROMA = "SELECT 1 FROM sqlite_master WHERE name = 'embedding_metadata'"
+# Chroma keeps each member of a record in a row of its own, the text among them. What is in a palace's other collections
+# points to drawers. A drawer that was filed by hand has no source: those of a room belong together.
+_DRAWERS = """
+    WITH drawers AS (
+        SELECT e.id AS place, e.embedding_id AS name,
+            max(CASE m.key WHEN 'chroma:document' THEN m.string_value END) AS document,
+            max(CASE m.key WHEN 'wing' THEN m.string_value END) AS wing,
+            max(CASE m.key WHEN 'room' THEN m.string_value END) AS room,
+            max(CASE m.key WHEN 'source_file' THEN m.string_value END) AS source_file,
+            max(CASE m.key WHEN 'chunk_index' THEN coalesce(m.int_value, m.float_value) END) AS chunk,
+            max(CASE m.key WHEN 'filed_at' THEN m.string_value END) AS filed_at,
+            max(CASE m.key WHEN 'authored_at' THEN m.string_value END) AS authored_at
+        FROM collections c JOIN segments s ON s.collection = c.id AND s.scope = 'METADATA'
+        JOIN embeddings e ON e.segment_id = s.id JOIN embedding_metadata m ON m.id = e.id
+        WHERE c.name = 'mempalace_drawers' GROUP BY e.id
+    )
+    SELECT name, document, wing, room, coalesce(nullif(source_file, ''), room, '') AS source,
+        coalesce(nullif(authored_at, ''), filed_at) AS said
+    FROM drawers ORDER BY wing, source, chunk, place
+"""
+_LONGEST_NAME = 255
 # What a person and an assistant said to each other; calls of tools and thoughts are of other types.
 _SPOKEN = ("text", "multimodal_text")
 _SENDERS = {"human": "user", "user": "user", "assistant": "assistant"}
 
 
 def read(source: str, path: Path) -> Iterator[Request]:
-    """The conversations of a file of that source, the oldest first if they have dates. Errors: OSError, ValueError."""
+    """The conversations of a file of that source, the oldest first if they have dates. Errors: OSError, ValueError,
+    sqlite3.Error."""
     return SOURCES[source](path)
+
+
+def drawers(path: Path) -> Iterator[Request]:
+    """The drawers in Chroma's database of a palace, a conversation for each of its sources.
+
+    Nobody knows whose words they are, so they come as a tool's: they are searched, and become nobody's statements.
+    """
+    rows = sqlite_rows(str(path / CHROMA if path.is_dir() else path), _DRAWERS)
+    for source, pieces in groupby(rows, key=itemgetter("wing", "source")):
+        name = hashlib.sha256(json.dumps(source).encode()).hexdigest()[:32]
+        yield _request(f"mempalace-{name}", (_drawer(piece) for piece in pieces))
+
+
+def is_palace(path: Path) -> bool:
+    """Whether it is a palace with drawers: its folder, or Chroma's database in it. Errors: OSError, sqlite3.Error."""
+    if path.is_dir():
+        return (path / CHROMA).is_file()
+    return is_sqlite(str(path)) and any(sqlite_rows(str(path), _IS_CHROMA))
 
 
 def _chatgpt(path: Path) -> Iterator[Request]:
@@ -55,6 +103,20 @@ def _jsonl(path: Path) -> Iterator[Request]:
 
 
 SOURCES: dict[str, Callable[[Path], Iterator[Request]]] = {"chatgpt": _chatgpt, "claude": _claude, "jsonl": _jsonl}
+
+
+def _drawer(piece: dict[str, Any]) -> Request | None:
+    text, name = piece["document"], str(piece["name"])
+    if not (isinstance(text, str) and text.strip()):
+        return None
+    if len(name) > _LONGEST_NAME:
+        name = hashlib.sha256(name.encode()).hexdigest()
+    # Of the source its name: the rest of a path says where it was on somebody's machine.
+    places = {**piece, "source": PurePath(str(piece["source"]).replace("\\", "/")).name}
+    metadata = {place: str(places[place]) for place in ("wing", "room", "source") if places[place]}
+    moment = _moment(piece["said"])
+    timestamp = {"timestamp": moment.isoformat()} if moment else {}
+    return {"role": "tool", "content": text, "external_id": name, "metadata": metadata, **timestamp}
 
 
 def _list_in(path: Path) -> list[dict[str, Any]]:

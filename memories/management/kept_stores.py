@@ -6,6 +6,7 @@ stores nothing more, brings nothing back, and goes on after a break.
 
 import base64
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ from memories.management.memory_stores import (
     Place,
     Whose,
     documents_in,
+    has_table,
     table_rows,
     whose_namespace,
 )
@@ -48,9 +50,15 @@ _NO_MEMORY = "skills"
 _COLUMNS = """
     SELECT string_to_array(prefix, '.') AS namespace, key, value, to_jsonb(s) ->> 'created_at' AS created_at,
         to_jsonb(s) ->> 'updated_at' AS updated_at, to_jsonb(s) ->> 'expires_at' AS expires_at,
-        (to_jsonb(s) ->> 'ttl_minutes')::float8 AS ttl_minutes
+        (to_jsonb(s) ->> 'ttl_minutes')::float8 AS ttl_minutes%s
     FROM {} s ORDER BY prefix, key
 """
+# PostgresStore has a vector of each text that it embedded, with its path in the value.
+_EMBEDDED = """,
+        ARRAY(SELECT field_name FROM {beside} v WHERE v.prefix = s.prefix AND v.key = s.key) AS embedded"""
+_VECTORS = "{}_vectors"
+# It numbers the texts of a path that has several.
+_NUMBERED = re.compile(r"\.\d+\Z")
 
 
 class StoredFile(NamedTuple):
@@ -75,6 +83,8 @@ class StoredItem:
     updated_at: Any = None
     expires_at: Any = None
     ttl_minutes: float | None = None
+    # The paths that were embedded; None: nobody knows.
+    index: Sequence[str] | None = None
     left_out: str = ""
 
 
@@ -215,13 +225,9 @@ def read_items(place: Place) -> Iterator[StoredItem]:
 
 
 def _items(place: Place) -> Iterator[StoredItem]:
-    rows: Iterable[Mapping[str, Any]] = (
-        table_rows(place, _COLUMNS, table=place.table or "store")
-        if place.is_database
-        else documents_in(place.at, ("items",))
-    )
+    rows = _rows(place) if place.is_database else documents_in(place.at, ("items",))
     for row in rows:
-        labels = row.get("namespace")
+        labels, embedded = row.get("namespace"), row.get("embedded")
         yield StoredItem(
             [str(label) for label in labels] if isinstance(labels, list) else [],
             str(row.get("key")),
@@ -230,13 +236,30 @@ def _items(place: Place) -> Iterator[StoredItem]:
             updated_at=row.get("updated_at"),
             expires_at=row.get("expires_at"),
             ttl_minutes=row.get("ttl_minutes"),
+            index=_paths_of(embedded) if isinstance(embedded, list) and place.is_database else None,
         )
+
+
+def _rows(place: Place) -> Iterator[dict[str, Any]]:
+    table = place.table or "store"
+    vectors = _VECTORS.format(table)
+    known = has_table(place, vectors)
+    query = _COLUMNS % (_EMBEDDED if known else "")
+    return table_rows(place, query, table=table, beside=vectors if known else "")
+
+
+def _paths_of(names: Sequence[str]) -> list[str]:
+    """The paths of the vectors of an item: of `tags.0` and `tags.1` it is `tags`."""
+    stems = Counter(_NUMBERED.sub("", name) for name in names)
+    several = {stem for stem, count in stems.items() if count > 1}
+    return sorted({stem if (stem := _NUMBERED.sub("", name)) in several else name for name in names})
 
 
 def _write(item: StoredItem, now: datetime) -> Write:
     """Errors: _RefusedError."""
     ttl: dict[str, Any] = {} if item.ttl_minutes is None else {"ttl": item.ttl_minutes}
-    document: dict[str, Any] = {"namespace": list(item.namespace), "key": item.key, "value": item.value, **ttl}
+    index = {} if item.index is None else {"index": list(item.index) or False}
+    document = {"namespace": list(item.namespace), "key": item.key, "value": item.value, **ttl, **index}
     try:
         # What a body of the API cannot hold, such as a NUL, cannot be stored.
         given = write_of(_checked(PutItemSerializer(data=decode(json.dumps(document).encode()))))

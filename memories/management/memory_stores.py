@@ -74,7 +74,7 @@ def _mem0(place: Place) -> Iterator[StoredMemory]:
     if place.is_database:
         rows = table_rows(place, "SELECT id::text, payload FROM {}", table=place.table or "mem0")
         yield from (_mem0_memory({**row["payload"], "id": row["id"]}) for row in rows)
-    elif _is_sqlite(place.at):
+    elif is_sqlite(place.at):
         yield from _mem0_history(place.at)
     else:
         yield from (_mem0_memory(given) for given in documents_in(place.at, ("results", "memories")))
@@ -98,7 +98,7 @@ def _mem0_memory(given: Mapping[str, Any]) -> StoredMemory:
 
 
 def _mem0_history(path: str) -> Iterator[StoredMemory]:
-    rows = _sqlite_rows(path, "SELECT rowid, * FROM history ORDER BY memory_id, rowid")
+    rows = sqlite_rows(path, "SELECT rowid, * FROM history ORDER BY memory_id, rowid")
     last: dict[str, Any] = {}
     for row in [*rows, None]:
         if last and (row is None or row["memory_id"] != last["memory_id"]):
@@ -186,7 +186,7 @@ def _after(folder: str, folders: Sequence[str]) -> str:
 
 def _mempalace(place: Place) -> Iterator[StoredMemory]:
     """The database of the knowledge graph: each relation that still holds, as a sentence."""
-    rows = _sqlite_rows(
+    rows = sqlite_rows(
         place.at,
         """
         SELECT t.*, coalesce(s.name, t.subject) AS who, coalesce(o.name, t.object) AS what FROM triples t
@@ -263,12 +263,12 @@ def documents_in(path: str, lists: Sequence[str]) -> Iterator[dict[str, Any]]:
     yield from (one if isinstance(one, dict) else {} for one in found)
 
 
-def _is_sqlite(path: str) -> bool:
+def is_sqlite(path: str) -> bool:
     with Path(path).open("rb") as file:
         return file.read(len(_SQLITE)) == _SQLITE
 
 
-def _sqlite_rows(path: str, query: str) -> Iterator[dict[str, Any]]:
+def sqlite_rows(path: str, query: str) -> Iterator[dict[str, Any]]:
     """Read only: a hub that imports changes nothing where it reads."""
     with closing(sqlite3.connect(f"{Path(path).resolve(strict=True).as_uri()}?mode=ro", uri=True)) as connection:
         connection.row_factory = sqlite3.Row
@@ -276,10 +276,19 @@ def _sqlite_rows(path: str, query: str) -> Iterator[dict[str, Any]]:
             yield dict(row)
 
 
-def table_rows(place: Place, query: str, *, table: str) -> Iterator[dict[str, Any]]:
-    """Rows of a table of another database, some at a time, read only."""
+def table_rows(place: Place, query: str, *, table: str, beside: str = "") -> Iterator[dict[str, Any]]:
+    """Rows of a table of another database, some at a time, read only. In the query `{}` is the table, `{beside}`
+    another one."""
     with psycopg.connect(place.at, row_factory=dict_row) as connection:
         connection.read_only = True
         with connection.cursor(name="import") as cursor:
             cursor.itersize = _ROWS_AT_ONCE
-            yield from cursor.execute(sql.SQL(query).format(sql.Identifier(*table.split("."))))
+            names = {"beside": sql.Identifier(*beside.split("."))} if beside else {}
+            yield from cursor.execute(sql.SQL(query).format(sql.Identifier(*table.split(".")), **names))
+
+
+def has_table(place: Place, name: str) -> bool:
+    with psycopg.connect(place.at) as connection:
+        written = sql.Identifier(*name.split(".")).as_string()
+        row = connection.execute("SELECT to_regclass(%s) IS NOT NULL", [written]).fetchone()
+        return bool(row and row[0])

@@ -69,17 +69,20 @@ class Command(BaseCommand):
         if options["source"] == DEEPAGENTS or options["form"] == "items":
             self._import_as_they_are(tenant, options)
             return
-        if options["source"] in memory_stores.STORES:
-            self._import_memories(tenant, options)
-            return
-        if options["source"] != "jsonl" and not options["user"]:
-            raise CommandError("--user: say whose conversations these are.")
+        source, file = options["source"], Path(options["file"])
         try:
-            for place, given in enumerate(imports.read(options["source"], Path(options["file"])), start=1):
+            has_drawers = source == "mempalace" and imports.is_palace(file)
+            if source in memory_stores.STORES and not has_drawers:
+                self._import_memories(tenant, options)
+                return
+            if source != "jsonl" and not options["user"]:
+                raise CommandError("--user: say whose conversations these are.")
+            read = imports.drawers(file) if has_drawers else imports.read(source, file)
+            for place, given in enumerate(read, start=1):
                 self._import(tenant, place, _whose(given, options["user"]), done, dry_run=options["dry_run"])
         except OSError as error:
             raise CommandError(f"The file cannot be read: {error.strerror}.") from error
-        except ValueError as error:
+        except (ValueError, sqlite3.Error) as error:
             # JSON's own message would quote no text, but a decoding error shows bytes.
             raise CommandError(
                 f"The file is not as it should be after {done['conversations']} conversations."
