@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from memories import audit, conf
 from memories.admin.facts.decay_curve import LEARNED, MENTIONED, RECALLED, Curve, Phase, curve_of, draw, with_recall
+from memories.admin.site.wording import day_of
 from memories.audit import Actor
 from memories.models import ActorKind, Episode, Fact, FactRevision
 from memories.scoring.decay import Remembered, forget_at
@@ -160,6 +161,20 @@ class TestOfAFact:
         assert 'class="decay-past" d="M' in page
         table = page[page.index("Decay") : page.index("</table>")]
         assert all(word in table for word in ("Learned", "Recalled", "80 %"))
+
+    def test_the_end_of_its_days_is_a_date_while_it_lives(self, admin: Client, fact: Fact) -> None:
+        def end() -> str:
+            days = text_of(admin.get(page_of(fact))).split('class="decay-days"')[1].split("</div>")[0]
+            return re.sub("<[^>]+>", "", days.split("<span>")[2])
+
+        now = timezone.now()
+        Fact.objects.update(created_at=now, last_confirmed_at=now, forget_at=now + timedelta(days=210))
+        assert end() == day_of(now + timedelta(days=210))
+        Fact.objects.update(pinned=True, forget_at=None)
+        # What never fades is shown for 90 days more.
+        assert end() == day_of(now + timedelta(days=90))
+        Fact.objects.update(status="trashed", trashed_at=now)
+        assert end() == "today"
 
 
 def test_an_episode_has_one_too(admin: Client) -> None:

@@ -1,9 +1,12 @@
 """The list of facts."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.utils import timezone
 
 from memories.models import Fact
 from tests import factories
@@ -80,3 +83,39 @@ def test_it_shows_25_a_page(admin: Client) -> None:
         factories.fact(person, f"Fact {number}")
     pages = [admin.get(list_of(Fact), {"p": page}).context["cl"].result_list for page in (1, 2)]
     assert [len(page) for page in pages] == [25, 1]
+
+
+@pytest.mark.parametrize(
+    ("tab", "field", "heading"),
+    [("expiring", "expires_at", "Expires"), ("fading", "forget_at", "Fades"), ("next_pass", "forget_at", "Fades")],
+)
+def test_what_goes_first_is_first(admin: Client, tab: str, field: str, heading: str) -> None:
+    """Of what goes soon, with the moment: the oldest facts need not be those."""
+    now = timezone.now()
+    soon, sooner = (factories.fact(factories.end_user(), now=now - timedelta(days=age)) for age in (1, 2))
+    first = now - timedelta(days=2) if tab == "next_pass" else now + timedelta(days=2)
+    Fact.objects.filter(pk=soon.pk).update(**{field: first + timedelta(days=1)})
+    Fact.objects.filter(pk=sooner.pk).update(**{field: first})
+    listed: Any = admin.get(f"{list_of(Fact)}?tab={tab}")
+    assert [fact.pk for fact in listed.context["cl"].result_list] == [sooner.pk, soon.pk]
+    assert heading in text_of(listed)
+    # Somebody can sort it otherwise, and all facts are sorted as ever.
+    turned: Any = admin.get(f"{list_of(Fact)}?tab={tab}&o=-7")
+    assert [fact.pk for fact in turned.context["cl"].result_list] == [soon.pk, sooner.pk]
+    every: Any = admin.get(list_of(Fact))
+    assert [fact.pk for fact in every.context["cl"].result_list] == [soon.pk, sooner.pk]
+
+
+def test_its_statements_are_planned_for_their_values(admin: Client) -> None:
+    def prepared() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%%fact%%ORDER BY%%'")
+            return int(cursor.fetchone()[0])
+
+    before = prepared()
+    for _ in range(8):
+        admin.get(f"{list_of(Fact)}?tab=expiring")
+    assert prepared() == before
+    for _ in range(8):
+        list(Fact.objects.filter(status="active").order_by("expires_at")[:25])
+    assert prepared() == before + 1

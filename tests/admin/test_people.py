@@ -80,6 +80,25 @@ def test_the_page_shows_who_it_is_and_how_much_there_is(admin: Client, person: E
     assert (shown["episode_count"], shown["session_count"], shown["turn_count"]) == (1, 1, 1)
 
 
+def test_its_header_has_two_verbs_the_rest_in_a_menu_and_danger_apart(admin: Client, person: EndUser) -> None:
+    page = text_of(admin.get(page_of(person)))
+    header = page.split('class="hub-card hub-who"')[1].split("</header>")[0]
+    for text in ("华桂珍", "usr_1000", str(person.tenant), "Active"):
+        assert text in header
+    verbs, menu = header.split('<details class="hub-menu">')
+    everyday, dangerous = menu.split('class="hub-menu-danger"')
+    assert [links_of(part) for part in (verbs, everyday, dangerous)] == [
+        ["Add a fact", "Why recalled?"],
+        ["Change id…", "Merge…", "Export…"],
+        ["Roll back…", "Clear memories…", "Erase…"],
+    ]
+
+
+def links_of(html: str) -> list[str]:
+    """Their texts, without the icons' names."""
+    return [re.sub(r"<span.*?</span>|<[^>]+>", "", link) for link in re.findall("<a .*?</a>", html)]
+
+
 def test_what_waits_is_counted_as_its_list_shows_it(
     admin: Client, staff_who_may: Callable[..., Client], person: EndUser
 ) -> None:

@@ -53,6 +53,14 @@ def test_the_preview_says_what_goes_and_nothing_goes_yet(admin: Client, session:
     assert (Fact.objects.get().status, AuditEvent.objects.count()) == ("active", 0)
 
 
+def test_where_nothing_would_change_there_is_nothing_to_confirm(admin: Client, session: Session, address: str) -> None:
+    assert 'name="confirmed"' in text_of(admin.post(address, named(session)))
+    Fact.objects.update(status="trashed")
+    page = text_of(admin.post(address, named(session)))
+    assert "Nothing would change" in page
+    assert 'name="confirmed"' not in page
+
+
 def test_confirmed_it_is_done_and_can_be_undone_once(admin: Client, session: Session, address: str) -> None:
     done: Any = admin.post(address, named(session, confirmed=1, reason="poisoned"))
     event = AuditEvent.objects.get()

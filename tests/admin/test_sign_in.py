@@ -7,6 +7,7 @@ from pytest_django import Settings
 
 from memories.models import EndUser, Fact, LanguageModel, Operator
 from tests import factories
+from tests.admin import walk
 from tests.admin.conftest import signed_in
 from tests.admin.pages import list_of, page_of, text_of
 
@@ -51,6 +52,24 @@ def test_the_banner_is_on_lists_records_and_forms(admin: Client) -> None:
     fact = factories.fact(factories.end_user())
     for address in (list_of(Fact), page_of(fact), page_of(fact.tenant), f"{list_of(type(fact.tenant))}add/"):
         assert BANNER in text_of(admin.get(address))
+
+
+@pytest.mark.parametrize("own_endpoint", [False, True])
+def test_the_banner_asks_for_an_endpoint_only_who_can_enter_one(
+    own_endpoint: bool, admin: Client, settings: Settings
+) -> None:
+    settings.MEMORYHUB_LLM = "rules"
+    if own_endpoint:
+        LanguageModel.objects.create(tenant=factories.tenant(), base_url=ENDPOINT, updated_at=factories.NOW)
+        factories.tenant()
+    asked = "Enter an endpoint on the page of the tenant." if own_endpoint else "OPENAI_API_KEY"
+    dpo = text_of(signed_in(walk.role("dpo")).get(reverse("admin:index")))
+    assert "no language model" in dpo.casefold()
+    assert asked not in dpo
+    assert "An administrator can enter an endpoint." in dpo
+    page = text_of(admin.get(reverse("admin:index")))
+    assert asked in page
+    assert "An administrator can" not in page
 
 
 def test_the_banner_is_gone_with_an_endpoint(admin: Client, settings: Settings) -> None:

@@ -40,8 +40,8 @@ def test_the_page_has_no_trend_but_fetches_them(admin: Client, staff: Client) ->
     """So that what they cost is not waited for."""
     index = text_of(admin.get(reverse("admin:index")))
     assert f'data-from="{reverse(TRENDS)}"' in index
-    assert "Facts per day" not in index
-    assert "Facts per day" in text_of(admin.get(reverse(TRENDS)))
+    assert "New facts per day" not in index
+    assert "New facts per day" in text_of(admin.get(reverse(TRENDS)))
     assert "data-from" not in text_of(staff.get(reverse("admin:index")))
 
 

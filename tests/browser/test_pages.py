@@ -25,6 +25,22 @@ STRUCK = """
     && /e\\.test|alert\\(|^\\s*(javascript|vbscript):|^data:text/i.test(value))
 ).map(({name}) => `${element.tagName} ${name}`))
 """
+# The boxes and dots to tick that are white: drawn by the browser in its light scheme, or by a style sheet.
+WHITE_BOXES = """
+() => {
+  const pen = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  const bright = colour => {
+    pen.clearRect(0, 0, 1, 1); pen.fillStyle = colour; pen.fillRect(0, 0, 1, 1);
+    const [red, green, blue, alpha] = pen.getImageData(0, 0, 1, 1).data;
+    return alpha > 200 && Math.min(red, green, blue) > 200;
+  };
+  return [...document.querySelectorAll("input:is([type=checkbox], [type=radio]):not(:checked)")].filter(box => {
+    const {appearance, colorScheme, backgroundColor, opacity} = getComputedStyle(box);
+    if (!box.checkVisibility() || opacity === "0") return false;
+    return appearance === "none" ? bright(backgroundColor) : colorScheme !== "dark";
+  }).map(box => `a white box: ${box.name || box.id}`);
+}
+"""
 
 
 @pytest.fixture
@@ -49,6 +65,7 @@ def test_all_pages_open_and_fit_and_are_for_everybody(
     Operator.objects.filter(pk=operator.pk).update(language=language)
     page = open_page(size=size, scheme=scheme, who=operator)
     wrong: list[str] = []
+    white: list[str] = []
     pages = addresses(operator, world)
     assert len(pages) > 30
     for address in pages:
@@ -59,7 +76,10 @@ def test_all_pages_open_and_fit_and_are_for_everybody(
         dark = page.evaluate("document.documentElement.classList.contains('dark')")
         assert dark == (scheme == "dark")
         found = [*faults(page), *page.evaluate(STRUCK), *([] if fits(page) else ["scrolls sideways"])]
+        white += [f"{address}: {box}" for box in page.evaluate(WHITE_BOXES)]
         wrong += [f"{address}: {fault}" for fault in found]
+    # Where pages are light they are white, so the look would find them.
+    assert bool(white) == (scheme == "light"), "\n".join(white)
     assert not wrong, "\n".join(wrong)
 
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Min, Model, QuerySet
+from django.db.models import Model, QuerySet
 from django.urls import reverse
 from django.utils.translation import ngettext_lazy
 
 from memories.admin.dashboard.figures import ToReview, Within
 from memories.admin.lists import tabs
+from memories.db.counts import Tally, tallies
 from memories.models import APIKey, DecayPass, PrivacyCase, ReviewItem, Session
 from memories.queue.outages import Outage
 
@@ -174,23 +175,29 @@ def needs(
     outages: Sequence[Outage],
     now: datetime,
 ) -> list[Need]:
-    """What waits for somebody with these permissions: one query for each kind of work that they can do.
+    """What waits for somebody with these permissions, of the work that they can do. One query.
 
     `review` (None: they see no items) and `outages` are counted already, as the page shows them elsewhere, too.
     """
+    works = [work for work in WORK if has_perm(work.permission)]
+    known = [_known(work, review, outages) for work in works]
+    others = iter(
+        tallies((within(work.rows(now)), work.moment) for work, one in zip(works, known, strict=True) if one is None)
+    )
     found = []
-    for work in WORK:
-        if not has_perm(work.permission):
-            continue
-        if work.model is ReviewItem:
-            count, first = (review.waiting, review.oldest) if review else (0, None)
-        elif work.tab == "outage":
-            count = sum(outage.waiting for outage in outages)
-            first = min((outage.since for outage in outages if outage.since), default=None)
-        else:
-            rows = within(work.rows(now)).order_by().aggregate(count=Count("pk"), first=Min(work.moment))
-            count, first = rows["count"], rows["first"]
+    for work, one in zip(works, known, strict=True):
+        count, first = one or next(others)
         if count or (work.tab == "outage" and outages):
             text = str(work.text % {"count": count})
             found.append(Need(work.icon, text, first, work.waits, work.link, work.is_urgent))
     return found
+
+
+def _known(work: Work, review: ToReview | None, outages: Sequence[Outage]) -> Tally | None:
+    """What the page has counted already."""
+    if work.model is ReviewItem:
+        return Tally(review.waiting, review.oldest) if review else Tally(0, None)
+    if work.tab == "outage":
+        since = min((outage.since for outage in outages if outage.since), default=None)
+        return Tally(sum(outage.waiting for outage in outages), since)
+    return None

@@ -18,6 +18,7 @@ from memories.admin.dashboard.first_run import checklist
 from memories.admin.dashboard.needs import needs
 from memories.admin.lists.tabs import WEEK
 from memories.admin.site import sidebar
+from memories.db.counts import counts
 from memories.models import (
     EmbeddingSpace,
     EndUser,
@@ -58,11 +59,11 @@ def first_steps(request: HttpRequest) -> HttpResponse:
 
 def overview(request: HttpRequest, *, now: datetime) -> dict[str, Any]:
     """The context of the page. Figures that the operator may not see are not computed."""
-    operator, counts = request.user, sidebar.counts_of(request)
+    operator, of_frame = request.user, sidebar.counts_of(request)
     rows = partial(within, operator)
-    context: dict[str, Any] = {"now": now, "tenants": counts.tenants, "in_use": _in_use()}
+    context: dict[str, Any] = {"now": now, "tenants": of_frame.tenants, "in_use": _in_use()}
     if operator.has_perm("memories.view_reviewitem"):
-        context["review"] = figures.review(rows, waiting=counts.waiting)
+        context["review"] = figures.review(rows, waiting=of_frame.waiting)
     for permissions, read in BOXES:
         if operator.has_perms(permissions):
             context |= read(rows, now)
@@ -103,7 +104,7 @@ def _vectors_of(space: EmbeddingSpace) -> int:
 
 def _facts(rows: figures.Within, now: datetime) -> dict[str, Any]:
     active = rows(Fact.objects.filter(status=Status.ACTIVE))
-    return {"active": active.count(), "this_week": active.filter(created_at__gte=now - WEEK).count()}
+    return dict(zip(("active", "this_week"), counts([active, active.filter(created_at__gte=now - WEEK)]), strict=True))
 
 
 def _fading(rows: figures.Within, now: datetime) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from memories.admin.episodes.forms import (
 )
 from memories.admin.facts.decay_curve import curve_of_episode
 from memories.admin.lists import cells
-from memories.admin.lists.columns import column
+from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.page import VerbForm
 from memories.admin.site.undo import UndoViews
 from memories.admin.site.wording import KINDS
@@ -82,6 +82,8 @@ class EpisodePage(UndoViews):
     @column(_("Quality"), ordering="quality")
     def quality_shown(self, episode: Episode) -> SafeString:
         return cells.meter(episode.quality)
+
+    fades = moment_column(_("Fades"), "forget_at")
 
     @column(_("Happened"), ordering="ended_at")
     def ended(self, episode: Episode) -> SafeString | str:

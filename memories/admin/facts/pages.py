@@ -18,7 +18,7 @@ from memories.admin.facts.detail import LIVE, citations, newest_revisions, purge
 from memories.admin.facts.merging import FactMergingViews
 from memories.admin.facts.old_claims import OldClaimViews
 from memories.admin.lists import cells
-from memories.admin.lists.columns import column
+from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.page import VerbForm
 from memories.admin.site.wording import KINDS, why_it_stays
 from memories.curation.facts.approving import said_before
@@ -95,6 +95,9 @@ class FactPage(FactAddingViews, FactBulkViews, FactMergingViews, OldClaimViews):
     @column(_("Trust"), ordering="trust")
     def origin(self, fact: Fact) -> str:
         return fact.get_trust_display()
+
+    expires = moment_column(_("Expires"), "expires_at")
+    fades = moment_column(_("Fades"), "forget_at")
 
     @column(_("Learned"), ordering="created_at")
     def created(self, fact: Fact) -> SafeString | str:

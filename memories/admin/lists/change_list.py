@@ -66,6 +66,10 @@ class HubChangeList(ChangeList):  # type: ignore[misc]  # Unfold has no types
         rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
         return rows.filter(tabs.where(self.model, self.tab, now=timezone.now())) if self.tab else rows
 
+    def _get_default_ordering(self) -> Any:
+        """Marks the column that the list is sorted by as long as nobody chose one."""
+        return self.model_admin.get_ordering(self.request)
+
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         if not (self.query or self.has_active_filters or self.tab):
@@ -85,7 +89,7 @@ class HubChangeList(ChangeList):  # type: ignore[misc]  # Unfold has no types
     def tab(self) -> str:
         """The requested tab; "" for none or an unknown one."""
         slug = str(self.params.get(TAB, ""))
-        return slug if any(tab.slug == slug for tab in tabs.tabs_of(self.model)) else ""
+        return slug if tabs.named(self.model, slug) else ""
 
     @cached_property
     def chosen(self) -> dict[str, str]:

@@ -27,9 +27,13 @@ _ACTIVE, _ACTIVE_EPISODE = Q(status=Status.ACTIVE), Q(status=EpisodeStatus.ACTIV
 
 @dataclass(frozen=True)
 class Tab:
+    """`column`: the list's column of a moment that this tab shows instead of the last one and sorts by, soonest first.
+    Sorted otherwise, the database would look through the newest of all rows for the few that the tab shows."""
+
     slug: str
     title: str | Promise
     where: Callable[[datetime], Q]
+    column: str = ""
 
 
 def _usable(now: datetime) -> Q:
@@ -57,9 +61,9 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
     ),
     models.Fact: (
         Tab("waiting", _("Waiting"), lambda _now: Q(status=Status.PENDING)),
-        Tab("expiring", _("Expires this week"), lambda now: _ACTIVE & _soon("expires_at", now)),
-        Tab("next_pass", _("In the next clean-up"), _in_next_pass),
-        Tab("fading", _("Fades this week"), lambda now: _ACTIVE & Q(forget_at__lte=now + WEEK)),
+        Tab("expiring", _("Expires this week"), lambda now: _ACTIVE & _soon("expires_at", now), "expires"),
+        Tab("next_pass", _("In the next clean-up"), _in_next_pass, "fades"),
+        Tab("fading", _("Fades this week"), lambda now: _ACTIVE & Q(forget_at__lte=now + WEEK), "fades"),
         Tab("pinned", _("Pinned"), lambda _now: _ACTIVE & Q(pinned=True)),
         Tab("locked", _("Locked"), lambda _now: _ACTIVE & Q(locked=True)),
         Tab("binding", _("Confirmed by operator"), lambda _now: _ACTIVE & Q(binding=True)),
@@ -67,7 +71,7 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
     ),
     models.Episode: (
         Tab("waiting", _("Waiting"), lambda _now: Q(status=EpisodeStatus.PENDING)),
-        Tab("fading", _("Fades this week"), lambda now: _ACTIVE_EPISODE & Q(forget_at__lte=now + WEEK)),
+        Tab("fading", _("Fades this week"), lambda now: _ACTIVE_EPISODE & Q(forget_at__lte=now + WEEK), "fades"),
         Tab("pinned", _("Pinned"), lambda _now: _ACTIVE_EPISODE & Q(pinned=True)),
         Tab("trash", _("Trash"), lambda _now: Q(status=EpisodeStatus.TRASHED)),
     ),
@@ -138,6 +142,11 @@ def tabs_of(model: type[Model]) -> tuple[Tab, ...]:
     return TABS.get(model, ())
 
 
+def named(model: type[Model], slug: str) -> Tab | None:
+    return next((tab for tab in tabs_of(model) if tab.slug == slug), None)
+
+
 def where(model: type[Model], slug: str, *, now: datetime) -> Q:
     """The tab's condition; for an unknown tab none."""
-    return next((tab.where(now) for tab in tabs_of(model) if tab.slug == slug), Q())
+    tab = named(model, slug)
+    return tab.where(now) if tab else Q()

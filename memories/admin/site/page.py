@@ -29,7 +29,7 @@ from unfold.admin import ModelAdmin
 
 from memories.admin.access import fresh
 from memories.admin.access.tenant_scope import TenantFilter, any_tenant, within
-from memories.admin.lists import export, saved_filters
+from memories.admin.lists import export, saved_filters, tabs
 from memories.admin.lists.change_list import HubChangeList
 from memories.admin.site.naming import called, many_of
 from memories.audit import Actor, kept_request_id
@@ -117,6 +117,15 @@ class HubModelAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         with any_tenant(request.user):
             return super().get_object(request, object_id, from_field)
+
+    def get_list_display(self, request: HttpRequest) -> list[str]:
+        shown = list(super().get_list_display(request))
+        tab = tabs.named(self.model, request.GET.get(tabs.TAB, ""))
+        return [*shown[:-1], tab.column] if tab and tab.column else shown
+
+    def get_ordering(self, request: HttpRequest) -> Any:
+        tab = tabs.named(self.model, request.GET.get(tabs.TAB, ""))
+        return (getattr(self, tab.column).admin_order_field,) if tab and tab.column else super().get_ordering(request)
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
         return [("tenant", TenantFilter) if name == "tenant" else name for name in super().get_list_filter(request)]

@@ -52,6 +52,8 @@ class ExtractionRun(models.Model):
         indexes = [
             # Serves GET /extractions of a tenant, newest first.
             models.Index(fields=["tenant", "-started_at", "-id"], name="run_newest_idx"),
+            # Serves the dashboard and the admin's list, of all tenants.
+            models.Index(fields=["-started_at", "-id"], name="run_newest_of_all_idx"),
             # Serves GET /extractions of one person.
             models.Index(fields=["end_user", "-started_at"], name="run_of_end_user_idx"),
             # Serves ending the runs that a dead worker left, and the count of parked ones.
