@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0041_old_file_versions'),
+        ('memories', '0042_diary'),
     ]
 
     operations = [
