@@ -49,6 +49,7 @@ def test_rows_of_a_person_are_found_and_no_one_elses() -> None:
         factories.logged_context(someone, [known])
         factories.store_item(someone)
         factories.memory_file(someone)
+        factories.diary_entry(someone)
         factories.privacy_export(factories.privacy_case(someone))
     while vectors.embed_some().moved:
         """Until every text has its vector."""

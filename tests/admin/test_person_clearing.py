@@ -36,14 +36,20 @@ def active() -> set[str]:
 def test_the_persons_page_leads_to_the_preview_and_that_to_the_clearing(admin: Client, person: EndUser) -> None:
     address = page_of(person, "clear")
     assert address in text_of(admin.get(page_of(person)))
-    assert counts_on(admin.get(address)) == {"facts": 3, "episodes": 1, "sections": 1, "files": 0}
+    assert counts_on(admin.get(address)) == {"facts": 3, "episodes": 1, "sections": 1, "files": 0, "diary": 0}
     preview = admin.post(address, {"agent": "", "reason": "A test"})
     assert (preview.status_code, 'name="confirmed"' in text_of(preview)) == (200, True)
     assert active() == {"Sings", "Locked", "Sells"}
     done: Any = admin.post(address, {"agent": "", "reason": "A test", "confirmed": "1"})
     assert (done.status_code, done.url) == (302, address)
     assert (active(), Episode.objects.get().status, ProfileSection.objects.get().summary) == (set(), "trashed", "")
-    assert AuditEvent.objects.get(verb="clear").counts == {"facts": 3, "episodes": 1, "sections": 1, "files": 0}
+    assert AuditEvent.objects.get(verb="clear").counts == {
+        "facts": 3,
+        "episodes": 1,
+        "sections": 1,
+        "files": 0,
+        "diary": 0,
+    }
     assert set(FactRevision.objects.filter(verb="forget").values_list("reason", flat=True)) == {"A test"}
     again = admin.post(address, {"confirmed": "1"}, follow=True)
     assert "Nothing was changed" in text_of(again)
@@ -55,9 +61,21 @@ def test_of_an_agent_what_is_that_agents(admin: Client, person: EndUser) -> None
     assert [name for name, _label in admin.get(address).context["form"].fields["agent"].choices] == [
         *("", "sales", "support")
     ]
-    assert counts_on(admin.post(address, {"agent": "sales"})) == {"facts": 1, "episodes": 0, "sections": 1, "files": 0}
+    assert counts_on(admin.post(address, {"agent": "sales"})) == {
+        "facts": 1,
+        "episodes": 0,
+        "sections": 1,
+        "files": 0,
+        "diary": 0,
+    }
     admin.post(address, {"agent": "sales", "confirmed": "1"})
-    assert AuditEvent.objects.get(verb="clear").counts == {"facts": 1, "episodes": 0, "sections": 1, "files": 0}
+    assert AuditEvent.objects.get(verb="clear").counts == {
+        "facts": 1,
+        "episodes": 0,
+        "sections": 1,
+        "files": 0,
+        "diary": 0,
+    }
     assert (active(), Episode.objects.get().status) == ({"Sings", "Locked"}, "active")
     # An agent who has nothing, and one of whom nobody knows.
     for agent in ("sales", "nobody"):

@@ -64,7 +64,7 @@ class TestClearing:
     def test_all_goes_to_the_trash_and_one_undo_brings_it_back(self, person: EndUser) -> None:
         before = state(person)
         counts = clear_memories(end_user=person, actor=COMMAND, now=NOW)
-        assert counts == {"facts": 4, "episodes": 2, "sections": 1, "files": 0}
+        assert counts == {"facts": 4, "episodes": 2, "sections": 1, "files": 0, "diary": 0}
         assert live(person) == set()
         assert set(Fact.objects.values_list("status", flat=True)) == {"trashed", "rejected"}
         assert ReviewItem.objects.get().state == "settled"
@@ -76,7 +76,7 @@ class TestClearing:
 
     def test_of_an_agent_only_what_is_that_agents(self, person: EndUser) -> None:
         counts = clear_memories(end_user=person, actor=COMMAND, now=NOW, agent_id="sales")
-        assert counts == {"facts": 1, "episodes": 1, "sections": 0, "files": 0}
+        assert counts == {"facts": 1, "episodes": 1, "sections": 0, "files": 0, "diary": 0}
         assert live(person) == {"Sings", "A suggestion", "Talked to nobody", "Runs a bakery."}
 
     def test_a_key_leaves_an_operators_word_and_what_is_locked(self, person: EndUser) -> None:

@@ -23,7 +23,7 @@ KEEP = "DROP TRIGGER logged_texts_of_diary ON memories_diaryentry"
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0041_old_file_versions'),
+        ("memories", "0011_files_store_and_log"),
     ]
 
     operations = [
