@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0042_diary'),
+        ('memories', '0012_diary'),
     ]
 
     operations = [
