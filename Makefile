@@ -34,9 +34,11 @@ test: .venv/dev .venv/browser ## Run all tests: most of them side by side, then 
 	wait $$clients || failed=1; cat .test-clients.log; \
 	test -z "$$failed"
 
-# Types with the libraries of the frameworks, which .venv does not have; then the tests, against a fresh hub.
+# Types with the libraries of the frameworks, which .venv does not have; beside them the tests, against a fresh hub: both
+# take a minute, and the tests wait for much of theirs.
 test-clients: .venv/runtime .venv-clients/dev ## Check and test what is in clients/, in an environment of its own.
-	@cd clients/python && ../../$(CLIENTS)/python -m mypy && ../../$(CLIENTS)/python -m pytest
+	@cd clients/python && { ../../$(CLIENTS)/python -m mypy & types=$$!; failed=; \
+		../../$(CLIENTS)/python -m pytest || failed=1; wait $$types || failed=1; test -z "$$failed"; }
 	@export PATH="$(CURDIR)/$(CLIENTS):$$PATH"; cd clients/typescript && npm ci --silent --no-audit --no-fund && npm test --silent
 
 client-typescript: .venv/runtime .venv-clients/dev ## Pack the JavaScript client, with the types of this hub's document.

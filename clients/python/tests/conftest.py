@@ -1,5 +1,6 @@
 """A fresh hub for the tests that ask one: a process of its own with a home of its own, ended with them."""
 
+import json
 import os
 import shutil
 import socket
@@ -19,6 +20,21 @@ ROOT = Path(__file__).resolve().parents[3]
 PYTHON = ROOT / ".venv/bin/python"
 RUNNING = "Ctrl-C stops everything."
 PATIENCE_SECONDS = 300.0
+# Each line is a list of arguments, and is answered by a key: a command of its own loads the hub for seconds each time.
+KEYS = """
+import json, os, sys
+import django
+from django.core.management import call_command
+from memoryhub import embedded_postgres, roles
+
+os.environ["DJANGO_SETTINGS_MODULE"] = "memoryhub.settings"
+roles.settle("create_api_key")
+with embedded_postgres.attached(embedded_postgres.home_from_environ(os.environ)):
+    django.setup()
+    for line in sys.stdin:
+        call_command("create_api_key", *json.loads(line))
+        sys.stdout.flush()
+"""
 
 
 class RunningHub:
@@ -36,6 +52,7 @@ class RunningHub:
         self._environ["MEMORYHUB_DEBOUNCE_SECONDS"] = "1"
         self._log = home.parent / "output.log"
         self._process: subprocess.Popen[bytes] | None = None
+        self._keys: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
         with self._log.open("wb") as log:
@@ -52,12 +69,27 @@ class RunningHub:
         assert process.poll() is None, self._log.read_text("utf-8")
 
     def key(self, *options: str, tenant: str = "clients") -> str:
-        made = [str(PYTHON), "manage.py", "create_api_key", "--tenant", tenant, "--scopes", "ingest,read,write,privacy"]
-        return subprocess.run(
-            [*made, *options], cwd=ROOT, env=self._environ, capture_output=True, text=True, check=True
-        ).stdout.strip()
+        if self._keys is None:
+            self._keys = subprocess.Popen(
+                [PYTHON, "-c", KEYS],
+                cwd=ROOT,
+                env=self._environ,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        asked, made = self._keys.stdin, self._keys.stdout
+        assert asked
+        assert made
+        asked.write(json.dumps(["--tenant", tenant, "--scopes", "ingest,read,write,privacy", *options]) + "\n")
+        asked.flush()
+        found = made.readline().strip()
+        assert found.startswith("mh_"), "no key was made: see what stands on standard error"
+        return found
 
     def end(self) -> None:
+        if self._keys:
+            self._keys.communicate(timeout=PATIENCE_SECONDS)
         if self._process:
             self._process.terminate()
             self._process.wait(PATIENCE_SECONDS)
