@@ -1,4 +1,9 @@
 """Environment, settings, URLs and the embedded PostgreSQL. The hub's behaviour is in `memories`."""
 
-# As in pyproject.toml, which is no part of an image.
-VERSION = "0.1.0"
+from importlib.metadata import PackageNotFoundError, version
+
+# Of a checkout that is not installed nobody says the version.
+try:
+    VERSION = version("memory-hub")
+except PackageNotFoundError:
+    VERSION = "0.1.0"

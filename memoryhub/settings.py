@@ -16,6 +16,8 @@ from memoryhub.access import *  # noqa: F403  (the settings of sign-in)
 django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+# A wheel has the folders of templates, static files and translations inside this package.
+FOLDERS = BASE_DIR if (BASE_DIR / "manage.py").is_file() else BASE_DIR / "memoryhub"
 HOME = embedded_postgres.home_from_environ(os.environ)
 HOME.mkdir(parents=True, exist_ok=True)
 # Before anything imports tiktoken, so that no process downloads an encoding.
@@ -139,7 +141,7 @@ APPEND_SLASH = False
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [FOLDERS / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "libraries": {"hub": "memories.admin.site.template_tags"},
@@ -216,11 +218,11 @@ LOGIN_REDIRECT_URL = "admin:index"
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
-LOCALE_PATHS = [BASE_DIR / "locale"]
+LOCALE_PATHS = [FOLDERS / "locale"]
 TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "static/"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [FOLDERS / "static"]
 # Serve from the packages: `make up` needs no collectstatic and no writable clone.
 WHITENOISE_USE_FINDERS = True
 

@@ -49,7 +49,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
         checks = _checks()
         embedding = {} if checks["migrations"] else _embedding()
         # There are two roles already with the embedded server, and where both addresses are configured.
-        note = "" if settings.RUNTIME_ROLE else _note()
+        note = "" if settings.RUNTIME_ROLE else note_of_roles()
     except (OperationalError, InterfaceError):
         checks = {"database": "The database cannot be reached."}
     reasons = [reason for reason in checks.values() if reason]
@@ -66,7 +66,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
 def _checks() -> dict[str, str]:
     """Name of each check → why it fails, or "". The later checks need the tables."""
-    checks = {"database": "", "vector": _vector(), "migrations": _migrations()}
+    checks = {"database": "", "vector": _vector(), "migrations": lacking_migrations()}
     if not checks["migrations"]:
         checks |= {"worker": _worker(WorkerKind.CLUSTER), "queue": _queue()}
         checks["embedding"] = _worker(WorkerKind.EMBEDDER)
@@ -79,7 +79,7 @@ def _vector() -> str:
         return "" if cursor.fetchone() else "The database lacks the extension vector: run manage.py migrate."
 
 
-def _migrations() -> str:
+def lacking_migrations() -> str:
     try:
         _require_migrations()
     except MigrationsMissing as error:
@@ -106,7 +106,7 @@ def _worker(kind: WorkerKind) -> str:
     return "" if alive else f"No {name} has given a sign of life for {HEARTBEAT.seconds} s."
 
 
-def _note() -> str:
+def note_of_roles() -> str:
     """A warning when the web server's role owns the tables: the hub works, but SQL injection could do anything."""
     with connection.cursor() as cursor:
         cursor.execute(_OWNS, [AuditEvent._meta.db_table])

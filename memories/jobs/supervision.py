@@ -166,10 +166,12 @@ def beside(child: Child, *, grace: float) -> Iterator[None]:
 
 
 def own_command(*arguments: str) -> list[str]:
-    """The command line of a command of manage.py, as a child of this process."""
+    """The command line of a command of the hub, as a child of this process."""
     # This process has run the checks. Without them the child need not import the admin and the API.
     options = ["--supervised", "--skip-checks"]
-    return [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments, *options]
+    manage = settings.BASE_DIR / "manage.py"
+    program = [str(manage)] if manage.is_file() else ["-m", "memoryhub"]
+    return [sys.executable, *program, *arguments, *options]
 
 
 def pause_after(crashes: int) -> float:

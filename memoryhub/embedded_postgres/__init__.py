@@ -33,9 +33,13 @@ PROJECT = Path(__file__).resolve().parent.parent.parent
 
 
 def home_from_environ(environ: Mapping[str, str]) -> Path:
-    """MEMORYHUB_HOME as an absolute path, or `.memoryhub` in the project."""
+    """MEMORYHUB_HOME as an absolute path; by default `.memoryhub` in a checkout, else a folder of the user."""
     named = environ.get("MEMORYHUB_HOME")
-    return Path(named).expanduser().absolute() if named else PROJECT / ".memoryhub"
+    if named:
+        return Path(named).expanduser().absolute()
+    if (PROJECT / "manage.py").is_file():
+        return PROJECT / ".memoryhub"
+    return Path(environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "memory-hub"
 
 
 def connection(home: Path) -> dict[str, str]:

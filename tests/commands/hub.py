@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,10 @@ RUNNING = "Ctrl-C stops everything."
 class Hub:
     """One home; `run` starts a command in it, whose output is collected in `text`."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, program: Sequence[str] = (sys.executable, "manage.py")) -> None:
+        """`program` runs the commands: the checkout's manage.py, or what was installed."""
         self.home = home
+        self.program = program
         self.port = free_port()
         self._log = home.parent / "output.log"
         self._processes: list[subprocess.Popen[bytes]] = []
@@ -48,8 +50,8 @@ class Hub:
         inherited = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
         with self._log.open("wb") as log:
             process = subprocess.Popen(
-                [sys.executable, "manage.py", *arguments],
-                cwd=settings.BASE_DIR,
+                [*self.program, *arguments],
+                cwd=settings.BASE_DIR if "manage.py" in self.program else self.home.parent,
                 env={**inherited, "DJANGO_SETTINGS_MODULE": "memoryhub.settings", **own, **environ},
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -1,0 +1,196 @@
+"""`memoryhub doctor`: looks at what the hub needs, one line each, and says what to do about what is wrong."""
+
+import json
+import platform
+import shutil
+import socket
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from django.conf import settings
+from django.core import checks
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, connection
+from django.utils import timezone
+
+from memories import conf
+from memories.api import health
+from memories.exceptions import MemoryHubError
+from memories.llm import client, embeddings
+from memoryhub import VERSION
+
+# With less a PostgreSQL that is busy can come to a halt.
+FREE_BYTES = 2**30
+# Leases and days are counted by the database's clock, requests by the hosts'.
+CLOCK_SECONDS = 5.0
+VECTOR = (0, 8)
+PATIENCE_SECONDS = 5.0
+
+
+class Wrong(Exception):
+    """What is wrong, and what to do about it."""
+
+
+class Command(BaseCommand):
+    help = "Check what the hub needs, from disk to model, and say what to do. Exit code 1: something is wrong."
+    # They are one of its lines.
+    requires_system_checks: list[str] = []
+
+    def handle(self, **_options: Any) -> None:
+        wrong = 0
+        for name, look in LOOKS.items():
+            try:
+                self.stdout.write(f"ok     {name}: {look()}")
+            except Wrong as error:
+                wrong += 1
+                self.stdout.write(f"wrong  {name}: {error}")
+            except DatabaseError as error:
+                wrong += 1
+                self.stdout.write(f"wrong  {name}: the database refused it ({type(error).__name__}).")
+        if wrong:
+            raise CommandError(f"{wrong} of {len(LOOKS)} lines say that something is wrong.")
+
+
+def package() -> str:
+    """Another product is called memoryhub: both install a folder of that name."""
+    try:
+        other = version("memoryhub")
+    except PackageNotFoundError:
+        return f"memory-hub {VERSION}, Python {platform.python_version()}"
+    raise Wrong(
+        f"the package memoryhub {other} is installed beside memory-hub: another product whose files have the same "
+        "names. Uninstall both, then install memory-hub alone."
+    )
+
+
+def configuration() -> str:
+    found = [problem for problem in checks.run_checks() if problem.level >= checks.ERROR]
+    if found:
+        raise Wrong(" ".join(f"{problem.msg} {problem.hint or ''}".strip() for problem in found))
+    return f"{settings.HOME}"
+
+
+def disk() -> str:
+    free = shutil.disk_usage(settings.HOME).free
+    if free < FREE_BYTES:
+        raise Wrong(f"{_size(free)} free in {settings.HOME}. Free some, or set MEMORYHUB_HOME to another disk.")
+    return f"{_size(free)} free"
+
+
+def database() -> str:
+    try:
+        connection.ensure_connection()
+    except DatabaseError as error:
+        raise Wrong(f"it cannot be reached. Is DATABASE_URL right, and does the server run? {error}".strip()) from error
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version")
+        return f"PostgreSQL {cursor.fetchone()[0]}"
+
+
+def extension() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT installed_version, default_version FROM pg_available_extensions WHERE name = 'vector'")
+        found = cursor.fetchone()
+    if found is None:
+        raise Wrong("the server has no extension vector. Install pgvector on its host.")
+    installed = found[0] or found[1]
+    if tuple(int(part) for part in installed.split(".")[:2]) < VECTOR:
+        raise Wrong(f"pgvector {installed} is too old. Install 0.8 or newer and run ALTER EXTENSION vector UPDATE.")
+    return f"pgvector {installed}"
+
+
+def tables() -> str:
+    problem = health.lacking_migrations()
+    if problem:
+        raise Wrong(problem)
+    return "all migrations are applied"
+
+
+def roles() -> str:
+    problem = "" if settings.RUNTIME_ROLE else health.note_of_roles()
+    if problem:
+        raise Wrong(problem)
+    return "web and worker may read and write rows alone"
+
+
+def clock() -> str:
+    before = timezone.now()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        (theirs,) = cursor.fetchone()
+    apart = abs((theirs - before).total_seconds())
+    if apart > CLOCK_SECONDS:
+        raise Wrong(f"the database's differs by {apart:.0f} s from this host's. Set both by NTP.")
+    return "this host and the database agree"
+
+
+def port() -> str:
+    """Free, or a hub answers there that says of itself whether it can work."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", settings.PORT))
+        except OSError:
+            return _answer()
+    return f"{settings.PORT} is free"
+
+
+def _answer() -> str:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    address = f"http://127.0.0.1:{settings.PORT}/readyz"
+    try:
+        with opener.open(address, timeout=PATIENCE_SECONDS) as answer:
+            said = json.load(answer)
+    except urllib.error.HTTPError as error:
+        try:
+            said = json.load(error)
+        except ValueError:
+            said = None
+    except (OSError, ValueError):
+        said = None
+    if not isinstance(said, dict) or "checks" not in said:
+        raise Wrong(f"another program uses {settings.PORT}. End it, or set MEMORYHUB_PORT.")
+    if said["reasons"]:
+        raise Wrong(f"a hub answers on {settings.PORT} and is not ready: {' '.join(said['reasons'])}")
+    return f"a hub answers on {settings.PORT} and is ready"
+
+
+def model() -> str:
+    config = conf.llm()
+    if config.mode != conf.LLM_OPENAI:
+        return f"none is asked (MEMORYHUB_LLM={config.mode})"
+    try:
+        client.check(config=config)
+    except MemoryHubError as error:
+        raise Wrong(f"{config.model} does not answer: {error.detail}") from error
+    return f"{config.model} answers"
+
+
+def embedding() -> str:
+    try:
+        vectors = embeddings.embed(["doctor"])
+    except MemoryHubError as error:
+        raise Wrong(f"{embeddings.current_model()}: {error.detail}") from error
+    return f"{embeddings.current_model()}, {vectors.shape[1]} dimensions"
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**30:.1f} GiB"
+
+
+LOOKS: dict[str, Callable[[], str]] = {
+    "package": package,
+    "settings": configuration,
+    "disk": disk,
+    "database": database,
+    "extension": extension,
+    "tables": tables,
+    "roles": roles,
+    "clock": clock,
+    "port": port,
+    "model": model,
+    "embedding": embedding,
+}

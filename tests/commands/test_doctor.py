@@ -1,0 +1,62 @@
+"""`manage.py doctor`: a line for each thing that the hub needs, and what to do about what is wrong."""
+
+import io
+import socket
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from memories.api import health
+from memories.management.commands import doctor
+from tests.ports import free_port
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def port(settings: Any) -> int:
+    settings.PORT = free_port()
+    return int(settings.PORT)
+
+
+def told(*, wrong: int) -> dict[str, str]:
+    """Each look's verdict and what it says; checks that so many are wrong."""
+    out = io.StringIO()
+    refused = pytest.raises(CommandError, match=f"^{wrong} of {len(doctor.LOOKS)} lines ") if wrong else nullcontext()
+    with refused:
+        call_command("doctor", stdout=out)
+    lines = [line.split(None, 1) for line in out.getvalue().splitlines()]
+    return {text.partition(": ")[0]: f"{verdict} {text.partition(': ')[2]}" for verdict, text in lines}
+
+
+def test_all_is_well() -> None:
+    said = told(wrong=0)
+    assert list(said) == list(doctor.LOOKS)
+    assert {verdict.split()[0] for verdict in said.values()} == {"ok"}, said
+
+
+def test_it_says_what_is_wrong_and_what_to_do(monkeypatch: pytest.MonkeyPatch, settings: Any, port: int) -> None:
+    settings.MEMORYHUB_LLM, settings.OPENAI_BASE_URL = "openai", f"http://127.0.0.1:{free_port()}/v1"
+    settings.MEMORYHUB_LEASE_SECONDS = 1
+    monkeypatch.setattr(doctor, "FREE_BYTES", 2**60)
+    monkeypatch.setattr(doctor, "CLOCK_SECONDS", -1.0)
+    monkeypatch.setattr(doctor, "VECTOR", (99, 0))
+    monkeypatch.setattr(doctor, "version", lambda name: {"memoryhub": "9.9"}[name])
+    monkeypatch.setattr(health, "lacking_migrations", lambda: "The database lacks migrations: run manage.py migrate.")
+    with socket.create_server(("127.0.0.1", port)):
+        monkeypatch.setattr(doctor, "PATIENCE_SECONDS", 0.1)
+        said = told(wrong=8)
+    assert {name for name, verdict in said.items() if verdict.startswith("ok")} == {"database", "roles", "embedding"}
+    for name, advice in {
+        "package": "Uninstall both",
+        "settings": "Raise MEMORYHUB_LEASE_SECONDS",
+        "disk": "set MEMORYHUB_HOME to another disk",
+        "extension": "ALTER EXTENSION vector UPDATE",
+        "tables": "run manage.py migrate",
+        "clock": "NTP",
+        "port": "set MEMORYHUB_PORT",
+        "model": "does not answer",
+    }.items():
+        assert advice in said[name], said
