@@ -33,7 +33,7 @@ FORMS = {
 WRITERS = (
     "postTurns", "postTurnsBulk", "addFact", "changeFact", "writeProfileSection", "changeUser", "changeEpisode",
     "putMemory", "createPrivacyRequest", "changeAgent", "writeFile", "editFile", "uploadFiles", "putStoreItem",
-    "batchStore",
+    "batchStore", "writeDiaryEntry",
 )  # fmt: skip
 STORE = ("putStoreItem", "batchStore")
 # They take no text, or keep none of it.
@@ -174,5 +174,6 @@ KEPT = {
     "editFile": {"memories_memoryfile.content", "memories_fileversion.content"},
     "uploadFiles": {"memories_memoryfile.content", "memories_fileversion.content"},
     "putStoreItem": {"memories_storeitem.value"},
+    "writeDiaryEntry": {"memories_diaryentry.content", "memories_diaryentry.topic"},
     "batchStore": {"memories_storeitem.value"},
 }
