@@ -6,7 +6,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from django.db.models import CharField, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery, UUIDField, Value
+from django.db.models import (
+    Case,
+    CharField,
+    Exists,
+    F,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    UUIDField,
+    Value,
+    When,
+)
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
@@ -143,7 +156,8 @@ def touched_files(selector: Selector) -> QuerySet[Any]:
     """Memory files that the key, or any key as the agent, wrote or deleted, but for those rolled back since.
 
     Each has the `first` version that they made, and `stays`: locked, or changed by somebody else since. A roll back and
-    its undoing are nobody's change.
+    its undoing are nobody's change, and what a roll back left out of the file has changed nothing: a file that stayed
+    because of somebody is selected again once that is rolled back.
 
     Files are of no session and no run, so a session or a time alone selects none. What a clearing deleted has an undo
     of its own. A file also stays if the version before is gone by now.
@@ -162,12 +176,14 @@ def touched_files(selector: Selector) -> QuerySet[Any]:
     own, made_by = FileVersion.objects.filter(file=OuterRef("pk")), ChangeSet.objects.filter(tenant=selector.tenant)
     first = own.filter(pk__in=written.values("pk")).order_by("version").values("version")[:1]
     neutral = made_by.filter(verb__in=NEUTRAL).values("pk")
-    others = (
-        own.filter(version__gt=OuterRef("first")).exclude(pk__in=written.values("pk")).exclude(change_set__in=neutral)
-    )
+    # Up to the version whose text the file has.
+    since = own.filter(version__gt=OuterRef("first"), version__lte=OuterRef("top"))
+    others = since.exclude(pk__in=written.values("pk")).exclude(change_set__in=neutral)
     rolled_back = own.filter(version=OuterRef("version"), change_set__in=made_by.filter(verb=ROLL_BACK).values("pk"))
     files: QuerySet[Any] = MemoryFile.objects.filter(tenant=selector.tenant, pk__in=written.values("file"))
-    files = files.exclude(Exists(rolled_back)).annotate(first=Subquery(first))
+    # Of one that a roll back deleted there is no such version.
+    top = Case(When(Exists(rolled_back), then=Subquery(rolled_back.values("restored"))), default=F("version"))
+    files = files.annotate(first=Subquery(first), top=top).filter(top__gte=F("first"))
     # What they made and deleted again.
     files = files.exclude(first=1, trashed_at__isnull=False)
     is_lost = Q(first__gt=1) & ~Q(Exists(own.filter(version=OuterRef("first") - 1)))
