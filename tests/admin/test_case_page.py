@@ -11,9 +11,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from memories import audit
 from memories.admin.cases.detail import steps_of
 from memories.models import AuditEvent, Operator, PrivacyCase
 from memories.models.access import roles
+from memories.privacy.exports.profiles import SECTIONS
 from tests import factories
 from tests.admin.cases import case_of, with_receipt
 from tests.admin.conftest import signed_in
@@ -243,6 +245,17 @@ def test_the_trail_is_that_of_the_case(officer: Client) -> None:
     assert len(acts) == 1
     assert acts[0][1].endswith(" verified a privacy case")
     assert officer.get(page_of(other)).context["trail"] == []
+
+
+def test_the_trail_says_in_words_what_a_file_holds(officer: Client) -> None:
+    case = case_of(factories.end_user())
+    counts = {section.name: number for number, section in enumerate(SECTIONS)}
+    whose = {"target": case, "object_id": case.pk, "tenant": case.tenant, "case": case.pk}
+    audit.record(actor=factories.COMMAND, verb="export", now=factories.NOW, counts=counts, **whose)  # type: ignore[arg-type]
+    shown: Any = officer.get(page_of(case)).context["trail"][0][2]
+    assert len(shown) == len(SECTIONS) - 1
+    assert not [name for name, _count in shown if "_" in name or "." in name]
+    assert dict(shown)["Fact vectors"] == counts["fact_vectors"]
 
 
 def test_the_receipt_is_read_and_taken_along(officer: Client) -> None:

@@ -61,6 +61,11 @@ def test_where_nothing_would_change_there_is_nothing_to_confirm(admin: Client, s
     assert 'name="confirmed"' not in page
 
 
+def test_its_period_is_said_like_other_moments(admin: Client, session: Session, address: str) -> None:
+    page = text_of(admin.post(address, named(session, since="2026-01-01T00:00")))
+    assert "<dd>1 Jan 2026, 00:00:00 UTC</dd>" in page
+
+
 def test_confirmed_it_is_done_and_can_be_undone_once(admin: Client, session: Session, address: str) -> None:
     done: Any = admin.post(address, named(session, confirmed=1, reason="poisoned"))
     event = AuditEvent.objects.get()

@@ -82,6 +82,12 @@ def test_it_says_what_the_tenant_is_and_the_pages_of_its_work(admin: Client, ten
     assert "Capture off" in page
 
 
+def test_a_tenant_that_is_off_boarded_gets_no_new_key(admin: Client, tenant: Tenant) -> None:
+    assert "New API key" in text_of(admin.get(page_of(tenant)))
+    Tenant.objects.update(offboarded_at=factories.NOW)
+    assert "New API key" not in text_of(admin.get(page_of(tenant)))
+
+
 def test_beyond_ten_thousand_it_counts_no_further(
     admin: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:

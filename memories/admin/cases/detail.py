@@ -253,8 +253,8 @@ def _sentence(who: str, event: AuditEvent) -> str:
 
 
 def _counted(event: AuditEvent) -> list[tuple[str, int]]:
-    """The counts of an event, which are by stores, in words."""
-    return [(store_name(name), count) for name, count in event.counts.items()]
+    """The counts of an event, which are by stores or by sections of a file, in words; without what there is none of."""
+    return [(store_name(name), count) for name, count in event.counts.items() if count]
 
 
 def _who(names: Mapping[str, str], signed: Signed | None) -> str:

@@ -127,9 +127,10 @@ def days_left(case: PrivacyCase, *, now: datetime) -> DaysLeft | None:
 
 
 def store_name(label: str) -> str:
-    """The label of a store, or of a place in it, that the registry names like memories.Turn."""
+    """The label of a store or of a place in it, as the registry names them, or of a section of exports."""
     if label in STORES:
         return str(STORES[label])
+    label = next((section.store for section in SECTIONS if section.name == label), label)
     app, dot, model = label.partition(".")
     try:
         return str(capfirst(many_of(apps.get_model(app, model)))) if dot else label

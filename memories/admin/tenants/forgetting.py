@@ -19,6 +19,7 @@ from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.fields import LineField
 from memories.admin.site.page import RecordPage, VerbForm, actor_of, render_page, require, url_of
+from memories.admin.site.template_tags import number
 from memories.admin.site.wording import KINDS
 from memories.admin.tenants.forecast import forecast
 from memories.audit import Actor
@@ -53,10 +54,10 @@ class ConfirmForm(VerbForm):
         return url_of(self.new_pass)
 
 
-def _count_column(description: Any, name: str) -> Callable[[Any, DecayPass], int]:
+def _count_column(description: Any, name: str) -> Callable[[Any, DecayPass], str]:
     @column(description)
-    def cell(_page: Any, row: DecayPass) -> int:
-        return int(row.counts.get(name, 0))
+    def cell(_page: Any, row: DecayPass) -> str:
+        return number(row.counts.get(name, 0))
 
     return cell
 

@@ -90,7 +90,9 @@ def _pages(request: HttpRequest, tenant: Tenant) -> Sequence[tuple[str | Promise
         (_("Forgetting"), "auto_delete", reverse("admin:next_decay_pass", args=one), ("memories.view_decaypass",)),
         (_("Retention"), "folder_delete", reverse("admin:next_retention_pass", args=one), ("memories.view_decaypass",)),
     )
-    return [page[:3] for page in every if request.user.has_perms(page[3])]
+    # No key can be made for a tenant that is off-boarded.
+    offered = every[1:] if tenant.offboarded_at else every
+    return [page[:3] for page in offered if request.user.has_perms(page[3])]
 
 
 def _permission(model: type[Model]) -> str:

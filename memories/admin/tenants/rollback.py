@@ -23,6 +23,7 @@ from memories.admin.site import reasons
 from memories.admin.site.fields import AgentField, PersonField, SessionField, TenantField
 from memories.admin.site.page import actor_of, render_page, require
 from memories.admin.site.reasons import ReasonField
+from memories.admin.site.wording import exact
 from memories.curation.people.external_ids import LONGEST_ID
 from memories.curation.reverting import revert
 from memories.curation.rollback.roll_back import RollbackPreview, preview_rollback, roll_back
@@ -129,6 +130,9 @@ class RollbackForm(forms.Form):
             values["person"] = " · ".join(name for name in names if name)
         if session := values["session"]:
             values["session"] = session.external_id
+        for name in ("since", "until"):
+            if values[name]:
+                values[name] = exact(values[name])
         return [(str(self[name].label), value) for name, value in values.items() if value and name != "reason"]
 
     def selector(self) -> Selector:

@@ -62,6 +62,10 @@ class RollbackPreview:
     put_back: list[Fact]
     kept: list[Fact]
 
+    @property
+    def changes_nothing(self) -> bool:
+        return not any(count for name, count in self.counts.items() if name != "kept")
+
 
 def preview_rollback(selector: Selector) -> RollbackPreview:
     """Counts and examples; nothing is changed, and what happens meanwhile still changes them.
