@@ -60,7 +60,7 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
         Tab("switched_off", _("Switched off"), lambda _now: Q(capture=False) | Q(serve=False)),
     ),
     models.Fact: (
-        Tab("waiting", _("Waiting"), lambda _now: Q(status=Status.PENDING)),
+        Tab("waiting", _("Pending"), lambda _now: Q(status=Status.PENDING)),
         Tab("expiring", _("Expires this week"), lambda now: _ACTIVE & _soon("expires_at", now), "expires"),
         Tab("next_pass", _("In the next clean-up"), _in_next_pass, "fades"),
         Tab("fading", _("Fades this week"), lambda now: _ACTIVE & Q(forget_at__lte=now + WEEK), "fades"),
@@ -70,7 +70,7 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
         Tab("trash", _("Trash"), lambda _now: Q(status=Status.TRASHED)),
     ),
     models.Episode: (
-        Tab("waiting", _("Waiting"), lambda _now: Q(status=EpisodeStatus.PENDING)),
+        Tab("waiting", _("Pending"), lambda _now: Q(status=EpisodeStatus.PENDING)),
         Tab("fading", _("Fades this week"), lambda now: _ACTIVE_EPISODE & Q(forget_at__lte=now + WEEK), "fades"),
         Tab("pinned", _("Pinned"), lambda _now: _ACTIVE_EPISODE & Q(pinned=True)),
         Tab("trash", _("Trash"), lambda _now: Q(status=EpisodeStatus.TRASHED)),
