@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from memories import conf
+from memories.graph import following
 from memories.models import (
     ActorKind,
     AuditEvent,
@@ -146,8 +147,9 @@ def revise_all(
     now: datetime,
     change_set: uuid.UUID | None = None,
 ) -> list[FactRevision]:
-    """revise() for each of these facts, `before` in their order, in one statement."""
+    """revise() for each of these facts, `before` in their order, in one statement. Their triples follow them."""
     states = [(fact, was, snapshot(fact)) for fact, was in zip(facts, before, strict=True)]
+    following.follow([fact for fact, was, after in states if following.concerns(was, after)], now=now)
     return FactRevision.objects.bulk_create(
         FactRevision(
             fact=fact,
@@ -166,7 +168,10 @@ def revise_all(
 
 
 def revise_new(facts: Iterable[Fact], *, verb: str, actor: Actor) -> None:
-    """Write the first revision of each of these facts, as of its creation, in one statement."""
+    """Write the first revision of each of these facts, as of its creation, in one statement. Triples follow them."""
+    facts = list(facts)
+    if keyed := [fact for fact in facts if fact.key]:
+        following.follow(keyed, now=keyed[0].created_at)
     FactRevision.objects.bulk_create(
         FactRevision(
             fact=fact,

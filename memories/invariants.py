@@ -137,6 +137,33 @@ def _misowned() -> Iterator[uuid.UUID]:
 
 
 INVARIANTS = (
+    Invariant(
+        "triples_of_facts",
+        "Each fact that has a key and a value, and holds or held, has its triple; no other fact has one.",
+        """
+        SELECT f.id FROM memories_fact f LEFT JOIN memories_graphtriple t ON t.fact_id = f.id
+        WHERE (t.id IS NOT NULL) <> (
+            f.key <> '' AND f.value <> ''
+            AND (f.status = 'active' OR f.status IN ('superseded', 'archived') AND f.valid_to IS NOT NULL)
+        ) OR t.id IS NOT NULL AND (
+            t.end_user_id <> f.end_user_id OR t.agent_id <> f.agent_id OR t.valid_from <> f.valid_from
+            OR (t.valid_to IS NULL) <> (f.valid_to IS NULL AND f.expires_at IS NULL)
+        )
+        """,
+    ),
+    Invariant(
+        "graph_owners",
+        "A triple, its entities, its fact and its turn are one person's.",
+        """
+        SELECT t.id FROM memories_graphtriple t
+        JOIN memories_graphentity s ON s.id = t.subject_id JOIN memories_graphentity o ON o.id = t.object_id
+        LEFT JOIN memories_graphentity r ON r.id IN (s.merged_into_id, o.merged_into_id)
+        LEFT JOIN memories_fact f ON f.id = t.fact_id
+        WHERE (t.tenant_id, t.end_user_id) <> (s.tenant_id, s.end_user_id)
+            OR (t.tenant_id, t.end_user_id) <> (o.tenant_id, o.end_user_id)
+            OR r.end_user_id <> t.end_user_id OR f.end_user_id <> t.end_user_id
+        """,
+    ),
     Invariant("store_owners", "Items of the store belong to whom their namespace names.", _misowned),
     Invariant(
         "store_tenants",

@@ -14,6 +14,7 @@ from memories.audit import Actor
 from memories.capture import ingest
 from memories.capture.ingest import PostedMessage
 from memories.curation.access.keys import create_api_key
+from memories.graph import following, naming
 from memories.models import (
     ActorKind,
     Agent,
@@ -28,6 +29,7 @@ from memories.models import (
     Fact,
     FactEvidence,
     FileVersion,
+    GraphTriple,
     IdempotencyRecord,
     LoggedContext,
     MemoryFile,
@@ -135,6 +137,8 @@ def fact(person: EndUser, content: str = "Lives in Leiden", **over: Any) -> Fact
     row.say(content)
     row.refresh_decay(now=now, rules=conf.rules(person.tenant))
     row.save()
+    if following.tells(row):
+        following.follow([row], now=now)
     return row
 
 
@@ -301,3 +305,21 @@ def logged_context(person: EndUser, rows: Sequence[Any] = (), **over: Any) -> Lo
         **over,
     }
     return LoggedContext.objects.create(tenant=person.tenant, end_user=person, **given)
+
+
+def triple(person: EndUser, subject: str, predicate: str, object_: str, **over: Any) -> GraphTriple:
+    """A stated triple of user trust that holds since NOW."""
+    now = over.pop("now", NOW)
+    entities = naming.ensure(person.tenant_id, person.pk, [subject, object_], now=now)
+    given: dict[str, Any] = {
+        "valid_from": now, "dated_at": over.get("valid_from") or now, "confidence": 0.9, "trust": Trust.USER,
+        "extractor": "api", "actor_kind": ActorKind.KEY, "created_at": now, "updated_at": now, **over,
+    }  # fmt: skip
+    return GraphTriple.objects.create(
+        tenant=person.tenant,
+        end_user=person,
+        subject=entities[naming.digest_of(subject)],
+        predicate=predicate,
+        object=entities[naming.digest_of(object_)],
+        **given,
+    )

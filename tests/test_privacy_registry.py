@@ -48,6 +48,7 @@ def test_rows_of_a_person_are_found_and_no_one_elses() -> None:
         factories.idempotency_record(someone)
         factories.logged_context(someone, [known])
         factories.store_item(someone)
+        factories.triple(someone, "user", "is", "user")
         factories.memory_file(someone)
         factories.diary_entry(someone)
         factories.privacy_export(factories.privacy_case(someone))

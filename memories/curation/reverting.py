@@ -21,6 +21,7 @@ from memories.audit import Actor
 from memories.curation import episodes, running_summaries
 from memories.curation.change_sets import KEPT_OF_KEYS, Changes, steps
 from memories.curation.facts.changing import check_no_rival, lock_person, rivals_of
+from memories.curation.graph import deciding, taking_back
 from memories.curation.people import external_ids
 from memories.curation.people.merging import undo as merging
 from memories.curation.people.merging.locks import retry_when_locked
@@ -107,7 +108,7 @@ RULES: Mapping[tuple[type[Any], str], RevertRule] = {
     **{(Fact, verb): RevertRule(no_rival=True) for verb in _FACT},
     (Fact, "merge"): RevertRule(no_rival=True, event="undo_merge"),
     **{(Episode, verb): RevertRule() for verb in _EPISODE},
-    **{(EndUser, verb): RevertRule() for verb in _SECTION},
+    **{(EndUser, verb): RevertRule() for verb in (*_SECTION, *deciding.VERBS)},
     (EndUser, running_summaries.REWRITE): RevertRule(
         lock=running_summaries.lock_for_undo, finish=running_summaries.put_summaries_back
     ),
@@ -161,6 +162,7 @@ def _revert(seen: ChangeSet, rule: RevertRule, changes: Changes) -> Counter[str]
     _put_episodes_back(done, rule, changes)
     files.put_back(done, changes, lambda file, left: _is_at(left, file.version, FileVersion.objects.filter(file=file)))
     diary.put_back(done, changes)
+    taking_back.put_triples_back(done, changes, _is_at, keeps_later=rule.keeps_later)
     if rule.no_rival and not rule.keeps_later:
         rivals = Fact.objects.filter(pk__in=facts).select_related("tenant", "end_user")
         check_no_rival(list(rivals), now=changes.now)

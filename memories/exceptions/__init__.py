@@ -10,6 +10,7 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 ├── Conflict                409
 │   ├── OperatorWord        409
 │   ├── FactLocked          409    by a key; a change that lifts the lock is taken
+│   ├── TripleOfFact        409    only the fact changes it
 │   ├── ExternalIdReused    409
 │   ├── AlreadyRedacted     409    whoever asks with `once` is told
 │   ├── DuplicateFact       409
@@ -112,6 +113,7 @@ from memories.exceptions.requests import (
     TooManyEntries,
     TooManyFiles,
     TooManySecrets,
+    TripleOfFact,
 )
 
 __all__ = [
@@ -169,4 +171,5 @@ __all__ = [
     "TooManyEntries",
     "TooManyFiles",
     "TooManySecrets",
+    "TripleOfFact",
 ]

@@ -84,6 +84,12 @@ class FactLocked(Conflict):
     code = "locked"
 
 
+class TripleOfFact(Conflict):
+    """This triple follows from a fact and changes with it. Change, replace or delete that fact."""
+
+    code = "of_fact"
+
+
 class ExternalIdReused(Conflict):
     """The session already has a turn with this external_id and other content; use a new external_id."""
 

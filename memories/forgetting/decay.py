@@ -159,6 +159,7 @@ def _steps(work: Work, *, now: datetime) -> Generator[None, None, DecayPass.Pass
     for group in (*PURGED, SCRATCH):
         yield from trash.purge(work, group)
     yield from trash.purge_versions(work)
+    yield from trash.purge_entities(work)
     return state
 
 

@@ -10,11 +10,24 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from memories.audit import REVISED_FIELDS, REVISED_MOMENTS
 from memories.forgetting.decay_passes import Work
-from memories.models import ActorKind, DiaryEntry, EndUser, Episode, Fact, FileVersion, MemoryFile, Status, Tenant
+from memories.graph import following
+from memories.models import (
+    ActorKind,
+    DiaryEntry,
+    EndUser,
+    Episode,
+    Fact,
+    FileVersion,
+    GraphEntity,
+    GraphTriple,
+    MemoryFile,
+    Status,
+    Tenant,
+)
 from memories.queue import leases
 from memories.reconcile import review_items
 
@@ -42,7 +55,8 @@ FADED = (
     TrashGroup(Episode, "episodes", "faded", "forget_at"),
 )
 PURGED = tuple(
-    TrashGroup(model, "purged", "discarded", "trashed_at") for model in (Fact, Episode, MemoryFile, DiaryEntry)
+    TrashGroup(model, "purged", "discarded", "trashed_at")
+    for model in (Fact, Episode, MemoryFile, DiaryEntry, GraphTriple)
 )
 SCRATCH = TrashGroup(MemoryFile, "purged", "outdated", "expires_at")
 # Column → its value in a revision, as audit.snapshot() writes it.
@@ -128,6 +142,24 @@ def purge_versions(work: Work) -> Iterator[None]:
         rest = rows.filter(created_at__gte=moment).exclude(created_at=moment, pk__lte=last)
 
 
+def purge_entities(work: Work) -> Iterator[None]:
+    """Delete entities that no triple is about any more, nor one of their other names. Errors: LeaseLost."""
+    unused = GraphEntity.objects.filter(tenant=work.row.tenant, outgoing=None, incoming=None, aliases=None)
+    alone = Q(merged_into=None) | Q(merged_into__outgoing=None, merged_into__incoming=None)
+    unused = unused.filter(alone).exclude(end_user__in=EndUser.objects.filter(restricted_at__isnull=False))
+    rest = unused.order_by("pk")
+    while found := list(rest.values_list("pk", "end_user")[:STEP]):
+        with transaction.atomic():
+            # With the person locked nobody states something about one of them meanwhile.
+            people = EndUser.objects.select_for_update(no_key=True, skip_locked=True)
+            people = people.filter(pk__in={person for _, person in found}).order_by("pk")
+            locked = list(people.values_list("pk", flat=True))
+            unused.filter(pk__in=[pk for pk, _ in found], end_user__in=locked).delete()
+            leases.renew(work)
+        yield
+        rest = unused.filter(pk__gt=found[-1][0]).order_by("pk")
+
+
 def _steps(work: Work, group: TrashGroup, *, as_of: datetime) -> Iterator[list[tuple[datetime, uuid.UUID, uuid.UUID]]]:
     """(moment, memory, person) of what is due, the longest due first, STEP at a time; each row comes once."""
     rows = due(group, work.row.tenant, as_of=as_of).order_by(group.moment, "pk")
@@ -157,6 +189,7 @@ def _trash_facts(work: Work, group: TrashGroup, ids: Sequence[uuid.UUID], *, now
     given: dict[str, Any] = {"ids": list(ids), "now": now, "verb": group.verb, "reason": group.reason}
     with connection.cursor() as cursor:
         cursor.execute(_TRASH_FACTS, {**given, "kind": ActorKind.DECAY, "actor": str(change_set), "pass": change_set})
+    following.forget(ids)
     review_items.settle(ids, now=now, change_set=change_set)
 
 

@@ -24,6 +24,7 @@ from memories.models.memories.facts import (
     categories_of,
 )
 from memories.models.memories.files import Encoding, FileVersion, MemoryFile, MemoryFileQuerySet
+from memories.models.memories.graph import GraphEntity, GraphTriple, GraphTripleQuerySet, TripleStatus
 from memories.models.memories.logged_contexts import LoggedContext
 from memories.models.memories.profile import ProfileSection, Section
 from memories.models.memories.refusals import FactRefusal
@@ -96,6 +97,9 @@ __all__ = [
     "FactVector",
     "FailedSignIns",
     "FileVersion",
+    "GraphEntity",
+    "GraphTriple",
+    "GraphTripleQuerySet",
     "IdempotencyRecord",
     "IdentityCheck",
     "Language",
@@ -134,6 +138,7 @@ __all__ = [
     "Tenant",
     "ThrottleCounter",
     "Tombstone",
+    "TripleStatus",
     "Trust",
     "Turn",
     "TurnVector",

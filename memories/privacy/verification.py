@@ -23,6 +23,7 @@ from memories.models import (
     Episode,
     ExtractionRun,
     Fact,
+    GraphTriple,
     PrivacyCase,
     ProfileSection,
     Session,
@@ -70,7 +71,7 @@ _VIEWS = (
 
 # Any word finds what is left of a person; the person's own words are not sent to an embedding model.
 QUESTION = "memory"
-_Listed = type[Session | Fact | Episode | ExtractionRun | Turn | StoreItem]
+_Listed = type[Session | Fact | Episode | ExtractionRun | Turn | StoreItem | GraphTriple]
 _LISTS: dict[str, _Listed] = {
     "sessions": Session,
     "facts": Fact,
@@ -78,6 +79,7 @@ _LISTS: dict[str, _Listed] = {
     "extractions": ExtractionRun,
     "turns": Turn,
     "store": StoreItem,
+    "graph": GraphTriple,
 }
 SAMPLE = 3000
 

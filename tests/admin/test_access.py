@@ -22,6 +22,7 @@ from memories.models import (
     Episode,
     ExtractionRun,
     Fact,
+    GraphTriple,
     LoggedContext,
     MemoryFile,
     Operator,
@@ -37,7 +38,7 @@ from tests.admin.pages import list_of, page_of, text_of
 
 MODELS = [
     ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, DecayPass, APIKey, Tenant, AuditEvent, Operator, Group,
-    PrivacyCase, Agent, LoggedContext, MemoryFile, StoreItem, DiaryEntry,
+    PrivacyCase, Agent, LoggedContext, MemoryFile, StoreItem, DiaryEntry, GraphTriple,
 ]  # fmt: skip
 
 

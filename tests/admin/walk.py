@@ -59,6 +59,7 @@ def records() -> dict[str, Any]:
         "reviewitem": item, "enduser": person, "fact": fact, "episode": factories.episode(session),
         "session": session, "extractionrun": run, "apikey": key, "tenant": person.tenant,
         "agent": factories.agent(person.tenant), "loggedcontext": factories.logged_context(person, [fact]),
+        "graphtriple": factories.triple(person, "Max", "works_at", "Acme"),
         "storeitem": factories.store_item(person), "memoryfile": factories.memory_file(person),
         "diaryentry": factories.diary_entry(person),
         "decaypass": factories.decay_pass(person.tenant), "operator": factories.operator(is_superuser=False),

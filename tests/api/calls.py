@@ -48,6 +48,10 @@ def _message(ids: Ids) -> dict[str, Any]:
     return {"role": "user", "content": SECRET, "external_id": f"m-{ids.session_id}"}
 
 
+def _relation(ids: Ids) -> dict[str, Any]:
+    return {"user_id": ids.user_id, "subject": "user", "predicate": "works_at"}
+
+
 CALLS: dict[str, Callable[[Ids], Call]] = {
     "postTurns": lambda ids: Call(
         body={"user_id": ids.user_id, "session_id": ids.session_id, "messages": [_message(ids)]}
@@ -124,6 +128,13 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "listExtractions": lambda ids: Call(query={"user_id": ids.user_id}),
     "getExtraction": lambda ids: Call(path={"run_id": ids.run}),
     "retryExtraction": lambda ids: Call(path={"run_id": ids.run}),
+    "addTriple": lambda ids: Call(body={**_relation(ids), "object": SECRET}),
+    "invalidateTriple": lambda ids: Call(body={**_relation(ids), "object": "Acme"}),
+    "supersedeTriple": lambda ids: Call(body={**_relation(ids), "old_object": "Acme", "new_object": SECRET}),
+    "listEntityTriples": lambda ids: Call(query={"user_id": ids.user_id, "name": "user"}),
+    "listRelationTriples": lambda ids: Call(query={"user_id": ids.user_id, "predicate": "works_at"}),
+    "listGraphTimeline": lambda ids: Call(query={"user_id": ids.user_id, "entity": "Acme"}),
+    "getGraphStats": lambda ids: Call(query={"user_id": ids.user_id}),
     "getStoreItem": lambda ids: Call(query={"namespace": f"memories.{ids.user_id}", "key": "k"}),
     "putStoreItem": lambda ids: Call(body={"namespace": ["memories", ids.user_id], "key": "k", "value": {"a": "b"}}),
     "deleteStoreItem": lambda ids: Call(query={"namespace": f"memories.{ids.user_id}", "key": "k"}),
@@ -165,6 +176,7 @@ def populated(tenant: Tenant) -> Ids:
     turn = session.turns.get(number=1)
     agent = factories.agent(tenant, f"agent-{uuid.uuid4()}")
     factories.store_item(person, {"text": SECRET}, key="k")
+    factories.triple(person, "user", "works_at", "Acme")
     ours = [str(row.pk) for row in (session, fact, trashed, episode, run, case, turn, agent)]
     entry = factories.diary_entry(person, SECRET)
     return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, str(entry.pk)])

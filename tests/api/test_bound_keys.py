@@ -35,6 +35,8 @@ NAMED = {
     *("changeUser", "createPrivacyRequest", "listExtractions", "deleteFacts"),
     *("listFiles", "readFile", "writeFile", "editFile", "globFiles", "grepFiles", "uploadFiles", "downloadFiles"),
     *("deleteFile", "listFileHistory", "restoreFile", "listDiary", "writeDiaryEntry"),
+    *("addTriple", "invalidateTriple", "supersedeTriple", "listEntityTriples", "listRelationTriples"),
+    *("listGraphTimeline", "getGraphStats"),
 }
 OBJECTS = {
     *("deleteSession", "getSession", "listTurns", "getFact", "changeFact", "deleteFact", "listFactHistory"),

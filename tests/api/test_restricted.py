@@ -23,6 +23,7 @@ STORING = {
     *("writeFile", "editFile", "uploadFiles", "deleteFile", "restoreFile"),
     *("writeDiaryEntry", "deleteDiaryEntry"),
     *("putStoreItem", "deleteStoreItem"),
+    *("addTriple", "invalidateTriple", "supersedeTriple"),
 }
 # Nothing of one object is told.
 LOCKED = {"getSession", "listTurns", "getFact", "listFactHistory", "getEpisode", "readFile", "listFileHistory"}
@@ -37,10 +38,12 @@ EMPTY = {
     "listDiary",
     "globFiles",
     "grepFiles",
+    *("listEntityTriples", "listRelationTriples", "listGraphTimeline"),
 }
 # Each by itself, as if it were not there.
 ONE_BY_ONE = {"downloadFiles"}
 UNSEEN = {"getStoreItem", "searchStoreItems", "listStoreNamespaces", "batchStore"}
+COUNTED = {"getGraphStats"}
 SAID_SO = {"getContext", "search"}
 # Who they are, and how the work on them stands.
 AS_EVER = {
@@ -65,7 +68,7 @@ def restrict(hub: Hub, ids: Ids, kind: str = "erasure") -> None:
 
 
 def test_every_operation_has_its_place() -> None:
-    places = (STORING, LOCKED, EMPTY, ONE_BY_ONE, UNSEEN, SAID_SO, AS_EVER)
+    places = (STORING, LOCKED, EMPTY, ONE_BY_ONE, UNSEEN, COUNTED, SAID_SO, AS_EVER)
     assert set().union(*places) == operations().keys()
     assert sum(map(len, places)) == len(operations())
 
@@ -116,6 +119,13 @@ def test_the_store_shows_nothing(hub: Hub, ids: Ids) -> None:
     assert all(shown(operation) for operation in UNSEEN)
     restrict(hub, ids)
     assert not any(shown(operation) for operation in UNSEEN)
+
+
+def test_a_graph_counts_nothing(hub: Hub, ids: Ids) -> None:
+    [operation] = COUNTED
+    assert send(hub.client, operation, ids).json()["triples"] > 0
+    restrict(hub, ids)
+    assert send(hub.client, operation, ids).json()["triples"] == 0
 
 
 def test_goes_on(hub: Hub, ids: Ids) -> None:

@@ -24,6 +24,7 @@ from memories.models import (
     Fact,
     FactRelation,
     FactVector,
+    GraphTriple,
     ProfileSection,
     Session,
     SessionQueue,
@@ -291,6 +292,19 @@ def item_of_another_tenant(session: Session, fact: Fact) -> None:
     StoreItem.objects.filter(pk=item.pk).update(tenant=factories.tenant())
 
 
+def triple_lost(session: Session, fact: Fact) -> None:
+    draft = FactDraft("Lives in Delft", "identity", key="home_city", value="Delft")
+    add_fact(end_user=fact.end_user, draft=draft, actor=factories.COMMAND, now=factories.NOW)
+    assert invariants.check() == []
+    GraphTriple.objects.all().delete()
+
+
+def triple_of_another(session: Session, fact: Fact) -> None:
+    stranger = factories.end_user(fact.end_user.tenant)
+    triple = factories.triple(stranger, "Max", "works_at", "Acme")
+    GraphTriple.objects.filter(pk=triple.pk).update(end_user=fact.end_user)
+
+
 def version_lost(session: Session, fact: Fact) -> None:
     file = factories.memory_file(fact.end_user)
     assert invariants.check() == []
@@ -339,6 +353,8 @@ BREAKS: list[tuple[Callable[[Session, Fact], None], set[str]]] = [
     (foreign_relation, {"relations"}),
     (item_of_nobody, {"store_owners"}),
     (item_of_another_tenant, {"store_tenants"}),
+    (triple_lost, {"triples_of_facts"}),
+    (triple_of_another, {"graph_owners"}),
     (version_lost, {"file_versions"}),
     (unknown_number, {"numbers"}),
     (number_out_of_range, {"numbers"}),

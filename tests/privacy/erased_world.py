@@ -155,6 +155,7 @@ def _merged(person: EndUser, name: str) -> None:
 def _asked(person: EndUser) -> None:
     factories.idempotency_record(person, key_digest=digest_of(person), body=b"{}", status=202)
     factories.store_item(person, {"text": "Bakes rye bread on Sundays."})
+    factories.triple(person, "Aunt Wilhelmina", "lives_in", "Zoetermeer")
     factories.logged_context(person, [person.facts.first()], query="Who bakes?", memory="<memory>Bakes</memory>")
     case = factories.privacy_case(person, type="access", reference=f"about {person.external_id}", outcome="A text")
     factories.privacy_export(case)

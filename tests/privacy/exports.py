@@ -59,6 +59,8 @@ def somebody(owner: Tenant | None = None, **over: Any) -> EndUser:
     factories.idempotency_record(person)
     factories.logged_context(person, [stated], query="Where do I live?", memory="<memory>Leiden</memory>")
     factories.store_item(person, index_paths=["text"])
+    known = factories.triple(person, "Max", "works_at", "Acme", agent_id="travel", turn=talk.turns.get(number=1))
+    factories.triple(person, "Max", "works_at", "Acme Inc.").object.aliases.add(known.object)
     while vectors.embed_some().moved:
         """Until every text has its vector."""
     return person

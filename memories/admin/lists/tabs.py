@@ -96,6 +96,11 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
         Tab("trash", _("Trash"), lambda _now: Q(trashed_at__isnull=False)),
     ),
     models.DiaryEntry: (Tab("trash", _("Trash"), lambda _now: Q(trashed_at__isnull=False)),),
+    models.GraphTriple: (
+        Tab("pending", _("Waits for an operator"), lambda _now: Q(status="pending")),
+        Tab("open", _("Holds"), lambda now: Q(status="active") & (Q(valid_to=None) | Q(valid_to__gt=now))),
+        Tab("ended", _("No longer holds"), lambda now: Q(status="active", valid_to__lte=now)),
+    ),
     models.StoreItem: (
         Tab("people", _("Of end users"), lambda _now: Q(end_user__isnull=False)),
         Tab("own", _("The tenant's own"), lambda _now: Q(end_user=None)),

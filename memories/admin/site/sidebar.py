@@ -61,6 +61,7 @@ MENU: tuple[tuple[str | Promise, tuple[MenuEntry, ...]], ...] = (
             MenuEntry(_("What was said"), "forum", "admin:said", said.MAY),
             _list(_("Memory files"), "description", "memoryfile"),
             _list(_("Diary entries"), "edit_note", "diaryentry"),
+            _list(_("Graph"), "hub", "graphtriple"),
             _list(_("Store items"), "inventory_2", "storeitem"),
             _list(_("Log of contexts"), "history_edu", "loggedcontext"),
             MenuEntry(_("Why recalled?"), "manage_search", "admin:recalled", playground.MAY),

@@ -33,6 +33,7 @@ from memories.admin.diary.pages import DiaryEntryPage
 from memories.admin.episodes.pages import EpisodePage
 from memories.admin.facts.pages import FactPage
 from memories.admin.files.pages import MemoryFilePage
+from memories.admin.graph.pages import TriplePage
 from memories.admin.people.pages import PersonPage
 from memories.admin.recall import playground, said
 from memories.admin.recall.logged import LoggedContextPage
@@ -62,6 +63,7 @@ MODEL_PAGES: tuple[tuple[type[Model], type[HubModelAdmin]], ...] = (
     (models.LoggedContext, LoggedContextPage),
     (models.MemoryFile, MemoryFilePage),
     (models.DiaryEntry, DiaryEntryPage),
+    (models.GraphTriple, TriplePage),
     (models.StoreItem, StoreItemPage),
     (models.DecayPass, forgetting.DecayPassPage),
     (models.PrivacyCase, CasePage),

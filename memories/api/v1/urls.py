@@ -26,6 +26,15 @@ from memories.api.v1.files.views import (
     FilesView,
     FileUploadView,
 )
+from memories.api.v1.graph.views import (
+    EntitiesView,
+    GraphStatsView,
+    GraphTimelineView,
+    InvalidationView,
+    RelationsView,
+    SupersessionView,
+    TriplesView,
+)
 from memories.api.v1.memory.views import MemoryView
 from memories.api.v1.people.views import PeopleView, PersonView
 from memories.api.v1.privacy.views import PrivacyExportView, PrivacyRequestsView, PrivacyRequestView
@@ -83,5 +92,16 @@ urlpatterns = [
     path("extractions", ExtractionsView.as_view()),
     path("extractions/<uuid:run_id>", ExtractionView.as_view()),
     path("extractions/<uuid:run_id>/retry", ExtractionRetryView.as_view()),
+    path("graph/triples", TriplesView.as_view()),
+    path("graph/invalidate", InvalidationView.as_view()),
+    path("graph/supersede", SupersessionView.as_view()),
+    path("graph/entities", EntitiesView.as_view()),
+    path("graph/relations", RelationsView.as_view()),
+    path("graph/timeline", GraphTimelineView.as_view()),
+    path("graph/stats", GraphStatsView.as_view()),
+    path("store/items", ItemsView.as_view()),
+    path("store/items/search", ItemsSearchView.as_view()),
+    path("store/namespaces", NamespacesView.as_view()),
+    path("store/batch", BatchView.as_view()),
     path("privacy/requests/<uuid:case_id>/export", PrivacyExportView.as_view()),
 ]

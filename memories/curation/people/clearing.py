@@ -10,6 +10,7 @@ from memories.audit import Actor
 from memories.curation import episodes
 from memories.curation.change_sets import CLEAR, Changes
 from memories.curation.facts.changing import lock_facts, lock_person
+from memories.curation.graph import taking_back
 from memories.curation.people.errors import PersonMerged
 from memories.curation.profile.sections import empty_sections
 from memories.curation.review import item_states
@@ -23,9 +24,12 @@ from memories.models import (
     EpisodeStatus,
     Fact,
     FactQuerySet,
+    GraphTriple,
+    GraphTripleQuerySet,
     MemoryFile,
     ProfileSection,
     Status,
+    TripleStatus,
     Trust,
 )
 from memories.reconcile import review_items
@@ -43,7 +47,8 @@ def clear_memories(
     agent_id: str = "",
     reason: str = "",
 ) -> dict[str, int]:
-    """Move facts, episodes, memory files and diary entries to the trash, and empty the profile; returns how many.
+    """Move facts, episodes, triples, memory files and diary entries to the trash, and empty the profile; returns how
+    many.
 
     With `agent_id` only what is that agent's: its facts, files, diary, profile and episodes of its
     sessions. `visible`:
@@ -69,6 +74,7 @@ def clear_memories(
         changes.trash(facts, "forget")
         episode_count = sum(_forget(pk, changes) for pk in list(told.order_by("pk").values_list("pk", flat=True)))
         section_count = empty_sections(end_user, changes, agent_id=agent_id)
+        triple_count = taking_back.trash(_stated(end_user, agent_id, actor), changes)
         file_count = files.clear(_files(end_user, agent_id).exclude(kept_files), changes)
         entry_count = diary.clear(_entries(end_user, agent_id), changes)
         item_states.settle(changes)
@@ -79,6 +85,7 @@ def clear_memories(
             "files": file_count,
             "diary": entry_count,
         }
+        counts |= {"triples": triple_count} if triple_count else {}
         if any(counts.values()):
             changes.counts.update(counts)
             changes.record(CLEAR, end_user, counts=counts)
@@ -128,6 +135,14 @@ def _files(end_user: EndUser, agent_id: str) -> QuerySet[MemoryFile]:
 def _entries(end_user: EndUser, agent_id: str) -> DiaryEntryQuerySet:
     entries = DiaryEntry.objects.of(end_user.tenant, end_user).present()
     return entries.filter(agent_id=agent_id) if agent_id else entries
+
+
+def _stated(end_user: EndUser, agent_id: str, actor: Actor) -> GraphTripleQuerySet:
+    """Triples that somebody stated; those of facts go with their facts."""
+    triples = GraphTriple.objects.of(end_user.tenant, end_user).filter(fact=None).exclude(status=TripleStatus.TRASHED)
+    if not actor.is_operator:
+        triples = triples.exclude(trust=Trust.OPERATOR)
+    return triples.filter(agent_id=agent_id) if agent_id else triples
 
 
 def _forget(pk: uuid.UUID, changes: Changes) -> int:

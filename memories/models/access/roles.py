@@ -32,6 +32,7 @@ EDIT = (
     "memories.change_session", "memories.delete_session",
     "memories.change_extractionrun",
     "memories.change_storeitem", "memories.delete_storeitem",
+    "memories.change_graphtriple",
     "memories.change_memoryfile",
     "memories.change_diaryentry",
     "memories.view_decaypass", "memories.change_decaypass",

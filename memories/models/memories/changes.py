@@ -134,6 +134,10 @@ class Change(models.Model):
         SESSION = "session"
         FILE = "file"
         DIARY = "diary"
+        # `version` is what the change left it at; each change of an operator has one.
+        TRIPLE = "triple"
+        # Of an entity that became another name of one, or got another type.
+        ENTITY = "entity"
         # Of a section, by its uuid; of a fact, by its number.
         REVISION = "revision"
         # The running summary of a session, by the session's id; `version` is version_of_summary() of what was written.

@@ -46,6 +46,8 @@ _TITLES: dict[str, str | Promise] = {
     "episode_vectors": _("Vectors of episodes"),
     "files": _("Files that agents keep about you"),
     "diary": _("What agents noted for themselves about you"),
+    "graph_entities": _("People, places and things in your graph"),
+    "graph_triples": _("What holds between them, and when"),
     "store_items": _("What agents keep under your id"),
     "store_item_vectors": _("Vectors of store items"),
     "contexts": _("What agents were given about you"),

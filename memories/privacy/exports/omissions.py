@@ -35,7 +35,7 @@ OMISSIONS = (
             "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.PrivacyCase",
             "memories.ChangeSet", "memories.LoggedContext", "memories.MemoryFile",
             "memories.DiaryEntry",
-            "memories.StoreItem", "memories.StoreItemVector",
+            "memories.StoreItem", "memories.StoreItemVector", "memories.GraphEntity", "memories.GraphTriple",
         )
     ),
     *(
@@ -46,7 +46,7 @@ OMISSIONS = (
             "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.PrivacyCase",
             "memories.ChangeSet", "memories.LoggedContext", "memories.MemoryFile",
             "memories.DiaryEntry",
-            "memories.StoreItem",
+            "memories.StoreItem", "memories.GraphEntity", "memories.GraphTriple",
         )
     ),
     *(
@@ -93,6 +93,9 @@ OMISSIONS = (
     Omission("memories.ReviewNote", _APPLICATION, ("tenant",)),
     Omission("memories.FileVersion", _STAFF, ("actor_id",)),
     Omission("memories.DiaryEntry", "a number of the application's key, not of a person", ("actor_id",)),
+    Omission("memories.GraphTriple", _STAFF, ("actor_id",)),
+    Omission("memories.GraphTriple", _MACHINE, ("dated_at",)),
+    Omission("memories.GraphEntity", _NUMBERS, ("digest",)),
     Omission("memories.ReviewNote", _STAFF, ("actor_id",)),
     Omission("memories.ExtractionRun", "a version of the application's settings", ("guidance_version",)),
     Omission("memories.FactRefusal", "a keyed hash of what was refused: it means nothing to a reader",

@@ -214,6 +214,19 @@ SECTIONS = (
         computed=("model",), with_rows=("space",),
     ),
     ExportSection(
+        "graph_entities",
+        "memories.GraphEntity",
+        ("id", "name", "type", "merged_into", "created_at"),
+        order=("name", "pk"),
+    ),
+    ExportSection(
+        "graph_triples",
+        "memories.GraphTriple",
+        ("id", "agent_id", "subject", "predicate", "object", "valid_from", "valid_to", "confidence", "status", "flags",
+         "trust", "extractor", "actor_kind", "fact", "turn", "version", "created_at", "updated_at", "trashed_at"),
+        order=("dated_at", "pk"),
+    ),
+    ExportSection(
         "store_items",
         "memories.StoreItem",
         ("id", "namespace", "key", "value", "index_paths", "ttl_minutes", "expires_at", "created_at", "updated_at"),

@@ -137,6 +137,8 @@ SAID: Mapping[str, frozenset[str]] = {
     "memories.FileVersion": frozenset({"content", "reason"}),
     "memories.WorkingMemory": frozenset({"summary"}),
     "memories.LoggedContext": frozenset({"agent_id", "query", "memory"}),
+    "memories.GraphEntity": frozenset({"name", "type"}),
+    "memories.GraphTriple": frozenset({"agent_id", "predicate"}),
     "memories.StoreItem": frozenset({"namespace", "key", "value", "index_paths"}),
     "memories.ReviewItem": frozenset({"note"}),
     "memories.ReviewNote": frozenset({"text"}),

@@ -110,6 +110,13 @@ STORES: tuple[Store, ...] = (
         ("note",),
         also=("fact__end_user", "known__end_user", "proposed_section__end_user", "episode__end_user"),
     ),
+    Store("memories.GraphTriple", "end_user", ("agent_id", "predicate"), also=("fact__end_user", "turn__end_user")),
+    Store(
+        "memories.GraphEntity",
+        "end_user",
+        ("name", "digest", "type"),
+        loosens=(("memories.GraphEntity", "merged_into"),),
+    ),
     Store("memories.FactEvidence", "fact__end_user", ("quote",), also=("session__end_user",)),
     Store("memories.FactRevision", "fact__end_user", ("before", "after", "reason")),
     Store("memories.FactRelation", "fact__end_user", (), also=("target__end_user",)),

@@ -36,6 +36,9 @@ WAIVERS = (
     Waiver("memories.MemoryFile", _CODES, ("encoding", "actor_kind", "trust")),
     Waiver("memories.FileVersion", _CODES, ("verb", "encoding", "actor_kind", "actor_id", "trust")),
     Waiver("memories.DiaryEntry", _CODES, ("actor_kind", "actor_id", "trust")),
+    Waiver(
+        "memories.GraphTriple", _CODES, ("status", "flags", "trust", "extractor", "actor_kind", "actor_id")
+    ),
     Waiver("memories.FactRefusal", _CODES, ("kind", "actor_kind", "actor_id")),
     Waiver("memories.ProfileSection", _CODES, ("section", "actor_kind", "prompt_version", "trust")),
     Waiver(

@@ -169,7 +169,10 @@ class Listing(_Described[P, T]):
         found = _parsed(body)
         results = decoded(list[self.answer], found.get("results"))  # type: ignore[name-defined]
         return Page(
-            results=results, next_cursor=_cursor(found.get("next")), previous_cursor=_cursor(found.get("previous"))
+            results=results,
+            next_cursor=_cursor(found.get("next")),
+            previous_cursor=_cursor(found.get("previous")),
+            total=found.get("total"),
         )
 
 

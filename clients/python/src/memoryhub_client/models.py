@@ -72,10 +72,13 @@ SectionName = Literal[
     "work_context", "personal_context", "top_of_mind", "recent_months", "earlier_context", "long_term_background"
 ]
 Signal = Literal["correction", "reinforcement", "preference", "identity", "goal", "decision"]
+Direction = Literal["outgoing", "incoming", "both"]
 StatedBy = Literal["user", "agent", "tool", "import"]
 StatedRelationType = Literal["related_to", "contradicts", "derived_from"]
 StatedScope = Literal["private", "share"]
 Tokenizer = Literal["o200k_base", "cl100k_base"]
+TripleState = Literal["active", "historical", "future"]
+TripleStatus = Literal["active", "pending"]
 Trust = Literal["operator", "user", "assistant", "tool"]
 WorkStatus = Literal["idle", "pending", "running", "parked", "off"]
 
@@ -595,6 +598,55 @@ class Agent:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Entity:
+    """Something that a graph is about; of another name of it the entity itself."""
+
+    id: str
+    name: str
+    type: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Triple:
+    """That a subject stands in a relation to an object, from `valid_from` until before `valid_to`."""
+
+    id: str
+    agent_id: str | None
+    subject: Entity
+    predicate: str
+    object: Entity
+    valid_from: datetime | None
+    valid_to: datetime | None
+    state: TripleState
+    confidence: float
+    status: TripleStatus
+    trust: Trust
+    fact_id: str | None
+    turn_id: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndedTriples:
+    """What an invalidation ended; nothing if nothing was open."""
+
+    triples: list[Triple]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphStats:
+    """How much a graph has, and what its relations are called."""
+
+    entities: int
+    triples: int
+    active: int
+    historical: int
+    future: int
+    predicates: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class PrivacyCase:
     """A request of a person about their data, as it stands."""
 
@@ -799,6 +851,8 @@ class Page(Generic[T]):
     results: list[T]
     next_cursor: str | None = None
     previous_cursor: str | None = None
+    # Of all pages, where the list counts them.
+    total: int | None = None
 
 
 class NewMessage(TypedDict, total=False):

@@ -18,7 +18,9 @@ from memoryhub_client.models import (
     Conversation,
     Deleted,
     DiaryEntry,
+    Direction,
     Downloaded,
+    EndedTriples,
     Episode,
     Extraction,
     Fact,
@@ -37,6 +39,7 @@ from memoryhub_client.models import (
     FoundKind,
     FoundLines,
     FoundStoreItems,
+    GraphStats,
     HeldSection,
     Include,
     Limits,
@@ -67,6 +70,7 @@ from memoryhub_client.models import (
     StoreNamespaces,
     StoreOperation,
     Tokenizer,
+    Triple,
     Trust,
     Turn,
     Uploaded,
@@ -737,6 +741,123 @@ class Operations:
     @operation("POST", "/extractions/{run_id}/retry")
     def retry_extraction(self, run_id: str, *, idempotency_key: str | None = None) -> Retry:
         """Make the batch of a failed or parked run due now."""
+        ...
+
+    # The graph
+
+    @operation("POST", "/graph/triples")
+    def add_triple(
+        self,
+        *,
+        user_id: str | None,
+        subject: str,
+        predicate: str,
+        object: str,  # noqa: A002  # the API's word
+        agent_id: str | None = None,
+        valid_from: Moment | None = None,
+        valid_to: Moment | None = None,
+        confidence: float | None = None,
+        subject_type: str | None = None,
+        object_type: str | None = None,
+        turn_id: str | None = None,
+        stated_by: StatedBy | None = None,
+        idempotency_key: str | None = None,
+    ) -> Triple:
+        """State a triple. Look at its `status`: what an agent states waits for an operator."""
+        ...
+
+    @operation("POST", "/graph/invalidate")
+    def invalidate_triple(
+        self,
+        *,
+        user_id: str | None,
+        subject: str,
+        predicate: str,
+        object: str,  # noqa: A002  # the API's word
+        agent_id: str | None = None,
+        ended: Moment | None = None,
+        stated_by: StatedBy | None = None,
+        idempotency_key: str | None = None,
+    ) -> EndedTriples:
+        """End what holds no longer: at `ended`, or now."""
+        ...
+
+    @operation("POST", "/graph/supersede")
+    def supersede_triple(
+        self,
+        *,
+        user_id: str | None,
+        subject: str,
+        predicate: str,
+        old_object: str,
+        new_object: str,
+        agent_id: str | None = None,
+        at: Moment | None = None,
+        confidence: float | None = None,
+        object_type: str | None = None,
+        turn_id: str | None = None,
+        stated_by: StatedBy | None = None,
+        idempotency_key: str | None = None,
+    ) -> Triple:
+        """Replace what holds by something else, at one moment."""
+        ...
+
+    @listing("/graph/entities")
+    def list_entity_triples(
+        self,
+        *,
+        user_id: str | None,
+        name: str,
+        direction: Direction | None = None,
+        as_of: Moment | None = None,
+        agent_id: str | None = None,
+        roles: Sequence[str] | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+    ) -> Triple:
+        """What holds of an entity; with `as_of` only what holds then."""
+        ...
+
+    @listing("/graph/relations")
+    def list_relation_triples(
+        self,
+        *,
+        user_id: str | None,
+        predicate: str,
+        as_of: Moment | None = None,
+        agent_id: str | None = None,
+        roles: Sequence[str] | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+    ) -> Triple:
+        """The triples of a predicate; with `as_of` only what holds then."""
+        ...
+
+    @listing("/graph/timeline")
+    def list_graph_timeline(
+        self,
+        *,
+        user_id: str | None,
+        entity: str | None = None,
+        as_of: Moment | None = None,
+        agent_id: str | None = None,
+        roles: Sequence[str] | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+    ) -> Triple:
+        """Triples from the first to the last, of everything or of one entity."""
+        ...
+
+    @operation("GET", "/graph/stats")
+    def get_graph_stats(
+        self,
+        *,
+        user_id: str | None,
+        as_of: Moment | None = None,
+        agent_id: str | None = None,
+        roles: Sequence[str] | None = None,
+    ) -> GraphStats:
+        """How much the graph of a person has."""
         ...
 
     # The store

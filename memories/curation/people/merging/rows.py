@@ -65,6 +65,8 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.FactEvidence": Way.HANGS,
     "memories.FactRevision": Way.HANGS,
     "memories.FactRelation": Way.HANGS,
+    "memories.GraphEntity": Way.OWN_RULE,
+    "memories.GraphTriple": Way.OWN_RULE,
     "memories.ReviewItem": Way.OWN_RULE,
     "memories.ReviewNote": Way.HANGS,
     "memories.ChangeSet": Way.OWN_RULE,

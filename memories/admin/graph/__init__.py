@@ -1,0 +1,1 @@
+"""The graph of a person: triples, and the page that draws them."""

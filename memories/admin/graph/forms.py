@@ -1,0 +1,98 @@
+"""The forms of a triple's verbs: each carries the version that the operator was looking at."""
+
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from django import forms
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from memories.admin.site import reasons
+from memories.admin.site.fields import LineField
+from memories.admin.site.page import VersionForm
+from memories.admin.site.reasons import ReasonField
+from memories.curation.graph import deciding
+from memories.curation.graph.deciding import TripleCorrection
+from memories.curation.graph.stating import Relation
+from memories.models import GraphTriple
+from memories.models.memories.graph import LONGEST_ENTITY, LONGEST_PREDICATE
+
+
+class MomentInput(forms.DateTimeInput):
+    """The browser's own field for a day and a time."""
+
+    input_type = "datetime-local"
+
+    def __init__(self) -> None:
+        super().__init__(format="%Y-%m-%dT%H:%M", attrs={"class": "hub-input"})
+
+
+class TripleForm(VersionForm):
+    """A verb of `curation.graph.deciding`."""
+
+    record: GraphTriple
+
+    def arguments(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        return {"triple_id": self.record.pk, "expected_version": given["version"], "reason": given.get("reason", "")}
+
+
+class ApproveTripleForm(TripleForm):
+    calls, done = staticmethod(deciding.approve_triple), _("%(graphtriple)s is approved. Agents are told it.")
+
+
+class ForgetTripleForm(TripleForm):
+    reason = ReasonField(*reasons.FORGET)
+    calls, done = staticmethod(deciding.forget_triple), _("%(graphtriple)s is in the trash.")
+
+
+class EndTripleForm(TripleForm):
+    ended = forms.DateTimeField(
+        label=_("Until before"), widget=MomentInput, help_text=_("In your time zone. From then on it holds no longer.")
+    )
+    reason = ReasonField(*reasons.CORRECT)
+    done = _("%(graphtriple)s is ended.")
+    calls = staticmethod(deciding.end_triple)
+
+    def values_of(self, record: GraphTriple) -> dict[str, Any]:
+        return {**super().values_of(record), "ended": timezone.localtime(record.valid_to or timezone.now())}
+
+    def arguments(self) -> dict[str, Any]:
+        return {**super().arguments(), "ended": self.cleaned_data["ended"]}
+
+
+class CorrectTripleForm(TripleForm):
+    subject = LineField(label=_("Subject"), max_length=LONGEST_ENTITY)
+    predicate = LineField(label=_("Relation"), max_length=LONGEST_PREDICATE)
+    object = LineField(label=_("Object"), max_length=LONGEST_ENTITY)
+    valid_from = forms.DateTimeField(label=_("Valid from"), required=False, widget=MomentInput)
+    valid_to = forms.DateTimeField(label=_("Until before"), required=False, widget=MomentInput)
+    reason = ReasonField(*reasons.CORRECT)
+    done = _("%(graphtriple)s is corrected. No application changes it any more.")
+    calls = partial(deciding.correct_triple)
+
+    def values_of(self, record: GraphTriple) -> dict[str, Any]:
+        return {
+            **super().values_of(record),
+            "subject": record.subject.name,
+            "predicate": record.predicate,
+            "object": record.object.name,
+            "valid_from": local(record.valid_from),
+            "valid_to": local(record.valid_to),
+        }
+
+    def arguments(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        relation = Relation(given["subject"], given["predicate"], given["object"], self.record.agent_id)
+        correction = TripleCorrection(relation, self._moment("valid_from"), self._moment("valid_to"))
+        return {**super().arguments(), "correction": correction}
+
+    def _moment(self, name: str) -> datetime | None:
+        """As it was to the second, if the field, which has minutes, still shows it."""
+        was, said = getattr(self.record, name), self.cleaned_data[name]
+        return was if was and said and was.replace(second=0, microsecond=0) == said else said
+
+
+def local(moment: datetime | None) -> datetime | None:
+    return timezone.localtime(moment) if moment else None

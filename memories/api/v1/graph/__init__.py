@@ -1,0 +1,1 @@
+"""/graph: what holds between named things about a person, and when."""

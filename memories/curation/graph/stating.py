@@ -1,0 +1,293 @@
+"""Triples that a key or an operator states, ends, or replaces.
+
+Each verb locks the person first, as the verbs of facts do: two about one triple follow each other, and an erasure
+comes before or after.
+"""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from memories import audit, conf
+from memories.audit import Actor
+from memories.curation.facts.changing import lock_person
+from memories.curation.people.errors import PersonMerged
+from memories.curation.statements import guarding, provenance
+from memories.curation.statements.provenance import Rests
+from memories.curation.statements.scrubbing import without_secrets
+from memories.curation.statements.voices import AS_USER, WriteTrust
+from memories.exceptions import Conflict, InvalidInput, OperatorWord, PersonRestricted, ReviewNeeded, TripleOfFact
+from memories.graph import naming
+from memories.models import EndUser, GraphEntity, GraphTriple, GraphTripleQuerySet, TripleStatus, Trust, Turn
+from memories.models.memories.graph import LONGEST_ENTITY, LONGEST_PREDICATE
+from memories.reconcile.gate import rank
+from memories.text.injection import suspicion
+from memories.text.secrets.redaction import redact_text
+
+
+@dataclass(frozen=True)
+class Relation:
+    """What stands in which relation to what, and whose triple it is ("": the person's own)."""
+
+    subject: str
+    predicate: str
+    object: str
+    agent_id: str = ""
+
+
+@dataclass(frozen=True)
+class TripleDraft:
+    """What a caller states: the relation, when it holds (None: not known since when; still), and what it rests on."""
+
+    relation: Relation
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    confidence: float = 0.9
+    subject_type: str = ""
+    object_type: str = ""
+    turn_id: uuid.UUID | None = None
+
+
+@dataclass(frozen=True)
+class StatedTriple:
+    """What became of a statement: the triple, and whether it is a new one."""
+
+    triple: GraphTriple
+    is_new: bool = True
+
+
+def add_triple(
+    *, end_user: EndUser, draft: TripleDraft, actor: Actor, now: datetime, voice: WriteTrust = AS_USER
+) -> StatedTriple:
+    """Store a stated triple, without secrets; one that is open already, or has the same interval, is answered itself.
+
+    A key's statement waits for an operator when it speaks to a model or when its `voice` is not believed.
+
+    Errors: InvalidInput (an inverted interval, an unknown turn), NotFound, PersonMerged, PersonRestricted.
+    """
+    check_interval(draft.valid_from, draft.valid_to, at="/valid_to")
+    draft = replace(draft, relation=clean(end_user, draft.relation))
+    with transaction.atomic():
+        lock(end_user, actor, turns=[draft.turn_id] if draft.turn_id else [])
+        turn = _turn(end_user, draft.turn_id)
+        voice = voice.lowered(Rests([turn]).trusts) if turn else voice
+        if known := _same(end_user, draft):
+            return StatedTriple(known, is_new=False)
+        return StatedTriple(_insert(end_user, draft, turn, voice, actor=actor, now=now))
+
+
+def end_triples(
+    *, end_user: EndUser, relation: Relation, ended: datetime, actor: Actor, now: datetime, voice: WriteTrust = AS_USER
+) -> list[GraphTriple]:
+    """End the open triples of this relation at that moment; returns them. None is open: nothing happens.
+
+    Errors: InvalidInput (it began later), TripleOfFact, OperatorWord, ReviewNeeded, NotFound, PersonMerged,
+    PersonRestricted.
+    """
+    relation = clean(end_user, relation)
+    with transaction.atomic():
+        lock(end_user, actor)
+        found = list(_relating(end_user, relation).open())
+        for triple in found:
+            check_may_change(triple, actor=actor, voice=voice)
+            check_interval(triple.valid_from, ended, at="/ended")
+        for triple in found:
+            close(triple, ended=ended, actor=actor, now=now)
+    return found
+
+
+def supersede_triple(
+    *,
+    end_user: EndUser,
+    old: Relation,
+    draft: TripleDraft,
+    at: datetime | None,
+    actor: Actor,
+    now: datetime,
+    voice: WriteTrust = AS_USER,
+) -> StatedTriple:
+    """End the open triple and open the new one at the same moment (None: now), both or neither. Done already: the
+    new one as it is.
+
+    Errors: InvalidInput (the same object; it began later), Conflict (none is open), TripleOfFact, OperatorWord,
+    ReviewNeeded (what would have to wait cannot end what is served), NotFound, PersonMerged, PersonRestricted.
+    """
+    old, draft = clean(end_user, old), replace(draft, relation=clean(end_user, draft.relation))
+    if naming.digest_of(old.object) == naming.digest_of(draft.relation.object):
+        raise InvalidInput.at("/new_object", _("Name another object than the old one."), code="same_object")
+    with transaction.atomic():
+        lock(end_user, actor, turns=[draft.turn_id] if draft.turn_id else [])
+        turn = _turn(end_user, draft.turn_id)
+        voice = voice.lowered(Rests([turn]).trusts) if turn else voice
+        ending = list(_relating(end_user, old).open())
+        if not ending:
+            return StatedTriple(_superseded_before(end_user, old, draft.relation, at), is_new=False)
+        moment = at or now
+        for triple in ending:
+            check_may_change(triple, actor=actor, voice=voice)
+            check_interval(triple.valid_from, moment, at="/at")
+        if not actor.is_operator and (
+            _flags(draft.relation, voice) or not voice.is_believed(conf.rules(end_user.tenant))
+        ):
+            raise ReviewNeeded
+        for triple in ending:
+            close(triple, ended=moment, actor=actor, now=now)
+        draft = replace(draft, valid_from=moment, valid_to=None)
+        if known := _same(end_user, draft):
+            return StatedTriple(known, is_new=False)
+        return StatedTriple(_insert(end_user, draft, turn, voice, actor=actor, now=now))
+
+
+def check_interval(start: datetime | None, end: datetime | None, *, at: str) -> None:
+    """Errors: InvalidInput when it would end before it begins. A moment alone, which never holds, is a date."""
+    if start and end and end < start:
+        raise InvalidInput.at(at, _("It would end before it begins: no moment is inside of it."), code="inverted")
+
+
+def lock(end_user: EndUser, actor: Actor, *, turns: Sequence[uuid.UUID] = ()) -> None:
+    """Lock the person, before them what a statement rests on. Errors: NotFound, PersonMerged, PersonRestricted."""
+    provenance.lock_sessions(end_user, turns)
+    if lock_person(end_user.pk) != end_user.pk:
+        raise PersonMerged
+    if not actor.is_operator and EndUser.objects.filter(pk=end_user.pk, restricted_at__isnull=False).exists():
+        raise PersonRestricted
+
+
+def check_may_change(triple: GraphTriple, *, actor: Actor, voice: WriteTrust = AS_USER) -> None:
+    """Errors: TripleOfFact; for a key OperatorWord, and ReviewNeeded when its words have less trust."""
+    if triple.fact_id:
+        raise TripleOfFact
+    if actor.is_operator:
+        return
+    if triple.trust == Trust.OPERATOR:
+        raise OperatorWord
+    is_believed = voice.is_believed(conf.rules(triple.tenant)) or triple.status != TripleStatus.ACTIVE
+    if not is_believed or rank(voice.trust) < rank(triple.trust):
+        raise ReviewNeeded
+
+
+def close(triple: GraphTriple, *, ended: datetime, actor: Actor, now: datetime) -> None:
+    """End a locked triple, and write the audit event."""
+    triple.valid_to, triple.updated_at, triple.version = ended, now, triple.version + 1
+    triple.save(update_fields=["valid_to", "updated_at", "version"])
+    audit.record(actor=actor, verb="end", target=triple, object_id=triple.pk, tenant=triple.tenant, now=now)
+
+
+def clean(person: EndUser, relation: Relation) -> Relation:
+    """The relation without secrets, as it is stored. Errors: InvalidInput for a predicate that is too long by then."""
+    # A predicate such as "password" announces its object.
+    texts = without_secrets({"key": relation.predicate, "value": relation.object})
+    predicate = naming.predicate_of(texts["key"])
+    if not 0 < len(predicate) <= LONGEST_PREDICATE:
+        raise InvalidInput.at("/predicate", _("Give a predicate of 1 to 100 characters."), code="max_length")
+    return Relation(
+        subject=_entity(person, redact_text(relation.subject)[0], at="/subject"),
+        predicate=predicate,
+        object=_entity(person, texts["value"], at="/object"),
+        agent_id=relation.agent_id,
+    )
+
+
+def _entity(person: EndUser, name: str, *, at: str) -> str:
+    called = naming.own_name(person, name)[:LONGEST_ENTITY]
+    if not called.strip():
+        raise InvalidInput.at(at, _("Give a name that is not empty."), code="blank")
+    return called
+
+
+def _flags(relation: Relation, voice: WriteTrust) -> list[str]:
+    """Why the words must be reviewed before they are served: as a context shows them, and one by one by phrases: the
+    meaning of a lone name is a matter of chance."""
+    words = (relation.subject, relation.predicate.replace("_", " "), relation.object)
+    found = {*guarding.flags_of_text(" ".join(words), voice)}
+    if any(suspicion.speaks_to_model(text) for text in words):
+        found.add(suspicion.INSTRUCTIONS)
+    return sorted(found)
+
+
+def _insert(
+    person: EndUser, draft: TripleDraft, turn: Turn | None, voice: WriteTrust, *, actor: Actor, now: datetime
+) -> GraphTriple:
+    relation = draft.relation
+    entities = naming.ensure(person.tenant_id, person.pk, [relation.subject, relation.object], now=now)
+    subject, object_ = (entities[naming.digest_of(name)] for name in (relation.subject, relation.object))
+    for entity, kind in ((subject, draft.subject_type), (object_, draft.object_type)):
+        _set_type(entity, redact_text(kind)[0])
+    flags = [] if actor.is_operator else _flags(relation, voice)
+    waits = not actor.is_operator and (flags or not voice.is_believed(conf.rules(person.tenant)))
+    triple = GraphTriple.objects.create(
+        tenant=person.tenant,
+        end_user=person,
+        agent_id=relation.agent_id,
+        subject=subject,
+        predicate=relation.predicate,
+        object=object_,
+        valid_from=draft.valid_from,
+        valid_to=draft.valid_to,
+        dated_at=draft.valid_from or now,
+        confidence=draft.confidence,
+        status=TripleStatus.PENDING if waits else TripleStatus.ACTIVE,
+        flags=flags,
+        trust=Trust.OPERATOR if actor.is_operator else voice.trust,
+        extractor="operator" if actor.is_operator else voice.extractor,
+        actor_kind=actor.kind,
+        actor_id=actor.id,
+        turn=turn,
+        created_at=now,
+        updated_at=now,
+    )
+    audit.record(actor=actor, verb="add", target=triple, object_id=triple.pk, tenant=person.tenant, now=now)
+    return triple
+
+
+def _set_type(entity: GraphEntity, kind: str) -> None:
+    if kind and kind != entity.type:
+        entity.type = kind
+        entity.save(update_fields=["type"])
+
+
+def _turn(person: EndUser, turn_id: uuid.UUID | None) -> Turn | None:
+    """Errors: InvalidInput for a turn of somebody else, like for one that never existed."""
+    if turn_id is None:
+        return None
+    found = Turn.objects.filter(tenant=person.tenant, end_user=person, pk=turn_id).first()
+    if found is None:
+        raise InvalidInput.at("/turn_id", _("The person has no turn with this id."), code="does_not_exist")
+    return found
+
+
+def _relating(person: EndUser, relation: Relation) -> GraphTripleQuerySet:
+    """Triples of this relation, by any names of its entities, locked; what waits among them."""
+    sides = [naming.find(person, name) for name in (relation.subject, relation.object)]
+    triples = GraphTriple.objects.of(person.tenant, person).exclude(status=TripleStatus.TRASHED)
+    if None in sides:
+        return triples.none()
+    subjects, objects = (naming.names_of(side) for side in sides if side)
+    rows = triples.filter(subject__in=subjects, predicate=relation.predicate, object__in=objects)
+    rows = rows.filter(agent_id=relation.agent_id).select_related("tenant", "subject", "object")
+    return rows.order_by("dated_at", "pk")
+
+
+def _same(person: EndUser, draft: TripleDraft) -> GraphTriple | None:
+    """The triple that says this already: an open one if the new one is open, else one of the same interval."""
+    rows = _relating(person, draft.relation)
+    if draft.valid_to is None:
+        return rows.open().first()
+    began = Q(valid_from=draft.valid_from) if draft.valid_from else Q(valid_from=None)
+    return rows.filter(began, valid_to=draft.valid_to).first()
+
+
+def _superseded_before(person: EndUser, old: Relation, new: Relation, at: datetime | None) -> GraphTriple:
+    """The open triple that has taken the place of the old one at that moment. Errors: Conflict."""
+    moments = _relating(person, old).exclude(valid_to=None).values_list("valid_to", flat=True)
+    if at:
+        moments = moments.filter(valid_to=at)
+    found = _relating(person, new).open().filter(valid_from__in=list(moments)).first()
+    if found is None:
+        raise Conflict(_("No open triple says so: it has ended, or never began. Look at it again."))
+    return found
