@@ -22,6 +22,7 @@ READ = tuple(
         "storeitem",
         "memoryfile",
         "diaryentry",
+        "graphtriple",
     )
 )
 EDIT = (
