@@ -76,7 +76,9 @@ class RollbackForm(forms.Form):
         label=_("API key"),
         widget=UnfoldAdminSelectWidget,
         empty_label="–",
-        help_text=_("Everything from turns that the key posted, and every fact and memory file that it wrote."),
+        help_text=_(
+            "Everything from turns that the key posted, and every fact, memory file and diary entry that it wrote."
+        ),
     )
     since = forms.DateTimeField(
         required=False,

@@ -1,10 +1,22 @@
 """From JSON to the dataclasses of `models`, by their annotations."""
 
+import re
+import sys
 import types
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+if sys.version_info >= (3, 11):
+    _moment = datetime.fromisoformat
+else:
+    _FRACTION = re.compile(r"\.(\d{1,6})\d*")
+
+    def _moment(value: str) -> datetime:
+        # Python 3.10 reads no Z, and fractions of 3 and 6 digits alone.
+        whole = _FRACTION.sub(lambda found: f".{found[1]:0<6}", value.replace("Z", "+00:00"))
+        return datetime.fromisoformat(whole)
 
 
 def decode(kind: Any, value: Any) -> Any:
@@ -14,8 +26,7 @@ def decode(kind: Any, value: Any) -> Any:
     if isinstance(kind, type) and is_dataclass(kind):
         return _decode_members(kind, value)
     if kind is datetime:
-        # Python 3.10 does not read the Z.
-        return datetime.fromisoformat(value.replace("Z", "+00:00"))
+        return _moment(value)
     return float(value) if kind is float else _decode_generic(get_origin(kind), get_args(kind), value)
 
 

@@ -9,7 +9,9 @@ import hashlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, cast
+from typing import Annotated, Any, NamedTuple, TypedDict, cast
+
+from typing_extensions import NotRequired
 
 from memoryhub_client._conversation import (
     Conversation,
