@@ -1,5 +1,6 @@
 """The page of a privacy case: its steps, the forms that fit, two people, and what was typed."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -245,6 +246,14 @@ def test_the_trail_is_that_of_the_case(officer: Client) -> None:
     assert len(acts) == 1
     assert acts[0][1].endswith(" verified a privacy case")
     assert officer.get(page_of(other)).context["trail"] == []
+
+
+def test_a_date_is_no_time_ago(officer: Client) -> None:
+    """Of the day of receipt nobody knows the hour."""
+    page = text_of(officer.get(page_of(case_of(factories.end_user()))))
+    for label in ("Received on", "Due on"):
+        shown = re.sub("<[^>]+>", "", page.split(f"<dt>{label}</dt>")[1].split("</dd>")[0])
+        assert re.fullmatch(r"\d{1,2} [A-Z][a-z]{2} \d{4}", shown.strip()), shown
 
 
 def test_the_trail_says_in_words_what_a_file_holds(officer: Client) -> None:
