@@ -90,7 +90,8 @@ class CorrectTripleForm(TripleForm):
 
     def _moment(self, name: str) -> datetime | None:
         """As it was to the second, if the field, which has minutes, still shows it."""
-        was, said = getattr(self.record, name), self.cleaned_data[name]
+        was: datetime | None = getattr(self.record, name)
+        said: datetime | None = self.cleaned_data[name]
         return was if was and said and was.replace(second=0, microsecond=0) == said else said
 
 
