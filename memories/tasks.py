@@ -10,6 +10,7 @@ from typing import ParamSpec
 from django.utils import timezone
 from django_q.tasks import async_task
 
+from memories.dream import dreaming
 from memories.episodes import compaction
 from memories.extraction import consolidation
 from memories.forgetting import decay, upkeep
@@ -93,6 +94,15 @@ def keep_up() -> int:
     """Work for a slice on the upkeep after nightly passes. Returns 1 when nothing is left to do now."""
     if upkeep.work_on(now=timezone.now(), seconds=UPKEEP_SECONDS):
         upkeep.wake()
+        return 0
+    return 1
+
+
+@outermost
+def dream() -> int:
+    """Work for a slice on dreams, and begin those that are due. Returns 1 when nothing is left to do now."""
+    if dreaming.work_on(now=timezone.now(), seconds=UPKEEP_SECONDS):
+        dreaming.wake()
         return 0
     return 1
 

@@ -264,6 +264,8 @@ SPECTACULAR_SETTINGS = {
             "corrected_memory",
         ],
         "CaseType": ["erasure", "access", "portability", "rectification", "restriction"],
+        "DreamStatus": ["running", "waiting", "applied", "unchanged", "declined", "restored", "failed"],
+        "DreamEditStatus": ["waiting", "applied", "refused", "declined", "undone"],
         "WorkStatus": ["idle", "pending", "running", "parked", "off"],
     },
 }

@@ -23,6 +23,9 @@ from memories.models import (
     CaseType,
     DecayPass,
     DiaryEntry,
+    Dream,
+    DreamedEpisode,
+    DreamEdit,
     EndUser,
     Episode,
     ExtractionRun,
@@ -273,6 +276,24 @@ def operator(**over: Any) -> Operator:
 
 def agent(of: Tenant, agent_id: str = "sales", **over: Any) -> Agent:
     return Agent.objects.create(tenant=of, agent_id=agent_id, **{"created_at": NOW, **over})
+
+
+def dream(person: EndUser, text: str = "Bakes rye bread", **over: Any) -> Dream:
+    """One that is done, with the edit that it applied and the newest episode as read; a model was asked."""
+    given = {"trigger": "schedule", "state": "applied", "started_at": NOW, "finished_at": NOW, "episodes": 1, **over}
+    row = Dream.objects.create(
+        tenant=person.tenant,
+        end_user=person,
+        summary="USER.md +1",
+        extractor="llm:test",
+        prompt_version="dream_edits-1",
+        **given,
+    )
+    edit = {"path": "/USER.md", "new_text": text, "state": "waiting" if row.state == "waiting" else "applied"}
+    DreamEdit.objects.create(tenant=person.tenant, dream=row, number=1, **edit)
+    if read := Episode.objects.filter(end_user=person, dreamed=None).first():
+        DreamedEpisode.objects.create(tenant=person.tenant, dream=row, episode=read)
+    return row
 
 
 def store_item(person: EndUser, value: dict[str, Any] | None = None, **over: Any) -> StoreItem:

@@ -51,6 +51,7 @@ def test_rows_of_a_person_are_found_and_no_one_elses() -> None:
         factories.triple(someone, "user", "is", "user")
         factories.memory_file(someone)
         factories.diary_entry(someone)
+        factories.dream(someone)
         factories.privacy_export(factories.privacy_case(someone))
     while vectors.embed_some().moved:
         """Until every text has its vector."""

@@ -15,7 +15,7 @@ from rest_framework.serializers import Serializer
 
 from memories.api.authentication import Caller
 from memories.exceptions import Fault, KeyBound, NotFound
-from memories.models import Agent, DiaryEntry, EndUser, Episode, ExtractionRun, Fact, PrivacyCase, Session, Turn
+from memories.models import Agent, DiaryEntry, Dream, EndUser, Episode, ExtractionRun, Fact, PrivacyCase, Session, Turn
 
 
 class Bound(StrEnum):
@@ -36,6 +36,7 @@ class Bound(StrEnum):
     SESSION = "session"
     TURN = "turn"
     EPISODE = "episode"
+    DREAM = "dream"
     EXTRACTION = "extraction"
     CASE = "case"
     DIARY = "diary"
@@ -63,6 +64,7 @@ _OBJECTS: Mapping[Bound, _Object] = {
     Bound.SESSION: _Object("session_id", Session, "agent_id"),
     Bound.TURN: _Object("turn_id", Turn, "session__agent_id"),
     Bound.EPISODE: _Object("episode_id", Episode, "session__agent_id"),
+    Bound.DREAM: _Object("dream_id", Dream, "agent_id"),
     Bound.EXTRACTION: _Object("run_id", ExtractionRun, "session__agent_id"),
     Bound.CASE: _Object("case_id", PrivacyCase),
     Bound.DIARY: _Object("entry_id", DiaryEntry, "agent_id"),

@@ -9,6 +9,7 @@ from memories.exceptions import NotFound, PersonRestricted
 from memories.models import (
     Agent,
     DiaryEntry,
+    Dream,
     EmbeddingSpace,
     EndUser,
     Episode,
@@ -95,6 +96,15 @@ def episode(*, tenant: Tenant, episode_id: uuid.UUID) -> Episode:
 def episodes(tenant: Tenant) -> QuerySet[Episode]:
     episodes = Episode.objects.filter(tenant=tenant).annotate(embedding_model=_EPISODE_EMBEDDED_BY)
     return episodes.select_related("end_user", "session")
+
+
+def dream(*, tenant: Tenant, dream_id: uuid.UUID) -> Dream:
+    """Errors: NotFound."""
+    return _require(dreams(tenant).prefetch_related("edits").filter(pk=dream_id).first())
+
+
+def dreams(tenant: Tenant) -> QuerySet[Dream]:
+    return Dream.objects.filter(tenant=tenant).select_related("end_user")
 
 
 def extraction(*, tenant: Tenant, run_id: uuid.UUID) -> ExtractionRun:

@@ -226,6 +226,27 @@ class Rules:
         "Of all agents; beyond it, new entries are refused; deleted ones do not count.",
         zero="no bound",
     )
+    dreams: bool = Group.DREAMS.switch(
+        "Dreams", "A model edits SOUL.md, USER.md, MEMORY.md and skills/ from new episodes."
+    )
+    dream_hours: int = Group.DREAMS.number(
+        2,
+        (1, 720),
+        "hours",
+        "Interval of dreams",
+        "At least this long between two dreams about a person; each costs a call.",
+    )
+    dream_hour: int = Group.DREAMS.number(
+        0,
+        (0, 24),
+        "o’clock",
+        "Hour of dreams",
+        "Once a day from this hour on, in the tenant’s time zone.",
+        zero="by the interval",
+    )
+    dreams_wait: bool = Group.DREAMS.switch(
+        "Dreams wait for approval", "An operator approves each dream before it is applied."
+    )
     store_items: int = Group.STORE.number(
         100_000,
         (100, 10_000_000),

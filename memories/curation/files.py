@@ -7,6 +7,7 @@ if its note were there; told at once, it can write the same as a note about the 
 whoever the key speaks for: only the agent that wrote them reads them.
 """
 
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -130,7 +131,7 @@ def write_file(
             _check_unlocked(row, writer)
             check_place(shelf, path)
             _check_number(shelf)
-        new, redactions = _clean(shelf, path, content, before, writer)
+        new, redactions = _clean(shelf, path, content, _known(before), writer)
         file = _stored(shelf, row, path)
         is_new = before is None or before.version == 0
         _save(file, verb, new, writer)
@@ -164,7 +165,7 @@ def edit_file(
                 raise TextNotUnique(occurrences=done.occurrences)
             raise TextNotFound(newline_only=done.newline_only, without_newline=done.without_newline)
         content = NewContent(done.content, Encoding.UTF_8, len(done.content.encode()))
-        clean, redactions = _clean(shelf, path, content, before, writer)
+        clean, redactions = _clean(shelf, path, content, before.content, writer)
         file = _stored(shelf, row, path)
         _save(file, Verb.EDIT, clean, writer)
     return Written(file, before.version == 0, occurrences=done.occurrences, redactions=redactions)
@@ -218,9 +219,82 @@ def restore_file(
             check_place(shelf, path)
             _check_number(shelf)
         given = NewContent(found.content, found.encoding, found.size)
-        new, redactions = _clean(shelf, path, given, before, writer)
+        new, redactions = _clean(shelf, path, given, _known(before), writer)
         _save(row, Verb.RESTORE, new, writer, restored=version)
     return Written(row, before is None, redactions=redactions)
+
+
+@dataclass
+class OpenFile:
+    """A file whose person is locked, while edits change its text; save() stores the outcome as one version."""
+
+    shelf: Shelf
+    path: str
+    row: MemoryFile | None
+    writer: Writer
+    # None: there is no such file.
+    text: str | None
+
+    def replace(self, old: str, new: str, *, longest: int) -> None:
+        """Put `new` where `old` stands once; without `old` at the end, or as the text of a new file.
+
+        An edit that is refused leaves the text as it is. Errors: FileNotFound, TextNotFound, TextNotUnique,
+        FileTooLarge (also beyond so many characters, unless it gets shorter), TooManyFiles, FileIsFolder, FolderIsFile,
+        ReviewNeeded, InvalidInput.
+        """
+        known = self.text
+        if known is None and old:
+            raise FileNotFound
+        text = texts.with_end(known or "", new) if not old else _replaced(known or "", old, new)
+        if longest < len(text) > len(known or ""):
+            raise FileTooLarge(_("A dream keeps such a file at %(most)d characters.") % {"most": longest})
+        if known is None:
+            check_place(self.shelf, self.path)
+            _check_number(self.shelf)
+        given = NewContent(text, Encoding.UTF_8, len(text.encode()))
+        self.text = _clean(self.shelf, self.path, given, known, self.writer)[0].content
+
+    def save(self, verb: FileVersion.Verb, *, trust: Trust, change_set: uuid.UUID) -> MemoryFile:
+        """Store the text as the next version, of this trust; of a deletion it is empty."""
+        file = _stored(self.shelf, self.row, self.path)
+        text = self.text or ""
+        add_version(
+            file,
+            verb,
+            content=text,
+            encoding=Encoding.UTF_8,
+            size=len(text.encode()),
+            actor=self.writer.actor,
+            trust=trust,
+            now=self.writer.now,
+            reason=redact_text(self.writer.reason)[0],
+            change_set=change_set,
+        )
+        _record(verb, file, self.writer)
+        return file
+
+
+@contextmanager
+def open_file(*, end_user: EndUser, agent_id: str, path: str, writer: Writer) -> Iterator[OpenFile]:
+    """Lock the person and the file at this path, also where there is none, for several edits that are one version.
+
+    All or nothing. Errors: NotFound (erased meanwhile), PersonRestricted, OperatorWord (locked), FileIsBinary.
+    """
+    with _locked(end_user, agent_id, path, writer, None) as (shelf, row, before):
+        if before is None:
+            _check_unlocked(row, writer)
+        elif not before.is_text:
+            raise FileIsBinary
+        yield OpenFile(shelf, path, row, writer, before.content if before else None)
+
+
+def _replaced(text: str, old: str, new: str) -> str:
+    done = texts.replace(text, strip_invisible(old), new, every=False)
+    if isinstance(done, texts.Replaced):
+        return done.content
+    if done.occurrences:
+        raise TextNotUnique(occurrences=done.occurrences)
+    raise TextNotFound(newline_only=done.newline_only, without_newline=done.without_newline)
 
 
 def set_lock(*, file: MemoryFile, locked: bool, writer: Writer, expected_version: int | None = None) -> MemoryFile:
@@ -305,6 +379,13 @@ def check_place(shelf: Shelf, path: str) -> None:
         raise FolderIsFile
 
 
+def _known(before: MemoryFile | None) -> str | None:
+    """The text that a file has; empty of bytes that are none, None where there is no file."""
+    if before is None:
+        return None
+    return before.content if before.is_text else ""
+
+
 def _check_number(shelf: Shelf) -> None:
     """Errors: TooManyFiles. A person's files of all agents count together."""
     most = conf.rules(shelf.tenant).files_per_person
@@ -314,24 +395,21 @@ def _check_number(shelf: Shelf) -> None:
         )
 
 
-def _clean(
-    shelf: Shelf, path: str, given: NewContent, before: MemoryFile | None, writer: Writer
-) -> tuple[NewContent, int]:
-    """The content without secrets and invisible letters, and how many secrets it had.
+def _clean(shelf: Shelf, path: str, given: NewContent, known: str | None, writer: Writer) -> tuple[NewContent, int]:
+    """The content without secrets and invisible letters, and how many secrets it had; `known`: what was there before.
 
     Errors: FileTooLarge, InvalidInput (a secret in the path), ReviewNeeded.
     """
     most = conf.rules(shelf.tenant).file_kilobytes
     if given.size > most * KILOBYTE:
         raise FileTooLarge(_("A file can have at most %(most)d kB. Split it, or shorten it.") % {"most": most})
-    if before is None and redact_text(path)[1]:
+    if known is None and redact_text(path)[1]:
         raise InvalidInput.at("/path", _("The path holds what looks like a secret: name the file otherwise."))
     if given.encoding != Encoding.UTF_8:
         return given, 0
     text, redactions = redact_text(strip_invisible(given.content))
     if not writer.actor.is_operator:
-        known = before.content if before and before.is_text else ""
-        _check_text(path if before is None else "", known, text, writer)
+        _check_text(path if known is None else "", known or "", text, writer)
     return NewContent(text, Encoding.UTF_8, len(text.encode())), redactions
 
 

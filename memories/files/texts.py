@@ -62,6 +62,11 @@ def replace(text: str, old: str, new: str, *, every: bool) -> Replaced | NotRepl
     return NotReplaced(0)
 
 
+def with_end(text: str, new: str) -> str:
+    """`text` with `new` at its end, on a line of its own."""
+    return f"{text}\n{new}" if text and not text.endswith("\n") else f"{text}{new}"
+
+
 def matching_lines(text: str, pattern: str) -> Iterator[tuple[int, str]]:
     """Number and text of each line that contains the pattern as it is."""
     for number, line in enumerate(text.split("\n"), 1):

@@ -160,6 +160,7 @@ def _steps(work: Work, *, now: datetime) -> Generator[None, None, DecayPass.Pass
         yield from trash.purge(work, group)
     yield from trash.purge_versions(work)
     yield from trash.purge_entities(work)
+    yield from trash.purge_dreams(work)
     return state
 
 

@@ -18,6 +18,7 @@ from memories.graph import following
 from memories.models import (
     ActorKind,
     DiaryEntry,
+    Dream,
     EndUser,
     Episode,
     Fact,
@@ -28,6 +29,7 @@ from memories.models import (
     Status,
     Tenant,
 )
+from memories.models.memories.dreams import OPEN
 from memories.queue import leases
 from memories.reconcile import review_items
 
@@ -158,6 +160,21 @@ def purge_entities(work: Work) -> Iterator[None]:
             leases.renew(work)
         yield
         rest = unused.filter(pk__gt=found[-1][0]).order_by("pk")
+
+
+def purge_dreams(work: Work) -> Iterator[None]:
+    """Delete dreams as old as the versions that go; what they read stays read. Errors: LeaseLost."""
+    if not work.rules.version_days:
+        return
+    as_of = work.row.as_of - timedelta(days=work.rules.version_days)
+    restricted = EndUser.objects.filter(restricted_at__isnull=False)
+    rows = Dream.objects.filter(tenant=work.row.tenant, started_at__lte=as_of).exclude(state__in=OPEN)
+    rows = rows.exclude(end_user__in=restricted).order_by("started_at", "pk")
+    while found := list(rows.values_list("pk", flat=True)[:STEP]):
+        with transaction.atomic():
+            Dream.objects.filter(pk__in=found).delete()
+            leases.renew(work)
+        yield
 
 
 def _steps(work: Work, group: TrashGroup, *, as_of: datetime) -> Iterator[list[tuple[datetime, uuid.UUID, uuid.UUID]]]:

@@ -18,6 +18,7 @@ from django_q.tasks import async_task
 from memories import conf
 from memories.curation.access.sign_ins import sweep_sign_ins
 from memories.curation.replays import sweep_replays
+from memories.dream import dreaming
 from memories.forgetting import decay
 from memories.jobs.roll_call import roll_call
 from memories.llm import tokens
@@ -36,7 +37,12 @@ ASK_TASK = "memories.tasks.ask_endpoint"
 SEAL_TASK = "memories.tasks.seal_audit"
 # Rows of django-q2: name → task. The tasks find the tenants whose night has come, and seal the audit trail.
 FORGETTING = "forgetting"
-SCHEDULES = {FORGETTING: decay.FORGET_TASK, "sealing": SEAL_TASK, "retention": retention.TASK}
+SCHEDULES = {
+    FORGETTING: decay.FORGET_TASK,
+    "sealing": SEAL_TASK,
+    "retention": retention.TASK,
+    "dreams": dreaming.TASK,
+}
 SCHEDULE_MINUTES = 5
 # Any number, the same for all: one process at a time repairs a row.
 SCHEDULE_LOCK = 6_110_301

@@ -11,6 +11,7 @@ from memories.models.conversations.working_memory import WorkingMemory
 from memories.models.forgetting import DecayPass
 from memories.models.memories.changes import Batch, Change, ChangeSet
 from memories.models.memories.diary import DiaryEntry, DiaryEntryQuerySet
+from memories.models.memories.dreams import Dream, DreamedEpisode, DreamEdit
 from memories.models.memories.embeddings import EmbeddingSpace, EpisodeVector, FactVector, TurnVector
 from memories.models.memories.episodes import Episode, EpisodeQuerySet, EpisodeStatus
 from memories.models.memories.evidence import FactEvidence, FactRelation, RelationType
@@ -78,6 +79,9 @@ __all__ = [
     "DecayPass",
     "DiaryEntry",
     "DiaryEntryQuerySet",
+    "Dream",
+    "DreamEdit",
+    "DreamedEpisode",
     "EmbeddingSpace",
     "Encoding",
     "EndUser",

@@ -11,5 +11,7 @@ class ActorKind(models.TextChoices):
     COMMAND = "command", _("Command")
     # A pass of forgetting.
     DECAY = "decay", _("Decay pass")
+    # What a model made of new episodes.
+    DREAM = "dream", _("Dream")
     # Whoever has a one-time link: nobody knows more of them.
     LINK = "link", _("One-time link")

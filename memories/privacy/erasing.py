@@ -26,7 +26,7 @@ from psycopg import sql
 
 from memories import conf
 from memories.db.lock_timeouts import retry_while_locked
-from memories.models import CaseState, EndUser, PrivacyCase, SessionQueue, Tombstone, WorkingMemory
+from memories.models import CaseState, Dream, EndUser, PrivacyCase, SessionQueue, Tombstone, WorkingMemory
 from memories.privacy import case_leases, ledger, receipts, registry, verification
 from memories.privacy.case_leases import ClaimedCase
 from memories.privacy.searching import search_terms
@@ -100,6 +100,7 @@ def _stop_jobs(person: EndUser, *, case_id: uuid.UUID) -> None:
         leases.revoke(model._default_manager.filter(pk__in=locked), due_at=None, woken_at=None)
     _lock_people(people)
     _end_exports(people, case_id)
+    Dream.objects.filter(end_user__in=people).abandon()
     restricted = {"restricted_at": Coalesce("restricted_at", Now()), "generation": F("generation") + 1}
     EndUser.objects.filter(pk__in=people).update(**restricted)
 

@@ -18,6 +18,7 @@ from memories.models import (
     AuditEvent,
     DecayPass,
     DiaryEntry,
+    Dream,
     EndUser,
     Episode,
     ExtractionRun,
@@ -38,7 +39,7 @@ from tests.admin.pages import list_of, page_of, text_of
 
 MODELS = [
     ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, DecayPass, APIKey, Tenant, AuditEvent, Operator, Group,
-    PrivacyCase, Agent, LoggedContext, MemoryFile, StoreItem, DiaryEntry, GraphTriple,
+    PrivacyCase, Agent, LoggedContext, MemoryFile, Dream, StoreItem, DiaryEntry, GraphTriple,
 ]  # fmt: skip
 
 

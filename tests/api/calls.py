@@ -29,6 +29,7 @@ class Ids:
     run: str = field(default_factory=lambda: str(uuid.uuid4()))
     case: str = field(default_factory=lambda: str(uuid.uuid4()))
     turn: str = field(default_factory=lambda: str(uuid.uuid4()))
+    dream: str = field(default_factory=lambda: str(uuid.uuid4()))
     agent: str = field(default_factory=lambda: str(uuid.uuid4()))
     agent_name: str = field(default_factory=lambda: f"nobody-{uuid.uuid4()}")
     entry: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -101,6 +102,10 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "writeProfileSection": lambda ids: Call(
         path={"section": "top_of_mind"}, body={"user_id": ids.user_id, "summary": "taken over"}
     ),
+    "listDreams": lambda ids: Call(query={"user_id": ids.user_id}),
+    "startDream": lambda ids: Call(body={"user_id": ids.user_id}),
+    "getDream": lambda ids: Call(path={"dream_id": ids.dream}),
+    "restoreDream": lambda ids: Call(path={"dream_id": ids.dream}),
     "listFiles": lambda ids: Call(query={"user_id": ids.user_id, "path": "/memories"}),
     "readFile": lambda ids: Call(query={"user_id": ids.user_id, "path": FILE}),
     "writeFile": lambda ids: Call(body={"user_id": ids.user_id, "path": FILE, "content": "taken over"}),
@@ -168,6 +173,8 @@ def populated(tenant: Tenant) -> Ids:
     by_key: dict[str, Any] = {"actor": Actor(kind=ActorKind.KEY), "now": factories.NOW}
     trashed = add_fact(end_user=person, draft=FactDraft(content=f"{SECRET} 2", category="other"), **by_key).fact
     forget_fact(fact_id=trashed.pk, tenant=tenant, **by_key)
+    # Before there is an episode, so that one is left to dream of.
+    dream = factories.dream(person, SECRET)
     episode = factories.episode(session, SECRET)
     factories.profile_section(person, summary=SECRET)
     factories.memory_file(person, FILE, SECRET)
@@ -177,6 +184,6 @@ def populated(tenant: Tenant) -> Ids:
     agent = factories.agent(tenant, f"agent-{uuid.uuid4()}")
     factories.store_item(person, {"text": SECRET}, key="k")
     factories.triple(person, "user", "works_at", "Acme")
-    ours = [str(row.pk) for row in (session, fact, trashed, episode, run, case, turn, agent)]
+    ours = [str(row.pk) for row in (session, fact, trashed, episode, run, case, turn, dream, agent)]
     entry = factories.diary_entry(person, SECRET)
     return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, str(entry.pk)])

@@ -37,12 +37,14 @@ NAMED = {
     *("deleteFile", "listFileHistory", "restoreFile", "listDiary", "writeDiaryEntry"),
     *("addTriple", "invalidateTriple", "supersedeTriple", "listEntityTriples", "listRelationTriples"),
     *("listGraphTimeline", "getGraphStats"),
+    *("listDreams", "startDream"),
 }
 OBJECTS = {
     *("deleteSession", "getSession", "listTurns", "getFact", "changeFact", "deleteFact", "listFactHistory"),
     *("restoreFact", "giveFactFeedback", "getEpisode", "changeEpisode", "deleteEpisode", "getPrivacyRequest"),
     *("getExtraction", "retryExtraction", "takePrivacyExport", "deleteTurn", "redactTurn"),
     "deleteDiaryEntry",
+    *("getDream", "restoreDream"),
 }
 LISTS = {"listUsers"}
 # Of no person: tests/api/v1/test_agents.py.

@@ -22,11 +22,13 @@ STORING = {
     "deleteFacts",
     *("writeFile", "editFile", "uploadFiles", "deleteFile", "restoreFile"),
     *("writeDiaryEntry", "deleteDiaryEntry"),
-    *("putStoreItem", "deleteStoreItem"),
+    *("putStoreItem", "deleteStoreItem", "startDream", "restoreDream"),
     *("addTriple", "invalidateTriple", "supersedeTriple"),
 }
 # Nothing of one object is told.
-LOCKED = {"getSession", "listTurns", "getFact", "listFactHistory", "getEpisode", "readFile", "listFileHistory"}
+LOCKED = {
+    *("getSession", "listTurns", "getFact", "listFactHistory", "getEpisode", "readFile", "listFileHistory", "getDream"),
+}
 # As if nothing was known.
 EMPTY = {
     "listSessions",
@@ -36,6 +38,7 @@ EMPTY = {
     "getMemory",
     "listFiles",
     "listDiary",
+    "listDreams",
     "globFiles",
     "grepFiles",
     *("listEntityTriples", "listRelationTriples", "listGraphTimeline"),

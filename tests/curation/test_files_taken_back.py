@@ -107,27 +107,6 @@ def test_what_others_changed_since_stays(person: EndUser, good: APIKey, bad: API
     assert taken_back(person, key=good.pk)["kept"] >= 3
 
 
-def test_what_stayed_because_of_somebody_goes_once_that_is_rolled_back(
-    person: EndUser, good: APIKey, bad: APIKey
-) -> None:
-    worse = factories.api_key(person.tenant)[0]
-    write(person, "/a.md", "tea\n", by(good))
-    for path in ("/a.md", "/b.md"):
-        write(person, path, "gin\n", by(bad))
-        write(person, path, "rum\n", by(worse))
-    assert taken_back(person, key=bad.pk) == {"kept": 2}
-    assert taken_back(person, key=worse.pk) == {"files": 2}
-    assert texts() == {"/a.md": "gin\n", "/b.md": "gin\n"}
-    # The other one's versions are no part of the file any more.
-    assert taken_back(person, key=worse.pk) == {}
-    assert taken_back(person, key=bad.pk) == {"files": 2}
-    assert texts() == {"/a.md": "tea\n", "/b.md": None}
-    assert taken_back(person, key=bad.pk) == {}
-    # Who writes since has changed it.
-    write(person, "/a.md", "milk\n", by(worse))
-    assert taken_back(person, key=good.pk) == {"kept": 1}
-
-
 def test_a_file_does_not_come_back_where_a_folder_is(person: EndUser, good: APIKey, bad: APIKey) -> None:
     write(person, "/notes", "tea\n", by(good))
     delete(person, "/notes", by(bad))

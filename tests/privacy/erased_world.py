@@ -116,6 +116,7 @@ def _talked(person: EndUser, name: str) -> None:
     factories.profile_section(person, summary=f"{name} runs a bakery")
     factories.memory_file(person, f"/memories/{name}.md", f"{name} sails")
     factories.diary_entry(person, f"{name} asked twice", agent_id=f"agent-{name}", topic=f"about {name}")
+    factories.dream(person, f"{name} dives", agent_id=f"agent-{name}")
 
 
 def known(person: EndUser, content: str, **over: Any) -> Fact:

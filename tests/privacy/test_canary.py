@@ -74,6 +74,7 @@ def witness(of: Canary | None) -> EndUser:
     factories.profile_section(person)
     factories.memory_file(person)
     factories.diary_entry(person)
+    factories.dream(person)
     factories.idempotency_record(person, body=b'{"bees": 3}')
     return person
 

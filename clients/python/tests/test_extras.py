@@ -24,15 +24,11 @@ except ImportError as error:
 
 @pytest.mark.parametrize(
     ("module", "extra"),
-    [
-        ("memoryhub_client.langchain", "langchain"),
-        ("memoryhub_client.openai_agents", "openai-agents"),
-        ("memoryhub_client.claude", "anthropic"),
-    ],
+    [("memoryhub_client.langchain", "langchain"), ("memoryhub_client.openai_agents", "openai-agents")],
 )
 def test_a_missing_extra_says_what_to_install(module: str, extra: str) -> None:
-    blocked = ["langchain", "langchain_core", "langgraph", "deepagents", "agents", "mcp", "anthropic"]
-    code = WITHOUT.format(blocked=blocked, module=module)
+    blocked = ["langchain", "langchain_core", "langgraph", "deepagents", "agents", "mcp"]
+    code = WITHOUT.format(blocked=blocked, module=f"memoryhub_client.{extra.replace('-', '_')}")
     run = [sys.executable, "-c", code]
     said = subprocess.run(run, env={"PYTHONPATH": str(PACKAGE.parent)}, capture_output=True, text=True, check=True)
     assert f"pip install 'memoryhub-client[{extra}]'" in said.stdout

@@ -101,6 +101,11 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
         Tab("open", _("Holds"), lambda now: Q(status="active") & (Q(valid_to=None) | Q(valid_to__gt=now))),
         Tab("ended", _("No longer holds"), lambda now: Q(status="active", valid_to__lte=now)),
     ),
+    models.Dream: (
+        Tab("waiting", _("To approve"), lambda _now: Q(state="waiting")),
+        Tab("week", _("This week"), lambda now: Q(started_at__gte=now - WEEK)),
+        Tab("failed", _("Failed this week"), lambda now: Q(state="failed", started_at__gte=now - WEEK)),
+    ),
     models.StoreItem: (
         Tab("people", _("Of end users"), lambda _now: Q(end_user__isnull=False)),
         Tab("own", _("The tenant's own"), lambda _now: Q(end_user=None)),

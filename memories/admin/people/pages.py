@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldBooleanSwitchWidget
 
 from memories.admin.cases.board import cards
+from memories.admin.dreams.forms import DreamNowForm
 from memories.admin.files.tree import FileTreeViews
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column
@@ -72,7 +73,7 @@ class PersonForm(RecordFields, VerbForm):
 
 class PersonPage(PersonClearingViews, LiveContextViews, FileTreeViews, ProfileViews):
     page_template = "memories/person_timeline.html"
-    verbs: ClassVar[dict[str, type[VerbForm]]] = {"update": PersonForm, **ProfileViews.verbs}
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {"update": PersonForm, "dream": DreamNowForm, **ProfileViews.verbs}
     list_display = ("person", "tenant", "facts_active", "sessions_held", "seen")
     list_filter = ("tenant",)
     list_select_related = ("tenant",)

@@ -30,6 +30,7 @@ from memories.admin.cases.pages import CasePage
 from memories.admin.dashboard import first_run
 from memories.admin.dashboard import page as dashboard
 from memories.admin.diary.pages import DiaryEntryPage
+from memories.admin.dreams.pages import DreamPage
 from memories.admin.episodes.pages import EpisodePage
 from memories.admin.facts.pages import FactPage
 from memories.admin.files.pages import MemoryFilePage
@@ -64,6 +65,7 @@ MODEL_PAGES: tuple[tuple[type[Model], type[HubModelAdmin]], ...] = (
     (models.MemoryFile, MemoryFilePage),
     (models.DiaryEntry, DiaryEntryPage),
     (models.GraphTriple, TriplePage),
+    (models.Dream, DreamPage),
     (models.StoreItem, StoreItemPage),
     (models.DecayPass, forgetting.DecayPassPage),
     (models.PrivacyCase, CasePage),

@@ -26,6 +26,12 @@ KINDS = {
     "held": "danger",
     "parked": "danger",
     "failed": "danger",
+    "waiting": "warning",
+    "applied": "success",
+    "refused": "danger",
+    "declined": "danger",
+    "undone": "info",
+    "restored": "info",
     "rejected": "danger",
     "trashed": "danger",
     "revoked": "danger",
@@ -82,7 +88,7 @@ CUT_OUT = gettext_lazy(" A secret was removed from your input.")
 
 # The verbs of the audit trail and of revisions, for the catalogue; verb_of() translates them.
 VERBS = (
-    gettext_noop("Accept invitation"),
+    gettext_noop("Accept"), gettext_noop("Accept invitation"), gettext_noop("Decline"), gettext_noop("Dream"),
     gettext_noop("Add"), gettext_noop("Approve"), gettext_noop("Approve items"), gettext_noop("Archive"),
     gettext_noop("Ask to forget"),
     gettext_noop("Break glass"), gettext_noop("Change external id"), gettext_noop("Change id"),

@@ -27,11 +27,11 @@ from memories.text.signal_phrases import LONGEST, MOST_PHRASES, SHORTEST
 from memories.text.signals import KINDS
 
 # The verb removes secrets from these fields.
-REDACTED = ("name", "extraction_guidance", "signal_phrases", "file_seed")
+REDACTED = ("name", "extraction_guidance", "signal_phrases", "file_seed", "dream_guide")
 # Fields of the form that somebody else may have changed meanwhile.
 SEEN = (
     "name", "time_zone", "language", "capture", "serve", "extraction_guidance", "trust_assistant", "signal_phrases",
-    "memory_of", "context_log", "file_seed", "person_namespaces", "numbers",
+    "memory_of", "context_log", "file_seed", "dream_guide", "dream_model", "person_namespaces", "numbers",
 )  # fmt: skip
 
 
@@ -117,7 +117,7 @@ class TenantPage(OffBoardingPage):
         (None, {"fields": ("slug", "name", "time_zone", "language", ("capture", "serve"))}),
         (_("What to remember"), {"fields": ("memory_of", "extraction_guidance", "trust_assistant", "signal_phrases")}),
         (_("What was said"), {"fields": ("context_log",)}),
-        (_("Memory files"), {"fields": ("file_seed",)}),
+        (_("Memory files"), {"fields": ("file_seed", "dream_guide", "dream_model")}),
         (_("Memory store"), {"fields": ("person_namespaces",)}),
     )
 

@@ -21,6 +21,7 @@ OBJECTS: Mapping[str, tuple[Promise, Promise]] = {
     "DiaryEntry": (gettext_lazy("a diary entry"), gettext_lazy("a diary entry about %(person)s")),
     "GraphTriple": (gettext_lazy("a triple"), gettext_lazy("a triple of %(person)s")),
     "GraphEntity": (gettext_lazy("an entity"), gettext_lazy("an entity of %(person)s")),
+    "Dream": (gettext_lazy("a dream"), gettext_lazy("a dream about %(person)s")),
     "StoreItem": (gettext_lazy("an item of the store"), gettext_lazy("an item of the store of %(person)s")),
     "ReviewItem": (gettext_lazy("a review item"), gettext_lazy("a review item of %(person)s")),
     "Session": (gettext_lazy("a session"), gettext_lazy("a session of %(person)s")),
@@ -30,6 +31,7 @@ OBJECTS: Mapping[str, tuple[Promise, Promise]] = {
     "EndUser": (gettext_lazy("an end user"), gettext_lazy("%(person)s")),
 }
 SENTENCES: Mapping[str, Promise] = {
+    "accept": gettext_lazy("%(who)s took over an edit of %(what)s"),
     "accept_invitation": gettext_lazy("%(who)s chose a password by an invitation"),
     "add": gettext_lazy("%(who)s added %(what)s"),
     "approve": gettext_lazy("%(who)s approved %(what)s"),
@@ -40,9 +42,11 @@ SENTENCES: Mapping[str, Promise] = {
     "confirm": gettext_lazy("%(who)s confirmed %(what)s"),
     "correct": gettext_lazy("%(who)s corrected %(what)s"),
     "create": gettext_lazy("%(who)s created %(what)s"),
+    "decline": gettext_lazy("%(who)s declined %(what)s"),
     "delete": gettext_lazy("%(who)s deleted %(what)s"),
     "delete_note": gettext_lazy("%(who)s deleted a note on %(what)s"),
     "download": gettext_lazy("%(who)s downloaded %(what)s"),
+    "dream": gettext_lazy("%(who)s began or carried out %(what)s"),
     "edit": gettext_lazy("%(who)s edited %(what)s"),
     "extend": gettext_lazy("%(who)s extended the time of %(what)s"),
     "end": gettext_lazy("%(who)s ended %(what)s"),

@@ -5,6 +5,7 @@ from django.urls import path
 from memories.api.v1.agents.views import AgentsView, AgentView
 from memories.api.v1.context.views import ContextView
 from memories.api.v1.diary.views import DiaryEntryView, DiaryView
+from memories.api.v1.dreams.views import DreamRestoreView, DreamsView, DreamView
 from memories.api.v1.episodes.views import EpisodesView, EpisodeView
 from memories.api.v1.extractions.views import ExtractionRetryView, ExtractionsView, ExtractionView
 from memories.api.v1.facts.views import (
@@ -72,6 +73,9 @@ urlpatterns = [
     path("episodes/<uuid:episode_id>", EpisodeView.as_view()),
     path("profile", ProfileView.as_view()),
     path("profile/<str:section>", ProfileSectionView.as_view()),
+    path("dreams", DreamsView.as_view()),
+    path("dreams/<uuid:dream_id>", DreamView.as_view()),
+    path("dreams/<uuid:dream_id>/restore", DreamRestoreView.as_view()),
     path("files", FilesView.as_view()),
     path("files/content", FileContentView.as_view()),
     path("files/edit", FileEditView.as_view()),

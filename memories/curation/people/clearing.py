@@ -19,6 +19,7 @@ from memories.exceptions import PersonRestricted
 from memories.models import (
     DiaryEntry,
     DiaryEntryQuerySet,
+    Dream,
     EndUser,
     Episode,
     EpisodeStatus,
@@ -78,6 +79,9 @@ def clear_memories(
         file_count = files.clear(_files(end_user, agent_id).exclude(kept_files), changes)
         entry_count = diary.clear(_entries(end_user, agent_id), changes)
         item_states.settle(changes)
+        # What waits for approval would bring some of it back.
+        dreams = Dream.objects.of(end_user.tenant, end_user)
+        (dreams.filter(agent_id=agent_id) if agent_id else dreams).abandon()
         counts = {
             "facts": len(facts),
             "episodes": episode_count,

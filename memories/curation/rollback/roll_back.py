@@ -94,8 +94,8 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
     A fact, file or diary entry that they made goes to the trash, and is not refused: the same may honestly be said
     again. One that they only changed gets back what it was before. An operator's word, and what somebody else changed
     since, stays and is counted; so does all evidence. Of facts and sections, what stays because of somebody whose
-    changes are rolled back later is taken back then; a file can be rolled back again then. An extraction of these
-    sessions that is in flight, or comes later, makes new facts: delete the session, or roll back once more.
+    changes are rolled back later is taken back then. An extraction of these sessions that is in flight, or comes later,
+    makes new facts: delete the session, or roll back once more.
     """
     changes = Changes(actor=actor, now=now, reason=reason)
     with transaction.atomic():

@@ -6,20 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from django.db.models import (
-    Case,
-    CharField,
-    Exists,
-    F,
-    IntegerField,
-    OuterRef,
-    Q,
-    QuerySet,
-    Subquery,
-    UUIDField,
-    Value,
-    When,
-)
+from django.db.models import CharField, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery, UUIDField, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
@@ -153,11 +140,10 @@ def touched_sections(selector: Selector) -> QuerySet[Any]:
 
 
 def touched_files(selector: Selector) -> QuerySet[Any]:
-    """Memory files that the key, or any key as the agent, wrote or deleted, but for those rolled back since.
+    """Memory files that the key, or any key or dream as the agent, wrote or deleted, but for those rolled back since.
 
     Each has the `first` version that they made, and `stays`: locked, or changed by somebody else since. A roll back and
-    its undoing are nobody's change, and what a roll back left out of the file has changed nothing: a file that stayed
-    because of somebody is selected again once that is rolled back.
+    its undoing are nobody's change.
 
     Files are of no session and no run, so a session or a time alone selects none. What a clearing deleted has an undo
     of its own. A file also stays if the version before is gone by now.
@@ -172,18 +158,18 @@ def touched_files(selector: Selector) -> QuerySet[Any]:
         "created_at__lt": selector.until,
     }
     named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    written = FileVersion.objects.filter(tenant=selector.tenant, actor_kind=ActorKind.KEY, change_set=None, **named)
+    by_keys = Q(actor_kind=ActorKind.KEY, change_set=None)
+    # All versions of a dream have its id as their change set.
+    written = FileVersion.objects.filter(by_keys | Q(actor_kind=ActorKind.DREAM), tenant=selector.tenant, **named)
     own, made_by = FileVersion.objects.filter(file=OuterRef("pk")), ChangeSet.objects.filter(tenant=selector.tenant)
     first = own.filter(pk__in=written.values("pk")).order_by("version").values("version")[:1]
     neutral = made_by.filter(verb__in=NEUTRAL).values("pk")
-    # Up to the version whose text the file has.
-    since = own.filter(version__gt=OuterRef("first"), version__lte=OuterRef("top"))
-    others = since.exclude(pk__in=written.values("pk")).exclude(change_set__in=neutral)
+    others = (
+        own.filter(version__gt=OuterRef("first")).exclude(pk__in=written.values("pk")).exclude(change_set__in=neutral)
+    )
     rolled_back = own.filter(version=OuterRef("version"), change_set__in=made_by.filter(verb=ROLL_BACK).values("pk"))
     files: QuerySet[Any] = MemoryFile.objects.filter(tenant=selector.tenant, pk__in=written.values("file"))
-    # Of one that a roll back deleted there is no such version.
-    top = Case(When(Exists(rolled_back), then=Subquery(rolled_back.values("restored"))), default=F("version"))
-    files = files.annotate(first=Subquery(first), top=top).filter(top__gte=F("first"))
+    files = files.exclude(Exists(rolled_back)).annotate(first=Subquery(first))
     # What they made and deleted again.
     files = files.exclude(first=1, trashed_at__isnull=False)
     is_lost = Q(first__gt=1) & ~Q(Exists(own.filter(version=OuterRef("first") - 1)))

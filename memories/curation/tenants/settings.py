@@ -26,6 +26,8 @@ def save_tenant(*, tenant: Tenant, actor: Actor, now: datetime) -> Tenant:
     """
     tenant.extraction_guidance = redact_text(tenant.extraction_guidance)[0]
     tenant.file_seed = redact_text(strip_invisible(tenant.file_seed))[0]
+    tenant.dream_guide = redact_text(strip_invisible(tenant.dream_guide))[0]
+    tenant.dream_model = strip_invisible(tenant.dream_model).strip()
     tenant.signal_phrases = redact_message(content="", metadata=tenant.signal_phrases).metadata
     tenant.name = redact_text(tenant.name)[0][:_LONGEST_NAME]
     tenant.numbers = conf.own_numbers(tenant.numbers)

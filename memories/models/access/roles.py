@@ -23,6 +23,7 @@ READ = tuple(
         "memoryfile",
         "diaryentry",
         "graphtriple",
+        "dream",
     )
 )
 EDIT = (
@@ -36,6 +37,7 @@ EDIT = (
     "memories.change_graphtriple",
     "memories.change_memoryfile",
     "memories.change_diaryentry",
+    "memories.change_dream",
     "memories.view_decaypass", "memories.change_decaypass",
     "memories.view_apikey", "memories.add_apikey", "memories.change_apikey",
     "memories.view_tenant", "memories.view_agent", "memories.export_tenant",

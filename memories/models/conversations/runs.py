@@ -78,6 +78,7 @@ class ModelUse(models.Model):
     class Purpose(models.TextChoices):
         SUMMARIES = "summaries"
         UPKEEP = "upkeep"
+        DREAMS = "dreams"
 
     id = models.BigAutoField(primary_key=True)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)

@@ -95,6 +95,18 @@ class Tenant(models.Model):
         max_length=4000,
         help_text=_("What agents read in /memories/AGENTS.md until it is written. Empty: the hub’s own text."),
     )
+    dream_guide = models.TextField(
+        _("guide for dreams"),
+        blank=True,
+        max_length=4000,
+        help_text=_("Instructions to the model on what belongs in the memory files. They are sent with every dream."),
+    )
+    dream_model = models.CharField(
+        _("model of dreams"),
+        blank=True,
+        max_length=100,
+        help_text=_("Name of another model at the same endpoint. Empty: the one that extracts."),
+    )
     person_namespaces = models.JSONField(
         _("namespaces of people"),
         default=person_namespaces,

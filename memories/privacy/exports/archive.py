@@ -48,6 +48,7 @@ _TITLES: dict[str, str | Promise] = {
     "diary": _("What agents noted for themselves about you"),
     "graph_entities": _("People, places and things in your graph"),
     "graph_triples": _("What holds between them, and when"),
+    "dreams": _("What a model changed in these files"),
     "store_items": _("What agents keep under your id"),
     "store_item_vectors": _("Vectors of store items"),
     "contexts": _("What agents were given about you"),

@@ -34,7 +34,7 @@ OMISSIONS = (
             "memories.ProfileSection", "memories.ReviewItem", "memories.ExtractionRun",
             "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.PrivacyCase",
             "memories.ChangeSet", "memories.LoggedContext", "memories.MemoryFile",
-            "memories.DiaryEntry",
+            "memories.DiaryEntry", "memories.Dream",
             "memories.StoreItem", "memories.StoreItemVector", "memories.GraphEntity", "memories.GraphTriple",
         )
     ),
@@ -45,7 +45,7 @@ OMISSIONS = (
             "memories.ProfileRevision", "memories.ReviewItem", "memories.ExtractionRun", "memories.FactRefusal",
             "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.PrivacyCase",
             "memories.ChangeSet", "memories.LoggedContext", "memories.MemoryFile",
-            "memories.DiaryEntry",
+            "memories.DiaryEntry", "memories.Dream",
             "memories.StoreItem", "memories.GraphEntity", "memories.GraphTriple",
         )
     ),
@@ -60,8 +60,12 @@ OMISSIONS = (
             ("memories.Change", ("id", "change_set")),
             ("memories.ReviewNote", ("id", "item")),
             ("memories.FileVersion", ("id", "file", "tenant")),
+            ("memories.DreamEdit", ("id", "dream", "tenant")),
         )
     ),
+    Omission("memories.DreamedEpisode", "which exported episodes were read, so that none is read twice"),
+    Omission("memories.Dream", _MACHINE, ("lease_token", "lease_until", "attempts")),
+    Omission("memories.Dream", _STAFF, ("actor_id",)),
     Omission("memories.EndUser", _MACHINE, ("generation", "upkeep_tried_at", "upkept_at")),
     Omission(
         "memories.Session",

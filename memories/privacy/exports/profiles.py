@@ -101,6 +101,12 @@ _FILE_VERSIONS = ExportSection(
     ),
     order=("version",),
 )
+_DREAM_EDITS = ExportSection(
+    "edits",
+    "memories.DreamEdit",
+    ("number", "path", "old_text", "new_text", "state", "code", "file_version"),
+    order=("number",),
+)
 
 SECTIONS = (
     ExportSection(
@@ -178,6 +184,15 @@ SECTIONS = (
         "diary",
         "memories.DiaryEntry",
         ("id", "agent_id", "topic", "content", "actor_kind", "trust", "created_at", "trashed_at", "change_set"),
+    ),
+    ExportSection(
+        "dreams",
+        "memories.Dream",
+        ("id", "agent_id", "trigger", "actor_kind", "state", "episodes", "summary", "failure", "extractor",
+         "prompt_version", "calls", "prompt_tokens", "completion_tokens", "cost", "version", "started_at",
+         "finished_at", "decided_at"),
+        order=("started_at", "pk"),
+        inside=(_DREAM_EDITS,),
     ),
     ExportSection(
         "review_items",

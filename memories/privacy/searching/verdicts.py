@@ -135,6 +135,8 @@ SAID: Mapping[str, frozenset[str]] = {
     "memories.MemoryFile": frozenset({"agent_id", "path", "content"}),
     "memories.DiaryEntry": frozenset({"agent_id", "topic", "content"}),
     "memories.FileVersion": frozenset({"content", "reason"}),
+    "memories.Dream": frozenset({"agent_id", "summary"}),
+    "memories.DreamEdit": frozenset({"path", "old_text", "new_text"}),
     "memories.WorkingMemory": frozenset({"summary"}),
     "memories.LoggedContext": frozenset({"agent_id", "query", "memory"}),
     "memories.GraphEntity": frozenset({"name", "type"}),

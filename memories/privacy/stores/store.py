@@ -12,7 +12,7 @@ from django.apps import apps
 from django.db.models import Model, QuerySet
 from pgvector import HalfVector
 
-from memories.models import EndUser, Episode, ExtractionRun, Fact
+from memories.models import Dream, EndUser, Episode, ExtractionRun, Fact
 
 # Rows of one transaction: a tenth of a second, or two of facts, whose foreign keys take longest to check.
 STEP = 1_000
@@ -135,7 +135,10 @@ def names_of(person: EndUser) -> set[str]:
 def models_used(person: EndUser) -> list[str]:
     """Names of the language models that received the person's texts, as runs and memories have them; also of those
     that no setting names any more."""
-    rows = (model._default_manager.filter(end_user__in=ids_behind(person)) for model in (ExtractionRun, Fact, Episode))
+    rows = (
+        model._default_manager.filter(end_user__in=ids_behind(person))
+        for model in (ExtractionRun, Fact, Episode, Dream)
+    )
     by = (found.filter(extractor__startswith=_BY_A_MODEL).values_list("extractor", flat=True) for found in rows)
     names = {name for extractors in by for name in extractors.order_by().distinct()}
     return sorted(name.removeprefix(_BY_A_MODEL) for name in names)

@@ -39,6 +39,12 @@ WAIVERS = (
     Waiver(
         "memories.GraphTriple", _CODES, ("status", "flags", "trust", "extractor", "actor_kind", "actor_id")
     ),
+    Waiver(
+        "memories.Dream",
+        _CODES,
+        ("trigger", "actor_kind", "actor_id", "state", "extractor", "prompt_version", "failure"),
+    ),
+    Waiver("memories.DreamEdit", _CODES, ("state", "code")),
     Waiver("memories.FactRefusal", _CODES, ("kind", "actor_kind", "actor_id")),
     Waiver("memories.ProfileSection", _CODES, ("section", "actor_kind", "prompt_version", "trust")),
     Waiver(

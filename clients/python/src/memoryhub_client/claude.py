@@ -10,23 +10,19 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
-from memoryhub_client._conversation import missing
+from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
+from anthropic.types.beta import (
+    BetaMemoryTool20250818CreateCommand,
+    BetaMemoryTool20250818DeleteCommand,
+    BetaMemoryTool20250818InsertCommand,
+    BetaMemoryTool20250818RenameCommand,
+    BetaMemoryTool20250818StrReplaceCommand,
+    BetaMemoryTool20250818ViewCommand,
+)
+
 from memoryhub_client.client import MemoryHub
 from memoryhub_client.errors import MemoryHubError, NotFoundError, VersionMismatchError, told
 from memoryhub_client.models import DownloadedFile, StatedBy
-
-try:
-    from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
-    from anthropic.types.beta import (
-        BetaMemoryTool20250818CreateCommand,
-        BetaMemoryTool20250818DeleteCommand,
-        BetaMemoryTool20250818InsertCommand,
-        BetaMemoryTool20250818RenameCommand,
-        BetaMemoryTool20250818StrReplaceCommand,
-        BetaMemoryTool20250818ViewCommand,
-    )
-except ImportError as error:
-    raise missing("anthropic", error) from error
 
 T = TypeVar("T")
 ROOT = "/memories"

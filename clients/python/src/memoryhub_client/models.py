@@ -12,7 +12,7 @@ from typing_extensions import Required
 
 T = TypeVar("T")
 
-ActorKind = Literal["run", "operator", "key", "command", "decay", "link"]
+ActorKind = Literal["run", "operator", "key", "command", "decay", "dream", "link"]
 ExportState = Literal["making", "ready", "taken", "expired"]
 CaseType = Literal["erasure", "access", "portability", "rectification", "restriction"]
 Category = Literal[
@@ -543,6 +543,57 @@ class FileVersion:
     restored: int | None
     reason: str | None
     created_at: datetime
+
+
+DreamStatus = Literal["running", "waiting", "applied", "unchanged", "declined", "restored", "failed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dream:
+    """What a model made of new episodes in a person's memory files."""
+
+    id: str
+    user_id: str
+    agent_id: str | None
+    status: DreamStatus
+    started_by: Literal["schedule", "hand"]
+    episodes: int
+    summary: str | None
+    failure: str | None
+    extractor: str | None
+    prompt_version: str | None
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    version: int
+    started_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DreamEdit:
+    """An edit that was proposed; `code` says why it was refused."""
+
+    number: int
+    path: str
+    old_text: str
+    new_text: str
+    status: Literal["waiting", "applied", "refused", "declined", "undone"]
+    code: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DreamWithEdits(Dream):
+    """A dream with each of its edits."""
+
+    edits: list[DreamEdit]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestoredDream(Dream):
+    """A dream that was taken back; `kept` files stayed as they are."""
+
+    kept: int
 
 
 @dataclass(frozen=True, kw_only=True)

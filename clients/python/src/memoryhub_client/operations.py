@@ -20,6 +20,9 @@ from memoryhub_client.models import (
     DiaryEntry,
     Direction,
     Downloaded,
+    Dream,
+    DreamStatus,
+    DreamWithEdits,
     EndedTriples,
     Episode,
     Extraction,
@@ -51,6 +54,7 @@ from memoryhub_client.models import (
     Profile,
     Receipt,
     Receipts,
+    RestoredDream,
     Retry,
     Revision,
     RunStatus,
@@ -593,6 +597,38 @@ class Operations:
         cursor: str | None = None,
     ) -> FileVersion:
         """The versions of a file, the newest first."""
+        ...
+
+    @listing("/dreams")
+    def list_dreams(
+        self,
+        *,
+        user_id: str | None,
+        agent_id: str | None = None,
+        status: DreamStatus | None = None,
+        page_size: int | None = None,
+        cursor: str | None = None,
+    ) -> Dream:
+        """The dreams about a person, the newest first."""
+        ...
+
+    @operation("POST", "/dreams")
+    def start_dream(
+        self, *, user_id: str | None, agent_id: str | None = None, idempotency_key: str | None = None
+    ) -> Dream:
+        """Begin a dream about a person now; a worker carries it out."""
+        ...
+
+    @operation("GET", "/dreams/{dream_id}")
+    def get_dream(self, dream_id: str) -> DreamWithEdits:
+        """A dream with each edit that was proposed."""
+        ...
+
+    @operation("POST", "/dreams/{dream_id}/restore")
+    def restore_dream(
+        self, dream_id: str, *, if_match: int | None = None, idempotency_key: str | None = None
+    ) -> RestoredDream:
+        """Make the files what they were before a dream; `kept` says how many stayed."""
         ...
 
     @operation("POST", "/files/restore")

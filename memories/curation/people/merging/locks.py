@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from memories.curation.people.errors import PeopleBusy
 from memories.db.lock_timeouts import is_lock_error, retry_while_locked
 from memories.exceptions import Conflict, NotFound, PersonRestricted
-from memories.models import ChangeSet, EndUser, SessionQueue, WorkingMemory
+from memories.models import ChangeSet, Dream, EndUser, SessionQueue, WorkingMemory
 from memories.queue import leases
 
 T = TypeVar("T")
@@ -89,3 +89,5 @@ def discard_work_in_flight(pair: Pair) -> None:
     for model in (SessionQueue, WorkingMemory):
         leased = model.objects.leased().filter(session__end_user__in=pair.people)
         leases.revoke(leased, woken_at=None, attempts=Greatest(F("attempts") - 1, 0))
+    # Also those that wait for approval: they propose for the files of one what the other said.
+    Dream.objects.filter(end_user__in=pair.people).abandon()

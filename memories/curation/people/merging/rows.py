@@ -74,6 +74,10 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.MemoryFile": Way.OWN_RULE,
     "memories.FileVersion": Way.HANGS,
     "memories.DiaryEntry": Way.OWN_RULE,
+    # A log of what was done for that id. What is open ends: locks.py.
+    "memories.Dream": Way.STAYS,
+    "memories.DreamEdit": Way.HANGS,
+    "memories.DreamedEpisode": Way.HANGS,
     "memories.ProfileSection": Way.OWN_RULE,
     "memories.ProfileRevision": Way.OWN_RULE,
     "memories.FactRefusal": Way.OWN_RULE,

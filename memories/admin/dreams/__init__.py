@@ -1,0 +1,1 @@
+"""Dreams: the list, the page of one with its edits side by side, and its verbs."""

@@ -1,0 +1,1 @@
+"""Dreams about a person's memory files over the API."""

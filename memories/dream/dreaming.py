@@ -1,0 +1,357 @@
+"""Dreams as work: when one begins, who works on it, and how it ends.
+
+The row of a dream is the queue, under a lease. Episodes and files are gathered and the model is asked with no
+transaction open; then one short transaction, which holds the person, applies the edits, keeps each of them, and notes
+which episodes were read. Killed anywhere, a dream is applied whole or not at all; the database refuses to note an
+episode twice.
+"""
+
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+from django_q.tasks import async_task
+
+from memories import audit, conf
+from memories.audit import Actor
+from memories.curation.files import Writer
+from memories.curation.statements.voices import WriteTrust
+from memories.dream import applying, proposals, unread
+from memories.dream.errors import DreamOpen, NoModelToDream, NothingToDream, Outdated
+from memories.dream.summaries import summary_of
+from memories.exceptions import ModelError, NotFound, PersonRestricted
+from memories.forgetting.upkeep_rows import hold
+from memories.llm import client
+from memories.llm.calls import Completion
+from memories.llm.prices import cost_of
+from memories.llm.prompts import dream_edits
+from memories.llm.prompts.dream_edits import DreamEdits
+from memories.models import (
+    ActorKind,
+    Dream,
+    DreamedEpisode,
+    DreamEdit,
+    EndUser,
+    Episode,
+    EpisodeStatus,
+    ModelUse,
+    Tenant,
+    Trust,
+)
+from memories.models.memories.dreams import PERSON_CHANGED
+from memories.queue import circuit_breaker, leases, own_models, spending
+from memories.queue.leases import Lease
+from memories.queue.spending import Spent
+
+TASK = "memories.tasks.dream"
+State, EditState = Dream.State, DreamEdit.State
+# Why a dream failed beside the codes of a model's errors.
+EPISODES_CHANGED = "episodes_changed"
+NOBODY = Actor(kind=ActorKind.DREAM)
+
+
+@dataclass(kw_only=True)
+class DreamLease(Lease[Dream]):
+    """A dream that is ours, with what it is to ask."""
+
+    rules: conf.Rules
+    config: conf.LLMConfig
+
+
+def config_of(tenant: Tenant) -> conf.LLMConfig:
+    """The model that dreams: the one that extracts, or the tenant's other one at the same endpoint."""
+    config = own_models.config_of(tenant.pk)
+    return replace(config, model=tenant.dream_model) if tenant.dream_model else config
+
+
+def begin(*, person: EndUser, agent_id: str, trigger: Dream.Trigger, now: datetime, actor: Actor = NOBODY) -> Dream:
+    """Insert a dream for workers to claim.
+
+    Errors: NothingToDream, DreamOpen, NoModelToDream, PersonRestricted.
+    """
+    if person.restricted_at:
+        raise PersonRestricted
+    if not client.is_configured(config_of(person.tenant)):
+        raise NoModelToDream
+    if not unread.next_episodes(person, agent_id, now=now):
+        raise NothingToDream
+    by = {} if actor is NOBODY else {"actor_kind": actor.kind, "actor_id": actor.id}
+    dream = Dream(tenant=person.tenant, end_user=person, agent_id=agent_id, trigger=trigger, started_at=now, **by)
+    try:
+        with transaction.atomic():
+            dream.save(force_insert=True)
+    except IntegrityError as error:
+        raise DreamOpen from error
+    return dream
+
+
+def dream_by_hand(*, person: EndUser, agent_id: str, actor: Actor, now: datetime) -> Dream:
+    """Begin a dream about one person and agent now, whatever the tenant's interval, and wake a worker.
+
+    Errors: those of begin().
+    """
+    with transaction.atomic():
+        dream = begin(person=person, agent_id=agent_id, trigger=Dream.Trigger.HAND, now=now, actor=actor)
+        record(dream, "dream", actor=actor, now=now)
+        wake()
+    return dream
+
+
+def wake() -> None:
+    """Send a worker the task that looks for dreams."""
+    async_task(TASK)
+
+
+def work_on(*, now: datetime, seconds: float) -> bool:
+    """Carry on dreams that nobody holds and begin due ones, for about so long; True when more can be done now.
+
+    Errors: LeaseLost.
+    """
+    until = time.monotonic() + seconds
+    for dream in _next(now=now):
+        run(dream, now=now)
+        if time.monotonic() > until:
+            return True
+    return False
+
+
+def run(dream: Dream, *, now: datetime) -> None:
+    """Carry out one dream in this process, if nobody else does and its endpoint takes calls. Errors: LeaseLost."""
+    work = claim(dream)
+    if work is None:
+        return
+    if not _may_ask(work, now=now):
+        # Nothing was tried: it waits for the next look.
+        leases.release(work, attempts=0)
+        return
+    _dream(work, now=now)
+
+
+def claim(dream: Dream) -> DreamLease | None:
+    """Take the dream under a lease that outlasts a model call; None when it is over, or somebody else holds it.
+
+    One that ended its workers too often is given up.
+    """
+    with transaction.atomic():
+        row = leases.lock(Dream.objects.running().free().select_related("tenant", "end_user__tenant"), dream.pk)
+        if row is None:
+            return None
+        rules = conf.rules(row.tenant)
+        lasts = timedelta(seconds=rules.lease_seconds)
+        token = leases.take(row, give_up=partial(_end, failure=leases.WORKER_LOST), lasts=lasts)
+        if token is None:
+            return None
+        return DreamLease(row=row, token=token, lasts=lasts, rules=rules, config=config_of(row.tenant))
+
+
+def _next(*, now: datetime) -> Iterator[Dream]:
+    """Dreams to work on: those that began, then due ones of each tenant, which begin here."""
+    yield from Dream.objects.running().free().order_by("started_at", "pk")
+    for tenant in Tenant.objects.filter(numbers__dreams=True, offboarded_at=None).order_by("pk"):
+        rules = conf.rules(tenant)
+        if not rules.dreams or not client.is_configured(config_of(tenant)) or not _has_calls(tenant, now=now):
+            continue
+        passed: list[uuid.UUID] = []
+        while people := unread.due(tenant=tenant, rules=rules, now=now, passed=passed):
+            for person, agent_id in people:
+                # Once a look, whatever comes of it.
+                passed.append(person.pk)
+                try:
+                    yield begin(person=person, agent_id=agent_id, trigger=Dream.Trigger.SCHEDULE, now=now)
+                except (NothingToDream, DreamOpen, PersonRestricted):
+                    # Somebody else was quicker.
+                    continue
+                if not _has_calls(tenant, now=now):
+                    break
+            if not _has_calls(tenant, now=now):
+                break
+
+
+def _has_calls(tenant: Tenant, *, now: datetime) -> bool:
+    """Whether neither a pause of the endpoint nor a daily cap lets dreams wait: so none begins that would."""
+    own = own_models.own_of(tenant.pk)
+    if own and spending.day_of(tenant, own, now=now).is_capped:
+        return False
+    return circuit_breaker.free_calls(config_of(tenant).tenant_id) != 0
+
+
+def _may_ask(work: DreamLease, *, now: datetime) -> bool:
+    """As upkeep asks: no daily cap is reached and the endpoint takes calls; after an outage it is probed first."""
+    tenant, owner = work.row.tenant, work.config.tenant_id
+    if not client.is_configured(work.config):
+        return False
+    own = own_models.own_of(tenant.pk)
+    with transaction.atomic():
+        if own and spending.wait_until(tenant, own, now=now):
+            return False
+        admitted = circuit_breaker.admit(lease=work.lasts, owner=owner)
+    return admitted and (not circuit_breaker.is_open(owner) or circuit_breaker.probe(owner))
+
+
+def _dream(work: DreamLease, *, now: datetime) -> None:
+    """Gather, ask, commit."""
+    dream, owner = work.row, work.config.tenant_id
+    episodes = unread.next_episodes(dream.end_user, dream.agent_id, now=now)
+    if not episodes:
+        # They went meanwhile: no call.
+        circuit_breaker.release_probe(owner)
+        _release(work, State.UNCHANGED)
+        return
+    try:
+        completion = client.complete(
+            messages=unread.messages(dream.end_user, dream.agent_id, episodes, now=now),
+            answer=dream_edits.ANSWER,
+            # One call may have probed the endpoint.
+            max_calls=max(1, work.rules.max_model_calls - 1),
+            before_call=partial(_renew, work),
+            config=work.config,
+        )
+    except ModelError as error:
+        _count(work, error.prompt_tokens, error.completion_tokens, now=now)
+        if error.endpoint_wide:
+            circuit_breaker.count_failure(dream.end_user_id, retry_after=error.retry_after, owner=owner)
+        else:
+            circuit_breaker.close(owner)
+        _release(work, State.FAILED, failure=error.code)
+    except PersonRestricted:
+        circuit_breaker.release_probe(owner)
+        _release(work, State.FAILED, failure=PERSON_CHANGED)
+    else:
+        _count(work, completion.prompt_tokens, completion.completion_tokens, now=now)
+        circuit_breaker.close(owner)
+        _commit(work, episodes, completion, now=now)
+
+
+def _renew(work: DreamLease) -> None:
+    """Before each HTTP call. Errors: LeaseLost; PersonRestricted, also when they were erased or merged."""
+    leases.renew(work)
+    person = work.row.end_user
+    if not EndUser.objects.filter(pk=person.pk, generation=person.generation, restricted_at=None).exists():
+        raise PersonRestricted
+
+
+def _count(work: DreamLease, prompt_tokens: int, completion_tokens: int, *, now: datetime) -> None:
+    spending.count(
+        work.row.tenant,
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+        prices=work.config.prices,
+        now=now,
+    )
+
+
+def _commit(
+    work: DreamLease, episodes: Sequence[Episode], completion: Completion[DreamEdits], *, now: datetime
+) -> None:
+    """Files, edits, episodes and the end of the dream together. Errors: LeaseLost."""
+    found = proposals.read(completion.answer.edits)
+    try:
+        with transaction.atomic():
+            # The person before the dream, as every verb on dreams.
+            if not hold(work.row.end_user):
+                raise PersonRestricted
+            dream = leases.fence(work)
+            edits = [_edit(dream, one) for one in found]
+            _carry_out(dream, edits, waits=work.rules.dreams_wait, now=now)
+            _note_read(dream, episodes)
+            dream.episodes = len(episodes)
+            dream.extractor, dream.prompt_version = completion.extractor, dream_edits.VERSION
+            dream.calls = completion.calls
+            dream.prompt_tokens, dream.completion_tokens = completion.prompt_tokens, completion.completion_tokens
+            dream.cost = cost_of(dream.prompt_tokens, dream.completion_tokens, work.config.prices)
+            dream.summary = summary_of(edits)
+            DreamEdit.objects.bulk_create(edits)
+            _end(dream, state=State(dream.state))
+            record(dream, "dream", actor=actor_of(dream), now=now, counts=counts_of(edits))
+            spending.note(
+                dream.tenant,
+                ModelUse.Purpose.DREAMS,
+                calls=completion.calls,
+                spent=Spent(completion.prompt_tokens, completion.completion_tokens),
+                prices=work.config.prices,
+                now=now,
+            )
+    except (PersonRestricted, NotFound):
+        _release(work, State.FAILED, failure=PERSON_CHANGED)
+    except Outdated:
+        _release(work, State.FAILED, failure=EPISODES_CHANGED)
+
+
+def _edit(dream: Dream, one: proposals.Proposal) -> DreamEdit:
+    state = EditState.REFUSED if one.code else EditState.WAITING
+    return DreamEdit(
+        tenant_id=dream.tenant_id,
+        dream=dream,
+        number=one.number,
+        path=one.path,
+        old_text=one.old,
+        new_text=one.new,
+        code=one.code,
+        state=state,
+    )
+
+
+def _carry_out(dream: Dream, edits: Sequence[DreamEdit], *, waits: bool, now: datetime) -> None:
+    """Apply what can be applied, or find out what could be; sets the state of the dream."""
+    act = applying.judge if waits else applying.apply
+    act(dream, [edit for edit in edits if not edit.code], writer=writer_of(dream, now=now))
+    states = {edit.state for edit in edits}
+    dream.state = State.UNCHANGED
+    if EditState.WAITING in states:
+        dream.state = State.WAITING
+    elif EditState.APPLIED in states:
+        dream.state = State.APPLIED
+
+
+def _note_read(dream: Dream, episodes: Sequence[Episode]) -> None:
+    """The cursor moves. Errors: Outdated, when one of them was changed, forgotten or read meanwhile."""
+    rows = Episode.objects.filter(end_user=dream.end_user_id, status=EpisodeStatus.ACTIVE)
+    rows = rows.filter(pk__in=[episode.pk for episode in episodes]).select_for_update(no_key=True, of=("self",))
+    if {(row.pk, row.version) for row in rows.order_by("pk")} != {(one.pk, one.version) for one in episodes}:
+        raise Outdated
+    read = [DreamedEpisode(tenant_id=dream.tenant_id, dream=dream, episode=one) for one in episodes]
+    try:
+        with transaction.atomic():
+            DreamedEpisode.objects.bulk_create(read)
+    except IntegrityError as error:
+        raise Outdated from error
+
+
+def _release(work: DreamLease, state: Dream.State, *, failure: str = "") -> None:
+    """End a dream that wrote nothing. Errors: LeaseLost."""
+    leases.release(work, state=state, failure=failure, finished_at=Now(), attempts=0)
+
+
+def _end(dream: Dream, *, state: Dream.State = State.FAILED, failure: str = "") -> None:
+    """End a locked dream, whose lease ends with it."""
+    dream.state, dream.failure = state, failure
+    dream.lease_token, dream.lease_until, dream.attempts = None, None, 0
+    dream.finished_at = dream.clock
+    dream.save()
+
+
+def actor_of(dream: Dream) -> Actor:
+    return Actor(kind=ActorKind.DREAM, id=str(dream.pk))
+
+
+def writer_of(dream: Dream, *, now: datetime) -> Writer:
+    """Who writes the edits: the dream, whose words are a machine's."""
+    reason = _("From what happened since the last dream.")
+    return Writer(actor_of(dream), now, WriteTrust(Trust.ASSISTANT), reason=reason)
+
+
+def counts_of(edits: Sequence[DreamEdit]) -> dict[str, int]:
+    """How many edits came to what, for the audit trail."""
+    states = [str(edit.state) for edit in edits]
+    return {name: states.count(name) for name in EditState.values if name in states}
+
+
+def record(dream: Dream, verb: str, *, actor: Actor, now: datetime, counts: dict[str, int] | None = None) -> None:
+    """Audit what became of a dream."""
+    audit.record(actor=actor, verb=verb, target=dream, object_id=dream.pk, tenant=dream.tenant, now=now, counts=counts)

@@ -1,0 +1,71 @@
+"""What of a model's answer is an edit of a file that a dream may change; pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from memories.files import paths
+from memories.invisible import strip_invisible
+from memories.llm.prompts.dream_edits import ProposedEdit
+from memories.models.memories.dreams import LONGEST_EDIT
+from memories.models.memories.files import LONGEST_PATH
+from memories.text.cleaning import clean
+from memories.text.secrets.redaction import redact_text
+
+FILES = ("/SOUL.md", "/USER.md", "/MEMORY.md")
+SKILLS = "/skills/"
+# Characters: what a prompt shows of a file. A dream makes none longer.
+LONGEST_FILE = 8_000
+MOST_EDITS = 50
+# Why an edit is refused before any file is looked at.
+MALFORMED, FOREIGN_PATH, TOO_LONG, NO_CHANGE = "malformed", "foreign_path", "too_long", "no_change"
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """One edit, without secrets and invisible letters; `code` says why it cannot be applied."""
+
+    number: int
+    path: str
+    old: str
+    new: str
+    code: str = ""
+
+
+def read(edits: Sequence[Any]) -> list[Proposal]:
+    """The first MOST_EDITS items of an answer, each judged alone."""
+    return [_proposal(number, raw) for number, raw in enumerate(edits[:MOST_EDITS], start=1)]
+
+
+def _proposal(number: int, raw: Any) -> Proposal:
+    try:
+        edit = ProposedEdit.model_validate(raw)
+    except ValidationError:
+        return Proposal(number, "", "", "", MALFORMED)
+    found = file_of(edit.path)
+    path = found or redact_text(clean(edit.path))[0][:LONGEST_PATH]
+    old, new = _text(edit.old_text), _text(edit.new_text)
+    code = ""
+    if found is None:
+        code = FOREIGN_PATH
+    elif max(len(old), len(new)) > LONGEST_EDIT:
+        code = TOO_LONG
+    elif old == new:
+        code = NO_CHANGE
+    return Proposal(number, path, old[:LONGEST_EDIT], new[:LONGEST_EDIT], code)
+
+
+def file_of(path: str) -> str | None:
+    """The file that a path of an answer names, with or without a slash before it; None if no dream may change it."""
+    named = f"/{path.removeprefix('./').removeprefix('/')}"
+    if named in FILES:
+        return named
+    is_skill = named.startswith(SKILLS) and paths.fault_of_file(named) is None and not redact_text(named)[1]
+    return named if is_skill else None
+
+
+def _text(text: str) -> str:
+    # As files are stored.
+    return redact_text(strip_invisible(text.replace("\r\n", "\n").replace("\0", "")))[0]
