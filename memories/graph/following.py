@@ -20,6 +20,9 @@ _KEPT = (
     "extractor", "updated_at",
 )  # fmt: skip
 
+# Rows of one statement, which has at most 65,535 values.
+STEP = 500
+
 
 def concerns(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     """Whether a triple may have to follow this change of a fact, by the snapshots of its revision."""
@@ -55,6 +58,7 @@ def follow(facts: Sequence[Fact], *, now: datetime) -> None:
                 )
                 for fact in own
             ],
+            batch_size=STEP,
             update_conflicts=True,
             unique_fields=["fact", "tenant"],
             update_fields=_KEPT,

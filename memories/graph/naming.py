@@ -42,7 +42,7 @@ def ensure(
         if digest not in found
     ]
     if missing:
-        GraphEntity.objects.bulk_create(missing)
+        GraphEntity.objects.bulk_create(missing, 500)
         found |= {bytes(entity.digest): entity for entity in missing}
     return found
 
