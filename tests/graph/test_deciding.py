@@ -1,5 +1,6 @@
 """What operators do to triples and entities, and the undo of each."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from memories.curation.graph.stating import Relation
 from memories.curation.reverting import revert
 from memories.exceptions import Conflict, InvalidInput, MemoryHubError, PreconditionFailed, TripleOfFact
 from memories.graph import reading
-from memories.models import EndUser, GraphTriple
+from memories.models import ChangeSet, EndUser, GraphTriple
 from tests import factories
 from tests.factories import NOW
 
@@ -37,7 +38,7 @@ def test_each_verb_is_undone_once(person: EndUser, by: dict[str, Any]) -> None:
         return {name: value for name, value in found.items() if name not in ("version", "updated_at")}
 
     correction = TripleCorrection(Relation("Max", "Works at", "NewCo"), NOW - DAY, None)
-    verbs = (
+    verbs: tuple[Callable[[], ChangeSet], ...] = (
         lambda: deciding.approve_triple(triple_id=triple.pk, **by),
         lambda: deciding.end_triple(triple_id=triple.pk, ended=NOW + DAY, **by),
         lambda: deciding.correct_triple(triple_id=triple.pk, correction=correction, **by),

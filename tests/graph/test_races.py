@@ -56,7 +56,7 @@ def test_of_two_replacements_one_takes_place(person: EndUser) -> None:
 
 def test_the_same_replacement_twice_takes_place_once(person: EndUser) -> None:
     factories.triple(person, "Max", "works_at", "Acme")
-    outcomes = at_once(4, lambda _: replace(person, "NewCo"))
+    outcomes: list[Any] = at_once(4, lambda _: replace(person, "NewCo"))
     assert sorted(one.is_new for one in outcomes) == [False, False, False, True]
     assert open_ones(person) == ["NewCo"]
 
@@ -66,7 +66,7 @@ def test_the_same_statement_at_once_is_one_triple(person: EndUser) -> None:
         own = EndUser.objects.select_related("tenant").get(pk=person.pk)
         return add_triple(end_user=own, draft=TripleDraft(employer("Acme")), actor=COMMAND, now=NOW)
 
-    outcomes = at_once(4, state)
+    outcomes: list[Any] = at_once(4, state)
     assert sorted(one.is_new for one in outcomes) == [False, False, False, True]
     assert len({one.triple.pk for one in outcomes}) == 1
     assert GraphEntity.objects.count() == 2

@@ -190,7 +190,7 @@ def test_a_turn_is_evidence_and_lowers_the_trust(hub: Hub) -> None:
     said, answered = (str(turn.pk) for turn in session.turns.order_by("number"))
     assert state(hub.client, turn_id=said).json()["turn_id"] == said
     assert state(hub.client, "NewCo", turn_id=answered).json()["status"] == "pending"
-    stranger = factories.session(factories.end_user(hub.tenant)).turns.first()
+    stranger = factories.session(factories.end_user(hub.tenant)).turns.get()
     for turn in (str(stranger.pk), "018f0000-0000-7000-8000-000000000000"):
         refused = state(hub.client, "Third Ltd", turn_id=turn)
         assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (400, "/turn_id")
