@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from memories.audit import Actor
+from memories.curation.change_sets import Changes
 from memories.curation.graph import deciding
 from memories.curation.graph.deciding import TripleCorrection
 from memories.curation.graph.stating import Relation
 from memories.curation.reverting import revert
 from memories.exceptions import Conflict, InvalidInput, MemoryHubError, PreconditionFailed, TripleOfFact
 from memories.graph import reading
-from memories.models import ChangeSet, EndUser, GraphTriple
+from memories.models import EndUser, GraphTriple
 from tests import factories
 from tests.factories import NOW
 
@@ -38,7 +39,7 @@ def test_each_verb_is_undone_once(person: EndUser, by: dict[str, Any]) -> None:
         return {name: value for name, value in found.items() if name not in ("version", "updated_at")}
 
     correction = TripleCorrection(Relation("Max", "Works at", "NewCo"), NOW - DAY, None)
-    verbs: tuple[Callable[[], ChangeSet], ...] = (
+    verbs: tuple[Callable[[], Changes], ...] = (
         lambda: deciding.approve_triple(triple_id=triple.pk, **by),
         lambda: deciding.end_triple(triple_id=triple.pk, ended=NOW + DAY, **by),
         lambda: deciding.correct_triple(triple_id=triple.pk, correction=correction, **by),
