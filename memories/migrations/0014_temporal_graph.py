@@ -25,6 +25,40 @@ ALTER TABLE memories_graphentity ALTER COLUMN name SET STATISTICS 0, ALTER COLUM
     ALTER COLUMN type SET STATISTICS 0;
 ALTER TABLE memories_graphtriple ALTER COLUMN agent_id SET STATISTICS 0, ALTER COLUMN predicate SET STATISTICS 0;
 """
+# An entity's name is what facts say: it does not stay longer than they do. Of a stated triple that is corrected it stays,
+# for the undo, and of a restricted person, for the erasure, which counts what it deletes. Each writer locks the person
+# first.
+FORGET = """
+CREATE FUNCTION memories_forget_unused_entities() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    ids uuid[] := array(
+        SELECT unnest(array[subject_id, object_id]) FROM gone WHERE TG_OP = 'DELETE' OR fact_id IS NOT NULL
+    );
+BEGIN
+    WHILE ids <> '{}' LOOP
+        WITH unused AS (
+            DELETE FROM memories_graphentity e
+            WHERE e.id = ANY (ids)
+                AND NOT EXISTS (SELECT FROM memories_graphtriple t WHERE t.subject_id = e.id)
+                AND NOT EXISTS (SELECT FROM memories_graphtriple t WHERE t.object_id = e.id)
+                AND NOT EXISTS (SELECT FROM memories_graphentity a WHERE a.merged_into_id = e.id)
+                AND EXISTS (SELECT FROM memories_enduser p WHERE p.id = e.end_user_id AND p.restricted_at IS NULL)
+            RETURNING e.merged_into_id
+        )
+        SELECT coalesce(array_agg(merged_into_id), '{}') INTO ids FROM unused WHERE merged_into_id IS NOT NULL;
+    END LOOP;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER unused_entities_of_deleted AFTER DELETE ON memories_graphtriple
+    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION memories_forget_unused_entities();
+CREATE TRIGGER unused_entities_of_changed AFTER UPDATE ON memories_graphtriple
+    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION memories_forget_unused_entities();
+"""
+KEEP = """
+DROP TRIGGER unused_entities_of_changed ON memories_graphtriple;
+DROP TRIGGER unused_entities_of_deleted ON memories_graphtriple;
+DROP FUNCTION memories_forget_unused_entities();
+"""
 STEP = 500
 
 
@@ -192,6 +226,7 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(condition=models.Q(('confidence__range', (0, 1))), name='graph_triple_confidence'),
         ),
         migrations.RunSQL(CASCADES, NO_CASCADES),
+        migrations.RunSQL(FORGET, KEEP),
         migrations.RunSQL(UNSAMPLED, migrations.RunSQL.noop),
         migrations.RunPython(follow_facts, migrations.RunPython.noop),
         migrations.RunPython(lambda apps, _: grant(apps), migrations.RunPython.noop),

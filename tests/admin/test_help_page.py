@@ -48,6 +48,6 @@ def test_the_menu_ends_with_help_the_api_and_the_version(admin: Client) -> None:
     assert f"Version {VERSION}" in foot
 
 
-def test_the_version_is_that_of_the_package() -> None:
-    project = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text())["project"]
-    assert project["version"] == VERSION
+def test_the_version_without_a_package_is_that_of_a_build_without_a_tag() -> None:
+    version = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text())["tool"]["hatch"]["version"]
+    assert version["raw-options"]["fallback_version"] == VERSION

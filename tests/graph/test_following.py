@@ -56,6 +56,21 @@ def test_a_fact_opens_a_triple_and_its_successor_ends_it(person: EndUser) -> Non
     assert [one.fact for one in GraphTriple.objects.order_by("dated_at")] == [first, second]
 
 
+def test_an_entity_stays_no_longer_than_what_names_it(person: EndUser) -> None:
+    fact, other = state(person, "Leiden"), state(person, "Leiden", agent_id="nova")
+
+    def entities() -> set[str]:
+        return set(GraphEntity.objects.values_list("name", flat=True))
+
+    edit_fact(fact_id=fact.pk, tenant=None, changes={"value": "Utrecht"}, actor=COMMAND, now=NOW + DAY)
+    assert entities() == {"user", "Leiden", "Utrecht"}
+    edit_fact(fact_id=other.pk, tenant=None, changes={"value": "Delft"}, actor=COMMAND, now=NOW + DAY)
+    assert entities() == {"user", "Delft", "Utrecht"}
+    for one in (fact, other):
+        delete_fact(fact_id=one.pk, tenant=None, actor=COMMAND, now=NOW + DAY)
+    assert entities() == set()
+
+
 def test_without_key_or_value_there_is_none(person: EndUser) -> None:
     add_fact(end_user=person, draft=FactDraft("Likes tea", "preference"), actor=COMMAND, now=NOW)
     add_fact(end_user=person, draft=FactDraft("Drinks tea", "preference", key="drink"), actor=COMMAND, now=NOW)

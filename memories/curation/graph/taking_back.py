@@ -74,8 +74,11 @@ def _put_entity_back(row: Change) -> None:
 
 
 def _has_room(triple: GraphTriple, before: dict[str, Any]) -> bool:
-    """Whether no other open triple says the same as this one would again."""
+    """Whether what it was about is there still, and no other open triple says the same as this one would again."""
     was = snapshot(triple) | before
+    about = {was[name] for name in REFERENCES}
+    if GraphEntity.objects.filter(end_user=triple.end_user_id, pk__in=about).count() < len(about):
+        return False
     if was["status"] == TripleStatus.TRASHED or was["valid_to"]:
         return True
     rows = GraphTriple.objects.filter(end_user=triple.end_user_id, agent_id=triple.agent_id, fact=None)
