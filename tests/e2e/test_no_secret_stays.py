@@ -33,13 +33,15 @@ FORMS = {
 WRITERS = (
     "postTurns", "postTurnsBulk", "addFact", "changeFact", "writeProfileSection", "changeUser", "changeEpisode",
     "putMemory", "createPrivacyRequest", "changeAgent", "writeFile", "editFile", "uploadFiles", "putStoreItem",
-    "batchStore", "writeDiaryEntry",
+    "batchStore", "writeDiaryEntry", "addTriple", "supersedeTriple",
 )  # fmt: skip
 STORE = ("putStoreItem", "batchStore")
+GRAPH = ("addTriple", "supersedeTriple")
 # They take no text, or keep none of it.
 OTHERS = {
     "getContext", "search", "flushSession", "endSession", "restoreFact", "giveFactFeedback", "deleteFacts",
     "redactTurn", "restoreFile", "downloadFiles", "globFiles", "grepFiles", "searchStoreItems", "listStoreNamespaces",
+    "invalidateTriple", "startDream",
 }  # fmt: skip
 
 
@@ -102,11 +104,7 @@ def send(tenant: Tenant, operation: str, word: str, ids: Ids) -> Any:
     body = body_of(operation, word)
     if "user_id" in body:
         body["user_id"] = ids.user_id
-    if "content" in body and isinstance(body["content"], list):
-        body["content"] = SAYING_IT[word]
-    for part in body.get("messages", []) + [m for c in body.get("conversations", []) for m in c["messages"]]:
-        if isinstance(part["content"], list):
-            part["content"] = [{"type": "text", "text": SAYING_IT[word]}, {"type": "other", "note": SAYING_IT[word]}]
+    _say_in_parts(body, SAYING_IT[word])
     if operation == "editFile":
         # The known file is every agent's.
         body |= {"old_string": KNOWN, "agent_id": None}
@@ -115,9 +113,22 @@ def send(tenant: Tenant, operation: str, word: str, ids: Ids) -> Any:
         body = body_of("putStoreItem", word) | {"namespace": ["memories", ids.user_id], "key": "k"}
     if operation == "batchStore":
         body = {"operations": [{"op": "put", **body}]}
+    if operation in GRAPH:
+        # Types are short, and a replacement is of what is known.
+        new = {"subject", "predicate", "object"} if operation == "addTriple" else {"new_object"}
+        kinds = {"subject_type", "object_type"} & body.keys()
+        body = {**call.body, **dict.fromkeys(new, SAYING_IT[word]), **dict.fromkeys(kinds, SAYING_IT[word][-40:])}
     path = template.removeprefix(BASE).format(**call.path)
     headers = {"Idempotency-Key": "k"} if method == "POST" else {}
     return HubClient(plaintext).call(method, path, body, query=call.query, headers=headers)
+
+
+def _say_in_parts(body: dict[str, Any], saying: str) -> None:
+    if "content" in body and isinstance(body["content"], list):
+        body["content"] = saying
+    for part in body.get("messages", []) + [m for c in body.get("conversations", []) for m in c["messages"]]:
+        if isinstance(part["content"], list):
+            part["content"] = [{"type": "text", "text": saying}, {"type": "other", "note": saying}]
 
 
 def extract_all() -> None:
@@ -170,6 +181,8 @@ KEPT = {
     "putMemory": {f"memories_fact.{name}" for name in ("content", "document", "source_error")} | REVISIONS,
     "createPrivacyRequest": {"memories_privacycase.reference"},
     "changeAgent": {"memories_agent.guidance"},
+    "addTriple": {"memories_graphentity.name", "memories_graphentity.type"},
+    "supersedeTriple": {"memories_graphentity.name", "memories_graphentity.type"},
     "writeFile": {"memories_memoryfile.content", "memories_fileversion.content"},
     "editFile": {"memories_memoryfile.content", "memories_fileversion.content"},
     "uploadFiles": {"memories_memoryfile.content", "memories_fileversion.content"},

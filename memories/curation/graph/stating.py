@@ -24,7 +24,7 @@ from memories.curation.statements.voices import AS_USER, WriteTrust
 from memories.exceptions import Conflict, InvalidInput, OperatorWord, PersonRestricted, ReviewNeeded, TripleOfFact
 from memories.graph import naming
 from memories.models import EndUser, GraphEntity, GraphTriple, GraphTripleQuerySet, TripleStatus, Trust, Turn
-from memories.models.memories.graph import LONGEST_ENTITY, LONGEST_PREDICATE
+from memories.models.memories.graph import LONGEST_ENTITY, LONGEST_PREDICATE, LONGEST_TYPE
 from memories.reconcile.gate import rank
 from memories.text.injection import suspicion
 from memories.text.secrets.redaction import redact_text
@@ -217,7 +217,8 @@ def _insert(
     entities = naming.ensure(person.tenant_id, person.pk, [relation.subject, relation.object], now=now)
     subject, object_ = (entities[naming.digest_of(name)] for name in (relation.subject, relation.object))
     for entity, kind in ((subject, draft.subject_type), (object_, draft.object_type)):
-        _set_type(entity, redact_text(kind)[0])
+        # A mark of what was cut out can be longer than that.
+        _set_type(entity, redact_text(kind)[0][:LONGEST_TYPE])
     flags = [] if actor.is_operator else _flags(relation, voice)
     waits = not actor.is_operator and (flags or not voice.is_believed(conf.rules(person.tenant)))
     triple = GraphTriple.objects.create(
