@@ -21,12 +21,12 @@ from memories.curation.statements import guarding, provenance
 from memories.curation.statements.provenance import NO_GROUNDS, Grounds, Rests
 from memories.curation.statements.scrubbing import without_secrets
 from memories.curation.statements.voices import AS_USER, WriteTrust
-from memories.exceptions import Conflict, DuplicateFact, NotFound, PersonRestricted
+from memories.exceptions import Conflict, DuplicateFact, InvalidInput, NotFound, PersonRestricted
 from memories.models import EndUser, Fact, FactQuerySet, MemoryScope, ReviewItem, Source, Status, Trust
 from memories.models.folding import fold, text_digest
 from memories.reconcile import neighbours, review_items
 from memories.reconcile.changes import MOST_DUPLICATES
-from memories.reconcile.gate import rank
+from memories.reconcile.gate import LONGEST_KEY, rank
 from memories.reconcile.review_items import REASON_OF_FLAG, ReviewQuestion
 from memories.text.secrets.redaction import redact_text
 
@@ -121,13 +121,23 @@ def add_fact(
     return Stated(fact)
 
 
+def folded_key(key: str) -> str:
+    """As keys are stored and compared. Errors: InvalidInput (too long; folding makes some letters longer)."""
+    folded = fold(key)
+    if len(folded) > LONGEST_KEY:
+        # Cut, it could equal another one.
+        said = _("Give a key of at most 100 characters. Some of these letters stand for several each.")
+        raise InvalidInput.at("/key", said, code="max_length")
+    return folded
+
+
 def _unsaved(end_user: EndUser, draft: FactDraft, grounds: Grounds, *, actor: Actor) -> Fact:
     stated = asdict(draft) | {name: list(getattr(draft, name)) for name in ("tags", "allowed_users", "allowed_roles")}
     del stated["content"]
     fact = Fact(
         tenant=end_user.tenant,
         end_user=end_user,
-        **stated | {"key": fold(draft.key)},
+        **stated | {"key": folded_key(draft.key)},
         stated_confidence=draft.confidence,
         binding=actor.is_operator,
     )

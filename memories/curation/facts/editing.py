@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from memories.audit import Actor
+from memories.curation.facts.adding import folded_key
 from memories.curation.facts.changing import changing_fact, deciding_fact, must_be_live, state_as_operator
 from memories.curation.statements import guarding
 from memories.curation.statements.scrubbing import without_secrets
@@ -41,7 +42,7 @@ def edit_fact(
         for name, value in stated.items():
             setattr(fact, name, value)
         # Keys are compared as they are stored.
-        fact.key = fold(fact.key)
+        fact.key = folded_key(fact.key)
         fact.say(fact.content)
         fact.stated_confidence = stated.get("confidence", fact.stated_confidence)
         if not actor.is_operator:

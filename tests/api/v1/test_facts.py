@@ -187,6 +187,20 @@ def test_all_that_may_be_stated_is_kept(hub: Hub) -> None:
     assert fact["forget_at"] is not None
 
 
+def test_a_key_that_folding_makes_too_long_is_refused(hub: Hub) -> None:
+    """One letter that stands for eighteen."""
+    letter = "\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}"
+    kept = hub.client.post("/facts", stated(key=letter * 5))
+    assert (kept.status_code, len(kept.json()["key"])) == (201, 5 * 18)
+    edit = f"/facts/{kept.json()['id']}"
+    for refused in (
+        hub.client.post("/facts", stated(content="Another", key=letter * 6)),
+        hub.client.call("PATCH", edit, {"key": letter * 6}),
+    ):
+        assert refused.status_code == 400, refused.content
+        assert [(error["pointer"], error["code"]) for error in refused.json()["errors"]] == [("/key", "max_length")]
+
+
 def test_invisible_characters_are_taken_out(hub: Hub) -> None:
     fact = hub.client.post("/facts", stated(content="safe\u202e text\U000e0041")).json()
     assert fact["content"] == "safe text"
