@@ -117,7 +117,11 @@ def send(tenant: Tenant, operation: str, word: str, ids: Ids) -> Any:
         # Types are short, and a replacement is of what is known.
         new = {"subject", "predicate", "object"} if operation == "addTriple" else {"new_object"}
         kinds = {"subject_type", "object_type"} & body.keys()
-        body = {**call.body, **dict.fromkeys(new, SAYING_IT[word]), **dict.fromkeys(kinds, SAYING_IT[word][-40:])}
+        body = {
+            **(call.body or {}),
+            **dict.fromkeys(new, SAYING_IT[word]),
+            **dict.fromkeys(kinds, SAYING_IT[word][-40:]),
+        }
     path = template.removeprefix(BASE).format(**call.path)
     headers = {"Idempotency-Key": "k"} if method == "POST" else {}
     return HubClient(plaintext).call(method, path, body, query=call.query, headers=headers)
