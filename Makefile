@@ -22,13 +22,15 @@ PYTEST = env -u PYTHONDONTWRITEBYTECODE \
 
 # In the order of tests/conftest.py.
 BY_FILE = --dist loadfile --no-loadscope-reorder
+# One more than there are cores, up to four: each waits for its database for a sixth of its time.
+WORKERS = $$(n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 3 ? n + 1 : 4)))
 # Where the tests of the second part are: its processes need not read the others.
 ALONE = benchmarks browser commands e2e faults privacy
 
 # The second part waits for processes most of the time: the clients' tests go on beside it, and are shown after it.
 test: .venv/dev .venv/browser ## Run all tests: most of them side by side, then those that start hubs and browsers.
 	@failed=; \
-	$(PYTEST) -m "not soak and not alone" --numprocesses auto --maxprocesses 4 $(BY_FILE) || failed=1; \
+	$(PYTEST) -m "not soak and not alone" --numprocesses $(WORKERS) $(BY_FILE) || failed=1; \
 	$(MAKE) test-clients >.test-clients.log 2>&1 & clients=$$!; \
 	$(PYTEST) -m "not soak and alone" --numprocesses 2 $(BY_FILE) $(ALONE:%=tests/%) || failed=1; \
 	wait $$clients || failed=1; cat .test-clients.log; \
