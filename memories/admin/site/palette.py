@@ -41,6 +41,7 @@ RECORDS: dict[type[Model], str] = {
     models.Episode: "auto_stories",
     models.MemoryFile: "description",
     models.DiaryEntry: "edit_note",
+    models.GraphTriple: "hub",
     models.Dream: "bedtime",
     models.StoreItem: "inventory_2",
     models.LoggedContext: "history_edu",
