@@ -48,8 +48,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     try:
         checks = _checks()
         embedding = {} if checks["migrations"] else _embedding()
-        # There are two roles already with the embedded server, and where both addresses are configured.
-        note = "" if settings.RUNTIME_ROLE else note_of_roles()
+        note = note_of_roles()
     except (OperationalError, InterfaceError):
         checks = {"database": "The database cannot be reached."}
     reasons = [reason for reason in checks.values() if reason]
@@ -108,6 +107,9 @@ def _worker(kind: WorkerKind) -> str:
 
 def note_of_roles() -> str:
     """A warning when the web server's role owns the tables: the hub works, but SQL injection could do anything."""
+    # There are two roles already with the embedded server, and where both addresses are configured.
+    if settings.RUNTIME_ROLE:
+        return ""
     with connection.cursor() as cursor:
         cursor.execute(_OWNS, [AuditEvent._meta.db_table])
         return OWNING if cursor.fetchone() else ""
