@@ -27,14 +27,17 @@ WORKERS = $$(n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 3 ? n + 1 : 4)))
 # Where the tests of the second part are: its processes need not read the others.
 ALONE = benchmarks browser commands e2e faults privacy
 
-# The second part waits for processes most of the time: the clients' tests go on beside it, and are shown after it.
+# The second part waits for processes most of the time: the clients' tests go on beside it, and are shown after it. What
+# fails in it is run once more when nothing else is at work: only then is it the code's fault, and not a busy machine's.
 test: .venv/dev .venv/browser ## Run all tests: most of them side by side, then those that start hubs and browsers.
 	@failed=; \
 	$(PYTEST) -m "not soak and not alone" --numprocesses $(WORKERS) $(BY_FILE) || failed=1; \
 	$(MAKE) test-clients >.test-clients.log 2>&1 & clients=$$!; \
-	$(PYTEST) -m "not soak and alone" --numprocesses 2 $(BY_FILE) $(ALONE:%=tests/%) || failed=1; \
+	$(PYTEST) -m "not soak and alone" --numprocesses 2 $(BY_FILE) $(ALONE:%=tests/%); second=$$?; \
 	wait $$clients || failed=1; cat .test-clients.log; \
-	test -z "$$failed"
+	if [ $$second -eq 1 ]; then echo "Once more, with nothing beside them, those of the second part that failed:"; \
+		$(PYTEST) -m "not soak and alone" --last-failed --last-failed-no-failures none $(ALONE:%=tests/%); second=$$?; fi; \
+	test -z "$$failed" -a $$second -eq 0
 
 # Types with the libraries of the frameworks, which .venv does not have; beside them the tests, against a fresh hub: both
 # take a minute, and the tests wait for much of theirs.
