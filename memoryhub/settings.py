@@ -251,8 +251,8 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
-        "MemoryKind": ["fact", "profile", "file", "diary", "episode", "turn"],
-        "FoundKind": ["fact", "episode", "turn", "session"],
+        "MemoryKind": ["fact", "profile", "triple", "file", "diary", "episode", "turn"],
+        "FoundKind": ["fact", "episode", "turn", "session", "triple"],
         "StatedScope": ["private", "share"],
         "FactScopeEnum": ["private", "share", "public"],
         "FactTypeEnum": ["profile", "preference", "procedural", "semantic"],

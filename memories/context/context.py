@@ -19,6 +19,7 @@ from memories.context.budget import Block
 from memories.context.diary import diary_lines
 from memories.context.facts import FactLines, fact_lines
 from memories.context.files import file_lines
+from memories.context.graph import graph_lines
 from memories.context.rendering import Line, episode_line, profile_line, text_of, turn_line
 from memories.context.window import OpenWindow, open_window
 from memories.llm import tokens
@@ -31,7 +32,7 @@ from memories.retrieval.serving import Audience, audience
 from memories.text.injection.flagged_turns import is_flagged
 from memories.text.memory_block import ENGLISH, FRAMES, Frame
 
-INCLUDABLE = ("profile", "facts", "files", "diary", "episodes", "working_memory", "turns", "unextracted")
+INCLUDABLE = ("profile", "facts", "graph", "files", "diary", "episodes", "working_memory", "turns", "unextracted")
 DEFAULT_INCLUDE = frozenset({"profile", "facts", "episodes", "turns"})
 # The ranked facts stand between these two halves of the profile (rules.md, 9.3).
 BEFORE_FACTS = (Section.WORK_CONTEXT, Section.PERSONAL_CONTEXT, Section.TOP_OF_MIND)
@@ -207,6 +208,7 @@ def _sequence(task: _Task) -> _Sequence:
     for section, pk, summary in task.audience.profile:
         profile[section].append(profile_line(row_id=pk, section=section, summary=summary, frame=task.frame))
     facts = _facts(task)
+    graph = _graph(task, facts)
     files, diary = _files(task), _diary(task)
     shown, beyond = _episodes(task)
     unextracted = _unextracted(task) if "unextracted" in task.request.include else []
@@ -214,7 +216,7 @@ def _sequence(task: _Task) -> _Sequence:
     after = [line for section in AFTER_FACTS for line in profile[section]]
     episode_lines = [_episode_line(episode, ranked) for episode, ranked in shown]
     return _Sequence(
-        [*facts.instructions, *before, *facts.ranked, *files, *diary, *episode_lines, *after, *unextracted],
+        [*facts.instructions, *before, *facts.ranked, *graph, *files, *diary, *episode_lines, *after, *unextracted],
         facts.texts + [episode.summary for episode, _ in shown if not episode.is_extractive],
         [("fact", fact) for fact in facts.beyond] + [("episode", str(episode.id)) for episode, _ in beyond],
         {line.id for line in (*facts.ranked, *episode_lines)},
@@ -228,6 +230,15 @@ def _facts(task: _Task) -> FactLines:
     viewer = Viewer(request.agent_id, request.roles, request.as_of)
     limit = rules.context_facts if request.facts_limit is None else request.facts_limit
     return fact_lines(task.person, viewer, task.query, limit=limit, rules=rules, now=task.now)
+
+
+def _graph(task: _Task, facts: FactLines) -> list[Line]:
+    request = task.request
+    if "graph" not in request.include:
+        return []
+    viewer = Viewer(request.agent_id, request.roles, request.as_of)
+    told = {line.id for line in (*facts.instructions, *facts.ranked)}
+    return graph_lines(task.person, viewer, request.query, told=told, rules=task.rules, now=task.now)
 
 
 def _files(task: _Task) -> list[Line]:

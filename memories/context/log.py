@@ -14,7 +14,18 @@ from typing import Any, NamedTuple
 from django.db import transaction
 
 from memories.db.background_writer import BackgroundWriter
-from memories.models import ContextLog, DiaryEntry, EndUser, Episode, Fact, LoggedContext, MemoryFile, Session, Turn
+from memories.models import (
+    ContextLog,
+    DiaryEntry,
+    EndUser,
+    Episode,
+    Fact,
+    GraphTriple,
+    LoggedContext,
+    MemoryFile,
+    Session,
+    Turn,
+)  # fmt: skip
 from memories.text.secrets.redaction import redact_text
 
 FLUSH_SECONDS = 2.0
@@ -22,7 +33,14 @@ FLUSH_SECONDS = 2.0
 MOST = 2_000
 # Contexts of one transaction.
 BATCH = 100
-_MODELS: Mapping[str, Any] = {"fact": Fact, "episode": Episode, "turn": Turn, "file": MemoryFile, "diary": DiaryEntry}
+_MODELS: Mapping[str, Any] = {
+    "fact": Fact,
+    "episode": Episode,
+    "turn": Turn,
+    "file": MemoryFile,
+    "diary": DiaryEntry,
+    "triple": GraphTriple,
+}
 
 logger = logging.getLogger(__name__)
 

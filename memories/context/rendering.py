@@ -9,7 +9,7 @@ from typing import Any
 from memories.context.passages import passage
 from memories.invisible import strip_invisible
 from memories.llm.prompts.framing import escape, shorten
-from memories.models import Category, Section, Turn
+from memories.models import Category, GraphTriple, Section, Turn
 from memories.retrieval.visible_facts import FactText
 from memories.text import uploads
 from memories.text.memory_block import (
@@ -19,6 +19,7 @@ from memories.text.memory_block import (
     EPISODES,
     FACTS,
     FILES,
+    GRAPH,
     HISTORY,
     OPENING,
     SUMMARY_CLOSING,
@@ -75,6 +76,15 @@ def fact_line(fact: FactText, *, place: int, score: float, score_parts: dict[str
     avoid = f" (avoid: {one_line(fact.source_error)})" if has_error else ""
     text = f"- [{fact.category} | {fact.confidence:.2f}] {one_line(fact.content)}{avoid}"
     return Line("fact", fact.id, text, FACTS, (place,), score=score, score_parts=score_parts)
+
+
+def triple_line(triple: GraphTriple, *, place: int, score: float, score_parts: dict[str, float]) -> Line:
+    """`- [since 2024-03-01] Max works at Acme`, with the days in UTC since and until when it holds, if known."""
+    limits = (("since", triple.valid_from), ("until", triple.valid_to))
+    holds = " ".join(f"{word} {at.astimezone(UTC).date().isoformat()}" for word, at in limits if at)
+    text = f"- [{holds}] " if holds else "- "
+    said = one_line(strip_invisible(triple.sentence))
+    return Line("triple", triple.pk, text + said, GRAPH, (place,), score=score, score_parts=score_parts)
 
 
 def episode_line(

@@ -1,8 +1,11 @@
 """What entities and predicates are called, and which entity a name means."""
 
+import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+
+from django.db.models import Q
 
 from memories.models import EndUser, GraphEntity
 from memories.models.folding import fold, text_digest
@@ -10,6 +13,17 @@ from memories.models.folding import fold, text_digest
 # The person themself. Their ids and their name mean the same.
 SELF = "user"
 _APOSTROPHES = str.maketrans("", "", "'’")
+# Who speaks of themself means the person.
+_FIRST_PERSON = ("i", "me", "my", "mine", "myself", "我")
+# A text names what has at most so many words, or characters where words have no spaces between them, in its beginning.
+_LONGEST_NAME, _MOST_WORDS = 6, 200
+_LONGEST_RUN, _MOST_CHARACTERS = 8, 300
+_UNSPACED = r"\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
+_PIECES = re.compile(rf"[{_UNSPACED}]+|[^\s{_UNSPACED}]+")
+_RUN = re.compile(rf"[{_UNSPACED}]+")
+# What stands around a name, and behind it, and is no part of it.
+_AROUND = ".,;:!?()[]{}<>\"'“”‘’„«»…。，、；：！？（）《》「」"
+_ENDING = re.compile(r"['’](?:s|m|ve|re|ll|d)$", re.IGNORECASE)
 
 
 def predicate_of(text: str) -> str:
@@ -24,9 +38,7 @@ def digest_of(name: str) -> bytes:
 
 def own_name(person: EndUser, name: str) -> str:
     """The name, or SELF if it is an id of the person's or what they are called."""
-    rows = EndUser.objects.behind(person).values_list("external_id", "display_name")
-    theirs = {digest_of(one) for row in rows for one in row if one.strip()}
-    return SELF if digest_of(name) in theirs else " ".join(name.split())
+    return SELF if digest_of(name) in _own_digests(person) else " ".join(name.split())
 
 
 def ensure(
@@ -54,6 +66,18 @@ def find(person: EndUser, name: str) -> GraphEntity | None:
     return (found.merged_into or found) if found else None
 
 
+def named_in(person: EndUser, text: str) -> list[uuid.UUID]:
+    """Ids of the person's entities that the text names, and of all their names."""
+    digests = {digest_of(name) for name in _possible_names(text)}
+    if digests & (_own_digests(person) | {digest_of(word) for word in _FIRST_PERSON}):
+        digests.add(digest_of(SELF))
+    entities = GraphEntity.objects.filter(tenant=person.tenant_id, end_user=person)
+    found = entities.filter(digest__in=digests).values_list("pk", "merged_into")
+    roots = {root or pk for pk, root in found}
+    names = entities.filter(Q(pk__in=roots) | Q(merged_into__in=roots)) if roots else entities.none()
+    return list(names.values_list("pk", flat=True))
+
+
 def names_of(entity: GraphEntity) -> list[uuid.UUID]:
     """Ids of the entity and of its other names."""
     return [entity.pk, *GraphEntity.objects.filter(merged_into=entity).values_list("pk", flat=True)]
@@ -63,3 +87,22 @@ def delete_unused(person_id: uuid.UUID, among: Iterable[uuid.UUID]) -> None:
     """Delete those of the entities that no triple of the person names any more, and nothing is another name of."""
     rows = GraphEntity.objects.filter(end_user=person_id, pk__in=list(among))
     rows.filter(outgoing=None, incoming=None, aliases=None).delete()
+
+
+def _own_digests(person: EndUser) -> set[bytes]:
+    """Of the person's ids, and of what they are called."""
+    rows = EndUser.objects.behind(person).values_list("external_id", "display_name")
+    return {digest_of(one) for row in rows for one in row if one.strip()}
+
+
+def _possible_names(text: str) -> Iterator[str]:
+    """Whatever in the text could be a name: its words, and neighbours among them."""
+    for words in (text.split()[:_MOST_WORDS], _PIECES.findall(text)[:_MOST_WORDS] if _RUN.search(text) else []):
+        for start in range(len(words)):
+            for end in range(start + 1, min(start + _LONGEST_NAME, len(words)) + 1):
+                name = " ".join(words[start:end])
+                bare = name.strip(_AROUND)
+                yield from (name, bare, _ENDING.sub("", bare))
+    for run in _RUN.findall(text[:_MOST_CHARACTERS]):
+        for start in range(len(run)):
+            yield from (run[start:end] for end in range(start + 1, min(start + _LONGEST_RUN, len(run)) + 1))

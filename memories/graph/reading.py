@@ -1,11 +1,12 @@
 """Reads the graph of a person: the triples of an entity, of a predicate, of all times, and how many there are."""
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from django.db.models import Count, Q
+from django.db.models import BooleanField, Count, ExpressionWrapper, Q
 from django.db.models.functions import Coalesce
 
 from memories.graph import naming
@@ -47,6 +48,15 @@ def about(person: EndUser, triples: GraphTripleQuerySet, name: str, direction: s
     is_subject, is_object = Q(subject__in=names), Q(object__in=names)
     wanted = {Direction.OUTGOING: is_subject, Direction.INCOMING: is_object, Direction.BOTH: is_subject | is_object}
     return triples.filter(wanted[Direction(direction)])
+
+
+def between(triples: GraphTripleQuerySet, names: Sequence[uuid.UUID]) -> GraphTripleQuerySet:
+    """Those of the triples that one of these entities is in: first what is between two of them, then the newest."""
+    is_subject, is_object = Q(subject__in=names), Q(object__in=names)
+    found = triples.filter(is_subject | is_object).annotate(
+        has_both=ExpressionWrapper(is_subject & is_object, BooleanField())
+    )
+    return found.order_by("-has_both", "-dated_at", "-id")
 
 
 def stats(triples: GraphTripleQuerySet, *, now: datetime) -> GraphStats:

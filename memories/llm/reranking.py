@@ -9,7 +9,7 @@ from memories import conf
 
 
 class Candidate(NamedTuple):
-    """A memory that was found: kind is fact, turn or session; score is the hub's own, higher is better."""
+    """A memory that was found: kind is one of those of a search; score is the hub's own, higher is better."""
 
     kind: str
     id: str

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-FACT, EPISODE, TURN, SESSION = "fact", "episode", "turn", "session"
-KINDS = (FACT, EPISODE, TURN, SESSION)
+FACT, EPISODE, TURN, SESSION, TRIPLE = "fact", "episode", "turn", "session", "triple"
+KINDS = (FACT, EPISODE, TURN, SESSION, TRIPLE)
 
 
 @dataclass(frozen=True)

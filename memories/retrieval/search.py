@@ -1,4 +1,5 @@
-"""Search over one person's facts, episodes, turns and whole sessions, by meaning and by words (docs/retrieval.md)."""
+"""Search over one person's facts, episodes, turns and whole sessions, by meaning and by words (docs/retrieval.md), and
+over triples by what the query names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -9,10 +10,19 @@ from memories import conf
 from memories.llm.reranking import Candidate
 from memories.models import EndUser, Tenant
 from memories.models.memories.visibility import Conversations, Viewer
-from memories.retrieval import episode_search, fact_search, recalls, reranking, turn_index, turn_search, visible_facts
+from memories.retrieval import (
+    episode_search,
+    fact_search,
+    recalls,
+    reranking,
+    triple_search,
+    turn_index,
+    turn_search,
+    visible_facts,
+)  # fmt: skip
 from memories.retrieval.episode_search import VisibleEpisode
 from memories.retrieval.fact_search import RankedFacts
-from memories.retrieval.hits import EPISODE, FACT, KINDS, SESSION, TURN, Finding, SearchFilters
+from memories.retrieval.hits import EPISODE, FACT, KINDS, SESSION, TRIPLE, TURN, Finding, SearchFilters
 from memories.retrieval.prepared_query import PreparedQuery, prepare
 from memories.retrieval.serving import Audience, audience
 
@@ -21,6 +31,7 @@ __all__ = [
     "FACT",
     "KINDS",
     "SESSION",
+    "TRIPLE",
     "TURN",
     "Explanation",
     "Finding",
@@ -97,7 +108,7 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
 def _memories(
     found: Audience, person: EndUser, query: PreparedQuery, search: SearchRequest, *, now: datetime
 ) -> _HitsByKind:
-    """The best facts and episodes, as far as they are asked for."""
+    """The best facts, episodes and triples, as far as they are asked for."""
     hits: dict[str, list[Finding]] = {}
     searched: dict[str, int] = {}
     if FACT in search.kinds:
@@ -107,6 +118,11 @@ def _memories(
         visible = _episodes(found, person, query, search, now=now)
         ranked = episode_search.rank(person, visible, query, now=now)
         hits[EPISODE], searched[EPISODE] = [one.hit() for one in ranked[: search.limit]], len(ranked)
+    if TRIPLE in search.kinds:
+        viewer = Viewer(search.filters.agent_id or "", search.roles, search.as_of)
+        told = triple_search.triples(person, viewer, search.query, rules=conf.rules(person.tenant), now=now)
+        told = triple_search.narrowed(told, search.filters)
+        hits[TRIPLE], searched[TRIPLE] = triple_search.hits(told[: search.limit]), told.count() if search.explain else 0
     return hits, searched
 
 

@@ -92,6 +92,18 @@ class TestWhatIsKept:
         row.refresh_from_db()
         assert (row.query, row.memory) == ("", "")
 
+    def test_triples_by_their_ids_and_with_their_texts_until_they_are_deleted_for_good(self) -> None:
+        person = person_of()
+        triple = factories.triple(person, "Max", "works_at", "Acme")
+        serve(person, "Max?", include=frozenset({"graph"}))
+        log.flush()
+        row = LoggedContext.objects.get()
+        assert [(item["kind"], item["id"]) for item in row.items] == [("triple", str(triple.pk))]
+        assert (row.rests_on, "Max works at Acme" in row.memory) == ([triple.pk], True)
+        triple.delete()
+        row.refresh_from_db()
+        assert (row.query, row.memory) == ("", "")
+
     def test_nothing_where_the_log_is_off_or_an_operator_looks(self, buffer: ContextBuffer) -> None:
         person = person_of(ContextLog.OFF)
         serve(person)

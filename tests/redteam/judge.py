@@ -28,6 +28,7 @@ _HEADINGS = {
     "User Context:": "profile",
     "History:": "profile",
     "Facts:": "fact",
+    "Graph:": "fact",
     "Episodes:": "episode",
     "Recalled turns:": "turn",
 }

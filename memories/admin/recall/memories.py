@@ -12,7 +12,8 @@ from django.urls import reverse
 
 from memories.admin.site.page import address_of_section, url_of
 from memories.admin.site.template_tags import turn_page
-from memories.models import DiaryEntry, EndUser, Episode, Fact, MemoryFile, ProfileSection, Turn
+from memories.graph import reading
+from memories.models import DiaryEntry, EndUser, Episode, Fact, GraphTriple, MemoryFile, ProfileSection, Turn
 
 CLIP = 400
 # Kind → the field with its text.
@@ -22,9 +23,11 @@ _TEXTS = {
     "turn": "start",
     "file": "path",
     "diary": "start",
+    "triple": "sentence",
     "profile": "summary",
 }
 _FACT = ("content", "category", "confidence", "version", "status", "pinned", "locked", "binding", "end_user_id")
+_TURN = ("session_id", "number", "role", "flagged", "created_at", "redacted_at")
 _EPISODE = ("summary", "status", "pinned", "binding", "ended_at", "updated_at")
 
 
@@ -88,14 +91,12 @@ def rows_of(person: EndUser, keys: Iterable[tuple[str, uuid.UUID]]) -> dict[tupl
 def _rows(person: EndUser, kind: str) -> QuerySet[Any]:
     if kind == "fact":
         return Fact.objects.filter(tenant=person.tenant_id).only(*_FACT)
-    if kind == "episode":
-        return Episode.objects.filter(end_user=person).only(*_EPISODE)
-    if kind == "turn":
-        clipped = Turn.objects.filter(end_user=person).annotate(start=Left("content", CLIP))
-        return clipped.only("session_id", "number", "role", "flagged", "created_at", "redacted_at")
-    if kind == "file":
-        return MemoryFile.objects.filter(end_user=person).only("path", "trashed_at", "updated_at")
-    if kind == "diary":
-        begun = DiaryEntry.objects.filter(end_user=person).annotate(start=Left("content", CLIP))
-        return begun.only("topic", "trashed_at")
-    return ProfileSection.objects.filter(end_user=person)
+    own: dict[str, QuerySet[Any]] = {
+        "episode": Episode.objects.only(*_EPISODE),
+        "turn": Turn.objects.annotate(start=Left("content", CLIP)).only(*_TURN),
+        "file": MemoryFile.objects.only("path", "trashed_at", "updated_at"),
+        "diary": DiaryEntry.objects.annotate(start=Left("content", CLIP)).only("topic", "trashed_at"),
+        "triple": reading.with_names(GraphTriple.objects.all()),
+        "profile": ProfileSection.objects.all(),
+    }
+    return own[kind].filter(end_user=person)

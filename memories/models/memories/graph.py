@@ -200,6 +200,12 @@ class GraphTriple(models.Model):
         # Nothing personal: Django's admin log keeps this text for ever.
         return f"Triple {self.id}"
 
+    @property
+    def sentence(self) -> str:
+        """What it says, by the names of its entities: `Max works at Acme`."""
+        subject, object_ = (one.merged_into or one for one in (self.subject, self.object))
+        return f"{subject.name} {self.predicate.replace('_', ' ')} {object_.name}"
+
     def state(self, now: datetime) -> str:
         """`active`, `historical` or `future`."""
         if self.valid_to and self.valid_to <= now:

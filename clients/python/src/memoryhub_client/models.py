@@ -40,7 +40,7 @@ FactSource = Literal[
 FactStatus = Literal["active", "pending", "superseded", "rejected", "archived", "trashed"]
 FileEncoding = Literal["utf-8", "base64"]
 FactType = Literal["profile", "preference", "procedural", "semantic"]
-FoundKind = Literal["fact", "episode", "turn", "session"]
+FoundKind = Literal["fact", "episode", "turn", "session", "triple"]
 HeldReason = Literal[
     "assistant_trust",
     "tool_trust",
@@ -60,8 +60,8 @@ HeldReason = Literal[
     "possible_secret",
     "poor_quality",
 ]
-Include = Literal["profile", "facts", "files", "diary", "episodes", "working_memory", "turns", "unextracted"]
-MemoryKind = Literal["fact", "profile", "file", "diary", "episode", "turn"]
+Include = Literal["profile", "facts", "graph", "files", "diary", "episodes", "working_memory", "turns", "unextracted"]
+MemoryKind = Literal["fact", "profile", "triple", "file", "diary", "episode", "turn"]
 StatedSource = Literal["explicit_user_input", "implicit_inference", "system_generated", "external_data"]
 CaseState = Literal[
     "received", "verified", "scoped", "approved", "running", "verifying", "completed", "refused", "on_hold", "failed"

@@ -15,7 +15,7 @@ DEFAULT_TOKENS = 2000
 MAX_FACTS = 500
 MAX_EPISODES = 100
 MAX_TURNS = 1000
-KINDS = ("fact", "profile", "file", "diary", "episode", "turn")
+KINDS = ("fact", "profile", "triple", "file", "diary", "episode", "turn")
 MAX_QUERY = 20_000
 
 

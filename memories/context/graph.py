@@ -1,0 +1,31 @@
+"""The graph in a context: what holds of the things that the query names, or of the person where there is no query.
+
+Stated names were judged when they were written, as facts are, and are not judged again.
+"""
+
+import uuid
+from collections.abc import Collection
+from datetime import datetime
+
+from memories import conf
+from memories.context.rendering import Line, triple_line
+from memories.models import EndUser
+from memories.models.memories.visibility import Viewer
+from memories.retrieval import triple_search
+
+MOST_TRIPLES = 50
+
+
+def graph_lines(
+    person: EndUser, viewer: Viewer, query: str, *, told: Collection[uuid.UUID], rules: conf.Rules, now: datetime
+) -> list[Line]:
+    """The triples, each as one line; without those of `told`, the facts that the context tells already."""
+    rows = triple_search.triples(person, viewer, query, rules=rules, now=now)
+    # A condition on a fact that is not there is neither true nor false.
+    found = [triple for triple in rows[: MOST_TRIPLES + len(told)] if triple.fact_id not in told][:MOST_TRIPLES]
+    lines = []
+    for place, triple in enumerate(found):
+        parts = triple_search.score_parts(triple)
+        score = parts["named"] * parts["confidence"]
+        lines.append(triple_line(triple, place=place, score=score, score_parts=parts))
+    return lines
