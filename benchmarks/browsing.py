@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from benchmarks import load
 from benchmarks.figures import Figure, at_most
 from benchmarks.load import Measured, Server
-from benchmarks.rows import row
+from benchmarks.rows import beside, row
 from benchmarks.stage import ROOT, Stage
 
 SLUG, FACTS_EACH = "browsed", 20
@@ -27,6 +27,7 @@ def pages(stage: Stage) -> Iterator[Figure]:
     people = stage.size.people * 5 // 2
     _seed(people)
     yield from measured(stage.hub, requests=max(1, stage.size.requests // 4))
+    yield beside(stage, "the pages")
 
 
 def measured(hub: Server, *, requests: int) -> Iterator[Figure]:

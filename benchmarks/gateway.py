@@ -38,6 +38,7 @@ def gateway(stage: Stage) -> Iterator[Figure]:
     rows.contexts(stage)
     with _upstream(stage) as bare:
         yield from _first_byte(stage, bare)
+        yield rows.beside(stage, "the first byte")
         yield from _beside_streams(stage, bare)
 
 

@@ -127,6 +127,14 @@ def repeated(stage: Stage, measure: Callable[[int], float]) -> float:
     return statistics.median(measure(turn) for turn in range(stage.size.rounds))
 
 
+def beside(stage: Stage, what: str) -> Figure:
+    """The bare view now: how fast the machine was while `what`, which has no floor of its own, was measured."""
+    load.run(stage.floor, [rows(stage)])
+    bare = [stage.floor.request("GET", "/rows?owner=bench")] * stage.size.requests
+    taken = repeated(stage, lambda _: load.run(stage.floor, [bare]).p50)
+    return Figure(f"told beside {what}: bare DRF GET of 20 rows, 1 client, p50", taken, "ms")
+
+
 def rows(stage: Stage) -> list[bytes]:
     """What the floor is posted: the same texts."""
     bodies = ({"owner": "bench", "role": "user", "content": text(place)} for place in range(stage.size.requests))

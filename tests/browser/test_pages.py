@@ -53,33 +53,32 @@ def fits(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
 
 
-@pytest.mark.parametrize(
-    ("size", "scheme", "language"),
-    [(DESK, "light", "en"), (PHONE, "dark", "zh-hans")],
-    ids=["wide, light", "phone, dark"],
-)
 def test_all_pages_open_and_fit_and_are_for_everybody(
-    open_page: Open, world: dict[str, Any], operator: Operator, size: tuple[int, int], scheme: str, language: str
+    open_page: Open, world: dict[str, Any], operator: Operator
 ) -> None:
-    """No dialog, no foreign request and no complaint of the browser, either: `open_page` sees to that."""
-    Operator.objects.filter(pk=operator.pk).update(language=language)
-    page = open_page(size=size, scheme=scheme, who=operator)
-    wrong: list[str] = []
-    white: list[str] = []
+    """No dialog, no foreign request and no complaint of the browser, either: `open_page` sees to that.
+
+    Wide, light and English; then on a phone, dark and Chinese.
+    """
     pages = addresses(operator, world)
     assert len(pages) > 30
-    for address in pages:
-        answer = page.goto(address)
-        assert answer
-        assert answer.status == 200
-        expect(page.locator("h1").first).to_be_visible()
-        dark = page.evaluate("document.documentElement.classList.contains('dark')")
-        assert dark == (scheme == "dark")
-        found = [*faults(page), *page.evaluate(STRUCK), *([] if fits(page) else ["scrolls sideways"])]
-        white += [f"{address}: {box}" for box in page.evaluate(WHITE_BOXES)]
-        wrong += [f"{address}: {fault}" for fault in found]
-    # Where pages are light they are white, so the look would find them.
-    assert bool(white) == (scheme == "light"), "\n".join(white)
+    wrong: list[str] = []
+    for size, scheme, language in [(DESK, "light", "en"), (PHONE, "dark", "zh-hans")]:
+        Operator.objects.filter(pk=operator.pk).update(language=language)
+        page = open_page(size=size, scheme=scheme, who=operator)
+        white: list[str] = []
+        for address in pages:
+            answer = page.goto(address)
+            assert answer
+            assert answer.status == 200
+            expect(page.locator("h1").first).to_be_visible()
+            dark = page.evaluate("document.documentElement.classList.contains('dark')")
+            assert dark == (scheme == "dark")
+            found = [*faults(page), *page.evaluate(STRUCK), *([] if fits(page) else ["scrolls sideways"])]
+            white += [f"{address}: {box}" for box in page.evaluate(WHITE_BOXES)]
+            wrong += [f"{language}: {address}: {fault}" for fault in found]
+        # Where pages are light they are white, so the look would find them.
+        assert bool(white) == (scheme == "light"), "\n".join(white)
     assert not wrong, "\n".join(wrong)
 
 
