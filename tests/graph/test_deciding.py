@@ -1,20 +1,24 @@
 """What operators do to triples and entities, and the undo of each."""
 
+import uuid
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from memories import invariants
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
 from memories.curation.graph import deciding
 from memories.curation.graph.deciding import TripleCorrection
-from memories.curation.graph.stating import Relation
+from memories.curation.graph.stating import Relation, TripleDraft, add_triple, end_triples, supersede_triple
 from memories.curation.reverting import revert
+from memories.curation.rollback.roll_back import preview_rollback, roll_back
+from memories.curation.rollback.selection import Selector
 from memories.exceptions import Conflict, InvalidInput, MemoryHubError, PreconditionFailed, TripleOfFact
 from memories.graph import reading
-from memories.models import EndUser, GraphTriple
+from memories.models import ActorKind, ChangeSet, EndUser, GraphTriple
 from tests import factories
 from tests.factories import NOW
 
@@ -101,3 +105,78 @@ def test_another_name_finds_the_same(person: EndUser, by: dict[str, Any]) -> Non
         deciding.join_entities(entity_id=short.subject_id, name="Maximilian", **by)
     revert(change_set=joined.id, **by)
     assert about("Max") == {short}
+
+
+class TestRollBack:
+    """What a key stated goes, what it ended is open again; operators' decisions stay; the undo gives all of it back."""
+
+    @pytest.fixture
+    def keys(self, person: EndUser) -> list[Actor]:
+        return [Actor(kind=ActorKind.KEY, id=str(factories.api_key(person.tenant)[0].pk)) for _ in range(2)]
+
+    @staticmethod
+    def state(person: EndUser, object_: str, by: Actor, *, agent_id: str = "", **over: Any) -> GraphTriple:
+        draft = TripleDraft(Relation("Max", "works at", object_, agent_id), **over)
+        return add_triple(end_user=person, draft=draft, actor=by, now=NOW).triple
+
+    @staticmethod
+    def rolled_back(person: EndUser, **selected: Any) -> tuple[int, int]:
+        """(triples, kept); the preview has said the same."""
+        selector = Selector(person.tenant, **selected)
+        before = preview_rollback(selector).counts
+        done = roll_back(selector=selector, actor=Actor(kind=ActorKind.COMMAND), now=NOW + DAY).counts
+        assert {name: done[name] for name in before} == before
+        assert invariants.check() == []
+        return done["triples"], done["kept"]
+
+    @staticmethod
+    def open_now(person: EndUser) -> set[str]:
+        rows = reading.of_person(person).exclude(status="trashed").open()
+        return set(rows.values_list("object__name", flat=True))
+
+    def test_a_key(self, person: EndUser, keys: list[Actor], by: dict[str, Any]) -> None:
+        good, bad = keys
+        self.state(person, "Acme", good)
+        self.state(person, "Hotel", good, valid_from=NOW - DAY)
+        self.state(person, "Lies", bad)
+        told = self.state(person, "True after all", bad)
+        deciding.end_triple(triple_id=told.pk, ended=NOW + DAY, **by)
+        new = TripleDraft(Relation("Max", "works at", "Evil"))
+        supersede_triple(
+            end_user=person, old=Relation("Max", "works at", "Acme"), draft=new, at=None, actor=bad, now=NOW
+        )
+        end_triples(end_user=person, relation=Relation("Max", "works at", "Hotel"), ended=NOW, actor=good, now=NOW)
+        assert self.open_now(person) == {"Evil", "Lies"}
+        before = {row["id"]: row for row in GraphTriple.objects.values()}
+        assert self.rolled_back(person, key=uuid.UUID(bad.id)) == (3, 1)
+        assert self.open_now(person) == {"Acme"}
+        assert self.rolled_back(person, key=uuid.UUID(bad.id)) == (0, 1)
+        first = ChangeSet.objects.filter(verb="roll_back").order_by("pk")[0]
+        revert(change_set=first.pk, **by)
+        after = {row["id"]: row for row in GraphTriple.objects.values()}
+        for row in (*before.values(), *after.values()):
+            del row["version"], row["updated_at"]
+        assert after == before
+
+    def test_of_an_agent_a_session_and_a_time(self, person: EndUser, keys: list[Actor]) -> None:
+        session = factories.session(person, [("user", "Max works at Acme")], session_id="s1")
+        self.state(person, "Acme", keys[0], turn_id=session.turns.get().pk)
+        self.state(person, "Sales Ltd", keys[0], agent_id="sales")
+        self.state(factories.end_user(person.tenant), "Else", keys[0], agent_id="sales")
+        assert self.rolled_back(person, since=NOW - DAY) == (0, 0)
+        assert self.rolled_back(person, agent_id="sales", until=NOW) == (0, 0)
+        assert self.rolled_back(person, agent_id="sales", end_user=person) == (1, 0)
+        assert self.rolled_back(person, session=session.pk) == (1, 0)
+        assert reading.of_person(person).filter(status="active").count() == 0
+
+    def test_one_stays_ended_that_somebody_has_stated_again(
+        self, person: EndUser, keys: list[Actor], by: dict[str, Any]
+    ) -> None:
+        good, bad = keys
+        self.state(person, "Acme", good)
+        end_triples(end_user=person, relation=Relation("Max", "works at", "Acme"), ended=NOW, actor=bad, now=NOW)
+        again = self.state(person, "Acme", good)
+        selector = Selector(person.tenant, key=uuid.UUID(bad.id))
+        done = roll_back(selector=selector, now=NOW + DAY, actor=by["actor"])
+        assert (done.counts["triples"], done.counts["kept"]) == (0, 1)
+        assert reading.of_person(person).open().get() == again

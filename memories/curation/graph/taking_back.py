@@ -45,6 +45,16 @@ def trash(triples: GraphTripleQuerySet, changes: Changes) -> int:
     return len(found)
 
 
+def reopen(triple: GraphTriple, changes: Changes) -> bool:
+    """Let a triple of a locked person hold on; False where an open one says the same by now."""
+    if not _has_room(triple, {"valid_to": None}):
+        return False
+    before = snapshot(triple)
+    triple.valid_to = None
+    save(triple, before, changes)
+    return True
+
+
 def put_triples_back(
     done: ChangeSet, changes: Changes, is_at: Callable[[int, int, Any], bool], *, keeps_later: bool
 ) -> None:

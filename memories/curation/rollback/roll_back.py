@@ -18,7 +18,7 @@ from memories.curation.change_sets import Changes, steps
 from memories.curation.people.errors import PersonMerged
 from memories.curation.profile.sections import trust_of
 from memories.curation.review import item_states
-from memories.curation.rollback import diary, files
+from memories.curation.rollback import diary, files, triples
 from memories.curation.rollback.selection import (
     ID_IN_CHANGES,
     NEUTRAL,
@@ -82,7 +82,9 @@ def preview_rollback(selector: Selector) -> RollbackPreview:
     counts["sections"] = sections.filter(stays=False).count()
     counts["files"] = written.filter(stays=False).count()
     counts["diary"] = touched_entries(selector).count()
-    counts["kept"] += sections.filter(stays=True).count() + written.filter(stays=True).count()
+    of_graph = triples.counts(selector)
+    counts["triples"] = of_graph["triples"]
+    counts["kept"] += sections.filter(stays=True).count() + written.filter(stays=True).count() + of_graph["kept"]
     return RollbackPreview(
         counts, **{name: list(rows.order_by("-created_at", "-id")[:EXAMPLES]) for name, rows in kinds.items()}
     )
@@ -91,7 +93,7 @@ def preview_rollback(selector: Selector) -> RollbackPreview:
 def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = "") -> Changes:
     """Take back what the selected runs, or the key, made of memories; for operators and commands.
 
-    A fact, file or diary entry that they made goes to the trash, and is not refused: the same may honestly be said
+    A fact, file, diary entry or triple that they made goes to the trash and is not refused: it may honestly be said
     again. One that they only changed gets back what it was before. An operator's word, and what somebody else changed
     since, stays and is counted; so does all evidence. Of facts and sections, what stays because of somebody whose
     changes are rolled back later is taken back then. An extraction of these sessions that is in flight, or comes later,
@@ -101,7 +103,7 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
     with transaction.atomic():
         people, facts, waiting = _lock(selector)
         kept = touched(selector).filter(stays=True).count()
-        changes.counts.update(trashed=0, put_back=0, sections=0, files=0, kept=kept)
+        changes.counts.update(trashed=0, put_back=0, sections=0, files=0, triples=0, kept=kept)
         bases = dict(touched(selector).filter(stays=False).values_list("pk", "base"))
         sections = list(touched_sections(selector).select_related("end_user"))
         _note(revisions(selector).filter(fact__in=facts), changes)
@@ -121,6 +123,7 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
                 _put_section_back(changes, row, ROLL_BACK, row.base)
         files.take_back(selector, changes)
         diary.take_back(selector, changes)
+        triples.take_back(selector, changes)
         for ids in steps([*facts, *again]):
             review_items.settle(ids, now=now, change_set=changes.id)
         # About one person it is deleted with them.
@@ -138,7 +141,7 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
 
 
 def lock_for_undo(done: ChangeSet) -> None:
-    """Lock whose facts, sections, files and diary entries the roll back changed, or waits to change, in one order.
+    """Lock whose memories the roll back changed, or waits to change, in one order.
 
     Errors: PersonMerged.
     """
@@ -146,12 +149,14 @@ def lock_for_undo(done: ChangeSet) -> None:
     sections = _concerned(done, ProfileRevision).values("end_user")
     written = FileVersion.objects.filter(change_set=done.pk).values("file__end_user")
     noted = DiaryEntry.objects.filter(change_set=done.pk).values("end_user")
-    locked = {person.pk for person in _lock_people(facts, sections, written, noted)}
+    related = triples.concerned(done).values("end_user")
+    locked = {person.pk for person in _lock_people(facts, sections, written, noted, related)}
     # What somebody had who was merged while we waited is another person's by now.
     for owners in (
         facts.values_list("fact__end_user", flat=True),
         written.values_list("file__end_user", flat=True),
         noted.values_list("end_user", flat=True),
+        related.values_list("end_user", flat=True),
     ):
         if not locked.issuperset(owners):
             raise PersonMerged
@@ -181,7 +186,7 @@ def _lock(selector: Selector) -> tuple[list[EndUser], list[uuid.UUID], list[uuid
 
     People come first, as in debounce.hold(), so that no extraction commits meanwhile; then all facts in one order.
     """
-    kinds = (touched, touched_sections, touched_files, touched_entries)
+    kinds = (touched, touched_sections, touched_files, touched_entries, triples.touched)
     people = _lock_people(*(rows(selector).values("end_user") for rows in kinds))
     waiting = set(_waiting([person.pk for person in people]).values_list("pk", flat=True))
     named = Q(pk__in=touched(selector).values("pk")) | Q(pk__in=waiting)

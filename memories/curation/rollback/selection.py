@@ -1,5 +1,5 @@
 """What a roll back selects: what runs of a session, agent, key or time made, and files and diary
-entries that a key or agent wrote."""
+entries that a key or agent wrote; triples are in triples.py."""
 
 import uuid
 from dataclasses import dataclass
