@@ -13,7 +13,9 @@ from django.core.management import execute_from_command_line
 from memoryhub import embedded_postgres, roles
 
 # `up` attaches by itself, once the port is its own. All others may read settings or rows.
-WITHOUT_DATABASE = frozenset({"up", "help", "version", "makemessages", "compilemessages", "collectstatic"})
+WITHOUT_DATABASE = frozenset(
+    {"up", "help", "version", "makemessages", "compilemessages", "collectstatic", "systemd_units"}
+)
 
 
 def main(arguments: list[str] | None = None) -> None:
