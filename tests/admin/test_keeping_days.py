@@ -12,7 +12,7 @@ from memories.models import AuditEvent, Episode, Operator, RetentionPass, Tenant
 from memories.privacy import retention
 from tests import factories
 from tests.admin.conftest import signed_in
-from tests.admin.pages import text_of
+from tests.admin.pages import page_of, text_of
 from tests.privacy.retained import DAY, retain
 
 
@@ -37,6 +37,9 @@ def test_it_tells_what_would_go_and_nobodys_words(admin: Client, tenant: Tenant)
     assert counts(response) == {"Episodes": 1}
     assert "tea" not in text_of(response)
     assert "30 days" in text_of(response)
+    # The link to the days names the first field: a browser opens the folded section of that.
+    assert f'{page_of(tenant)}#id_keep_turns_days"' in text_of(response)
+    assert 'id="id_keep_turns_days"' in text_of(admin.get(page_of(tenant)))
     assert Episode.objects.exists()
 
 
@@ -48,7 +51,10 @@ def test_a_pass_is_run_and_then_told_of(admin: Client, administrator: Operator, 
     assert "pass is running" in text_of(admin.post(page(tenant), follow=True))
     retention.work_on(now=timezone.now(), seconds=60.0)
     assert not Episode.objects.exists()
-    assert "Episodes: 1" in text_of(admin.get(page(tenant)))
+    done = text_of(admin.get(page(tenant)))
+    assert "Episodes: 1" in done
+    assert "Nothing is old enough" in done
+    assert "Delete it now" not in done
 
 
 def test_a_pass_that_failed_says_why(admin: Client, tenant: Tenant) -> None:

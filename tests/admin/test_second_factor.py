@@ -70,7 +70,7 @@ def test_the_code_is_asked_for_after_the_password(client: Client, ana: Operator)
     secret, _ = set_up(signed_in(ana))
     asked = password(client)["Location"]
     assert asked == reverse("mfa_authenticate")
-    assert "Enter another code" in text_of(client.get(asked))
+    assert "Enter your code" in text_of(client.get(asked))
     assert not is_in(client)
     assert client.post(asked, {"code": "000000"}).status_code == 200
     assert not is_in(client)

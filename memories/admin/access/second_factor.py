@@ -32,7 +32,7 @@ from memories.models import Operator
 
 TITLES = {
     "mfa_index": gettext_lazy("Second factor"),
-    "mfa_authenticate": gettext_lazy("Enter another code"),
+    "mfa_authenticate": gettext_lazy("Enter your code"),
     "mfa_activate_totp": gettext_lazy("Set up an authenticator app"),
     "mfa_deactivate_totp": gettext_lazy("Remove the authenticator app"),
     "mfa_view_recovery_codes": gettext_lazy("Recovery codes"),

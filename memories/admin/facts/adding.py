@@ -16,7 +16,7 @@ from memories.admin.facts.forms import LONGEST_TEXT, end_of
 from memories.admin.people.finding import find_person
 from memories.admin.people.views import person_of_link
 from memories.admin.site import reasons
-from memories.admin.site.fields import AgentField, DayInput, LineField, LinesField, PersonField, TextField
+from memories.admin.site.fields import AgentField, DayInput, LineField, LinesField, PersonField, TenantField, TextField
 from memories.admin.site.naming import called
 from memories.admin.site.page import RecordPage, actor_of, render_page, url_of
 from memories.admin.site.reasons import ReasonField
@@ -27,9 +27,7 @@ from memories.models import Category, EndUser, Operator
 
 
 class AddFactForm(forms.Form):
-    tenant = forms.ModelChoiceField(
-        EndUser.objects.none(), label=_("Tenant"), widget=UnfoldAdminSelectWidget, empty_label=None
-    )
+    tenant = TenantField(preselected=True)
     user_id = PersonField(label=_("End user"), max_length=255, help_text=_("The external id, or the name."))
     content = TextField(
         label=_("Fact"),

@@ -19,7 +19,6 @@ from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.widgets import UnfoldAdminSelectWidget
 
 from memories import conf
 from memories.admin.access.tenant_scope import tenants_of
@@ -35,11 +34,11 @@ from memories.admin.recall.live_context import (
 )
 from memories.admin.recall.logged import compare, find_logged, newest_of
 from memories.admin.recall.memories import Memory, memory_of, rows_of
-from memories.admin.site.fields import AgentField, PersonField, TextField
+from memories.admin.site.fields import AgentField, PersonField, TenantField, TextField
 from memories.admin.site.page import VerbForm, render_page, require, url_of
 from memories.context import recalled_turns
 from memories.context.context import ContextRequest
-from memories.models import EndUser, Fact, LoggedContext, Status, Tenant, Turn
+from memories.models import EndUser, Fact, LoggedContext, Status, Turn
 from memories.models.ids import parse_uuid
 from memories.models.memories.visibility import Viewer, latest, served_facts
 from memories.retrieval import fact_index, fact_search
@@ -71,9 +70,7 @@ KINDS: Mapping[str, Promise] = {FACT: _("Facts"), EPISODE: _("Episodes"), TURN: 
 class RecallForm(forms.Form):
     """The person, the agent and the query. All of it is posted: none of it belongs into an address."""
 
-    tenant = forms.ModelChoiceField(
-        Tenant.objects.none(), label=_("Tenant"), widget=UnfoldAdminSelectWidget, empty_label=None
-    )
+    tenant = TenantField(preselected=True)
     user_id = PersonField(label=_("End user"), max_length=255, help_text=_("The external id, or the name."))
     agent = AgentField(label=_("Agent"), required=False, max_length=255)
     query = TextField(label=_("User's question"), max_length=LONGEST_QUERY, rows=2)

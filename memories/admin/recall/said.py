@@ -16,9 +16,9 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from memories import audit
 from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.people.finding import find_person
-from memories.admin.site.fields import LineField, PersonField, SessionField
+from memories.admin.site.fields import LineField, PersonField, SessionField, TenantField
 from memories.admin.site.page import actor_of, render_page, require
-from memories.models import EndUser, Role, Tenant
+from memories.models import EndUser, Role
 from memories.retrieval import tenant_turns
 from memories.retrieval.prepared_query import prepare
 from memories.retrieval.tenant_turns import TurnFilters
@@ -32,9 +32,7 @@ _ROLES = [("", _("All")), *((role, role.label) for role in (Role.USER, Role.ASSI
 class SaidForm(forms.Form):
     """All of it is posted: none of it belongs into an address."""
 
-    tenant = forms.ModelChoiceField(
-        Tenant.objects.none(), label=_("Tenant"), widget=UnfoldAdminSelectWidget, empty_label=None
-    )
+    tenant = TenantField(preselected=True)
     query = LineField(label=_("Search for"), max_length=LONGEST_QUERY)
     user_id = PersonField(
         label=_("End user"), required=False, max_length=255, help_text=_("The external id, or the name.")

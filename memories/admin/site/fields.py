@@ -78,25 +78,32 @@ class SessionField(_SuggestingField):
     finds = "sessions"
 
 
-class _WithoutChoice(ModelChoiceIterator[Tenant]):
-    """The empty choice stands before two tenants or more: of one there is nothing to choose."""
+class _TenantChoices(ModelChoiceIterator[Tenant]):
+    """The empty choice stands before two tenants or more: of one there is nothing to choose. Without any it says so."""
 
     def __iter__(self) -> Iterator[Any]:
         choices = list(super().__iter__())
-        yield from choices[1:] if len(choices) == 2 else choices
+        tenants = [choice for choice in choices if choice[0]]
+        if not tenants:
+            yield "", _("No tenant yet: create one under Tenants, or ask an administrator")
+        else:
+            yield from choices if len(tenants) > 1 else tenants
 
 
 class TenantField(forms.ModelChoiceField[Tenant]):
-    """The tenant that a form is about; the form's `__init__` sets the queryset to those of the operator."""
+    """The tenant that a form is about; the form's `__init__` sets the queryset to those of the operator.
 
-    iterator = _WithoutChoice
+    `preselected`: of several the first is chosen already.
+    """
 
-    def __init__(self) -> None:
+    iterator = _TenantChoices
+
+    def __init__(self, *, preselected: bool = False) -> None:
         super().__init__(
             Tenant.objects.none(),
             label=gettext_lazy("Tenant"),
             widget=UnfoldAdminSelectWidget,
-            empty_label=gettext_lazy("Choose a tenant"),
+            empty_label=None if preselected else gettext_lazy("Choose a tenant"),
         )
 
 

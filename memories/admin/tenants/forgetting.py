@@ -18,6 +18,7 @@ from memories import conf
 from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.fields import LineField
+from memories.admin.site.naming import called
 from memories.admin.site.page import RecordPage, VerbForm, actor_of, render_page, require, url_of
 from memories.admin.site.template_tags import number
 from memories.admin.site.wording import KINDS
@@ -48,7 +49,7 @@ class ConfirmForm(VerbForm):
 
     def carry_out(self, *, actor: Actor, now: datetime) -> str:
         self.new_pass = confirm_decay(pass_id=self.record.pk, actor=actor, now=now)
-        return _("%(pass)s is confirmed. A worker carries it out.") % {"pass": self.record}
+        return _("%(pass)s is confirmed. A worker carries it out.") % {"pass": called(self.record)}
 
     def leads_to(self) -> str:
         return url_of(self.new_pass)
@@ -143,5 +144,5 @@ def _run(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     except DecayRunning as error:
         messages.error(request, error.detail)
         return HttpResponseRedirect(request.path)
-    messages.success(request, _("%(pass)s has started. A worker carries it out.") % {"pass": row})
+    messages.success(request, _("%(pass)s has started. A worker carries it out.") % {"pass": called(row)})
     return HttpResponseRedirect(url_of(row))

@@ -8,6 +8,10 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.forms.boundfield import BoundField
+from django.forms.renderers import BaseRenderer
+from django.forms.utils import flatatt
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
@@ -22,6 +26,18 @@ HALF_LIFE = "half_life_of_"
 _NUMBER = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?")
 
 
+class NumberInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # Unfold has no types
+    """Unfold's field, written without its templates: there are 70 of them on the page, a quarter of its time."""
+
+    def render(
+        self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: BaseRenderer | None = None
+    ) -> SafeString:
+        given = {"type": self.input_type, "name": name, **self.build_attrs(self.attrs, attrs)}
+        shown_value = self.format_value(value)
+        given |= {} if shown_value is None else {"value": shown_value}
+        return format_html('<div class="max-w-2xl relative w-full"><input{}></div>', flatatt(given))
+
+
 class NumberField(forms.CharField):
     """A number as text. The value is a number, "never", or "" if it is empty.
 
@@ -34,7 +50,7 @@ class NumberField(forms.CharField):
         if number.kind == NumberKind.HALF_LIVES:
             # The digit keypad of a phone cannot type "never".
             hint |= {"inputmode": "text", "list": "hub-never"}
-        widget = UnfoldAdminTextInputWidget(attrs=hint)
+        widget = NumberInput(attrs=hint)
         super().__init__(required=False, label=label, help_text=help_text, widget=widget)
 
     def prepare_value(self, value: Any) -> Any:

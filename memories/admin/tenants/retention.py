@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 from memories import conf
 from memories.admin.access import fresh
 from memories.admin.access.tenant_scope import tenants_of
+from memories.admin.site.naming import called
 from memories.admin.site.page import actor_of, render_page, require
 from memories.exceptions import RetentionRunning
 from memories.models import RetentionPass, Tenant
@@ -64,6 +65,8 @@ def next_pass(request: HttpRequest, tenant_id: uuid.UUID) -> HttpResponse:
         "title": _("Next retention pass"),
         "tenant": tenant,
         "counts": [(WORDS[name], count) for name, count in counts.items()],
+        "due": sum(count for name, count in counts.items() if name != "waiting"),
+        "first_number": numbers[0].name,
         "days": [(number.label, getattr(rules, number.name)) for number in numbers],
         "passes": [(row, [(WORDS[name], count) for name, count in row.counts.items() if count]) for row in passes],
         "may_run": request.user.has_perm(RUN),
@@ -77,5 +80,5 @@ def _run(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     except RetentionRunning as error:
         messages.error(request, error.detail)
     else:
-        messages.success(request, _("%(pass)s has started. A worker carries it out.") % {"pass": row})
+        messages.success(request, _("%(pass)s has started. A worker carries it out.") % {"pass": called(row)})
     return HttpResponseRedirect(request.path)

@@ -187,6 +187,16 @@ class TestAgents:
         assert set(Fact.objects.values_list("agent_id", "confidence")) == {("sales", 0.83), ("support", 0.5)}
         # The person's own have neither, and an agent's document changes them as little as another agent's.
         assert of("", FACT | {"id": "fact_2", "content": "Sings"}) == [FACT | {"id": "fact_2", "content": "Sings"}]
+        # It may stand in the document, too, but not another one.
+        document = {"user_id": "u1", "agent_id": "support", "facts": [FACT | {"confidence": 0.6}]}
+        client.call("PUT", "/memory", document)
+        assert set(Fact.objects.values_list("agent_id", "confidence")) == {
+            ("sales", 0.83),
+            ("support", 0.6),
+            ("", 0.83),
+        }
+        two = client.call("PUT", "/memory", document, query={"agent_id": "sales"})
+        assert (two.status_code, two.json()["errors"][0]["code"]) == (400, "mismatch")
         shouts = FACT | {"id": "fact_2", "content": "Shouts"}
         assert sorted(fact["content"] for fact in of("sales", shouts)) == ["Shouts", "Sings", "Thinks in diagrams"]
         assert set(Fact.objects.filter(agent_id="").values_list("content", flat=True)) == {"Sings"}

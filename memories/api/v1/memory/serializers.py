@@ -13,7 +13,7 @@ from drf_spectacular.extensions import OpenApiSerializerExtension
 from rest_framework import serializers
 
 from memories.api.v1.facts.serializers import FactQuery
-from memories.api.v1.fields import CleanText, ExactText, Identifier, Moment, Share, StatedByField, json_size
+from memories.api.v1.fields import AgentId, CleanText, ExactText, Identifier, Moment, Share, StatedByField, json_size
 from memories.curation.statements.documents import DocumentFact, DocumentSection, HeldParts
 from memories.exceptions import InvalidInput
 from memories.models import Category, Fact, ProfileSection, Section
@@ -121,7 +121,10 @@ class DocumentSerializer(Lenient):
 
 
 class NamedDocumentSerializer(DocumentSerializer):
+    agent_of_key = True
+
     user_id = Identifier(required=False, help_text="Here or in the query.")
+    agent_id = AgentId(help_text="Here or in the query: the document is that agent's.")
     stated_by = StatedByField()
 
 
@@ -156,6 +159,14 @@ def named_person(body: Mapping[str, Any], query: Mapping[str, Any]) -> str:
     if len(named) > 1:
         raise InvalidInput.at("/user_id", "The query names another person.", code="mismatch")
     return str(named.pop())
+
+
+def named_agent(body: Mapping[str, Any], query: Mapping[str, Any]) -> str:
+    """The agent_id of the document, or "". Errors: InvalidInput when there are two different ones."""
+    named = {where["agent_id"] for where in (body, query) if where.get("agent_id")}
+    if len(named) > 1:
+        raise InvalidInput.at("/agent_id", "The query names another agent.", code="mismatch")
+    return str(named.pop()) if named else ""
 
 
 def sections_of(document: Mapping[str, Any]) -> dict[str, DocumentSection]:

@@ -17,6 +17,7 @@ from memories.api.v1.memory.serializers import (
     TakenDocumentSerializer,
     document_of,
     facts_of,
+    named_agent,
     named_person,
     pending_of,
     sections_of,
@@ -61,14 +62,15 @@ class MemoryView(Endpoint):
     )
     def put(self, request: Request) -> Response:
         given, query = self.body(NamedDocumentSerializer), self.query(PersonParameter)
-        user_id = named_person(given, query)
+        user_id, agent_id = named_person(given, query), named_agent(given, query)
+        query |= {"agent_id": agent_id} if agent_id else {}
         person = person_for_writing(tenant=self.tenant, user_id=user_id, now=self.now)
         waiting = import_document(
             end_user=person,
             sections=sections_of(given),
             facts=facts_of(given),
             visible=self._visible(Fact.objects.all(), person, query),
-            agent_id=self.caller.agent_id or query.get("agent_id") or "",
+            agent_id=agent_id,
             updated=given.get("lastUpdated") or "",
             actor=self.actor,
             now=self.now,
