@@ -37,7 +37,7 @@ class Model:
 
     def answer(self, name: str, said: str) -> dict[str, Any]:
         queue = {"episode_summary": self.episodes, "session_summary": self.sessions}.get(name, self.answers)
-        answer = queue.pop(0) if queue else summaries.of(name, said) or {"new_facts": [], "edits": []}
+        answer = queue.pop(0) if queue else summaries.of(name, said) or {"new_facts": [], "edits": [], "patterns": []}
         if isinstance(answer, Exception):
             raise answer
         return answer() if callable(answer) else answer

@@ -104,7 +104,8 @@ def dream(*, tenant: Tenant, dream_id: uuid.UUID) -> Dream:
 
 
 def dreams(tenant: Tenant) -> QuerySet[Dream]:
-    return Dream.objects.filter(tenant=tenant).select_related("end_user")
+    """Those that edit files: what a reflection finds only operators see, until they have approved it."""
+    return Dream.objects.filter(tenant=tenant, kind=Dream.Kind.FILES).select_related("end_user")
 
 
 def extraction(*, tenant: Tenant, run_id: uuid.UUID) -> ExtractionRun:

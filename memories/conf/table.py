@@ -247,6 +247,16 @@ class Rules:
     dreams_wait: bool = Group.DREAMS.switch(
         "Dreams wait for approval", "An operator approves each dream before it is applied."
     )
+    reflections: bool = Group.DREAMS.switch(
+        "Reflections", "A model proposes patterns over many episodes as facts; they always wait."
+    )
+    reflection_days: int = Group.DREAMS.number(
+        7,
+        (1, 90),
+        "days",
+        "Interval of reflections",
+        "Between two reflections about a person and agent; each costs a call.",
+    )
     store_items: int = Group.STORE.number(
         100_000,
         (100, 10_000_000),

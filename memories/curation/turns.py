@@ -96,7 +96,7 @@ def redact_turn(
             session.embedded_number = min(session.embedded_number, turn.number - 1)
         session.save(update_fields=["redactions", "embedded_number"])
         counts = {
-            "facts": _delete_facts(turn, actor=actor, now=now),
+            "facts": _delete_facts(place, actor=actor, now=now),
             "sections": _empty_sections(turn, actor=actor, now=now),
             "episodes": _delete_episodes(place, actor=actor, now=now),
         }
@@ -171,16 +171,24 @@ def _without(value: Any, passage: str) -> Any:
     return value
 
 
-def _delete_facts(turn: Turn, *, actor: Actor, now: datetime) -> int:
-    """Delete the facts that rest on this turn alone, and its quotes in all others; returns how many facts."""
+def _delete_facts(place: _LockedTurn, *, actor: Actor, now: datetime) -> int:
+    """Delete the facts that rest on this turn alone, and its quotes in all others; returns how many facts.
+
+    A fact of a reflection was made of the episodes that go with the turn: all evidence in their ranges goes.
+    """
+    turn = place.turn
     cited = FactEvidence.objects.filter(fact=OuterRef("pk"))
-    here = Fact.objects.filter(Exists(cited.filter(turn=turn)), end_user=turn.end_user_id)
+    goes = Q(turn=turn)
+    for first, last in _episodes_of(place).values_list("first_number", "last_number"):
+        reflected = Fact.objects.reflected().filter(end_user=turn.end_user_id)
+        goes |= Q(session=place.session, turn_number__range=(first, last), fact__in=reflected.values("pk"))
+    evidence = list(FactEvidence.objects.filter(goes).values_list("pk", flat=True))
+    here = Fact.objects.filter(Exists(cited.filter(pk__in=evidence)), end_user=turn.end_user_id)
     # The lock shows us a fact that an operator has made binding meanwhile.
     list(here.select_for_update(of=("self",)).order_by("pk").values_list("pk"))
-    elsewhere = Exists(cited.exclude(turn=turn))
+    elsewhere = Exists(cited.exclude(pk__in=evidence))
     alone = here.filter(~elsewhere, binding=False).exclude(extractor__in=STATED).select_related("tenant")
     gone = list(alone.order_by("pk"))
-    evidence = list(FactEvidence.objects.filter(turn=turn).values_list("pk", flat=True))
     quotes.forget([turn.pk])
     FactEvidence.objects.filter(pk__in=evidence).delete()
     review_items.part([fact.pk for fact in gone])
@@ -223,13 +231,19 @@ def _forget_text(revisions: QuerySet[ProfileRevision], text: str) -> None:
     revisions.filter(before=text).update(before="")
 
 
+def _episodes_of(place: _LockedTurn) -> QuerySet[Episode]:
+    """The episodes that were made of the turn, but for an operator's word and stated ones."""
+    if not place.is_spoken:
+        return Episode.objects.none()
+    number = place.turn.number
+    told = Episode.objects.filter(session=place.session, first_number__lte=number, last_number__gte=number)
+    return told.filter(binding=False).exclude(extractor__in=STATED)
+
+
 def _delete_episodes(place: _LockedTurn, *, actor: Actor, now: datetime) -> int:
     """Delete the episodes that were made of it; returns how many. The session's last one is made anew."""
-    turn, window = place.turn, place.window
-    if not place.is_spoken:
-        return 0
-    told = Episode.objects.filter(session=place.session, first_number__lte=turn.number, last_number__gte=turn.number)
-    told = told.filter(binding=False).exclude(extractor__in=STATED).select_for_update(of=("self",))
+    window = place.window
+    told = _episodes_of(place).select_for_update(of=("self",))
     gone = list(told.select_related("tenant").order_by("pk"))
     for episode in gone:
         audit.record(actor=actor, verb="delete", target=episode, object_id=episode.pk, tenant=episode.tenant, now=now)

@@ -124,7 +124,7 @@ def restore(
     with _deciding(dream_id, expected_version) as dream:
         if dream.end_user.restricted_at and not actor.is_operator:
             raise PersonRestricted
-        if dream.state not in DONE:
+        if dream.state not in DONE or dream.kind != Dream.Kind.FILES:
             raise DreamDecided
         rows = _since(dream).exclude(state__in=[State.FAILED, State.RESTORED]).select_for_update(of=("self",))
         going = list(rows.order_by("-started_at", "-pk"))
@@ -144,7 +144,8 @@ def restore(
 
 def _since(dream: Dream) -> QuerySet[Dream]:
     """This dream and later ones about the same files."""
-    return Dream.objects.filter(end_user=dream.end_user_id, agent_id=dream.agent_id, started_at__gte=dream.started_at)
+    files = Dream.objects.filter(kind=Dream.Kind.FILES, agent_id=dream.agent_id)
+    return files.filter(end_user=dream.end_user_id, started_at__gte=dream.started_at)
 
 
 def _put_files_back(dream: Dream, dreams: Sequence[uuid.UUID], *, actor: Actor, now: datetime) -> tuple[int, int]:

@@ -1,9 +1,9 @@
-"""Dreams as work: when one begins, who works on it, and how it ends.
+"""Dreams and reflections as work: when one begins, who works on it, and how it ends.
 
 The row of a dream is the queue, under a lease. Episodes and files are gathered and the model is asked with no
 transaction open; then one short transaction, which holds the person, applies the edits, keeps each of them, and notes
 which episodes were read. Killed anywhere, a dream is applied whole or not at all; the database refuses to note an
-episode twice.
+episode twice. A reflection is carried out alike: its last transaction stores what it proposes.
 """
 
 import time
@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 from django_q.tasks import async_task
@@ -22,7 +23,7 @@ from memories import audit, conf
 from memories.audit import Actor
 from memories.curation.files import Writer
 from memories.curation.statements.voices import WriteTrust
-from memories.dream import applying, proposals, unread
+from memories.dream import applying, proposals, reflecting, unread
 from memories.dream.errors import DreamOpen, NoModelToDream, NothingToDream, Outdated
 from memories.dream.summaries import summary_of
 from memories.exceptions import ModelError, NotFound, PersonRestricted
@@ -30,8 +31,9 @@ from memories.forgetting.upkeep_rows import hold
 from memories.llm import client
 from memories.llm.calls import Completion
 from memories.llm.prices import cost_of
-from memories.llm.prompts import dream_edits
+from memories.llm.prompts import dream_edits, reflections
 from memories.llm.prompts.dream_edits import DreamEdits
+from memories.llm.prompts.reflections import Reflections
 from memories.models import (
     ActorKind,
     Dream,
@@ -50,7 +52,7 @@ from memories.queue.leases import Lease
 from memories.queue.spending import Spent
 
 TASK = "memories.tasks.dream"
-State, EditState = Dream.State, DreamEdit.State
+Kind, State, EditState = Dream.Kind, Dream.State, DreamEdit.State
 # Why a dream failed beside the codes of a model's errors.
 EPISODES_CHANGED = "episodes_changed"
 NOBODY = Actor(kind=ActorKind.DREAM)
@@ -70,8 +72,16 @@ def config_of(tenant: Tenant) -> conf.LLMConfig:
     return replace(config, model=tenant.dream_model) if tenant.dream_model else config
 
 
-def begin(*, person: EndUser, agent_id: str, trigger: Dream.Trigger, now: datetime, actor: Actor = NOBODY) -> Dream:
-    """Insert a dream for workers to claim.
+def begin(
+    *,
+    person: EndUser,
+    agent_id: str,
+    trigger: Dream.Trigger,
+    now: datetime,
+    actor: Actor = NOBODY,
+    kind: Dream.Kind = Kind.FILES,
+) -> Dream:
+    """Insert a dream, or a reflection, for workers to claim.
 
     Errors: NothingToDream, DreamOpen, NoModelToDream, PersonRestricted.
     """
@@ -79,10 +89,11 @@ def begin(*, person: EndUser, agent_id: str, trigger: Dream.Trigger, now: dateti
         raise PersonRestricted
     if not client.is_configured(config_of(person.tenant)):
         raise NoModelToDream
-    if not unread.next_episodes(person, agent_id, now=now):
+    if not _next_episodes(kind, person, agent_id, now=now):
         raise NothingToDream
     by = {} if actor is NOBODY else {"actor_kind": actor.kind, "actor_id": actor.id}
-    dream = Dream(tenant=person.tenant, end_user=person, agent_id=agent_id, trigger=trigger, started_at=now, **by)
+    given = {"agent_id": agent_id, "kind": kind, "trigger": trigger, "started_at": now, **by}
+    dream = Dream(tenant=person.tenant, end_user=person, **given)
     try:
         with transaction.atomic():
             dream.save(force_insert=True)
@@ -153,24 +164,35 @@ def claim(dream: Dream) -> DreamLease | None:
 def _next(*, now: datetime) -> Iterator[Dream]:
     """Dreams to work on: those that began, then due ones of each tenant, which begin here."""
     yield from Dream.objects.running().free().order_by("started_at", "pk")
-    for tenant in Tenant.objects.filter(numbers__dreams=True, offboarded_at=None).order_by("pk"):
-        rules = conf.rules(tenant)
-        if not rules.dreams or not client.is_configured(config_of(tenant)) or not _has_calls(tenant, now=now):
+    wanted = Q(numbers__dreams=True) | Q(numbers__reflections=True)
+    for tenant in Tenant.objects.filter(wanted, offboarded_at=None).order_by("pk"):
+        if client.is_configured(config_of(tenant)):
+            yield from _begin_due(tenant, now=now)
+
+
+def _begin_due(tenant: Tenant, *, now: datetime) -> Iterator[Dream]:
+    """Begin what is due of a tenant, one at a time, for as long as its endpoint takes calls."""
+    for kind, person, agent_id in _due(tenant, now=now):
+        if not _has_calls(tenant, now=now):
+            return
+        try:
+            yield begin(person=person, agent_id=agent_id, trigger=Dream.Trigger.SCHEDULE, now=now, kind=kind)
+        except (NothingToDream, DreamOpen, PersonRestricted):
+            # Somebody else was quicker, or what may be proposed in a week is used up.
             continue
+
+
+def _due(tenant: Tenant, *, now: datetime) -> Iterator[tuple[Dream.Kind, EndUser, str]]:
+    """Whose turn it is, for what: first dreams, then reflections."""
+    rules = conf.rules(tenant)
+    kinds = ((Kind.FILES, rules.dreams, unread.due), (Kind.REFLECTION, rules.reflections, reflecting.due))
+    for kind, is_on, due in kinds:
         passed: list[uuid.UUID] = []
-        while people := unread.due(tenant=tenant, rules=rules, now=now, passed=passed):
+        while is_on and (people := due(tenant=tenant, rules=rules, now=now, passed=passed)):
             for person, agent_id in people:
                 # Once a look, whatever comes of it.
                 passed.append(person.pk)
-                try:
-                    yield begin(person=person, agent_id=agent_id, trigger=Dream.Trigger.SCHEDULE, now=now)
-                except (NothingToDream, DreamOpen, PersonRestricted):
-                    # Somebody else was quicker.
-                    continue
-                if not _has_calls(tenant, now=now):
-                    break
-            if not _has_calls(tenant, now=now):
-                break
+                yield kind, person, agent_id
 
 
 def _has_calls(tenant: Tenant, *, now: datetime) -> bool:
@@ -194,24 +216,23 @@ def _may_ask(work: DreamLease, *, now: datetime) -> bool:
     return admitted and (not circuit_breaker.is_open(owner) or circuit_breaker.probe(owner))
 
 
+def _next_episodes(kind: str, person: EndUser, agent_id: str, *, now: datetime) -> list[Episode]:
+    """What there is to read, if it is enough."""
+    find = reflecting.next_episodes if kind == Kind.REFLECTION else unread.next_episodes
+    return find(person, agent_id, now=now)
+
+
 def _dream(work: DreamLease, *, now: datetime) -> None:
     """Gather, ask, commit."""
     dream, owner = work.row, work.config.tenant_id
-    episodes = unread.next_episodes(dream.end_user, dream.agent_id, now=now)
+    episodes = _next_episodes(dream.kind, dream.end_user, dream.agent_id, now=now)
     if not episodes:
         # They went meanwhile: no call.
         circuit_breaker.release_probe(owner)
         _release(work, State.UNCHANGED)
         return
     try:
-        completion = client.complete(
-            messages=unread.messages(dream.end_user, dream.agent_id, episodes, now=now),
-            answer=dream_edits.ANSWER,
-            # One call may have probed the endpoint.
-            max_calls=max(1, work.rules.max_model_calls - 1),
-            before_call=partial(_renew, work),
-            config=work.config,
-        )
+        completion = _ask(work, episodes, now=now)
     except ModelError as error:
         _count(work, error.prompt_tokens, error.completion_tokens, now=now)
         if error.endpoint_wide:
@@ -226,6 +247,26 @@ def _dream(work: DreamLease, *, now: datetime) -> None:
         _count(work, completion.prompt_tokens, completion.completion_tokens, now=now)
         circuit_breaker.close(owner)
         _commit(work, episodes, completion, now=now)
+
+
+def _ask(
+    work: DreamLease, episodes: Sequence[Episode], *, now: datetime
+) -> Completion[DreamEdits] | Completion[Reflections]:
+    """The model's answer. Errors: ModelError, PersonRestricted, LeaseLost."""
+    dream = work.row
+    about = (dream.end_user, dream.agent_id, episodes)
+    # One call may have probed the endpoint.
+    most, renew = max(1, work.rules.max_model_calls - 1), partial(_renew, work)
+    if dream.kind == Kind.REFLECTION:
+        told, expected = reflecting.messages(*about, now=now), reflections.ANSWER
+        return client.complete(messages=told, answer=expected, max_calls=most, before_call=renew, config=work.config)
+    return client.complete(
+        messages=unread.messages(*about, now=now),
+        answer=dream_edits.ANSWER,
+        max_calls=most,
+        before_call=renew,
+        config=work.config,
+    )
 
 
 def _renew(work: DreamLease) -> None:
@@ -247,28 +288,32 @@ def _count(work: DreamLease, prompt_tokens: int, completion_tokens: int, *, now:
 
 
 def _commit(
-    work: DreamLease, episodes: Sequence[Episode], completion: Completion[DreamEdits], *, now: datetime
+    work: DreamLease,
+    episodes: Sequence[Episode],
+    completion: Completion[DreamEdits] | Completion[Reflections],
+    *,
+    now: datetime,
 ) -> None:
-    """Files, edits, episodes and the end of the dream together. Errors: LeaseLost."""
-    found = proposals.read(completion.answer.edits)
+    """What came of it, what was read and the end of the dream together. Errors: LeaseLost."""
+    answer = completion.answer
     try:
         with transaction.atomic():
             # The person before the dream, as every verb on dreams.
             if not hold(work.row.end_user):
                 raise PersonRestricted
             dream = leases.fence(work)
-            edits = [_edit(dream, one) for one in found]
-            _carry_out(dream, edits, waits=work.rules.dreams_wait, now=now)
-            _note_read(dream, episodes)
             dream.episodes = len(episodes)
             dream.extractor, dream.prompt_version = completion.extractor, dream_edits.VERSION
             dream.calls = completion.calls
             dream.prompt_tokens, dream.completion_tokens = completion.prompt_tokens, completion.completion_tokens
             dream.cost = cost_of(dream.prompt_tokens, dream.completion_tokens, work.config.prices)
-            dream.summary = summary_of(edits)
-            DreamEdit.objects.bulk_create(edits)
+            if isinstance(answer, Reflections):
+                counts = _propose(dream, answer, episodes, rules=work.rules, now=now)
+            else:
+                counts = _edit_files(dream, answer, episodes, rules=work.rules, now=now)
             _end(dream, state=State(dream.state))
-            record(dream, "dream", actor=actor_of(dream), now=now, counts=counts_of(edits))
+            verb = "reflect" if dream.kind == Kind.REFLECTION else "dream"
+            record(dream, verb, actor=actor_of(dream), now=now, counts=counts)
             spending.note(
                 dream.tenant,
                 ModelUse.Purpose.DREAMS,
@@ -281,6 +326,33 @@ def _commit(
         _release(work, State.FAILED, failure=PERSON_CHANGED)
     except Outdated:
         _release(work, State.FAILED, failure=EPISODES_CHANGED)
+
+
+def _edit_files(
+    dream: Dream, answer: DreamEdits, episodes: Sequence[Episode], *, rules: conf.Rules, now: datetime
+) -> dict[str, int]:
+    """Carry out the edits of an answer, and note what was read; how many edits came to what. Errors: Outdated."""
+    edits = [_edit(dream, one) for one in proposals.read(answer.edits)]
+    _carry_out(dream, edits, waits=rules.dreams_wait, now=now)
+    _note_read(dream, episodes)
+    dream.summary = summary_of(edits)
+    DreamEdit.objects.bulk_create(edits)
+    return counts_of(edits)
+
+
+def _propose(
+    dream: Dream, answer: Reflections, episodes: Sequence[Episode], *, rules: conf.Rules, now: datetime
+) -> dict[str, int]:
+    """Store what a reflection proposes; how much, and how many items were refused. Errors: Outdated."""
+    dream.prompt_version = reflections.VERSION
+    _hold_episodes(dream, episodes)
+    extractor = dream.extractor
+    counts = reflecting.propose(
+        dream, answer.patterns, episodes, actor=actor_of(dream), extractor=extractor, rules=rules, now=now
+    )
+    dream.proposed = counts["proposed"]
+    dream.state = State.APPLIED if dream.proposed else State.UNCHANGED
+    return counts
 
 
 def _edit(dream: Dream, one: proposals.Proposal) -> DreamEdit:
@@ -311,16 +383,21 @@ def _carry_out(dream: Dream, edits: Sequence[DreamEdit], *, waits: bool, now: da
 
 def _note_read(dream: Dream, episodes: Sequence[Episode]) -> None:
     """The cursor moves. Errors: Outdated, when one of them was changed, forgotten or read meanwhile."""
-    rows = Episode.objects.filter(end_user=dream.end_user_id, status=EpisodeStatus.ACTIVE)
-    rows = rows.filter(pk__in=[episode.pk for episode in episodes]).select_for_update(no_key=True, of=("self",))
-    if {(row.pk, row.version) for row in rows.order_by("pk")} != {(one.pk, one.version) for one in episodes}:
-        raise Outdated
+    _hold_episodes(dream, episodes)
     read = [DreamedEpisode(tenant_id=dream.tenant_id, dream=dream, episode=one) for one in episodes]
     try:
         with transaction.atomic():
             DreamedEpisode.objects.bulk_create(read)
     except IntegrityError as error:
         raise Outdated from error
+
+
+def _hold_episodes(dream: Dream, episodes: Sequence[Episode]) -> None:
+    """Lock what was read, so that it is there until the commit. Errors: Outdated, when it was changed or forgotten."""
+    rows = Episode.objects.filter(end_user=dream.end_user_id, status=EpisodeStatus.ACTIVE)
+    rows = rows.filter(pk__in=[episode.pk for episode in episodes]).select_for_update(no_key=True, of=("self",))
+    if {(row.pk, row.version) for row in rows.order_by("pk")} != {(one.pk, one.version) for one in episodes}:
+        raise Outdated
 
 
 def _release(work: DreamLease, state: Dream.State, *, failure: str = "") -> None:

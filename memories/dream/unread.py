@@ -21,7 +21,7 @@ LONGEST_ENTRY = 1_000
 _LONGEST_SKILLS = 8_000
 _MOST_SKILLS = 50
 # So many people are looked up at a time.
-_PAGE = 50
+PAGE = 50
 
 
 def due(
@@ -31,16 +31,21 @@ def due(
 
     Those who wait longest come first. Under restriction, and while a dream about these files is open, nobody is due.
     """
-    since = _since(tenant, rules, now=now)
+    since = last_time(tenant, rules, now=now)
     # With an hour of its own a dream reads what was there then: what comes later waits for the next day.
     rows = unread(tenant, now=now).filter(created_at__lte=since if rules.dream_hour else now)
     rows = rows.filter(end_user__restricted_at=None).exclude(end_user__in=passed)
     theirs = Dream.objects.filter(end_user=OuterRef("end_user"), agent_id=OuterRef("session__agent_id"))
+    theirs = theirs.filter(kind=Dream.Kind.FILES)
     rows = rows.exclude(Exists(theirs.filter(Q(state__in=OPEN) | Q(started_at__gt=since))))
-    pairs = rows.order_by("created_at").values_list("end_user", "session__agent_id")[: _PAGE * MOST_EPISODES]
-    firsts = list(dict.fromkeys(pairs))[:_PAGE]
-    people = EndUser.objects.select_related("tenant").in_bulk([person for person, _agent in firsts])
-    return [(people[person], agent) for person, agent in firsts if person in people]
+    pairs = rows.order_by("created_at").values_list("end_user", "session__agent_id")[: PAGE * MOST_EPISODES]
+    return people_of(list(dict.fromkeys(pairs))[:PAGE])
+
+
+def people_of(pairs: Sequence[tuple[uuid.UUID, str]]) -> list[tuple[EndUser, str]]:
+    """The same with the rows of the people who are still there."""
+    people = EndUser.objects.select_related("tenant").in_bulk([person for person, _agent in pairs])
+    return [(people[person], agent) for person, agent in pairs if person in people]
 
 
 def unread(tenant: Tenant, *, now: datetime) -> EpisodeQuerySet:
@@ -88,7 +93,7 @@ def _shown(path: str, text: str | None, longest: int) -> FileInput:
     return FileInput(path.removeprefix("/"), text[:longest], is_cut=len(text) > longest)
 
 
-def _since(tenant: Tenant, rules: conf.Rules, *, now: datetime) -> datetime:
+def last_time(tenant: Tenant, rules: conf.Rules, *, now: datetime) -> datetime:
     """Who was dreamt about since then is not due."""
     if not rules.dream_hour:
         return now - timedelta(hours=rules.dream_hours)

@@ -22,6 +22,10 @@ from memories.text.injection import suspicion
 Kind, Reason = ReviewItem.Kind, ReviewItem.Reason
 # The flag of a fact that the rules mode suggests: nobody asked to remember it.
 SUGGESTED = "suggested_by_rules"
+# The flags of a fact that a reflection proposes: whatever its trust, an operator decides.
+HABIT, CHANGE_OF_MIND, RECURRING_PROBLEM = PATTERNS = (
+    "reflected_habit", "reflected_change_of_mind", "reflected_recurring_problem"
+)  # fmt: skip
 KIND_OF: dict[str, ReviewItem.Kind] = {
     Reason.ASSISTANT_TRUST: Kind.QUARANTINED,
     Reason.TOOL_TRUST: Kind.QUARANTINED,
@@ -40,12 +44,18 @@ KIND_OF: dict[str, ReviewItem.Kind] = {
     Reason.INSTRUCTIONS: Kind.FLAGGED,
     Reason.POSSIBLE_SECRET: Kind.HELD,
     Reason.POOR_QUALITY: Kind.EPISODE,
+    Reason.HABIT: Kind.PATTERN,
+    Reason.CHANGE_OF_MIND: Kind.PATTERN,
+    Reason.RECURRING_PROBLEM: Kind.PATTERN,
 }
 # Why a fact waits for what its flags say, the gravest first; without one, for its trust.
 REASON_OF_FLAG: dict[str, ReviewItem.Reason] = {
     suspicion.INSTRUCTIONS: Reason.INSTRUCTIONS,
     suspicion.POSSIBLE_SECRET: Reason.POSSIBLE_SECRET,
     SUGGESTED: Reason.SUGGESTED,
+    HABIT: Reason.HABIT,
+    CHANGE_OF_MIND: Reason.CHANGE_OF_MIND,
+    RECURRING_PROBLEM: Reason.RECURRING_PROBLEM,
 }
 REASON_OF_TRUST: dict[str, ReviewItem.Reason] = {
     Trust.ASSISTANT: Reason.ASSISTANT_TRUST,

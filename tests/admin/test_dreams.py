@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from memories.dream import dreaming
-from memories.models import Dream, DreamEdit, EndUser, MemoryFile, Operator
+from memories.models import Dream, DreamEdit, EndUser, MemoryFile, Operator, ReviewItem
 from tests import factories
 from tests.admin.pages import HOSTILE, list_of, page_of, text_of
 from tests.dream.dreaming import dream, dreamer, edit, edits, episodes
@@ -122,3 +122,24 @@ def test_a_reader_decides_nothing(staff_who_may: Callable[..., Client], model: M
     assert staff_who_may("view_fact").get(list_of(Dream)).status_code == 403
     assert DreamEdit.objects.get().state == "waiting"
     assert MemoryFile.objects.get().version == 1
+
+
+def test_a_reflection_shows_what_it_proposed_and_the_queue_its_episodes(admin: Client, model: Model) -> None:
+    person = dreamer(dreams=False, reflections=True)
+    episodes(person, *(f"{HOSTILE} wanted summary {number}" for number in range(3)))
+    found = {"kind": "habit", "content": f"Asks for {HOSTILE}", "category": "behavior", "confidence": 0.8}
+    model.answers.append({"patterns": [{**found, "episodes": [1, 3]}]})
+    dreaming.work_on(now=factories.NOW, seconds=300)
+    row, item = Dream.objects.get(), ReviewItem.objects.get()
+    assert "Reflection: 1 fact" in text_of(admin.get(f"{list_of(Dream)}?kind__exact=reflection"))
+    page = admin.get(page_of(row))
+    assert "It proposed 1 fact" in text_of(page)
+    assert "Take back" not in text_of(page)
+    assert send(admin, row, "restore").status_code == 409
+    for address in (page_of(item), f"{reverse('admin:memories_reviewitem_queue')}?item={item.pk}"):
+        shown = admin.get(address).content.decode()
+        assert "Episodes that show it" in shown
+        assert "wanted summary 0" in shown
+        assert "A model sees a habit" in shown
+        assert HOSTILE not in shown
+    assert [one.summary[-1] for one in admin.get(page_of(item)).context["pattern"]] == ["0", "2"]

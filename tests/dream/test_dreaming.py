@@ -127,7 +127,7 @@ class TestWhoIsDue:
             begin(person)
 
     def test_a_look_takes_everybody_in_turn(self, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(unread, "_PAGE", 2)
+        monkeypatch.setattr(unread, "PAGE", 2)
         tenant = dreamer().tenant
         for number in range(5):
             episodes(factories.end_user(tenant), f"Moved to town {number}")

@@ -85,6 +85,8 @@ def test_the_numbers_of_the_rules() -> None:
         "dream_hours": 2,
         "dream_hour": 0,
         "dreams_wait": False,
+        "reflections": False,
+        "reflection_days": 7,
         "store_items": 100_000,
         "store_value_kilobytes": 256,
         "staleness_review": False,

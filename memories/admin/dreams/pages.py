@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from memories.admin.dreams import forms
@@ -16,7 +16,7 @@ from memories.admin.lists.columns import column, moment_column
 from memories.admin.site.page import RecordPage, VerbForm
 from memories.admin.site.wording import KINDS
 from memories.dream.deciding import DONE, is_acceptable
-from memories.models import Dream, DreamEdit, MemoryFile
+from memories.models import ActorKind, Dream, DreamEdit, Fact, FactRevision, MemoryFile
 
 State, EditState = Dream.State, DreamEdit.State
 COLOURS = KINDS | {"waiting": "warning", "applied": "success", "declined": "danger", "restored": "info"}
@@ -66,7 +66,7 @@ class DreamPage(RecordPage):
         "restore": forms.RestoreForm,
     }
     list_display = ("started", "person", "state_shown", "changed", "episodes", "tokens")
-    list_filter = ("state", "tenant")
+    list_filter = ("state", "kind", "tenant")
     linked_by = ("end_user",)
     list_select_related = ("end_user", "tenant")
     search_fields = ("agent_id", "end_user__external_id")
@@ -82,11 +82,15 @@ class DreamPage(RecordPage):
 
     @column(_("Status"), label=COLOURS, ordering="state")
     def state_shown(self, dream: Dream) -> tuple[str, str]:
-        return dream.state, dream.get_state_display()
+        return dream.state, _state(dream)
 
     @column(_("Changes"))
     def changed(self, dream: Dream) -> SafeString:
-        return cells.two_lines(dream.summary or "–", dream.agent_id or gettext("without an agent"))
+        told = dream.summary or "–"
+        if dream.kind == Dream.Kind.REFLECTION:
+            said = ngettext("Reflection: %(number)d fact", "Reflection: %(number)d facts", dream.proposed)
+            told = said % {"number": dream.proposed}
+        return cells.two_lines(told, dream.agent_id or gettext("without an agent"))
 
     @column(_("Tokens"))
     def tokens(self, dream: Dream) -> int:
@@ -98,11 +102,24 @@ class DreamPage(RecordPage):
             "dream": record,
             "edits": _shown(record, edits),
             "waits": record.state == State.WAITING,
-            "may_restore": record.state in DONE,
+            "state": _state(record),
+            "found": _found(record) if record.proposed else [],
+            "may_restore": record.state in DONE and record.kind == Dream.Kind.FILES,
             "colour": COLOURS.get(record.state, ""),
             "failed": FAILED.get(record.failure, ""),
             "read": [one.episode for one in record.read.select_related("episode").order_by("episode__ended_at", "pk")],
         }
+
+
+def _state(dream: Dream) -> str:
+    is_proposal = dream.kind == Dream.Kind.REFLECTION and dream.state == State.APPLIED
+    return gettext("Proposed") if is_proposal else str(dream.get_state_display())
+
+
+def _found(dream: Dream) -> list[Fact]:
+    """The facts that a reflection proposed, as far as they are there."""
+    made = FactRevision.objects.filter(actor_kind=ActorKind.DREAM, actor_id=str(dream.pk), version=1)
+    return list(Fact.objects.of(dream.tenant, dream.end_user).filter(pk__in=made.values("fact")).order_by("pk"))
 
 
 def _shown(dream: Dream, edits: Sequence[DreamEdit]) -> list[ShownEdit]:

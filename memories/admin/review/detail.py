@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import BooleanField, CharField, ExpressionWrapper, Q
+from django.db.models import BooleanField, CharField, Exists, ExpressionWrapper, OuterRef, Q
 from django.db.models.functions import Cast
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -17,7 +17,7 @@ from memories.admin.site.segments import Segment, diff
 from memories.curation.facts.approving import asked_too_late
 from memories.curation.review.deciding import choices_of
 from memories.curation.review.undo import may_undo
-from memories.models import ActorKind, Fact, Operator, ProfileSection, ReviewItem
+from memories.models import ActorKind, Episode, EpisodeStatus, Fact, FactEvidence, Operator, ProfileSection, ReviewItem
 
 MOST_NEARBY = 4
 
@@ -64,6 +64,8 @@ def decision_of(item: ReviewItem, operator: Operator | AnonymousUser) -> dict[st
         "waits": waits.wait_of(item, now=timezone.now()),
         **_desk_of(item, operator),
     }
+    if item.fact and item.kind == ReviewItem.Kind.PATTERN:
+        shown["pattern"] = _episodes_of(item.fact)
     if item.episode:
         shown |= {"episode": item.episode, "flaws": flaws_of(item.episode.flaws), "poor": why_poor(item.episode)}
         if may_see_turns(operator):
@@ -85,6 +87,18 @@ def _proposal(item: ReviewItem) -> list[Segment]:
     if item.fact:
         return [Segment(item.fact.content)]
     return [Segment(item.known.content, "removed")] if item.known else []
+
+
+def _episodes_of(fact: Fact) -> list[Episode]:
+    """The episodes whose turns the fact rests on, the oldest first."""
+    cited = FactEvidence.objects.filter(
+        fact=fact,
+        session=OuterRef("session"),
+        turn_number__gte=OuterRef("first_number"),
+        turn_number__lte=OuterRef("last_number"),
+    )
+    rows = Episode.objects.of(fact.tenant, fact.end_user).exclude(status=EpisodeStatus.TRASHED)
+    return list(rows.filter(Exists(cited)).order_by("ended_at", "pk"))
 
 
 def _siblings(item: ReviewItem) -> list[ReviewItem]:

@@ -48,6 +48,17 @@ WHY: dict[str, str | Promise] = {
     Reason.POOR_QUALITY: gettext_lazy(
         "It says too little about the conversation. It is not served until an operator approves it."
     ),
+    Reason.HABIT: gettext_lazy(
+        "A model sees a habit in several episodes. Nobody said it, and it is not served until an operator approves it."
+    ),
+    Reason.CHANGE_OF_MIND: gettext_lazy(
+        "A model sees a change of mind over several episodes. Nobody said it, and it is not served until an operator "
+        "approves it."
+    ),
+    Reason.RECURRING_PROBLEM: gettext_lazy(
+        "A model sees a problem that comes again in several episodes. Nobody said it, and it is not served until an "
+        "operator approves it."
+    ),
 }
 SECTION_WHY = gettext_lazy(
     "An operator wrote this section, and an extraction proposes another text. The present text is still served."
@@ -65,6 +76,7 @@ KIND_COLOURS: dict[str, str] = {
     Kind.FLAGGED: "danger",
     Kind.HELD: "warning",
     Kind.EPISODE: "info",
+    Kind.PATTERN: "info",
 }
 STATE_COLOURS: dict[str, str] = {
     State.OPEN: "warning",

@@ -81,6 +81,7 @@ KEY_STATES = {
 REASONS = {
     "It did not come up again.": gettext_lazy("It was not mentioned again."),
     "It was over.": gettext_lazy("It expired."),
+    "Found in several episodes.": gettext_lazy("Found in several episodes."),
     "It said what was corrected.": gettext_lazy("It said what was corrected."),
 }
 # Appended to the message of a verb whose input contained a secret.
@@ -105,6 +106,7 @@ VERBS = (
     gettext_noop("Merge"), gettext_noop("Note"), gettext_noop("Off board"), gettext_noop("Offboard"),
     gettext_noop("Open"), gettext_noop("Pin"), gettext_noop("Promote"), gettext_noop("Publish"), gettext_noop("Purge"),
     gettext_noop("Put off end"), gettext_noop("Reconsider"), gettext_noop("Redact"), gettext_noop("Refine"),
+    gettext_noop("Reflect"),
     gettext_noop("Refuse"), gettext_noop("Reinforce"), gettext_noop("Reject"), gettext_noop("Reject items"),
     gettext_noop("Release"), gettext_noop("Remove"), gettext_noop("Remove second factor"), gettext_noop("Restore"),
     gettext_noop("Retain"), gettext_noop("Retry"), gettext_noop("Retry parked"), gettext_noop("Revoke"),

@@ -47,6 +47,7 @@ SENTENCES: Mapping[str, Promise] = {
     "delete_note": gettext_lazy("%(who)s deleted a note on %(what)s"),
     "download": gettext_lazy("%(who)s downloaded %(what)s"),
     "dream": gettext_lazy("%(who)s began or carried out %(what)s"),
+    "reflect": gettext_lazy("%(who)s looked for patterns and proposed facts in %(what)s"),
     "edit": gettext_lazy("%(who)s edited %(what)s"),
     "extend": gettext_lazy("%(who)s extended the time of %(what)s"),
     "end": gettext_lazy("%(who)s ended %(what)s"),

@@ -18,7 +18,7 @@ from memories.curation.change_sets import Changes, steps
 from memories.curation.people.errors import PersonMerged
 from memories.curation.profile.sections import trust_of
 from memories.curation.review import item_states
-from memories.curation.rollback import diary, files, triples
+from memories.curation.rollback import diary, files, patterns, triples
 from memories.curation.rollback.selection import (
     ID_IN_CHANGES,
     NEUTRAL,
@@ -82,6 +82,7 @@ def preview_rollback(selector: Selector) -> RollbackPreview:
     counts["sections"] = sections.filter(stays=False).count()
     counts["files"] = written.filter(stays=False).count()
     counts["diary"] = touched_entries(selector).count()
+    counts["patterns"] = patterns.count(selector)
     of_graph = triples.counts(selector)
     counts["triples"] = of_graph["triples"]
     counts["kept"] += sections.filter(stays=True).count() + written.filter(stays=True).count() + of_graph["kept"]
@@ -95,8 +96,8 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
 
     A fact, file, diary entry or triple that they made goes to the trash and is not refused: it may honestly be said
     again. One that they only changed gets back what it was before. An operator's word, and what somebody else changed
-    since, stays and is counted; so does all evidence. Of facts and sections, what stays because of somebody whose
-    changes are rolled back later is taken back then. An extraction of these sessions that is in flight, or comes later,
+    since, stays and is counted; so does all evidence, but that of patterns that wait, which go without any. Of facts
+    and sections, what stays because of somebody whose changes are rolled back later is taken back then. An extraction of these sessions that is in flight, or comes later,
     makes new facts: delete the session, or roll back once more.
     """
     changes = Changes(actor=actor, now=now, reason=reason)
@@ -124,7 +125,8 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
         files.take_back(selector, changes)
         diary.take_back(selector, changes)
         triples.take_back(selector, changes)
-        for ids in steps([*facts, *again]):
+        patterns.take_back(selector, changes)
+        for ids in steps([*facts, *again, *changes.facts]):
             review_items.settle(ids, now=now, change_set=changes.id)
         # About one person it is deleted with them.
         changes.save(ROLL_BACK, people[0] if len(people) == 1 else selector.tenant)
@@ -150,13 +152,15 @@ def lock_for_undo(done: ChangeSet) -> None:
     written = FileVersion.objects.filter(change_set=done.pk).values("file__end_user")
     noted = DiaryEntry.objects.filter(change_set=done.pk).values("end_user")
     related = triples.concerned(done).values("end_user")
-    locked = {person.pk for person in _lock_people(facts, sections, written, noted, related)}
+    rested = Fact.objects.filter(pk__in=patterns.facts_of(done)).values("end_user")
+    locked = {person.pk for person in _lock_people(facts, sections, written, noted, related, rested)}
     # What somebody had who was merged while we waited is another person's by now.
     for owners in (
         facts.values_list("fact__end_user", flat=True),
         written.values_list("file__end_user", flat=True),
         noted.values_list("end_user", flat=True),
         related.values_list("end_user", flat=True),
+        rested.values_list("end_user", flat=True),
     ):
         if not locked.issuperset(owners):
             raise PersonMerged
@@ -186,7 +190,7 @@ def _lock(selector: Selector) -> tuple[list[EndUser], list[uuid.UUID], list[uuid
 
     People come first, as in debounce.hold(), so that no extraction commits meanwhile; then all facts in one order.
     """
-    kinds = (touched, touched_sections, touched_files, touched_entries, triples.touched)
+    kinds = (touched, touched_sections, touched_files, touched_entries, triples.touched, patterns.resting)
     people = _lock_people(*(rows(selector).values("end_user") for rows in kinds))
     waiting = set(_waiting([person.pk for person in people]).values_list("pk", flat=True))
     named = Q(pk__in=touched(selector).values("pk")) | Q(pk__in=waiting)

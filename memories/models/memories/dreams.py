@@ -1,4 +1,5 @@
-"""Dreams: what a model made of a person's new episodes in their memory files, edit by edit."""
+"""Dreams: what a model made of a person's new episodes in their memory files, edit by edit, and reflections, which
+propose facts."""
 
 from typing import Self
 
@@ -49,7 +50,13 @@ class DreamQuerySet(LeasedQuerySet["Dream"]):
 
 
 class Dream(Leased):
-    """One dream about a person for one agent; the row is the queue: whoever holds its lease works on it."""
+    """One dream, or one reflection, about a person for one agent; the row is the queue: whoever holds its lease works
+    on it."""
+
+    class Kind(models.TextChoices):
+        FILES = "files", _("Memory files")
+        # It edits no file: what it finds in many episodes waits in the review queue.
+        REFLECTION = "reflection", _("Reflection")
 
     class State(models.TextChoices):
         RUNNING = "running", _("Running")
@@ -76,11 +83,13 @@ class Dream(Leased):
     agent_id = models.CharField(
         _("agent"), max_length=255, blank=True, help_text="Whose episodes and files; empty: of those without an agent."
     )
+    kind = models.CharField(_("kind"), max_length=10, choices=Kind.choices, default=Kind.FILES)
     trigger = models.CharField(_("started by"), max_length=8, choices=Trigger.choices)
     actor_kind = models.CharField(max_length=8, choices=ActorKind.choices, blank=True, help_text="Who asked for it.")
     actor_id = models.CharField(max_length=36, blank=True)
     state = models.CharField(_("status"), max_length=9, choices=State.choices, default=State.RUNNING)
     episodes = models.PositiveIntegerField(_("episodes"), default=0, help_text="How many it read.")
+    proposed = models.PositiveIntegerField(default=0, help_text="Of a reflection: how many facts it proposed.")
     summary = models.TextField(blank=True, help_text="What changed, in lines of each file; made by code.")
     extractor = models.CharField(max_length=120, blank=True, help_text="llm:<model>.")
     prompt_version = models.CharField(max_length=40, blank=True)
@@ -101,9 +110,9 @@ class Dream(Leased):
         verbose_name = _("dream")
         verbose_name_plural = _("dreams")
         constraints = [
-            # One at a time: two would read the same episodes.
+            # One of a kind at a time: two would read the same episodes.
             models.UniqueConstraint(
-                fields=["end_user", "tenant", "agent_id"],
+                fields=["end_user", "tenant", "agent_id", "kind"],
                 name="dream_open_once",
                 condition=Q(state__in=["running", "waiting"]),
             ),

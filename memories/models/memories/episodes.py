@@ -144,6 +144,10 @@ class Episode(models.Model):
         """What it is found by."""
         return "\n".join([self.summary, *self.key_topics, *self.actions_taken, *self.outcomes])
 
+    def covers(self, number: int) -> bool:
+        """Whether the turn with this number of its session is in its range."""
+        return self.first_number <= number <= self.last_number
+
     @property
     def protected(self) -> bool:
         """It does not fade."""

@@ -111,6 +111,10 @@ class FactQuerySet(models.QuerySet["Fact"]):
         """What is in the trash since then, or longer."""
         return self.filter(status=Status.TRASHED, trashed_at__lte=now)
 
+    def reflected(self) -> Self:
+        """What reflections proposed: made of episodes, and not of single turns."""
+        return self.filter(prompt_version__startswith="reflections-")
+
     def unembedded(self) -> Self:
         """Facts whose present text no embedder has looked at."""
         return self.filter(UNEMBEDDED)

@@ -30,6 +30,7 @@ class ReviewItem(models.Model):
         FLAGGED = "flagged", _("Flagged")
         HELD = "held", _("Held")
         EPISODE = "poor_episode", _("Poor episode")
+        PATTERN = "pattern", _("Pattern")
 
     class Reason(models.TextChoices):
         """Why a person has to decide it; each belongs to one kind."""
@@ -56,6 +57,10 @@ class ReviewItem(models.Model):
         POSSIBLE_SECRET = "possible_secret", _("May contain a secret")
         # Poor episode.
         POOR_QUALITY = "poor_quality", _("Says too little about the conversation")
+        # Pattern: a reflection found it in several episodes.
+        HABIT = "habit", _("A habit, found in several episodes")
+        CHANGE_OF_MIND = "change_of_mind", _("A change of mind, found in several episodes")
+        RECURRING_PROBLEM = "recurring_problem", _("A problem that comes again, found in several episodes")
 
     class State(models.TextChoices):
         OPEN = "open", _("Pending")

@@ -188,8 +188,8 @@ SECTIONS = (
     ExportSection(
         "dreams",
         "memories.Dream",
-        ("id", "agent_id", "trigger", "actor_kind", "state", "episodes", "summary", "failure", "extractor",
-         "prompt_version", "calls", "prompt_tokens", "completion_tokens", "cost", "version", "started_at",
+        ("id", "agent_id", "kind", "trigger", "actor_kind", "state", "episodes", "proposed", "summary", "failure",
+         "extractor", "prompt_version", "calls", "prompt_tokens", "completion_tokens", "cost", "version", "started_at",
          "finished_at", "decided_at"),
         order=("started_at", "pk"),
         inside=(_DREAM_EDITS,),

@@ -42,7 +42,7 @@ WAIVERS = (
     Waiver(
         "memories.Dream",
         _CODES,
-        ("trigger", "actor_kind", "actor_id", "state", "extractor", "prompt_version", "failure"),
+        ("kind", "trigger", "actor_kind", "actor_id", "state", "extractor", "prompt_version", "failure"),
     ),
     Waiver("memories.DreamEdit", _CODES, ("state", "code")),
     Waiver("memories.FactRefusal", _CODES, ("kind", "actor_kind", "actor_id")),

@@ -59,6 +59,9 @@ HeldReason = Literal[
     "instructions",
     "possible_secret",
     "poor_quality",
+    "habit",
+    "change_of_mind",
+    "recurring_problem",
 ]
 Include = Literal["profile", "facts", "graph", "files", "diary", "episodes", "working_memory", "turns", "unextracted"]
 MemoryKind = Literal["fact", "profile", "triple", "file", "diary", "episode", "turn"]
