@@ -97,8 +97,8 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
     A fact, file, diary entry or triple that they made goes to the trash and is not refused: it may honestly be said
     again. One that they only changed gets back what it was before. An operator's word, and what somebody else changed
     since, stays and is counted; so does all evidence, but that of patterns that wait, which go without any. Of facts
-    and sections, what stays because of somebody whose changes are rolled back later is taken back then. An extraction of these sessions that is in flight, or comes later,
-    makes new facts: delete the session, or roll back once more.
+    and sections, what stays because of somebody whose changes are rolled back later is taken back then. An extraction
+    of these sessions that is in flight, or comes later, makes new facts: delete the session, or roll back once more.
     """
     changes = Changes(actor=actor, now=now, reason=reason)
     with transaction.atomic():
