@@ -1,16 +1,17 @@
-"""Addresses: the API, the admin, and the two probes."""
+"""Addresses: the API, the admin, the two probes and the metrics."""
 
 from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from memories.api import downloads, errors, health
+from memories.api import downloads, errors, health, metrics
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    path("metrics", metrics.metrics),
     path("api/v1/", include("memories.api.v1.urls")),
     path("api/schema/", SpectacularAPIView.as_view(authentication_classes=[]), name="schema"),
     # The variant with its script in a file: the policy allows no inline scripts.

@@ -1,0 +1,216 @@
+"""/metrics: what the hub's tables say, for Prometheus. No metric tells of a person.
+
+Whoever asks from this machine, past every proxy, needs no token. Everybody else sends MEMORYHUB_METRICS_TOKEN as a
+bearer token. All figures are read when they are asked for, so any web server answers for the whole hub, and none is
+lost with a process. Families with fixed labels are there from the start, at zero.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from ipaddress import ip_address
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
+from django.db.models.functions import Now
+from django.http import HttpRequest, HttpResponse
+from django.utils.crypto import constant_time_compare
+from django.views.decorators.http import require_safe
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from memories.api.health import HEARTBEAT
+from memories.models import (
+    CaseState,
+    CaseType,
+    DecayPass,
+    EndpointState,
+    Episode,
+    Fact,
+    ModelUse,
+    PrivacyCase,
+    ReviewItem,
+    Session,
+    SessionQueue,
+    StoreItem,
+    WorkerHeartbeat,
+    WorkerKind,
+    WorkingMemory,
+)
+from memories.models.privacy.cases import CLOSED
+from memories.queue import backlog
+
+# Said by proxies: whose request has one of them does not come from this machine.
+FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via")
+QUEUES: Mapping[str, Any] = {"extraction": SessionQueue, "working_memory": WorkingMemory}
+VECTORS: Mapping[str, Any] = {"facts": Fact, "episodes": Episode, "store_items": StoreItem}
+
+
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """The figures in Prometheus's text format; 403 without the right to read them."""
+    if not _may_read(request):
+        text = "Ask from this machine, past every proxy, or send MEMORYHUB_METRICS_TOKEN as a bearer token.\n"
+        return HttpResponse(text, status=403, content_type="text/plain; charset=utf-8")
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Hub())
+    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
+
+
+def _may_read(request: HttpRequest) -> bool:
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    if scheme:
+        expected = settings.MEMORYHUB_METRICS_TOKEN
+        return bool(expected) and scheme.lower() == "bearer" and constant_time_compare(token.strip(), expected)
+    if any(name in request.headers for name in FORWARDED):
+        return False
+    try:
+        return ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
+    except ValueError:
+        return False
+
+
+class Hub(Collector):
+    """All families; without a database memoryhub_database_up alone, at 0."""
+
+    def collect(self) -> Iterator[Metric]:
+        try:
+            found = [family for figures in FIGURES for family in figures()]
+        except DatabaseError:
+            # Half of the families would read as zero work.
+            found = []
+        yield _gauge("database_up", "Whether the tables can be read.", [((), int(bool(found)))])
+        yield from found
+
+    def describe(self) -> Iterable[Metric]:
+        return ()
+
+
+def workers() -> Iterator[Metric]:
+    rows = WorkerHeartbeat.objects.filter(beat_at__gt=Now() - HEARTBEAT).order_by()
+    alive = dict(rows.values_list("kind").annotate(Count("pk")))
+    told = [((kind,), alive.get(kind, 0)) for kind in WorkerKind.values]
+    yield _gauge("workers", "Clusters and embedders with a sign of life of the last seconds.", told, "kind")
+
+
+def queues() -> Iterator[Metric]:
+    rows, parked = [], []
+    for name, model in QUEUES.items():
+        states = {
+            "waiting": Q(due_at__gt=Now(), parked_at=None, lease_until=None),
+            "due": Q(due_at__lte=Now(), parked_at=None) & (Q(lease_until=None) | Q(lease_until__lte=Now())),
+            "leased": Q(lease_until__gt=Now()),
+            "parked": Q(parked_at__isnull=False),
+        }
+        counts = model.objects.aggregate(**{state: Count("pk", filter=where) for state, where in states.items()})
+        rows += [((name, state), counts[state]) for state in states]
+        reasons = model.objects.filter(parked_at__isnull=False).order_by().values_list("failure").annotate(Count("pk"))
+        parked += [((name, failure or "unknown"), count) for failure, count in reasons]
+    yield _gauge("queue_sessions", "Sessions with work, by what they wait for.", rows, "queue", "state")
+    yield _gauge("queue_parked", "Sessions whose work is parked, by its last failure.", parked, "queue", "reason")
+    overdue = backlog.overdue_seconds()
+    yield _gauge("queue_overdue_seconds", "For how long the oldest work could have been taken.", [((), overdue)])
+    attempts = {name: model.objects.aggregate(most=Max("attempts"))["most"] or 0 for name, model in QUEUES.items()}
+    told = [((name,), most) for name, most in attempts.items()]
+    yield _gauge("queue_attempts", "Attempts of the session that was tried most often.", told, "queue")
+
+
+def models() -> Iterator[Metric]:
+    paused = EndpointState.objects.filter(Q(until__gt=Now()) | Q(stated_until__gt=Now())).count()
+    yield _gauge("endpoints_paused", "Model endpoints that nobody asks for now, because they failed.", [((), paused)])
+    used = ModelUse.objects.order_by().values_list("tenant__slug", "purpose")
+    sums = list(used.annotate(Sum("calls"), Sum("prompt_tokens"), Sum("completion_tokens"), Sum("cost")))
+    calls = [((tenant, purpose), count) for tenant, purpose, count, *_ in sums]
+    yield _counter("model_calls", "Calls of language models.", calls, "tenant", "purpose")
+    tokens = [((tenant, purpose, "prompt"), read) for tenant, purpose, _, read, _written, _cost in sums]
+    tokens += [((tenant, purpose, "completion"), written) for tenant, purpose, _, _read, written, _cost in sums]
+    yield _counter("model_tokens", "Tokens that these calls read and wrote.", tokens, "tenant", "purpose", "direction")
+    cost = [((tenant, purpose), spent) for tenant, purpose, *_, spent in sums if spent is not None]
+    yield _counter("model_cost_dollars", "What they cost, where prices are set.", cost, "tenant", "purpose")
+
+
+def embeddings() -> Iterator[Metric]:
+    waiting, lag = [], []
+    for kind, model in VECTORS.items():
+        found = model.objects.unembedded().aggregate(count=Count("pk"), age=Now() - Min("updated_at"))
+        waiting.append(((kind,), found["count"]))
+        lag.append(((kind,), _seconds(found["age"])))
+    found = Session.objects.unembedded().aggregate(
+        count=Sum(F("turn_count") - F("embedded_number")), age=Now() - Min("last_turn_at")
+    )
+    waiting.append((("turns",), found["count"] or 0))
+    lag.append((("turns",), _seconds(found["age"])))
+    yield _gauge("embedding_waiting", "Texts without a vector: found by their words alone.", waiting, "kind")
+    yield _gauge("embedding_lag_seconds", "For how long the oldest of them has waited.", lag, "kind")
+
+
+def reviews() -> Iterator[Metric]:
+    items: QuerySet[Any] = ReviewItem.objects.waiting()
+    counts = dict(items.order_by().values_list("kind").annotate(Count("pk")))
+    told = [((kind,), counts.get(kind, 0)) for kind in ReviewItem.Kind.values]
+    yield _gauge("review_items", "Review items that nobody has decided.", told, "kind")
+    age = _seconds(items.aggregate(age=Now() - Min("created_at"))["age"])
+    yield _gauge("review_oldest_seconds", "For how long the oldest of them has waited.", [((), age)])
+
+
+def privacy() -> Iterator[Metric]:
+    rows = PrivacyCase.objects.order_by().values_list("type", "state").annotate(Count("pk"))
+    counts = {(kind, state): count for kind, state, count in rows}
+    told = [((kind, state), counts.get((kind, state), 0)) for kind in CaseType.values for state in CaseState.values]
+    yield _gauge("privacy_cases", "Privacy cases.", told, "type", "state")
+    first = PrivacyCase.objects.exclude(state__in=CLOSED).aggregate(left=Min("due_at") - Now())["left"]
+    told = [((), first.total_seconds())] if first is not None else []
+    yield _gauge("privacy_case_due_seconds", "Until the first open case is due; below 0: overdue. None: no case.", told)
+
+
+def forgetting() -> Iterator[Metric]:
+    counts = dict(DecayPass.objects.order_by().values_list("state").annotate(Count("pk")))
+    told = [((state,), counts.get(state, 0)) for state in DecayPass.PassState.values]
+    yield _gauge("decay_passes", "Passes of forgetting that are kept.", told, "state")
+    last: datetime | None = DecayPass.objects.aggregate(last=Max("finished_at"))["last"]
+    told_last = [((), last.timestamp())] if last else []
+    yield _gauge("decay_last_finished_timestamp_seconds", "When the last one ended. None: none has.", told_last)
+
+
+def database() -> Iterator[Metric]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_database_size(current_database()), (SELECT count(*) FROM pg_stat_activity "
+            "WHERE datname = current_database()), current_setting('max_connections')::int"
+        )
+        size, connections, most = cursor.fetchone()
+    yield _gauge("database_bytes", "Size of the database.", [((), size)])
+    yield _gauge("database_connections", "Connections to the database.", [((), connections)])
+    yield _gauge("database_connections_max", "Connections that the server takes.", [((), most)])
+
+
+FIGURES: tuple[Callable[[], Iterator[Metric]], ...] = (
+    workers,
+    queues,
+    models,
+    embeddings,
+    reviews,
+    privacy,
+    forgetting,
+    database,
+)
+
+
+def _gauge(name: str, says: str, samples: Iterable[tuple[tuple[str, ...], Any]], *labels: str) -> Metric:
+    return _filled(GaugeMetricFamily(f"memoryhub_{name}", says, labels=labels), samples)
+
+
+def _counter(name: str, says: str, samples: Iterable[tuple[tuple[str, ...], Any]], *labels: str) -> Metric:
+    return _filled(CounterMetricFamily(f"memoryhub_{name}", says, labels=labels), samples)
+
+
+def _filled(family: Any, samples: Iterable[tuple[tuple[str, ...], Any]]) -> Metric:
+    for labels, value in samples:
+        family.add_metric(labels, float(value))
+    return family  # type: ignore[no-any-return]
+
+
+def _seconds(age: timedelta | None) -> float:
+    return max(0.0, age.total_seconds()) if age else 0.0
