@@ -1,6 +1,7 @@
 """A correction hunts the old claim: the other memories of the person that still say it, and how each is mended.
 
-Every mend is the verb of its kind, so it is one change set with an undo of its own.
+Every mend is the verb of its kind, so it is one change set with an undo of its own. Of a file the version before is
+restored on its page, and of a diary the entry.
 """
 
 import uuid
@@ -10,25 +11,44 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.utils.translation import gettext as _
 
 from memories.audit import Actor
 from memories.curation import episodes
 from memories.curation.change_sets import LIVE
+from memories.curation.diary import delete_entry
 from memories.curation.facts.editing import correct_fact
 from memories.curation.facts.forgetting import forget_fact
+from memories.curation.files import NewContent, Writer, delete_files, holding_file, write_file
+from memories.curation.graph.deciding import forget_triple
 from memories.curation.profile.sections import write_profile_section
 from memories.curation.review.suggestions import reject_fact
 from memories.curation.running_summaries import rewrite_summary, version_of_summary
 from memories.exceptions import InvalidInput, NotFound
-from memories.models import ChangeSet, EndUser, Episode, Fact, FactRevision, ProfileSection, Status, WorkingMemory
+from memories.models import (
+    ChangeSet,
+    DiaryEntry,
+    EndUser,
+    Episode,
+    Fact,
+    FactRevision,
+    GraphTriple,
+    MemoryFile,
+    ProfileSection,
+    Status,
+    WorkingMemory,
+)
+from memories.models.memories.files import Encoding
+from memories.models.memories.graph import TripleStatus
 from memories.text.claims import OldClaim
 
 # Kept with the revision; the pages translate it.
 REASON = "It said what was corrected."
 # Of each kind so many are looked at, the newest first: more than any person of the benchmarks has.
 MOST_READ = 10_000
+# Longer files are notes of many things: they are searched on their own pages.
+MOST_FILES, LONGEST_FILE = 200, 20_000
 
 
 class StillSaidIn(StrEnum):
@@ -37,15 +57,20 @@ class StillSaidIn(StrEnum):
     PENDING = "pending"
     FACT = "fact"
     SUMMARY = "summary"
+    FILE = "file"
+    TRIPLE = "triple"
+    DIARY = "diary"
 
 
 class Mend(StrEnum):
     REPLACE = "replace"
-    # A suggestion is rejected; a fact and an episode are forgotten.
+    # A suggestion is rejected; others go to the trash.
     DROP = "drop"
 
 
-DROPPABLE = (StillSaidIn.PENDING, StillSaidIn.FACT, StillSaidIn.EPISODE)
+DROPPABLE = frozenset(StillSaidIn) - {StillSaidIn.SECTION, StillSaidIn.SUMMARY}
+# A triple's names are those of entities, and nobody rewrites what an agent noted for itself.
+REPLACEABLE = frozenset(StillSaidIn) - {StillSaidIn.TRIPLE, StillSaidIn.DIARY}
 
 
 @dataclass(frozen=True)
@@ -68,6 +93,10 @@ class StillSaid:
     def is_droppable(self) -> bool:
         return self.kind in DROPPABLE
 
+    @property
+    def is_replaceable(self) -> bool:
+        return self.kind in REPLACEABLE
+
 
 def correction_of(fact: Fact) -> ChangeSet | None:
     """The newest correction of the fact that nobody undid."""
@@ -85,9 +114,13 @@ def claim_of(correction: ChangeSet) -> OldClaim | None:
 
 def still_said(fact: Fact, claim: OldClaim, kinds: Collection[StillSaidIn] = tuple(StillSaidIn)) -> list[StillSaid]:
     """The other memories of these kinds of the fact's person that still say it, those of the profile first."""
-    found = (*_sections(fact.end_user), *_facts(fact), *_episodes(fact.end_user), *_summaries(fact.end_user))
+    person = fact.end_user
+    found = (
+        *_sections(person), *_facts(fact), *_episodes(person), *_summaries(person),
+        *_files(person), *_triples(person), *_entries(person),
+    )  # fmt: skip
     return [
-        StillSaid(kind, row.pk, version, text, claim.reworded(text), row)
+        StillSaid(kind, row.pk, version, text, claim.reworded(text) if kind in REPLACEABLE else text, row)
         for kind, row, version, text, all_of_it in found
         if kind in kinds and claim.is_in(all_of_it)
     ]
@@ -113,10 +146,12 @@ def mend(
     if how == Mend.REPLACE and not text:
         raise InvalidInput.at("text", _("Enter the corrected text."))
     row = _rows_of(kind, end_user).filter(pk=row_id).first()
-    if row is None or (how == Mend.DROP and kind not in DROPPABLE):
+    if row is None or kind not in (DROPPABLE if how == Mend.DROP else REPLACEABLE):
         raise NotFound
     seen: dict[str, Any] = {"expected_version": expected_version, "actor": actor, "now": now}
-    if how == Mend.DROP:
+    if kind == StillSaidIn.FILE:
+        _mend_file(row, text if how == Mend.REPLACE else None, seen)
+    elif how == Mend.DROP:
         _drop(kind, row_id, seen)
     elif kind == StillSaidIn.EPISODE:
         words = {"summary": text, **_lists_of(row, claim)}
@@ -135,20 +170,48 @@ def _drop(kind: StillSaidIn, row_id: uuid.UUID, seen: dict[str, Any]) -> None:
         episodes.forget_episode(episode_id=row_id, tenant=None, **seen)
     elif kind == StillSaidIn.PENDING:
         reject_fact(fact_id=row_id, reason=REASON, **seen)
+    elif kind == StillSaidIn.TRIPLE:
+        forget_triple(triple_id=row_id, reason=REASON, **seen)
+    elif kind == StillSaidIn.DIARY:
+        # An entry has one version.
+        delete_entry(entry_id=row_id, actor=seen["actor"], now=seen["now"])
     else:
         forget_fact(fact_id=row_id, tenant=None, reason=REASON, **seen)
 
 
+def _mend_file(seen_file: MemoryFile, text: str | None, seen: dict[str, Any]) -> None:
+    """Give the file the text, with the ends of lines that it has; without one delete it."""
+    writer = Writer(seen["actor"], seen["now"], reason=REASON)
+    with holding_file(seen_file, expected_version=seen["expected_version"]) as file:
+        place: dict[str, Any] = {"end_user": file.end_user, "agent_id": file.agent_id, "path": file.path}
+        if file.trashed_at:
+            raise NotFound
+        if text is None:
+            delete_files(**place, writer=writer)
+            return
+        # A browser sends each end of a line as two characters, and strip() took what surrounds the text.
+        first, _text, rest = file.content.partition(file.content.strip())
+        text = text.replace("\r\n", "\n")
+        if "\r\n" in file.content:
+            text = text.replace("\n", "\r\n")
+        write_file(**place, content=NewContent.of(f"{first}{text}{rest}".encode(), ""), writer=writer)
+
+
 def _rows_of(kind: StillSaidIn, person: EndUser) -> QuerySet[Any]:
-    if kind == StillSaidIn.SECTION:
-        return ProfileSection.objects.filter(end_user=person)
-    if kind == StillSaidIn.EPISODE:
-        return Episode.objects.filter(end_user=person)
     if kind == StillSaidIn.SUMMARY:
         return WorkingMemory.objects.filter(session__end_user=person)
-    return Fact.objects.filter(end_user=person)
+    return _MODELS[kind]._default_manager.filter(end_user=person)
 
 
+_MODELS: dict[StillSaidIn, type[Model]] = {
+    StillSaidIn.SECTION: ProfileSection,
+    StillSaidIn.EPISODE: Episode,
+    StillSaidIn.PENDING: Fact,
+    StillSaidIn.FACT: Fact,
+    StillSaidIn.FILE: MemoryFile,
+    StillSaidIn.TRIPLE: GraphTriple,
+    StillSaidIn.DIARY: DiaryEntry,
+}
 # StillSaidIn, row, version, the text that is shown, and all its texts together.
 _Said = tuple[StillSaidIn, Any, int, str, str]
 
@@ -177,6 +240,27 @@ def _summaries(person: EndUser) -> Iterator[_Said]:
     rows = WorkingMemory.objects.filter(session__end_user=person).exclude(summary="").select_related("session")
     for row in rows.order_by("-updated_at", "pk")[:MOST_READ]:
         yield StillSaidIn.SUMMARY, row, version_of_summary(row.summary), row.summary, row.summary
+
+
+def _files(person: EndUser) -> Iterator[_Said]:
+    rows = MemoryFile.objects.of(person.tenant, person).filter(trashed_at=None, expires_at=None)
+    rows = rows.filter(encoding=Encoding.UTF_8, size__lte=LONGEST_FILE)
+    for row in rows.order_by("-updated_at", "-id")[:MOST_FILES]:
+        yield StillSaidIn.FILE, row, row.version, row.content, row.content
+
+
+def _triples(person: EndUser) -> Iterator[_Said]:
+    """Those that were stated and still hold; one of a fact follows its fact."""
+    rows = GraphTriple.objects.filter(tenant=person.tenant, end_user=person, fact=None, valid_to=None)
+    rows = rows.exclude(status=TripleStatus.TRASHED).select_related("subject", "object")
+    for row in rows.order_by("-created_at", "-id")[:MOST_READ]:
+        text = f"{row.subject.name} {row.predicate.replace('_', ' ')} {row.object.name}"
+        yield StillSaidIn.TRIPLE, row, row.version, text, text
+
+
+def _entries(person: EndUser) -> Iterator[_Said]:
+    for row in DiaryEntry.objects.of(person.tenant, person).present().order_by("-created_at", "-id")[:MOST_READ]:
+        yield StillSaidIn.DIARY, row, 1, row.content, f"{row.topic}\n{row.content}"
 
 
 def _lists_of(episode: Episode, claim: OldClaim) -> dict[str, Any]:

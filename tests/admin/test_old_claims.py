@@ -94,6 +94,34 @@ def test_who_may_change_facts_alone_mends_no_profile(staff_who_may: Callable[...
     assert ProfileSection.objects.get().summary == "A baker from Leiden."
 
 
+def test_files_triples_and_notes_are_offered_to_who_may_change_them(
+    admin: Client, staff_who_may: Callable[..., Client], fact: Fact
+) -> None:
+    person = fact.end_user
+    file = factories.memory_file(person, "/memories/trip.md", "Leiden\n", agent_id="sales")
+    triple = factories.triple(person, "Ann", "lives_in", "Leiden")
+    entry = factories.diary_entry(person, "Asked about Leiden")
+    shown = text_of(correct(admin, fact))
+    for said in (
+        "/memories/trip.md · sales",
+        "Ann lives in Leiden",
+        "Asked about Leiden",
+        *map(page_of, (file, triple, entry)),
+    ):
+        assert said in shown
+    address = page_of(fact, "old_claims")
+    given = {"kind": "triple", "memory": triple.pk, "version": triple.version, "how": "drop"}
+    reader = staff_who_may("view_fact", "change_fact", "view_graphtriple")
+    assert reader.post(address, given).status_code == 403
+    assert admin.post(address, {**given, "how": "replace", "text": "Ann lives in Utrecht"}).status_code == 404
+    gone = admin.post(address, given)
+    assert "Ann lives in Leiden" not in text_of(gone)
+    admin.post(offered(gone))
+    triple.refresh_from_db()
+    assert triple.status == "active"
+    assert "Ann lives in Leiden" in text_of(admin.get(address))
+
+
 def test_a_script_beside_a_search_hit_gets_the_way_back(admin: Client, fact: Fact) -> None:
     given = {"version": fact.version, **CORRECTED}
     answer = admin.post(page_of(fact, "correct"), given, headers={"X-Fragment": "verb"})

@@ -8,7 +8,7 @@ import pytest
 
 from memories.audit import Actor
 from memories.curation.facts.editing import correct_fact
-from memories.curation.old_claims import Mend, StillSaidIn, claim_of, correction_of, mend, still_said
+from memories.curation.old_claims import REPLACEABLE, Mend, StillSaidIn, claim_of, correction_of, mend, still_said
 from memories.curation.reverting import revert
 from memories.curation.running_summaries import version_of_summary
 from memories.curation.sessions import delete_session
@@ -17,10 +17,14 @@ from memories.models import (
     ActorKind,
     Change,
     ChangeSet,
+    DiaryEntry,
     EndUser,
     Episode,
     Fact,
     FactRefusal,
+    FileVersion,
+    GraphTriple,
+    MemoryFile,
     ProfileRevision,
     ProfileSection,
     Session,
@@ -58,6 +62,9 @@ def said(person: EndUser, session: Session) -> dict[StillSaidIn, uuid.UUID]:
         StillSaidIn.PENDING: factories.fact(person, "Was born in Leiden", status="pending").pk,
         StillSaidIn.EPISODE: episode.pk,
         StillSaidIn.SUMMARY: session.pk,
+        StillSaidIn.FILE: factories.memory_file(person, "/memories/trip.md", "# Home\r\nLeiden\r\n").pk,
+        StillSaidIn.TRIPLE: factories.triple(person, "user", "lives_in", "Leiden").pk,
+        StillSaidIn.DIARY: factories.diary_entry(person, "Asked about trains from Leiden").pk,
     }
 
 
@@ -83,9 +90,12 @@ def mend_it(fact: Fact, kind: StillSaidIn, row: uuid.UUID, how: Mend = Mend.REPL
 
 
 def text_of(kind: StillSaidIn, row: uuid.UUID) -> str:
-    models = {StillSaidIn.SECTION: ProfileSection, StillSaidIn.EPISODE: Episode, StillSaidIn.SUMMARY: WorkingMemory}
+    models: dict[StillSaidIn, Any] = {
+        StillSaidIn.SECTION: ProfileSection, StillSaidIn.EPISODE: Episode, StillSaidIn.SUMMARY: WorkingMemory,
+        StillSaidIn.FILE: MemoryFile, StillSaidIn.TRIPLE: GraphTriple, StillSaidIn.DIARY: DiaryEntry,
+    }  # fmt: skip
     found: Any = models.get(kind, Fact)._default_manager.get(pk=row)
-    return str(getattr(found, "content", "") or found.summary)
+    return found.object.name if kind == StillSaidIn.TRIPLE else str(getattr(found, "content", "") or found.summary)
 
 
 def undo_last() -> None:
@@ -102,7 +112,7 @@ def test_without_a_correction_or_with_it_undone_there_is_no_claim(corrected: Fac
     assert correction_of(corrected) is None
 
 
-@pytest.mark.parametrize("kind", StillSaidIn)
+@pytest.mark.parametrize("kind", sorted(REPLACEABLE - {StillSaidIn.FILE}))
 def test_each_is_mended_by_the_new_words_and_undone(
     corrected: Fact, said: dict[StillSaidIn, uuid.UUID], kind: StillSaidIn
 ) -> None:
@@ -116,11 +126,14 @@ def test_each_is_mended_by_the_new_words_and_undone(
 
 @pytest.mark.parametrize(
     ("kind", "status"),
-    [(StillSaidIn.FACT, "trashed"), (StillSaidIn.PENDING, "rejected"), (StillSaidIn.EPISODE, "trashed")],
-)
+    [
+        (StillSaidIn.FACT, "trashed"), (StillSaidIn.PENDING, "rejected"), (StillSaidIn.EPISODE, "trashed"),
+        (StillSaidIn.TRIPLE, "trashed"),
+    ],
+)  # fmt: skip
 def test_or_goes_away(corrected: Fact, said: dict[StillSaidIn, uuid.UUID], kind: StillSaidIn, status: str) -> None:
     mend_it(corrected, kind, said[kind], Mend.DROP)
-    model: Any = Episode if kind == StillSaidIn.EPISODE else Fact
+    model: Any = {StillSaidIn.EPISODE: Episode, StillSaidIn.TRIPLE: GraphTriple}.get(kind, Fact)
     assert model.objects.get(pk=said[kind]).status == status
     undo_last()
     assert model.objects.get(pk=said[kind]).status == ("pending" if kind == StillSaidIn.PENDING else "active")
@@ -135,6 +148,43 @@ def test_a_section_and_a_summary_cannot_go_away(
         mend_it(corrected, kind, said[kind], Mend.DROP)
 
 
+def test_a_file_is_rewritten_with_its_ends_of_lines_or_deleted(
+    corrected: Fact, said: dict[StillSaidIn, uuid.UUID]
+) -> None:
+    file = said[StillSaidIn.FILE]
+    mend_it(corrected, StillSaidIn.FILE, file, text="# Home\r\nUtrecht\r\n")
+    assert text_of(StillSaidIn.FILE, file) == "# Home\r\nUtrecht\r\n"
+    version = FileVersion.objects.filter(file=file).latest("version")
+    assert (version.actor_kind, version.reason) == ("operator", "It said what was corrected.")
+    MemoryFile.objects.filter(pk=file).update(content="Leiden\n", encoding="base64")
+    assert StillSaidIn.FILE not in {one.kind for one in still_said(corrected, claim(corrected))}
+    MemoryFile.objects.filter(pk=file).update(encoding="utf-8")
+    mend_it(corrected, StillSaidIn.FILE, file, Mend.DROP)
+    assert MemoryFile.objects.get(pk=file).trashed_at
+    assert StillSaidIn.FILE not in {one.kind for one in still_said(corrected, claim(corrected))}
+
+
+def test_a_note_of_an_agent_goes_to_the_trash(corrected: Fact, said: dict[StillSaidIn, uuid.UUID]) -> None:
+    mend_it(corrected, StillSaidIn.DIARY, said[StillSaidIn.DIARY], Mend.DROP)
+    assert DiaryEntry.objects.get(pk=said[StillSaidIn.DIARY]).trashed_at
+
+
+@pytest.mark.parametrize("kind", [StillSaidIn.TRIPLE, StillSaidIn.DIARY])
+def test_nobody_rewrites_a_triple_or_a_note(
+    corrected: Fact, said: dict[StillSaidIn, uuid.UUID], kind: StillSaidIn
+) -> None:
+    with pytest.raises(NotFound):
+        mend_it(corrected, kind, said[kind])
+
+
+def test_what_follows_a_fact_or_is_over_is_not_asked_about(corrected: Fact, person: EndUser) -> None:
+    before = len(still_said(corrected, claim(corrected)))
+    fact = factories.fact(person, "Has an aunt somewhere")
+    factories.triple(person, "Ann", "lives_in", "Leiden", fact=fact)
+    factories.triple(person, "Bob", "lives_in", "Leiden", valid_to=NOW)
+    assert len(still_said(corrected, claim(corrected))) == before
+
+
 def test_the_lists_of_an_episode_are_mended_with_it(corrected: Fact, said: dict[StillSaidIn, uuid.UUID]) -> None:
     mend_it(corrected, StillSaidIn.EPISODE, said[StillSaidIn.EPISODE])
     assert Episode.objects.get(pk=said[StillSaidIn.EPISODE]).key_topics == ["Utrecht", "dentist"]
@@ -146,7 +196,7 @@ def test_a_section_gets_a_revision_with_the_reason(corrected: Fact, said: dict[S
     assert (revision.after, revision.reason) == ("A baker from Utrecht.", "It said what was corrected.")
 
 
-@pytest.mark.parametrize("kind", StillSaidIn)
+@pytest.mark.parametrize("kind", sorted(REPLACEABLE))
 def test_of_another_version_or_person_nothing_is_changed(
     corrected: Fact, said: dict[StillSaidIn, uuid.UUID], kind: StillSaidIn
 ) -> None:

@@ -24,7 +24,16 @@ from memories.admin.site.page import VerbForm, actor_of, address, address_of_sec
 from memories.admin.site.segments import Segment, diff
 from memories.admin.site.template_tags import UNDO_TAG
 from memories.admin.site.undo import UndoViews, undo
-from memories.curation.old_claims import Mend, StillSaid, StillSaidIn, claim_of, correction_of, mend, still_said
+from memories.curation.old_claims import (
+    LONGEST_FILE,
+    Mend,
+    StillSaid,
+    StillSaidIn,
+    claim_of,
+    correction_of,
+    mend,
+    still_said,
+)
 from memories.exceptions import MemoryHubError
 from memories.models import ActorKind, ChangeSet, EndUser, Fact
 from memories.text.claims import OldClaim
@@ -37,6 +46,9 @@ MAY_SEE = {
     StillSaidIn.PENDING: "memories.view_fact",
     StillSaidIn.FACT: "memories.view_fact",
     StillSaidIn.SUMMARY: "memories.view_session",
+    StillSaidIn.FILE: "memories.view_memoryfile",
+    StillSaidIn.TRIPLE: "memories.view_graphtriple",
+    StillSaidIn.DIARY: "memories.view_diaryentry",
 }
 MAY_CHANGE = {
     StillSaidIn.SECTION: "memories.change_enduser",
@@ -44,6 +56,9 @@ MAY_CHANGE = {
     StillSaidIn.PENDING: "memories.change_fact",
     StillSaidIn.FACT: "memories.change_fact",
     StillSaidIn.SUMMARY: "memories.change_session",
+    StillSaidIn.FILE: "memories.change_memoryfile",
+    StillSaidIn.TRIPLE: "memories.change_graphtriple",
+    StillSaidIn.DIARY: "memories.change_diaryentry",
 }
 LABELS: dict[StillSaidIn, Promise] = {
     StillSaidIn.SECTION: _("Profile"),
@@ -51,12 +66,18 @@ LABELS: dict[StillSaidIn, Promise] = {
     StillSaidIn.PENDING: _("Pending fact"),
     StillSaidIn.FACT: _("Fact"),
     StillSaidIn.SUMMARY: _("Running summary"),
+    StillSaidIn.FILE: _("Memory file"),
+    StillSaidIn.TRIPLE: _("Triple"),
+    StillSaidIn.DIARY: _("Diary entry"),
 }
 DONE: dict[Mend, Promise] = {Mend.REPLACE: _("The memory is corrected."), Mend.DROP: _("The memory is gone.")}
 DROPS: dict[StillSaidIn, Promise] = {
     StillSaidIn.PENDING: _("Reject"),
     StillSaidIn.FACT: _("Forget"),
     StillSaidIn.EPISODE: _("Forget"),
+    StillSaidIn.FILE: _("Delete"),
+    StillSaidIn.TRIPLE: _("Forget"),
+    StillSaidIn.DIARY: _("Delete"),
 }
 
 
@@ -65,7 +86,8 @@ class MendForm(forms.Form):
     memory = forms.UUIDField(widget=forms.HiddenInput)
     version = forms.IntegerField(widget=forms.HiddenInput)
     how = forms.ChoiceField(choices=[(how, how) for how in Mend])
-    text = forms.CharField(required=False, max_length=20_000)
+    # Two characters for each end of a line of a file.
+    text = forms.CharField(required=False, max_length=2 * LONGEST_FILE)
 
 
 class OldClaimViews(UndoViews):
@@ -146,6 +168,8 @@ class OldClaimViews(UndoViews):
             allowed |= mine.filter(end_user=person, verb="write")
         if request.user.has_perm("memories.change_session"):
             allowed |= mine.filter(end_user=person, verb="rewrite_summary")
+        if request.user.has_perm("memories.change_graphtriple"):
+            allowed |= mine.filter(end_user=person, verb="forget_triple")
         return allowed
 
     def _show_claims(
@@ -211,6 +235,10 @@ def _where(one: StillSaid) -> str:
         return f"{section} · {one.row.agent_id}" if one.row.agent_id else section
     if one.kind in (StillSaidIn.FACT, StillSaidIn.PENDING):
         return str(one.row.get_category_display())
+    if one.kind == StillSaidIn.FILE:
+        return f"{one.row.path} · {one.row.agent_id}" if one.row.agent_id else str(one.row.path)
+    if one.kind in (StillSaidIn.TRIPLE, StillSaidIn.DIARY):
+        return str(one.row.agent_id)
     return called(one.row.session) if one.kind == StillSaidIn.SUMMARY else ""
 
 
