@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from memories import audit
 from memories.audit import Actor
 from memories.exceptions import NotFound, PersonRestricted, PreconditionFailed
-from memories.models import Change, EndUser, Fact, FactEvidence, Session, SessionQueue, Tenant
+from memories.models import Change, Dream, EndUser, Episode, Fact, FactEvidence, Session, SessionQueue, Tenant
 from memories.reconcile import review_items
 
 # Extractors of facts that were stated outright: a session may have confirmed such a fact, but it does not rest on one.
@@ -45,6 +45,7 @@ def delete_session(
             now=now,
             counts=counts,
         )
+        Dream.objects.doubt(Episode.objects.filter(session=session).values("pk"), now=now)
         Change.objects.of_summary(session.pk).delete()
         session.delete()
 

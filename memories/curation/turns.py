@@ -21,6 +21,7 @@ from memories.db import quotes
 from memories.exceptions import AlreadyRedacted, InvalidInput, NotFound, PersonRestricted
 from memories.models import (
     ActorKind,
+    Dream,
     EndUser,
     Episode,
     Fact,
@@ -249,6 +250,7 @@ def _delete_episodes(place: _LockedTurn, *, actor: Actor, now: datetime) -> int:
         audit.record(actor=actor, verb="delete", target=episode, object_id=episode.pk, tenant=episode.tenant, now=now)
         if episode.last_number == window.episode_number:
             window.episode_number, window.episodes_made = episode.first_number - 1, window.episodes_made - 1
+    Dream.objects.doubt([episode.pk for episode in gone], now=now)
     Episode.objects.filter(pk__in=[episode.pk for episode in gone]).delete()
     return len(gone)
 

@@ -142,6 +142,19 @@ def restore(
     return dream, kept
 
 
+def keep(*, dream_id: uuid.UUID, actor: Actor, now: datetime, expected_version: int | None = None) -> Dream:
+    """Somebody has looked at a dream that read what is gone by now: what stands of it in the files may stay.
+
+    Errors: NotFound, PreconditionFailed, DreamDecided where nothing was to be looked at.
+    """
+    with _deciding(dream_id, expected_version) as dream:
+        if dream.doubted_at is None:
+            raise DreamDecided
+        dream.doubted_at = None
+        _decided(dream, "keep", actor=actor, now=now, edits=())
+    return dream
+
+
 def _since(dream: Dream) -> QuerySet[Dream]:
     """This dream and later ones about the same files."""
     files = Dream.objects.filter(kind=Dream.Kind.FILES, agent_id=dream.agent_id)
@@ -241,5 +254,8 @@ def _deciding(dream_id: uuid.UUID, expected_version: int | None) -> Iterator[Dre
 
 def _decided(dream: Dream, verb: str, *, actor: Actor, now: datetime, edits: Sequence[DreamEdit]) -> None:
     dream.version, dream.decided_at = dream.version + 1, now
-    dream.save(update_fields=["version", "decided_at", "state", "summary"])
+    if not dream.edits.filter(state__in=[EditState.APPLIED, EditState.WAITING]).exists():
+        # Nothing of it is in a file any more.
+        dream.doubted_at = None
+    dream.save(update_fields=["version", "decided_at", "doubted_at", "state", "summary"])
     record(dream, verb, actor=actor, now=now, counts=counts_of(edits))

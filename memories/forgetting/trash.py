@@ -165,13 +165,14 @@ def purge_entities(work: Work) -> Iterator[None]:
 def purge_dreams(work: Work) -> Iterator[None]:
     """Delete dreams as old as the versions that go; what they read stays read. Errors: LeaseLost.
 
-    The last reflection about somebody stays: it says which episodes are new.
+    The last reflection about somebody stays: it says which episodes are new. So does what somebody is to look at.
     """
     if not work.rules.version_days:
         return
     as_of = work.row.as_of - timedelta(days=work.rules.version_days)
     restricted = EndUser.objects.filter(restricted_at__isnull=False)
-    rows = Dream.objects.filter(tenant=work.row.tenant, started_at__lte=as_of).exclude(state__in=OPEN)
+    rows = Dream.objects.filter(tenant=work.row.tenant, started_at__lte=as_of, doubted_at=None)
+    rows = rows.exclude(state__in=OPEN)
     named = {"end_user": OuterRef("end_user"), "agent_id": OuterRef("agent_id"), "kind": Dream.Kind.REFLECTION}
     carried_out = [Dream.State.APPLIED, Dream.State.UNCHANGED]
     later = Dream.objects.filter(**named, state__in=carried_out, started_at__gt=OuterRef("started_at"))

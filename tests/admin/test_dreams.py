@@ -61,6 +61,11 @@ def test_one_that_waits_is_approved_in_part(admin: Client, model: Model) -> None
     assert answer.status_code == 200
     assert file_of(row.end_user, "/USER.md") == "Lives in Leiden\nLikes tea\n"
     assert list(row.edits.values_list("state", flat=True)) == ["applied", "declined"]
+    Dream.objects.update(doubted_at=factories.NOW)
+    assert list(admin.get(f"{list_of(Dream)}?tab=doubted").context["cl"].result_list) == [row]
+    assert "Let it stand" in text_of(admin.get(page_of(row)))
+    send(admin, row, "keep")
+    assert "Let it stand" not in text_of(admin.get(page_of(row)))
     # What was declined can be taken over later.
     send(admin, row, "accept", number=2)
     assert file_of(row.end_user, "/USER.md") == "Lives in Leiden\nLikes rye\n"

@@ -12,10 +12,22 @@ from memories.curation.people.errors import PersonMerged
 from memories.curation.people.merging.merge import merge_people
 from memories.curation.rollback.roll_back import roll_back
 from memories.curation.rollback.selection import Selector
-from memories.dream.deciding import accept, approve, decline, restore, undo_edit
+from memories.curation.sessions import delete_session
+from memories.curation.turns import redact_turn
+from memories.dream.deciding import accept, approve, decline, keep, restore, undo_edit
 from memories.dream.errors import DreamDecided, EditNotUndone, NothingToDream, NothingToRestore
 from memories.exceptions import NotFound, PersonRestricted, PreconditionFailed
-from memories.models import ActorKind, AuditEvent, Dream, DreamedEpisode, EndUser, FileVersion, MemoryFile
+from memories.models import (
+    ActorKind,
+    AuditEvent,
+    Dream,
+    DreamedEpisode,
+    EndUser,
+    FileVersion,
+    MemoryFile,
+    Session,
+    Turn,
+)
 from tests import factories
 from tests.dream.dreaming import HOUR, begin, dream, dreamer, edit, edits, episodes, states, text_of
 from tests.factories import NOW
@@ -242,3 +254,40 @@ class TestTheSamePerson:
         assert row.state == "failed"
         with pytest.raises(DreamDecided):
             approve(dream_id=row.pk, accepted=[1], **BY)
+
+
+class TestWhatWasReadGoes:
+    """A dream that wrote something is to be looked at when an episode that it read goes."""
+
+    @pytest.fixture
+    def rows(self, person: EndUser, model: Model) -> tuple[Dream, Dream]:
+        """A dream that wrote, and one that did not."""
+        first = dreamt(person, model, edit("USER.md", "", "Lives in Leiden\n"))
+        episodes(person, "Took up rowing", since=NOW)
+        model.answers.append(edits())
+        return first, dream(person, now=NOW + 3 * HOUR)
+
+    @pytest.mark.parametrize("way", ["deleted", "redacted", "rolled back"])
+    def test_it_is_listed_until_somebody_has_looked(self, rows: tuple[Dream, Dream], way: str) -> None:
+        for row in rows:
+            session = Session.objects.get(episodes__dreamed__dream=row)
+            if way == "deleted":
+                delete_session(session_id=session.pk, tenant=None, actor=OPERATOR, now=NOW)
+            elif way == "redacted":
+                turn = Turn.objects.get(session=session)
+                redact_turn(turn_id=turn.pk, tenant=None, actor=OPERATOR, now=NOW)
+            else:
+                roll_back(selector=Selector(session.tenant, session=session.pk), actor=OPERATOR, now=NOW)
+        assert list(Dream.objects.exclude(doubted_at=None)) == [rows[0]]
+        version = Dream.objects.get(pk=rows[0].pk).version
+        assert version == rows[0].version + 1
+        keep(dream_id=rows[0].pk, actor=OPERATOR, now=NOW, expected_version=version)
+        assert not Dream.objects.exclude(doubted_at=None).exists()
+        assert text_of(rows[0].end_user, "/USER.md") == "Lives in Leiden\n"
+        with pytest.raises(DreamDecided):
+            keep(dream_id=rows[0].pk, actor=OPERATOR, now=NOW)
+
+    def test_once_its_edits_are_undone_nothing_is_left_to_look_at(self, rows: tuple[Dream, Dream]) -> None:
+        Dream.objects.filter(pk=rows[0].pk).update(doubted_at=NOW)
+        undo_edit(dream_id=rows[0].pk, number=1, actor=OPERATOR, now=NOW)
+        assert Dream.objects.get(pk=rows[0].pk).doubted_at is None

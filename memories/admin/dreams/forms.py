@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from memories.admin.site.naming import called
 from memories.admin.site.page import VerbForm, VersionForm
 from memories.audit import Actor
-from memories.dream.deciding import accept, approve, decline, restore, undo_edit
+from memories.dream.deciding import accept, approve, decline, keep, restore, undo_edit
 from memories.dream.dreaming import dream_by_hand
 from memories.dream.proposals import MOST_EDITS
 from memories.models import EndUser
@@ -60,6 +60,14 @@ class UndoEditForm(_EditForm):
 class AcceptEditForm(_EditForm):
     calls = staticmethod(accept)
     done = _("The edit is in the file, as your own words.")
+
+
+class KeepForm(VersionForm):
+    done = _("%(dream)s is looked at. What it wrote stays.")
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        keep(dream_id=self.record.pk, actor=actor, now=now, expected_version=self.cleaned_data["version"])
+        return str(self.done) % {"dream": called(self.record)}
 
 
 class RestoreForm(VersionForm):

@@ -64,6 +64,7 @@ class DreamPage(RecordPage):
         "undo": forms.UndoEditForm,
         "accept": forms.AcceptEditForm,
         "restore": forms.RestoreForm,
+        "keep": forms.KeepForm,
     }
     list_display = ("started", "person", "state_shown", "changed", "episodes", "tokens")
     list_filter = ("state", "kind", "tenant")

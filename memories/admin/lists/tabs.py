@@ -103,6 +103,7 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
     ),
     models.Dream: (
         Tab("waiting", _("To approve"), lambda _now: Q(state="waiting")),
+        Tab("doubted", _("To look at"), lambda _now: Q(doubted_at__isnull=False)),
         Tab("week", _("This week"), lambda now: Q(started_at__gte=now - WEEK)),
         Tab("failed", _("Failed this week"), lambda now: Q(state="failed", started_at__gte=now - WEEK)),
     ),

@@ -102,7 +102,7 @@ VERBS = (
     gettext_noop("Invite"), gettext_noop("End"), gettext_noop("Join"), gettext_noop("Approve triple"),
     gettext_noop("End triple"), gettext_noop("Correct triple"), gettext_noop("Forget triple"),
     gettext_noop("Join entities"),
-    gettext_noop("Keep both"), gettext_noop("Link"), gettext_noop("Link provider"), gettext_noop("Lock"),
+    gettext_noop("Keep"), gettext_noop("Keep both"), gettext_noop("Link"), gettext_noop("Link provider"), gettext_noop("Lock"),
     gettext_noop("Merge"), gettext_noop("Note"), gettext_noop("Off board"), gettext_noop("Offboard"),
     gettext_noop("Open"), gettext_noop("Pin"), gettext_noop("Promote"), gettext_noop("Publish"), gettext_noop("Purge"),
     gettext_noop("Put off end"), gettext_noop("Reconsider"), gettext_noop("Redact"), gettext_noop("Refine"),

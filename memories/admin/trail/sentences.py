@@ -59,6 +59,7 @@ SENTENCES: Mapping[str, Promise] = {
     "hold": gettext_lazy("%(who)s held %(what)s"),
     "invite": gettext_lazy("%(who)s invited %(what)s"),
     "join": gettext_lazy("%(who)s gave another name to %(what)s"),
+    "keep": gettext_lazy("%(who)s looked at %(what)s and let it stand"),
     "keep_both": gettext_lazy("%(who)s kept both facts of %(what)s"),
     "lock": gettext_lazy("%(who)s locked %(what)s"),
     "merge": gettext_lazy("%(who)s merged %(what)s"),

@@ -26,6 +26,7 @@ from memories.curation.rollback.selection import (
     UNDO,
     Selector,
     counted,
+    read_by_dreams,
     revisions,
     section_revisions,
     touched,
@@ -37,6 +38,7 @@ from memories.models import (
     Change,
     ChangeSet,
     DiaryEntry,
+    Dream,
     EndUser,
     Fact,
     FactEvidence,
@@ -83,6 +85,7 @@ def preview_rollback(selector: Selector) -> RollbackPreview:
     counts["files"] = written.filter(stays=False).count()
     counts["diary"] = touched_entries(selector).count()
     counts["patterns"] = patterns.count(selector)
+    counts["dreams"] = Dream.objects.doubtful(read_by_dreams(selector).values("pk")).count()
     of_graph = triples.counts(selector)
     counts["triples"] = of_graph["triples"]
     counts["kept"] += sections.filter(stays=True).count() + written.filter(stays=True).count() + of_graph["kept"]
@@ -126,6 +129,7 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
         diary.take_back(selector, changes)
         triples.take_back(selector, changes)
         patterns.take_back(selector, changes)
+        changes.counts["dreams"] += Dream.objects.doubt(read_by_dreams(selector).values("pk"), now=now)
         for ids in steps([*facts, *again, *changes.facts]):
             review_items.settle(ids, now=now, change_set=changes.id)
         # About one person it is deleted with them.
@@ -190,7 +194,15 @@ def _lock(selector: Selector) -> tuple[list[EndUser], list[uuid.UUID], list[uuid
 
     People come first, as in debounce.hold(), so that no extraction commits meanwhile; then all facts in one order.
     """
-    kinds = (touched, touched_sections, touched_files, touched_entries, triples.touched, patterns.resting)
+    kinds = (
+        touched,
+        touched_sections,
+        touched_files,
+        touched_entries,
+        triples.touched,
+        patterns.resting,
+        read_by_dreams,
+    )
     people = _lock_people(*(rows(selector).values("end_user") for rows in kinds))
     waiting = set(_waiting([person.pk for person in people]).values_list("pk", flat=True))
     named = Q(pk__in=touched(selector).values("pk")) | Q(pk__in=waiting)

@@ -15,7 +15,9 @@ from memories.models import (
     Change,
     ChangeSet,
     DiaryEntry,
+    DreamedEpisode,
     EndUser,
+    Episode,
     ExtractionRun,
     Fact,
     FactEvidence,
@@ -137,6 +139,16 @@ def touched_sections(selector: Selector) -> QuerySet[Any]:
     own = ProfileRevision.objects.filter(**named, version__isnull=False)
     rows = ProfileSection.objects.filter(tenant=selector.tenant, end_user__in=selected.values("end_user"))
     return _with_base(rows, own, selected)
+
+
+def read_by_dreams(selector: Selector) -> QuerySet[Episode]:
+    """Episodes of the selected sessions that dreams read, for what these wrote nobody takes back: of an agent a roll
+    back takes back the files."""
+    if selector.agent_id:
+        return Episode.objects.none()
+    of = {"session": selector.session} if selector.session else {"session__in": runs(selector).values("session")}
+    dreamt = DreamedEpisode.objects.filter(episode=OuterRef("pk"), dream__isnull=False)
+    return Episode.objects.filter(Exists(dreamt), tenant=selector.tenant, **of)
 
 
 def touched_files(selector: Selector) -> QuerySet[Any]:

@@ -1,10 +1,13 @@
 """Dreams: what a model made of a person's new episodes in their memory files, edit by edit, and reflections, which
 propose facts."""
 
+import uuid
+from collections.abc import Iterable
+from datetime import datetime
 from typing import Self
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
@@ -34,6 +37,21 @@ class DreamQuerySet(LeasedQuerySet["Dream"]):
     def open(self) -> Self:
         """Those after which nothing new is dreamt about these files: running ones, and ones that wait for approval."""
         return self.filter(state__in=OPEN)
+
+    def doubt(self, episodes: Iterable[uuid.UUID], *, now: datetime) -> int:
+        """Note of those that read one of these episodes, which go or are taken back, that somebody is to look at what
+        they wrote or are to write; returns how many.
+
+        In the transaction that locked the people, and before the episodes are deleted.
+        """
+        return self.doubtful(episodes).update(doubted_at=now, version=F("version") + 1)
+
+    def doubtful(self, episodes: Iterable[uuid.UUID]) -> Self:
+        """Those that doubt() would note."""
+        read = DreamedEpisode.objects.filter(episode__in=episodes).values("dream")
+        wrote = DreamEdit.objects.filter(state__in=[DreamEdit.State.APPLIED, DreamEdit.State.WAITING])
+        rows = self.filter(pk__in=read, kind=Dream.Kind.FILES, doubted_at=None)
+        return rows.filter(Exists(wrote.filter(dream=OuterRef("pk"))))
 
     def abandon(self) -> int:
         """End those that are open: nothing of them is applied, and what they read is new again; returns how many.
@@ -101,6 +119,11 @@ class Dream(Leased):
     started_at = models.DateTimeField(_("started"))
     finished_at = models.DateTimeField(null=True, blank=True)
     decided_at = models.DateTimeField(null=True, blank=True, help_text="When somebody last decided about it.")
+    doubted_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text="Since when somebody is to look at it: episodes that it read were deleted, redacted or rolled back.",
+    )
 
     objects = DreamQuerySet.as_manager()
 
@@ -122,6 +145,8 @@ class Dream(Leased):
             models.Index(fields=["end_user", "agent_id", "-started_at"], name="dream_newest_idx"),
             # Serves the admin's list, and the nightly pass that deletes old ones.
             models.Index(fields=["tenant", "-started_at"], name="dream_of_tenant_idx"),
+            # Serves the list of those that somebody is to look at; few are.
+            models.Index(fields=["doubted_at"], name="dream_doubted_idx", condition=Q(doubted_at__isnull=False)),
             # Serves the worker.
             models.Index(fields=["lease_until"], name="dream_running_idx", condition=Q(state="running")),
         ]

@@ -190,7 +190,7 @@ SECTIONS = (
         "memories.Dream",
         ("id", "agent_id", "kind", "trigger", "actor_kind", "state", "episodes", "proposed", "summary", "failure",
          "extractor", "prompt_version", "calls", "prompt_tokens", "completion_tokens", "cost", "version", "started_at",
-         "finished_at", "decided_at"),
+         "finished_at", "decided_at", "doubted_at"),
         order=("started_at", "pk"),
         inside=(_DREAM_EDITS,),
     ),
