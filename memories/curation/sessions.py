@@ -45,7 +45,7 @@ def delete_session(
             now=now,
             counts=counts,
         )
-        Dream.objects.doubt(Episode.objects.filter(session=session).values("pk"), now=now)
+        Dream.objects.doubt(Episode.objects.filter(session=session), now=now)
         Change.objects.of_summary(session.pk).delete()
         session.delete()
 

@@ -85,7 +85,7 @@ def preview_rollback(selector: Selector) -> RollbackPreview:
     counts["files"] = written.filter(stays=False).count()
     counts["diary"] = touched_entries(selector).count()
     counts["patterns"] = patterns.count(selector)
-    counts["dreams"] = Dream.objects.doubtful(read_by_dreams(selector).values("pk")).count()
+    counts["dreams"] = Dream.objects.doubtful(read_by_dreams(selector)).count()
     of_graph = triples.counts(selector)
     counts["triples"] = of_graph["triples"]
     counts["kept"] += sections.filter(stays=True).count() + written.filter(stays=True).count() + of_graph["kept"]
@@ -129,7 +129,7 @@ def roll_back(*, selector: Selector, actor: Actor, now: datetime, reason: str = 
         diary.take_back(selector, changes)
         triples.take_back(selector, changes)
         patterns.take_back(selector, changes)
-        changes.counts["dreams"] += Dream.objects.doubt(read_by_dreams(selector).values("pk"), now=now)
+        changes.counts["dreams"] += Dream.objects.doubt(read_by_dreams(selector), now=now)
         for ids in steps([*facts, *again, *changes.facts]):
             review_items.settle(ids, now=now, change_set=changes.id)
         # About one person it is deleted with them.

@@ -2,12 +2,12 @@
 propose facts."""
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection
 from datetime import datetime
 from typing import Self
 
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
@@ -38,7 +38,7 @@ class DreamQuerySet(LeasedQuerySet["Dream"]):
         """Those after which nothing new is dreamt about these files: running ones, and ones that wait for approval."""
         return self.filter(state__in=OPEN)
 
-    def doubt(self, episodes: Iterable[uuid.UUID], *, now: datetime) -> int:
+    def doubt(self, episodes: QuerySet[Episode] | Collection[uuid.UUID], *, now: datetime) -> int:
         """Note of those that read one of these episodes, which go or are taken back, that somebody is to look at what
         they wrote or are to write; returns how many.
 
@@ -46,7 +46,7 @@ class DreamQuerySet(LeasedQuerySet["Dream"]):
         """
         return self.doubtful(episodes).update(doubted_at=now, version=F("version") + 1)
 
-    def doubtful(self, episodes: Iterable[uuid.UUID]) -> Self:
+    def doubtful(self, episodes: QuerySet[Episode] | Collection[uuid.UUID]) -> Self:
         """Those that doubt() would note."""
         read = DreamedEpisode.objects.filter(episode__in=episodes).values("dream")
         wrote = DreamEdit.objects.filter(state__in=[DreamEdit.State.APPLIED, DreamEdit.State.WAITING])
