@@ -8,7 +8,7 @@ from memories.models import EndUser, Fact, Operator, ReviewItem, Tenant
 from tests import factories
 from tests.admin.conftest import signed_in
 from tests.admin.pages import list_of, page_of, text_of
-from tests.admin.test_tenant_scope import limited
+from tests.admin.test_tenant_scope import limited, records
 
 pytestmark = pytest.mark.django_db
 CHOOSE = reverse("admin:tenant_in_view")
@@ -45,6 +45,35 @@ def test_lists_the_queue_and_the_tiles_show_it_alone(admin: Client, two: tuple[F
     assert people == 1
     found = admin.post(reverse("admin:search"), {"words": other.end_user.external_id}, headers={"X-Palette": "1"})
     assert found.context["hits"] == []
+
+
+def test_every_list_and_the_tiles_show_it_alone(admin: Client) -> None:
+    made = records(), records()
+    for rows in made:
+        person = next(row for row in rows if isinstance(row, EndUser))
+        rows += [factories.logged_context(person), factories.agent(person.tenant)]
+        factories.fact(person, "Known")
+    own, others = made
+    tenant = next(row for row in own if isinstance(row, Tenant))
+
+    def listed() -> set[tuple[str, str]]:
+        pages = [(row, admin.get(f"{list_of(type(row))}?all=")) for row in own if not isinstance(row, Tenant)]
+        return {(str(found.pk), type(row).__name__) for row, page in pages for found in page.context["cl"].queryset}
+
+    def tiles() -> tuple[int, int, int]:
+        seen = admin.get(reverse("admin:index")).context
+        return seen["people"], seen["facts"]["active"], seen["review"].waiting
+
+    def named(rows: list[object]) -> set[tuple[str, str]]:
+        return {(str(row.pk), type(row).__name__) for row in rows if not isinstance(row, Tenant)}  # type: ignore[attr-defined]
+
+    assert named(own) | named(others) <= listed()
+    assert tiles() == (2, 2, 2)
+    choose(admin, tenant)
+    shown = listed()
+    assert named(own) <= shown
+    assert not named(others) & shown
+    assert tiles() == (1, 1, 1)
 
 
 def test_all_are_shown_again(admin: Client, two: tuple[Fact, Fact]) -> None:
