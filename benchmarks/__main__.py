@@ -12,6 +12,7 @@ from benchmarks import (
     files,
     forgetting,
     gateway,
+    graphing,
     lasting,
     leaving,
     mcp,
@@ -25,7 +26,21 @@ from benchmarks.rows import ROWS
 from benchmarks.stage import SIZES, opened
 
 # Each registers its rows when it is imported.
-MORE_ROWS = (searching, storing, exactness, waking, calls, lasting, forgetting, leaving, browsing, gateway, mcp, files)
+MORE_ROWS = (
+    searching,
+    storing,
+    exactness,
+    waking,
+    calls,
+    lasting,
+    forgetting,
+    leaving,
+    browsing,
+    gateway,
+    mcp,
+    files,
+    graphing,
+)
 
 
 def main() -> None:

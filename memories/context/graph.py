@@ -22,10 +22,8 @@ def graph_lines(
     """The triples, each as one line; without those of `told`, the facts that the context tells already."""
     rows = triple_search.triples(person, viewer, query, rules=rules, now=now)
     # A condition on a fact that is not there is neither true nor false.
-    found = [triple for triple in rows[: MOST_TRIPLES + len(told)] if triple.fact_id not in told][:MOST_TRIPLES]
-    lines = []
-    for place, triple in enumerate(found):
-        parts = triple_search.score_parts(triple)
-        score = parts["named"] * parts["confidence"]
-        lines.append(triple_line(triple, place=place, score=score, score_parts=parts))
-    return lines
+    found = triple_search.read(rows, MOST_TRIPLES + len(told))
+    shown = [one for one in found if one.triple.fact_id not in told][:MOST_TRIPLES]
+    return [
+        triple_line(one.triple, place=place, score=one.score, score_parts=one.parts) for place, one in enumerate(shown)
+    ]

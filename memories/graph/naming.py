@@ -5,8 +5,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from django.db.models import Q
-
+from memories.db import binary_rows
 from memories.models import EndUser, GraphEntity
 from memories.models.folding import fold, text_digest
 
@@ -24,6 +23,17 @@ _RUN = re.compile(rf"[{_UNSPACED}]+")
 # What stands around a name, and behind it, and is no part of it.
 _AROUND = ".,;:!?()[]{}<>\"'“”‘’„«»…。，、；：！？（）《》「」"
 _ENDING = re.compile(r"['’](?:s|m|ve|re|ll|d)$", re.IGNORECASE)
+
+# By hand, because each read of a graph begins with them.
+_OWN = "SELECT external_id, display_name FROM memories_enduser WHERE id = %(person)s OR merged_into_id = %(person)s"
+_NAMES = """
+    WITH found AS (
+        SELECT DISTINCT coalesce(merged_into_id, id) AS id FROM memories_graphentity
+        WHERE tenant_id = %(tenant)s AND end_user_id = %(person)s AND digest = ANY(%(digests)s::bytea[])
+    )
+    SELECT id FROM found
+    UNION ALL SELECT alias.id FROM memories_graphentity alias JOIN found ON alias.merged_into_id = found.id
+"""
 
 
 def predicate_of(text: str) -> str:
@@ -71,11 +81,12 @@ def named_in(person: EndUser, text: str) -> list[uuid.UUID]:
     digests = {digest_of(name) for name in _possible_names(text)}
     if digests & (_own_digests(person) | {digest_of(word) for word in _FIRST_PERSON}):
         digests.add(digest_of(SELF))
-    entities = GraphEntity.objects.filter(tenant=person.tenant_id, end_user=person)
-    found = entities.filter(digest__in=digests).values_list("pk", "merged_into")
-    roots = {root or pk for pk, root in found}
-    names = entities.filter(Q(pk__in=roots) | Q(merged_into__in=roots)) if roots else entities.none()
-    return list(names.values_list("pk", flat=True))
+    return _with_other_names(person, digests)
+
+
+def called(person: EndUser, name: str) -> list[uuid.UUID]:
+    """Ids of the person's entity of this name, and of all its names; none without such an entity."""
+    return _with_other_names(person, {digest_of(own_name(person, name))})
 
 
 def names_of(entity: GraphEntity) -> list[uuid.UUID]:
@@ -91,8 +102,13 @@ def delete_unused(person_id: uuid.UUID, among: Iterable[uuid.UUID]) -> None:
 
 def _own_digests(person: EndUser) -> set[bytes]:
     """Of the person's ids, and of what they are called."""
-    rows = EndUser.objects.behind(person).values_list("external_id", "display_name")
+    rows = binary_rows.fetched(_OWN, {"person": person.pk})
     return {digest_of(one) for row in rows for one in row if one.strip()}
+
+
+def _with_other_names(person: EndUser, digests: Iterable[bytes]) -> list[uuid.UUID]:
+    given = {"tenant": person.tenant_id, "person": person.pk, "digests": list(digests)}
+    return [pk for (pk,) in binary_rows.fetched(_NAMES, given)]
 
 
 def _possible_names(text: str) -> Iterator[str]:

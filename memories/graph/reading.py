@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from django.db.models import BooleanField, Count, ExpressionWrapper, Q
 from django.db.models.functions import Coalesce
@@ -14,6 +15,14 @@ from memories.models import EndUser, GraphTriple, GraphTripleQuerySet
 
 # From the first to the last; the id decides between those of one moment.
 BY_TIME = ("dated_at", "id")
+
+# What an answer shows of a triple, of its entities and of those that they are another name of.
+_OF_ENTITY = tuple(f"{entity}__{name}" for entity in ("{0}", "{0}__merged_into") for name in ("id", "name", "type"))
+SHOWN = (
+    "id", "agent_id", *(name.format("subject") for name in _OF_ENTITY), "predicate",
+    *(name.format("object") for name in _OF_ENTITY), "valid_from", "valid_to", "confidence", "status", "trust",
+    "fact_id", "turn_id", "created_at", "updated_at", "dated_at",
+)  # fmt: skip
 
 
 class Direction(StrEnum):
@@ -35,16 +44,20 @@ class GraphStats:
 
 
 def with_names(triples: GraphTripleQuerySet) -> GraphTripleQuerySet:
-    """The same with all that answers and pages show of them."""
+    """The same with all that contexts and pages show of them."""
     return triples.select_related("subject__merged_into", "object__merged_into")
+
+
+def as_rows(triples: GraphTripleQuerySet) -> Any:
+    """The same as named tuples of SHOWN: five objects for each triple of a page would take most of its time."""
+    return triples.values_list(*SHOWN, named=True)
 
 
 def about(person: EndUser, triples: GraphTripleQuerySet, name: str, direction: str) -> GraphTripleQuerySet:
     """Those of the person's triples that the entity of this name is in; without such an entity none."""
-    entity = naming.find(person, name)
-    if entity is None:
+    names = naming.called(person, name)
+    if not names:
         return triples.none()
-    names = naming.names_of(entity)
     is_subject, is_object = Q(subject__in=names), Q(object__in=names)
     wanted = {Direction.OUTGOING: is_subject, Direction.INCOMING: is_object, Direction.BOTH: is_subject | is_object}
     return triples.filter(wanted[Direction(direction)])

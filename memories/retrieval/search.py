@@ -119,10 +119,7 @@ def _memories(
         ranked = episode_search.rank(person, visible, query, now=now)
         hits[EPISODE], searched[EPISODE] = [one.hit() for one in ranked[: search.limit]], len(ranked)
     if TRIPLE in search.kinds:
-        viewer = Viewer(search.filters.agent_id or "", search.roles, search.as_of)
-        told = triple_search.triples(person, viewer, search.query, rules=conf.rules(person.tenant), now=now)
-        told = triple_search.narrowed(told, search.filters)
-        hits[TRIPLE], searched[TRIPLE] = triple_search.hits(told[: search.limit]), told.count() if search.explain else 0
+        hits[TRIPLE], searched[TRIPLE] = _triples(person, search, now=now)
     return hits, searched
 
 
@@ -132,6 +129,14 @@ def _facts(person: EndUser, query: PreparedQuery, search: SearchRequest, *, now:
     index = visible_facts.open_index(person, viewer, query.space, rules=conf.rules(person.tenant), now=now)
     ranked = fact_search.rank(index, query)
     return fact_search.narrowed(person, ranked, search.filters) if search.filters.narrows_facts else ranked
+
+
+def _triples(person: EndUser, search: SearchRequest, *, now: datetime) -> tuple[list[Finding], int]:
+    viewer = Viewer(search.filters.agent_id or "", search.roles, search.as_of)
+    rows = triple_search.triples(person, viewer, search.query, rules=conf.rules(person.tenant), now=now)
+    rows = triple_search.narrowed(rows, search.filters)
+    # Counted only for who asks: the best are found without the rest.
+    return triple_search.hits(triple_search.read(rows, search.limit)), rows.count() if search.explain else 0
 
 
 def _episodes(

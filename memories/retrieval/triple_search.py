@@ -1,10 +1,11 @@
 """Triples of the graph about what a query names, as they hold at a moment, for those who see the facts behind them."""
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Any, NamedTuple
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from memories import conf
 from memories.graph import naming, reading
@@ -17,6 +18,21 @@ from memories.retrieval.hits import TRIPLE, Evidence, Finding, SearchFilters
 _BOTH, _ONE = 1.0, 0.5
 
 
+class RankedTriple(NamedTuple):
+    """A triple, and whether the query names both of its entities."""
+
+    triple: GraphTriple
+    has_both: bool
+
+    @property
+    def parts(self) -> dict[str, float]:
+        return {"named": _BOTH if self.has_both else _ONE, "confidence": self.triple.confidence}
+
+    @property
+    def score(self) -> float:
+        return self.parts["named"] * self.parts["confidence"]
+
+
 def triples(person: EndUser, viewer: Viewer, text: str, *, rules: conf.Rules, now: datetime) -> GraphTripleQuerySet:
     """Triples of what the text names that hold now, or at the viewer's moment; without a text those of the person.
 
@@ -25,13 +41,20 @@ def triples(person: EndUser, viewer: Viewer, text: str, *, rules: conf.Rules, no
     """
     names = naming.named_in(person, text or naming.SELF)
     if not names:
-        return GraphTriple.objects.none()
+        return reading.between(GraphTriple.objects.none(), names)
     least = rules.served_confidence
     served = visibility.served_facts(viewer, person_id=person.pk, least_confidence=least, now=now)
     facts = Fact.objects.of(person.tenant, person).filter(*served.values()).latest_for(viewer.agent_id)
     rows = GraphTriple.objects.of(person.tenant, person).shown(facts, agent_id=viewer.agent_id)
     rows = rows.filter(confidence__gte=least).held_at(viewer.as_of or now)
-    return reading.between(reading.with_names(rows), names)
+    return reading.between(rows, names)
+
+
+def read(rows: QuerySet[Any], limit: int) -> list[RankedTriple]:
+    """The first of these with the names of their entities. Ids first: to sort, the database would join all."""
+    first = dict(rows.values_list("pk", "has_both")[:limit])
+    found = reading.with_names(GraphTriple.objects.filter(pk__in=first)).in_bulk() if first else {}
+    return [RankedTriple(found[pk], has_both) for pk, has_both in first.items() if pk in found]
 
 
 def narrowed(rows: GraphTripleQuerySet, filters: SearchFilters) -> GraphTripleQuerySet:
@@ -49,22 +72,21 @@ def narrowed(rows: GraphTripleQuerySet, filters: SearchFilters) -> GraphTripleQu
     return rows
 
 
-def hits(rows: Iterable[GraphTriple]) -> list[Finding]:
+def hits(found: Sequence[RankedTriple]) -> list[Finding]:
     """These as results of a search, with the turns that say so."""
-    found = list(rows)
     evidence: dict[uuid.UUID, list[Evidence]] = {}
-    facts = [triple.fact_id for triple in found if triple.fact_id]
+    facts = [one.triple.fact_id for one in found if one.triple.fact_id]
     for row in FactEvidence.objects.filter(fact__in=facts).select_related("session") if facts else ():
         cited = Evidence(row.session.external_id, row.turn_number, row.quote)
         evidence.setdefault(row.fact_id, []).append(cited)
-    turns = [triple.turn_id for triple in found if triple.turn_id]
+    turns = [one.triple.turn_id for one in found if one.triple.turn_id]
     for turn in Turn.objects.filter(pk__in=turns).select_related("session") if turns else ():
         evidence[turn.pk] = [Evidence(turn.session.external_id, turn.number, "")]
-    return [_hit(triple, evidence.get(triple.fact_id or triple.turn_id or triple.pk, [])) for triple in found]
+    return [_hit(one, evidence.get(one.triple.fact_id or one.triple.turn_id or one.triple.pk, [])) for one in found]
 
 
-def _hit(triple: GraphTriple, evidence: Sequence[Evidence]) -> Finding:
-    parts = score_parts(triple)
+def _hit(found: RankedTriple, evidence: list[Evidence]) -> Finding:
+    triple = found.triple
     sessions = {one.session_id for one in evidence}
     # The hit names a session only if all evidence is of that one.
     session = sessions.pop() if len(sessions) == 1 else None
@@ -72,17 +94,12 @@ def _hit(triple: GraphTriple, evidence: Sequence[Evidence]) -> Finding:
         kind=TRIPLE,
         id=triple.pk,
         text=triple.sentence,
-        score=parts["named"] * parts["confidence"],
-        score_parts=parts,
+        score=found.score,
+        score_parts=found.parts,
         created_at=triple.dated_at,
         session_id=session,
         agent_id=triple.agent_id or None,
         turn_numbers=[one.turn_number for one in evidence] if session else [],
         confidence=triple.confidence,
-        evidence=list(evidence),
+        evidence=evidence,
     )
-
-
-def score_parts(triple: GraphTriple) -> dict[str, float]:
-    """Of a triple that triples() found."""
-    return {"named": _BOTH if getattr(triple, "has_both", False) else _ONE, "confidence": triple.confidence}

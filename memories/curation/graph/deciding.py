@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Required, TypedDict, Unpack
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -31,51 +31,39 @@ class TripleCorrection:
     valid_to: datetime | None
 
 
-def approve_triple(
-    *, triple_id: uuid.UUID, actor: Actor, now: datetime, expected_version: int | None = None, reason: str = ""
-) -> Changes:
-    """Serve a triple that waits. Errors: those of the frame, Conflict when it does not wait."""
-    frame: dict[str, Any] = {"actor": actor, "now": now, "expected_version": expected_version, "reason": reason}
-    with _deciding(triple_id, "approve_triple", **frame) as (triple, changes):
+class Decision(TypedDict, total=False):
+    """Who decides, when and why, and which version they were looking at (None: whichever it is)."""
+
+    actor: Required[Actor]
+    now: Required[datetime]
+    expected_version: int | None
+    reason: str
+
+
+def approve_triple(*, triple_id: uuid.UUID, **by: Unpack[Decision]) -> Changes:
+    """Serve a triple that waits. Errors: those of _deciding(), Conflict when it does not wait."""
+    with _deciding(triple_id, "approve_triple", **by) as (triple, changes):
         if triple.status != TripleStatus.PENDING:
             raise Conflict(_("This triple does not wait any more."))
         triple.status, triple.flags = TripleStatus.ACTIVE, []
     return changes
 
 
-def end_triple(
-    *,
-    triple_id: uuid.UUID,
-    ended: datetime,
-    actor: Actor,
-    now: datetime,
-    expected_version: int | None = None,
-    reason: str = "",
-) -> Changes:
-    """Let it hold until before that moment. Errors: those of the frame, InvalidInput when it began later."""
-    frame: dict[str, Any] = {"actor": actor, "now": now, "expected_version": expected_version, "reason": reason}
-    with _deciding(triple_id, "end_triple", **frame) as (triple, changes):
+def end_triple(*, triple_id: uuid.UUID, ended: datetime, **by: Unpack[Decision]) -> Changes:
+    """Let it hold until before that moment. Errors: those of _deciding(), InvalidInput when it began later."""
+    with _deciding(triple_id, "end_triple", **by) as (triple, changes):
         stating.check_interval(triple.valid_from, ended, at="/ended")
         triple.valid_to = ended
     return changes
 
 
-def correct_triple(
-    *,
-    triple_id: uuid.UUID,
-    correction: TripleCorrection,
-    actor: Actor,
-    now: datetime,
-    expected_version: int | None = None,
-    reason: str = "",
-) -> Changes:
-    """Let it say this, as an operator's word: no key changes it from now on. Errors: those of the frame, InvalidInput,
+def correct_triple(*, triple_id: uuid.UUID, correction: TripleCorrection, **by: Unpack[Decision]) -> Changes:
+    """Let it say this, as an operator's word, which no key changes. Errors: those of _deciding(), InvalidInput,
     Conflict when another triple says so."""
     stating.check_interval(correction.valid_from, correction.valid_to, at="/valid_to")
-    frame: dict[str, Any] = {"actor": actor, "now": now, "expected_version": expected_version, "reason": reason}
-    with _deciding(triple_id, "correct_triple", **frame) as (triple, changes):
+    with _deciding(triple_id, "correct_triple", **by) as (triple, changes):
         said = stating.clean(triple.end_user, correction.relation)
-        entities = naming.ensure(triple.tenant_id, triple.end_user_id, [said.subject, said.object], now=now)
+        entities = naming.ensure(triple.tenant_id, triple.end_user_id, [said.subject, said.object], now=changes.now)
         triple.subject, triple.object = (entities[naming.digest_of(name)] for name in (said.subject, said.object))
         triple.predicate, triple.valid_from, triple.valid_to = (
             said.predicate,
@@ -85,7 +73,7 @@ def correct_triple(
         triple.dated_at = triple.valid_from or triple.created_at
         triple.status, triple.flags, triple.confidence = TripleStatus.ACTIVE, [], 1.0
         triple.trust, triple.extractor, triple.actor_kind, triple.actor_id = (
-            Trust.OPERATOR, "operator", actor.kind, actor.id,
+            Trust.OPERATOR, "operator", changes.actor.kind, changes.actor.id,
         )  # fmt: skip
         twins = GraphTriple.objects.filter(end_user=triple.end_user, agent_id=triple.agent_id, fact=None).open()
         twins = twins.filter(subject=triple.subject, predicate=triple.predicate, object=triple.object)
@@ -94,13 +82,10 @@ def correct_triple(
     return changes
 
 
-def forget_triple(
-    *, triple_id: uuid.UUID, actor: Actor, now: datetime, expected_version: int | None = None, reason: str = ""
-) -> Changes:
-    """Move it to the trash. Errors: those of the frame."""
-    frame: dict[str, Any] = {"actor": actor, "now": now, "expected_version": expected_version, "reason": reason}
-    with _deciding(triple_id, "forget_triple", **frame) as (triple, changes):
-        triple.status, triple.trashed_at = TripleStatus.TRASHED, now
+def forget_triple(*, triple_id: uuid.UUID, **by: Unpack[Decision]) -> Changes:
+    """Move it to the trash. Errors: those of _deciding()."""
+    with _deciding(triple_id, "forget_triple", **by) as (triple, changes):
+        triple.status, triple.trashed_at = TripleStatus.TRASHED, changes.now
     return changes
 
 
@@ -129,7 +114,13 @@ def join_entities(*, entity_id: uuid.UUID, name: str, actor: Actor, now: datetim
 
 @contextmanager
 def _deciding(
-    triple_id: uuid.UUID, verb: str, *, actor: Actor, now: datetime, expected_version: int | None, reason: str
+    triple_id: uuid.UUID,
+    verb: str,
+    *,
+    actor: Actor,
+    now: datetime,
+    expected_version: int | None = None,
+    reason: str = "",
 ) -> Iterator[tuple[GraphTriple, Changes]]:
     """Lock the person, check the triple, let the block change it, and keep what it was.
 

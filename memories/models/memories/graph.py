@@ -208,6 +208,11 @@ class GraphTriple(models.Model):
 
     def state(self, now: datetime) -> str:
         """`active`, `historical` or `future`."""
-        if self.valid_to and self.valid_to <= now:
-            return "historical"
-        return "future" if self.valid_from and self.valid_from > now else "active"
+        return state_of(self.valid_from, self.valid_to, now)
+
+
+def state_of(valid_from: datetime | None, valid_to: datetime | None, now: datetime) -> str:
+    """Whether what holds for this time holds now, did, or will."""
+    if valid_to and valid_to <= now:
+        return "historical"
+    return "future" if valid_from and valid_from > now else "active"

@@ -9,6 +9,7 @@ from memories.models import AuditEvent, EndUser, GraphEntity, GraphTriple
 from tests import factories
 from tests.api.client import HubClient, follow
 from tests.api.conftest import Hub, hub_of
+from tests.database import statements
 
 MAX = {"user_id": "u1", "subject": "Max", "predicate": "works at"}
 
@@ -200,3 +201,20 @@ def test_a_turn_is_evidence_and_lowers_the_trust(hub: Hub) -> None:
         hub.client.post("/graph/triples", {**MAX, "object": "A", "user_id": "new", "turn_id": said}).status_code == 400
     )
     assert not EndUser.objects.filter(external_id="new").exists()
+
+
+def test_a_page_takes_as_many_statements_for_many_triples_as_for_two(client: HubClient) -> None:
+    def cost(path: str, **query: Any) -> int:
+        return len(statements(lambda: client.get(path, user_id="u1", **{"page_size": 1, **query})))
+
+    state(client, "Company 0")
+    state(client, "Company 1")
+    lists: tuple[tuple[str, dict[str, str]], ...] = (
+        ("/graph/timeline", {}),
+        ("/graph/entities", {"name": "Max"}),
+        ("/graph/relations", {"predicate": "works at"}),
+    )
+    few = [cost(path, **query) for path, query in lists]
+    for number in range(2, 9):
+        state(client, f"Company {number}")
+    assert [cost(path, page_size=8, **query) for path, query in lists] == few == [4, 6, 4]

@@ -1,5 +1,6 @@
 """/graph: triples are stated, ended and replaced; what holds of an entity, a predicate, at a time."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from rest_framework.request import Request
@@ -22,6 +23,7 @@ from memories.api.v1.graph.serializers import (
     TimelineQuery,
     TriplePageSerializer,
     TripleSerializer,
+    triple_answer,
 )
 from memories.api.visibility import FactVisibility
 from memories.curation.graph.stating import Relation, TripleDraft, add_triple, end_triples, supersede_triple
@@ -58,15 +60,18 @@ class GraphEndpoint(Endpoint):
         """A page of these triples from the first to the last, and how many there are."""
         pages = CursorPages(self.request, tenant_id=self.tenant.pk, ordering=reading.BY_TIME)
         found, following, previous = pages.page(
-            reading.with_names(rows), size=given["page_size"], cursor=given.get("cursor")
+            reading.as_rows(rows), size=given["page_size"], cursor=given.get("cursor")
         )
-        results = TripleSerializer(found, many=True, context={"now": self.now}).data
-        return Response({"next": following, "previous": previous, "total": rows.count(), "results": results})
+        total = rows.count() if following or previous else len(found)
+        return Response({"next": following, "previous": previous, "total": total, "results": self.answers(found)})
+
+    def answers(self, rows: Iterable[Any]) -> list[dict[str, Any]]:
+        return [triple_answer(row, now=self.now) for row in rows]
 
     def triple(self, triple: GraphTriple, *, status: int) -> Response:
         self.subjects.add(triple.end_user_id)
-        row = reading.with_names(GraphTriple.objects.all()).get(pk=triple.pk)
-        return Response(self.shown(row, TripleSerializer), status=status)
+        [answer] = self.answers(reading.as_rows(GraphTriple.objects.filter(pk=triple.pk)))
+        return Response(answer, status=status)
 
     def person(self, user_id: str, *, named: Any = None) -> EndUser:
         """The person to write about. An unknown one has no turns, and a refused request makes nobody."""
@@ -131,8 +136,8 @@ class InvalidationView(GraphEndpoint):
         )
         self.subjects.add(person.pk)
         ids = [one.pk for one in ended]
-        rows = reading.with_names(GraphTriple.objects.filter(pk__in=ids)).order_by(*reading.BY_TIME)
-        return Response({"triples": TripleSerializer(rows, many=True, context={"now": self.now}).data})
+        rows = reading.as_rows(GraphTriple.objects.filter(pk__in=ids)).order_by(*reading.BY_TIME)
+        return Response({"triples": self.answers(rows)})
 
 
 class SupersessionView(GraphEndpoint):
