@@ -255,7 +255,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
-        "MemoryKind": ["fact", "profile", "triple", "file", "diary", "episode", "turn"],
+        "MemoryKind": ["fact", "profile", "triple", "group_fact", "file", "diary", "episode", "turn"],
         "FoundKind": ["fact", "episode", "turn", "session", "triple"],
         "StatedScope": ["private", "share"],
         "FactScopeEnum": ["private", "share", "public"],
@@ -268,6 +268,7 @@ SPECTACULAR_SETTINGS = {
             "corrected_memory",
         ],
         "CaseType": ["erasure", "access", "portability", "rectification", "restriction"],
+        "GroupKind": ["team", "project", "household", "other"],
         "DreamStatus": ["running", "waiting", "applied", "unchanged", "declined", "restored", "failed"],
         "DreamEditStatus": ["waiting", "applied", "refused", "declined", "undone"],
         "WorkStatus": ["idle", "pending", "running", "parked", "off"],

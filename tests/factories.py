@@ -33,9 +33,13 @@ from memories.models import (
     FactEvidence,
     FileVersion,
     GraphTriple,
+    GroupEvidence,
+    GroupFact,
+    GroupMember,
     IdempotencyRecord,
     LoggedContext,
     MemoryFile,
+    MemoryGroup,
     Operator,
     PrivacyCase,
     PrivacyExport,
@@ -207,6 +211,32 @@ def diary_entry(person: EndUser, content: str = "Asked twice about rye.", **over
     """As a key wrote it for requests that name no agent."""
     given = {"actor_kind": ActorKind.KEY, "trust": "user", "created_at": NOW, **over}
     return DiaryEntry.objects.create(tenant=person.tenant, end_user=person, content=content, **given)
+
+
+def memory_group(*people: EndUser, name: str = "Bakers", **over: Any) -> MemoryGroup:
+    """A group whose members these people are; they may write."""
+    group = MemoryGroup.objects.create(tenant=people[0].tenant, name=name, **{"created_at": NOW, **over})
+    for person in people:
+        GroupMember.objects.create(tenant=group.tenant, group=group, end_user=person, created_at=NOW)
+    return group
+
+
+def group_fact(
+    group: MemoryGroup, *people: EndUser, content: str = "The oven is hot on Mondays", **over: Any
+) -> GroupFact:
+    """A fact of the group that these people said."""
+    fact = GroupFact(tenant=group.tenant, group=group, **{"created_at": NOW, "said_at": NOW, **over})
+    fact.say(content)
+    fact.save()
+    said: dict[str, Any] = {
+        "actor_kind": ActorKind.KEY,
+        "trust": Trust.USER,
+        "created_at": NOW,
+        "said_at": fact.said_at,
+    }
+    for person in people:
+        GroupEvidence.objects.create(tenant=group.tenant, fact=fact, end_user=person, **said)
+    return fact
 
 
 def profile_revision(person: EndUser, after: str = "Runs a bakery.", **over: Any) -> ProfileRevision:

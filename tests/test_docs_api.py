@@ -77,6 +77,8 @@ def test_the_curl_lines_work(settings: Any) -> None:
     known["DREAM"] = str(factories.dream(run.end_user).pk)
     factories.episode(factories.session(factories.end_user(tenant, external_id="u2")))
     known["ENTRY"] = str(factories.diary_entry(run.end_user).pk)
+    group = factories.memory_group(run.end_user)
+    known |= {"GROUP": str(group.pk), "GROUP_FACT": str(factories.group_fact(group, run.end_user).pk)}
     lines = re.findall(r"^curl .*?(?=\n```)", TEXT, flags=re.MULTILINE | re.DOTALL)
     assert len(lines) == len(operations())
     for line in lines:

@@ -15,7 +15,19 @@ from rest_framework.serializers import Serializer
 
 from memories.api.authentication import Caller
 from memories.exceptions import Fault, KeyBound, NotFound
-from memories.models import Agent, DiaryEntry, Dream, EndUser, Episode, ExtractionRun, Fact, PrivacyCase, Session, Turn
+from memories.models import (
+    Agent,
+    DiaryEntry,
+    Dream,
+    EndUser,
+    Episode,
+    ExtractionRun,
+    Fact,
+    MemoryGroup,
+    PrivacyCase,
+    Session,
+    Turn,
+)
 
 
 class Bound(StrEnum):
@@ -40,6 +52,10 @@ class Bound(StrEnum):
     EXTRACTION = "extraction"
     CASE = "case"
     DIARY = "diary"
+    # It reads a group, or states a fact there: a group of which the key's own person is a member.
+    GROUP = "group"
+    # It decides who belongs to a group, for everybody: a key for one person or agent is refused.
+    GROUPS = "groups"
     AGENT = "agent"
     # It changes that agent, for everybody: a key for one person is refused.
     OWN_AGENT = "own_agent"
@@ -68,6 +84,7 @@ _OBJECTS: Mapping[Bound, _Object] = {
     Bound.EXTRACTION: _Object("run_id", ExtractionRun, "session__agent_id"),
     Bound.CASE: _Object("case_id", PrivacyCase),
     Bound.DIARY: _Object("entry_id", DiaryEntry, "agent_id"),
+    Bound.GROUP: _Object("group_id", MemoryGroup),
     Bound.EXPORT: _Object("case_id", PrivacyCase),
     Bound.AGENT: _Object("agent_id", Agent),
     Bound.OWN_AGENT: _Object("agent_id", Agent),
@@ -75,6 +92,7 @@ _OBJECTS: Mapping[Bound, _Object] = {
 _OTHER_PERSON = "This key is for one person alone: name that one, or leave user_id out."
 _OTHER_AGENT = "This key is for one agent alone: name that one, or leave agent_id out."
 _EVERYBODY = "This key is for one person alone, and an agent's switches and guidance are for everybody."
+_GROUPS = "This key is for one person or agent alone, and who belongs to a group concerns others."
 _STORE = "This key is for one agent alone, and items of the store are no agent's."
 _EXPORT = "This key is for one agent alone, and an export tells of every one."
 
@@ -83,11 +101,8 @@ def guard(policy: Bound | None, caller: Caller, path: Mapping[str, Any]) -> None
     """Check the object of the address against the key. Errors: NotFound, KeyBound (also without a policy)."""
     if not caller.is_bound:
         return
-    if policy is None:
-        raise KeyBound
-    if policy is Bound.STORE and caller.agent_id:
-        raise KeyBound(_STORE)
-    named = _OBJECTS.get(policy)
+    _guard_policy(policy, caller)
+    named = _OBJECTS.get(policy) if policy else None
     if named is None:
         return
     if not _is_within(named, caller, path[named.parameter]):
@@ -98,12 +113,24 @@ def guard(policy: Bound | None, caller: Caller, path: Mapping[str, Any]) -> None
         raise KeyBound(_EVERYBODY)
 
 
+def _guard_policy(policy: Bound | None, caller: Caller) -> None:
+    """Errors: KeyBound, where no bound key is let in, or none of an agent."""
+    if policy is None:
+        raise KeyBound
+    if policy is Bound.STORE and caller.agent_id:
+        raise KeyBound(_STORE)
+    if policy is Bound.GROUPS:
+        raise KeyBound(_GROUPS)
+
+
 def _is_within(named: _Object, caller: Caller, pk: UUID) -> bool:
     if named.model is Agent:
         return agents_of(caller).filter(pk=pk).exists()
     rows = named.model._default_manager.filter(tenant=caller.tenant, pk=pk)
     if caller.user_id:
         person = people_of(caller).values("pk")
+        if named.model is MemoryGroup:
+            return rows.filter(members__end_user__in=person).exists()
         rows = rows.filter(Q(end_user__in=person) | Q(end_user__merged_into__in=person))
     if caller.agent_id and named.agent:
         rows = rows.filter(**{named.agent: caller.agent_id})

@@ -148,11 +148,12 @@ class Endpoint(APIView):
         *,
         given: dict[str, Any],
         ordering: Sequence[str] = NEWEST_FIRST,
+        **context: Any,
     ) -> Response:
-        """The page of `rows` that the query asks for by `page_size` and `cursor`."""
+        """The page of `rows` that the query asks for by `page_size` and `cursor`. `context` is for the serializer."""
         pages = CursorPages(self.request, tenant_id=self.tenant.pk, ordering=ordering)
         found, following, previous = pages.page(rows, size=given["page_size"], cursor=given.get("cursor"))
-        results = shown_by(found, many=True, context={"now": self.now}).data
+        results = shown_by(found, many=True, context={"now": self.now, **context}).data
         return Response({"next": following, "previous": previous, "results": results})
 
     def shown(self, row: Model, shown_by: type[Serializer[Any]]) -> Any:

@@ -19,6 +19,10 @@ from memories.models import (
     FactEvidence,
     FactQuerySet,
     FactVector,
+    GroupEvidence,
+    GroupFact,
+    GroupFactQuerySet,
+    MemoryGroup,
     PrivacyCase,
     PrivacyExport,
     Session,
@@ -127,6 +131,29 @@ def case(*, tenant: Tenant, case_id: uuid.UUID) -> PrivacyCase:
 def diary_entry(*, tenant: Tenant, entry_id: uuid.UUID) -> DiaryEntry:
     """Errors: NotFound, also for one in the trash."""
     return _require(DiaryEntry.objects.present().filter(tenant=tenant, pk=entry_id).first())
+
+
+def group(*, tenant: Tenant, group_id: uuid.UUID) -> MemoryGroup:
+    """Errors: NotFound."""
+    return _require(MemoryGroup.objects.filter(tenant=tenant, pk=group_id).first())
+
+
+def group_facts(group: MemoryGroup) -> GroupFactQuerySet:
+    """What its members are told, with who said it."""
+    said = GroupEvidence.objects.filter(end_user__restricted_at=None, end_user__merged_into__restricted_at=None)
+    evidence = Prefetch("evidence", queryset=said.select_related("end_user"))
+    rows = GroupFact.objects.filter(tenant=group.tenant_id, group=group).served()
+    return rows.select_related("about").prefetch_related(evidence)
+
+
+def group_fact(*, group: MemoryGroup, fact_id: uuid.UUID) -> GroupFact:
+    """Errors: NotFound, also for one in the trash; PersonRestricted, if nobody whose data may be used said it."""
+    if not GroupFact.objects.filter(tenant=group.tenant_id, group=group, pk=fact_id).present().exists():
+        raise NotFound
+    found = group_facts(group).filter(pk=fact_id).first()
+    if found is None:
+        raise PersonRestricted
+    return found
 
 
 def agent(*, tenant: Tenant, agent_id: uuid.UUID) -> Agent:

@@ -226,6 +226,14 @@ class Rules:
         "Of all agents; beyond it, new entries are refused; deleted ones do not count.",
         zero="no bound",
     )
+    group_facts: int = Group.GROUPS.number(
+        1_000,
+        (10, 100_000),
+        "facts",
+        "Facts per group",
+        "Beyond it, new facts of the group are refused; deleted ones do not count.",
+        zero="no bound",
+    )
     dreams: bool = Group.DREAMS.switch(
         "Dreams", "A model edits SOUL.md, USER.md, MEMORY.md and skills/ from new episodes."
     )

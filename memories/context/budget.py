@@ -24,7 +24,7 @@ class Block:
         self._frame = frame
         self._max_tokens = max_tokens
         self._tokenizer = tokenizer
-        self._headings: set[int] = set()
+        self._titles: set[str] = set()
         self._is_cut = False
 
     @property
@@ -62,8 +62,8 @@ class Block:
     def _takes_part(self, line: Line) -> bool:
         """Take the first parts of the line that fit, with the mark; False unless the second one fits."""
         room = self.room - self._cost(FILE_CUT)
-        if line.heading not in self._headings:
-            room -= self._cost(self._frame.headings[line.heading])
+        if (title := line.title(self._frame)) not in self._titles:
+            room -= self._cost(title)
         taken: list[str] = []
         # Each part begins with what continues no token.
         for part in line.parts:
@@ -81,12 +81,12 @@ class Block:
 
     def _takes(self, line: Line) -> bool:
         cost = added = self._cost(line.text)
-        if line.heading not in self._headings:
-            added += self._cost(self._frame.headings[line.heading])
+        if (title := line.title(self._frame)) not in self._titles:
+            added += self._cost(title)
         if added > self.room:
             return False
         self.room -= added
-        self._headings.add(line.heading)
+        self._titles.add(title)
         self.lines.append(line)
         self.costs.append(cost)
         return True

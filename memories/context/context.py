@@ -20,6 +20,7 @@ from memories.context.diary import diary_lines
 from memories.context.facts import FactLines, fact_lines
 from memories.context.files import file_lines
 from memories.context.graph import graph_lines
+from memories.context.groups import group_lines
 from memories.context.rendering import Line, episode_line, profile_line, text_of, turn_line
 from memories.context.window import OpenWindow, open_window
 from memories.llm import tokens
@@ -32,8 +33,10 @@ from memories.retrieval.serving import Audience, audience
 from memories.text.injection.flagged_turns import is_flagged
 from memories.text.memory_block import ENGLISH, FRAMES, Frame
 
-INCLUDABLE = ("profile", "facts", "graph", "files", "diary", "episodes", "working_memory", "turns", "unextracted")
-DEFAULT_INCLUDE = frozenset({"profile", "facts", "episodes", "turns"})
+INCLUDABLE = (
+    "profile", "facts", "graph", "groups", "files", "diary", "episodes", "working_memory", "turns", "unextracted"
+)  # fmt: skip
+DEFAULT_INCLUDE = frozenset({"profile", "facts", "groups", "episodes", "turns"})
 # The ranked facts stand between these two halves of the profile (rules.md, 9.3).
 BEFORE_FACTS = (Section.WORK_CONTEXT, Section.PERSONAL_CONTEXT, Section.TOP_OF_MIND)
 AFTER_FACTS = (Section.RECENT_MONTHS, Section.EARLIER_CONTEXT, Section.LONG_TERM_BACKGROUND)
@@ -47,9 +50,8 @@ class ContextRequest:
     `query`: what it is about to answer; without one the turns are those that were said last. `session_id`: its
     conversation, whose window it gets with the working memory. `max_tokens` 0..8,000 bounds the rendered block. The
     limits bound ranked facts and episodes (None: as the tenant's rules say) and recalled turns (None: as fit). `as_of`:
-    what was true, and said, by then; sections of the profile, files and diaries are of today
-    and left out. `guidelines`: what
-    to remember and what never, inside the same bound.
+    what was true, and said, by then; sections of the profile, facts of groups, files and diaries are of today
+    and left out. `guidelines`: what to remember and what never, inside the same bound.
     """
 
     user_id: str
@@ -209,14 +211,15 @@ def _sequence(task: _Task) -> _Sequence:
         profile[section].append(profile_line(row_id=pk, section=section, summary=summary, frame=task.frame))
     facts = _facts(task)
     graph = _graph(task, facts)
-    files, diary = _files(task), _diary(task)
+    groups, files, diary = _groups(task), _files(task), _diary(task)
+    shared = [*graph, *groups, *files, *diary]
     shown, beyond = _episodes(task)
     unextracted = _unextracted(task) if "unextracted" in task.request.include else []
     before = [line for section in BEFORE_FACTS for line in profile[section]]
     after = [line for section in AFTER_FACTS for line in profile[section]]
     episode_lines = [_episode_line(episode, ranked) for episode, ranked in shown]
     return _Sequence(
-        [*facts.instructions, *before, *facts.ranked, *graph, *files, *diary, *episode_lines, *after, *unextracted],
+        [*facts.instructions, *before, *facts.ranked, *shared, *episode_lines, *after, *unextracted],
         facts.texts + [episode.summary for episode, _ in shown if not episode.is_extractive],
         [("fact", fact) for fact in facts.beyond] + [("episode", str(episode.id)) for episode, _ in beyond],
         {line.id for line in (*facts.ranked, *episode_lines)},
@@ -239,6 +242,13 @@ def _graph(task: _Task, facts: FactLines) -> list[Line]:
     viewer = Viewer(request.agent_id, request.roles, request.as_of)
     told = {line.id for line in (*facts.instructions, *facts.ranked)}
     return graph_lines(task.person, viewer, request.query, told=told, rules=task.rules, now=task.now)
+
+
+def _groups(task: _Task) -> list[Line]:
+    request = task.request
+    if not task.audience.has_groups or "groups" not in request.include or request.as_of is not None:
+        return []
+    return group_lines(task.person, task.query)
 
 
 def _files(task: _Task) -> list[Line]:

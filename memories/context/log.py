@@ -21,6 +21,7 @@ from memories.models import (
     Episode,
     Fact,
     GraphTriple,
+    GroupFact,
     LoggedContext,
     MemoryFile,
     Session,
@@ -35,6 +36,7 @@ MOST = 2_000
 BATCH = 100
 _MODELS: Mapping[str, Any] = {
     "fact": Fact,
+    "group_fact": GroupFact,
     "episode": Episode,
     "turn": Turn,
     "file": MemoryFile,
@@ -183,7 +185,13 @@ def _may_be_written(served: NotedContext, locked: Mapping[uuid.UUID, EndUser]) -
 
 
 def _present(kind: str, ids: set[uuid.UUID]) -> Iterable[uuid.UUID]:
-    found: Iterable[uuid.UUID] = _MODELS[kind].objects.filter(pk__in=ids).values_list("pk", flat=True) if ids else ()
+    if not ids:
+        return ()
+    rows = _MODELS[kind].objects.filter(pk__in=ids)
+    if kind == "group_fact":
+        # Its people are not those of the context: an erasure of one of them waits for these rows, or was here before.
+        rows = rows.select_for_update(no_key=True, of=("self",)).order_by("pk")
+    found: Iterable[uuid.UUID] = list(rows.values_list("pk", flat=True))
     return found
 
 

@@ -20,7 +20,9 @@ from memories.text.memory_block import (
     FACTS,
     FILES,
     GRAPH,
+    GROUPS,
     HISTORY,
+    NAMED,
     OPENING,
     SUMMARY_CLOSING,
     SUMMARY_OPENING,
@@ -62,6 +64,12 @@ class Line:
     whole: str | None = None
     # The lines of `text`, if it may be cut after any of them but the first where there is no room for all.
     parts: tuple[str, ...] = ()
+    # What its heading names; lines of one heading and name stand together.
+    name: str = ""
+
+    def title(self, frame: Frame) -> str:
+        """The heading above it."""
+        return frame.headings[self.heading].replace(NAMED, self.name)
 
 
 def profile_line(*, row_id: uuid.UUID, section: str, summary: str, frame: Frame = ENGLISH) -> Line:
@@ -140,6 +148,13 @@ def diary_line(*, row_id: uuid.UUID, topic: str, text: str, at: datetime, place:
     return Line("diary", row_id, "\n".join(parts), DIARY, (place,), parts=parts)
 
 
+def group_line(*, row_id: uuid.UUID, group: str, text: str, at: datetime, place: tuple[int, int], score: float) -> Line:
+    """`- [2026-11-03] …` below the name of its group, with the day in UTC on which a member last said it."""
+    day = at.astimezone(UTC).date().isoformat()
+    name = one_line(strip_invisible(group))
+    return Line("group_fact", row_id, f"- [{day}] {one_line(text)}", GROUPS, place, score=score, name=name)
+
+
 def _indented(line: str) -> str:
     """With its own indentation, because lists in lists are told by it."""
     beginning = len(line) - len(line.lstrip(" \t"))
@@ -169,7 +184,10 @@ def render(lines: Sequence[Line], frame: Frame = ENGLISH) -> str:
     if not lines:
         return ""
     parts = [OPENING, frame.notice]
-    for heading, title in enumerate(frame.headings):
-        below = sorted((line for line in lines if line.heading == heading), key=lambda line: line.place)
-        parts += [title, *(line.text for line in below)] if below else []
+    for heading in range(len(frame.headings)):
+        above = ""
+        for line in sorted((line for line in lines if line.heading == heading), key=lambda line: line.place):
+            if (title := line.title(frame)) != above:
+                parts.append(above := title)
+            parts.append(line.text)
     return "\n".join([*parts, CLOSING])

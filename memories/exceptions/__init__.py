@@ -19,6 +19,8 @@ MemoryHubError                     code, HTTP status, retryable; the message is 
 │   ├── FileIsBinary        409
 │   ├── FileIsFolder        409
 │   ├── FolderIsFile        409
+│   ├── MayNotWrite         409
+│   ├── NotAMember          409
 │   ├── TooManyEntries      409
 │   ├── TooManyFiles        409
 │   ├── ReviewNeeded        409    a key's text, or an agent's key, would change what is served
@@ -99,8 +101,10 @@ from memories.exceptions.requests import (
     InvalidInput,
     KeyBound,
     LeaseLost,
+    MayNotWrite,
     MemoryHubError,
     MessageTooLarge,
+    NotAMember,
     NotFound,
     OffsetBeyondEnd,
     OperatorWord,
@@ -145,6 +149,7 @@ __all__ = [
     "InvalidInput",
     "KeyBound",
     "LeaseLost",
+    "MayNotWrite",
     "MemoryHubError",
     "MessageTooLarge",
     "ModelAnswerInvalid",
@@ -155,6 +160,7 @@ __all__ = [
     "ModelRefused",
     "ModelTimeout",
     "ModelUnavailable",
+    "NotAMember",
     "NotFound",
     "OffsetBeyondEnd",
     "OperatorWord",

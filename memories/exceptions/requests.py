@@ -208,6 +208,18 @@ class TooManyFiles(Conflict):
     code = "too_many_files"
 
 
+class NotAMember(Conflict):
+    """This person is no member of the group. Add them to it first."""
+
+    code = "not_a_member"
+
+
+class MayNotWrite(Conflict):
+    """This member of the group may only read. Let them write first."""
+
+    code = "read_only_member"
+
+
 class TooManyEntries(Conflict):
     """The person has as many diary entries as the tenant allows. Delete some, or have the limit raised."""
 

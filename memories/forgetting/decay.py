@@ -161,6 +161,7 @@ def _steps(work: Work, *, now: datetime) -> Generator[None, None, DecayPass.Pass
     yield from trash.purge_versions(work)
     yield from trash.purge_entities(work)
     yield from trash.purge_dreams(work)
+    yield from trash.purge_group_facts(work)
     return state
 
 

@@ -25,7 +25,9 @@ from memories.models import (
     FileVersion,
     GraphEntity,
     GraphTriple,
+    GroupFact,
     MemoryFile,
+    MemoryGroup,
     Status,
     Tenant,
 )
@@ -60,6 +62,7 @@ PURGED = tuple(
     TrashGroup(model, "purged", "discarded", "trashed_at")
     for model in (Fact, Episode, MemoryFile, DiaryEntry, GraphTriple)
 )
+GROUP_FACTS = TrashGroup(GroupFact, "purged", "discarded", "trashed_at")
 SCRATCH = TrashGroup(MemoryFile, "purged", "outdated", "expires_at")
 # Column → its value in a revision, as audit.snapshot() writes it.
 _SNAPSHOT = {name: f"taken.{name}" for name in (*REVISED_FIELDS, *REVISED_MOMENTS)} | {
@@ -160,6 +163,27 @@ def purge_entities(work: Work) -> Iterator[None]:
             leases.renew(work)
         yield
         rest = unused.filter(pk__gt=found[-1][0]).order_by("pk")
+
+
+def purge_group_facts(work: Work) -> Iterator[None]:
+    """Delete for good the facts of groups that were in the trash for long enough, but none that a restricted person
+    said or that is about one. Errors: LeaseLost."""
+    as_of = work.row.as_of - timedelta(days=work.rules.trash_days)
+    restricted = EndUser.objects.filter(restricted_at__isnull=False)
+    due_now = GroupFact.objects.discarded(now=as_of).filter(tenant=work.row.tenant)
+    due_now = due_now.exclude(evidence__end_user__in=restricted).exclude(about__in=restricted)
+    rest = due_now.order_by("pk")
+    while found := list(rest.values_list("pk", "group")[:STEP]):
+        with transaction.atomic():
+            # With the group locked nobody restores one of them meanwhile.
+            groups = MemoryGroup.objects.select_for_update(no_key=True, skip_locked=True).order_by("pk")
+            locked = list(groups.filter(pk__in={group for _, group in found}).values_list("pk", flat=True))
+            going = due_now.filter(pk__in=[pk for pk, _ in found], group__in=locked)
+            ids = list(going.values_list("pk", flat=True))
+            GroupFact.objects.filter(pk__in=ids).delete()
+            _count(work, GROUP_FACTS, len(ids))
+        yield
+        rest = due_now.filter(pk__gt=found[-1][0]).order_by("pk")
 
 
 def purge_dreams(work: Work) -> Iterator[None]:

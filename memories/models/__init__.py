@@ -26,6 +26,7 @@ from memories.models.memories.facts import (
 )
 from memories.models.memories.files import Encoding, FileVersion, MemoryFile, MemoryFileQuerySet
 from memories.models.memories.graph import GraphEntity, GraphTriple, GraphTripleQuerySet, TripleStatus
+from memories.models.memories.groups import GroupEvidence, GroupFact, GroupFactQuerySet, GroupMember, MemoryGroup
 from memories.models.memories.logged_contexts import LoggedContext
 from memories.models.memories.profile import ProfileSection, Section
 from memories.models.memories.refusals import FactRefusal
@@ -104,6 +105,10 @@ __all__ = [
     "GraphEntity",
     "GraphTriple",
     "GraphTripleQuerySet",
+    "GroupEvidence",
+    "GroupFact",
+    "GroupFactQuerySet",
+    "GroupMember",
     "IdempotencyRecord",
     "IdentityCheck",
     "Language",
@@ -111,6 +116,7 @@ __all__ = [
     "LoggedContext",
     "MemoryFile",
     "MemoryFileQuerySet",
+    "MemoryGroup",
     "MemoryOf",
     "MemoryScope",
     "MemoryType",

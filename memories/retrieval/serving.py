@@ -10,6 +10,7 @@ from memories.models.memories.visibility import SERVED_PERSON
 
 _PERSON = ("id", "tenant_id", "external_id", "time_zone", "serve", "restricted_at", "generation")
 _EPISODES = "EXISTS (SELECT 1 FROM memories_episode e WHERE e.end_user_id = p.id AND e.status = 'active')"
+_GROUPS = "EXISTS (SELECT 1 FROM memories_groupmember m WHERE m.end_user_id = p.id)"
 # An operator has switched off what the agent that asks is told.
 _UNTOLD = """
     EXISTS (SELECT 1 FROM memories_agent a WHERE a.tenant_id = %(tenant)s AND a.agent_id = %(agent)s AND NOT a.recall)
@@ -19,11 +20,11 @@ _CALLED = "memories_enduser named JOIN memories_enduser p ON p.id = coalesce(nam
 _NAMED = "named.tenant_id = %(tenant)s AND named.external_id = %(user)s"
 # By hand, because every context and every search begins with it.
 _FIND = f"""
-    SELECT {selected("p", _PERSON)}, {_UNTOLD}, {_EPISODES} FROM {_CALLED}
+    SELECT {selected("p", _PERSON)}, {_UNTOLD}, {_EPISODES}, {_GROUPS} FROM {_CALLED}
     WHERE {_NAMED}
 """  # noqa: S608  (columns of our own models)
 _FIND_WITH_PROFILE = f"""
-    SELECT {selected("p", _PERSON)}, {_UNTOLD}, {_EPISODES}, s.section, s.id, s.summary FROM {_CALLED}
+    SELECT {selected("p", _PERSON)}, {_UNTOLD}, {_EPISODES}, {_GROUPS}, s.section, s.id, s.summary FROM {_CALLED}
     LEFT JOIN memories_profilesection s ON s.tenant_id = p.tenant_id AND s.end_user_id = p.id AND s.summary <> ''
         AND s.agent_id IN ('', %(agent)s) AND {condition(EndUser, SERVED_PERSON, alias="p")}
     WHERE {_NAMED} ORDER BY s.agent_id
@@ -34,12 +35,13 @@ _FIND_WITH_PROFILE = f"""
 class Audience:
     """The person whose memories may be served; None for an unknown, restricted or switched-off one.
 
-    `has_episodes`: whether to read them at all. `profile`: (section, id, summary) of the person's own sections and then
-    of the agent's, if asked for.
+    `has_episodes`, `has_groups`: whether to read them at all. `profile`: (section, id, summary) of the person's own
+    sections and then of the agent's, if asked for.
     """
 
     person: EndUser | None = None
     has_episodes: bool = False
+    has_groups: bool = False
     restricted: bool = False
     serve: bool = True
     profile: list[tuple[str, uuid.UUID, str]] = field(default_factory=list)
@@ -56,9 +58,9 @@ def audience(*, tenant: Tenant, user_id: str, with_profile: bool = False, agent_
     person = read(EndUser, _PERSON, found[0])
     if person.restricted_at:
         return Audience(restricted=True)
-    is_untold, has_episodes = found[0][len(_PERSON) :][:2]
+    is_untold, has_episodes, has_groups = found[0][len(_PERSON) :][:3]
     if is_untold or not (tenant.serve and person.serve):
         return Audience(serve=False)
     person.tenant = tenant
     sections = [(section, pk, summary) for *_, section, pk, summary in found if section] if with_profile else []
-    return Audience(person, has_episodes=has_episodes, profile=sections)
+    return Audience(person, has_episodes=has_episodes, has_groups=has_groups, profile=sections)

@@ -3,7 +3,13 @@
 import re
 
 from memories.models import Category, Role
-from memories.text.memory_block import EPISODES, FRAMES
+from memories.text.memory_block import EPISODES, FRAMES, GROUPS, NAMED
+
+
+def _pattern(text: str) -> str:
+    """The text, with any name where it names something."""
+    return ".{1,600}".join(map(re.escape, text.split(NAMED)))
+
 
 # Applications can escape what they show, even repeatedly. The closing tag is escaped like the opening one.
 _NOTICES = "|".join(
@@ -23,14 +29,14 @@ _LINE = re.compile(
     re.IGNORECASE,
 )
 # Users write lists with dates, too: only its heading identifies a list of episodes.
-_OF_EPISODES = "|".join(re.escape(frame.headings[EPISODES]) for frame in FRAMES.values())
+_OF_EPISODES = "|".join(_pattern(frame.headings[place]) for frame in FRAMES.values() for place in (GROUPS, EPISODES))
 _EPISODES = re.compile(
     rf"^{_MARKS}(?:{_OF_EPISODES})[ \t\r]*\n(?:{_MARKS}- \[\d{{4}}-\d\d-\d\d\] .*(?:\n|\Z))+",
     re.MULTILINE | re.IGNORECASE,
 )
 # Replaces a list of episodes, so that the headings above it are cut as well.
 _OURS = "- [other | 0.00] episodes\n"
-_ABOVE = "|".join(re.escape(text) for frame in FRAMES.values() for text in (frame.notice, *frame.headings))
+_ABOVE = "|".join(_pattern(text) for frame in FRAMES.values() for text in (frame.notice, *frame.headings))
 _FRAME = re.compile(rf"{_MARKS}(?:{_ABOVE})\s*", re.IGNORECASE)
 
 

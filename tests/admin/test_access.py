@@ -26,6 +26,7 @@ from memories.models import (
     GraphTriple,
     LoggedContext,
     MemoryFile,
+    MemoryGroup,
     Operator,
     PrivacyCase,
     ReviewItem,
@@ -40,6 +41,7 @@ from tests.admin.pages import list_of, page_of, text_of
 MODELS = [
     ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, DecayPass, APIKey, Tenant, AuditEvent, Operator, Group,
     PrivacyCase, Agent, LoggedContext, MemoryFile, Dream, StoreItem, DiaryEntry, GraphTriple,
+    MemoryGroup,
 ]  # fmt: skip
 
 

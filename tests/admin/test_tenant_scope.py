@@ -52,7 +52,11 @@ def records() -> list[Any]:
     fact = factories.fact(person, "Likes tea", status="pending")
     made: list[Model] = [factories.run(session), factories.decay_pass(person.tenant), factories.episode(session)]
     made += [factories.memory_file(person), factories.store_item(person), factories.diary_entry(person)]
-    made += [factories.triple(person, "Max", "works_at", "Acme"), factories.dream(person)]
+    made += [
+        factories.triple(person, "Max", "works_at", "Acme"),
+        factories.dream(person),
+        factories.memory_group(person),
+    ]
     return [person, session, key, fact, factories.review_item(fact), *made, case_of(person), person.tenant]
 
 

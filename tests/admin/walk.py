@@ -63,6 +63,7 @@ def records() -> dict[str, Any]:
         "storeitem": factories.store_item(person), "memoryfile": factories.memory_file(person),
         "diaryentry": factories.diary_entry(person),
         "dream": factories.dream(person),
+        "memorygroup": factories.memory_group(person),
         "decaypass": factories.decay_pass(person.tenant), "operator": factories.operator(is_superuser=False),
         "privacycase": with_receipt(person),
         "group": Group.objects.create(name="readers"), "auditevent": AuditEvent.objects.latest("id"),

@@ -33,6 +33,8 @@ class Ids:
     agent: str = field(default_factory=lambda: str(uuid.uuid4()))
     agent_name: str = field(default_factory=lambda: f"nobody-{uuid.uuid4()}")
     entry: str = field(default_factory=lambda: str(uuid.uuid4()))
+    group: str = field(default_factory=lambda: str(uuid.uuid4()))
+    group_fact: str = field(default_factory=lambda: str(uuid.uuid4()))
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,18 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "writeDiaryEntry": lambda ids: Call(body={"user_id": ids.user_id, "content": "taken over"}),
     "deleteDiaryEntry": lambda ids: Call(path={"entry_id": ids.entry}),
     "restoreFile": lambda ids: Call(body={"user_id": ids.user_id, "path": FILE, "version": 1}),
+    "listGroups": lambda ids: Call(query={"user_id": ids.user_id}),
+    "addGroup": lambda ids: Call(body={"name": "taken over"}),
+    "getGroup": lambda ids: Call(path={"group_id": ids.group}),
+    "changeGroup": lambda ids: Call(path={"group_id": ids.group}, body={"name": "taken over"}),
+    "listGroupMembers": lambda ids: Call(path={"group_id": ids.group}),
+    "setGroupMember": lambda ids: Call(path={"group_id": ids.group}, body={"user_id": ids.user_id}),
+    "removeGroupMember": lambda ids: Call(path={"group_id": ids.group}, query={"user_id": ids.user_id}),
+    "listGroupFacts": lambda ids: Call(path={"group_id": ids.group}),
+    "addGroupFact": lambda ids: Call(path={"group_id": ids.group}, body={"user_id": ids.user_id, "content": SECRET}),
+    "deleteGroupFact": lambda ids: Call(
+        path={"group_id": ids.group, "fact_id": ids.group_fact}, query={"user_id": ids.user_id}
+    ),
     "listUsers": lambda ids: Call(query={"q": ids.user_id}),
     "getUser": lambda ids: Call(query={"user_id": ids.user_id}),
     "changeUser": lambda ids: Call(query={"user_id": ids.user_id}, body={"display_name": "taken over"}),
@@ -186,4 +200,6 @@ def populated(tenant: Tenant) -> Ids:
     factories.triple(person, "user", "works_at", "Acme")
     ours = [str(row.pk) for row in (session, fact, trashed, episode, run, case, turn, dream, agent)]
     entry = factories.diary_entry(person, SECRET)
-    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, str(entry.pk)])
+    group = factories.memory_group(person)
+    shared = [str(row.pk) for row in (entry, group, factories.group_fact(group, person, content=SECRET))]
+    return Ids(person.external_id, "s-1", *[*ours, agent.agent_id, *shared])

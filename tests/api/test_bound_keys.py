@@ -34,7 +34,7 @@ NAMED = {
     ),
     *("changeUser", "createPrivacyRequest", "listExtractions", "deleteFacts"),
     *("listFiles", "readFile", "writeFile", "editFile", "globFiles", "grepFiles", "uploadFiles", "downloadFiles"),
-    *("deleteFile", "listFileHistory", "restoreFile", "listDiary", "writeDiaryEntry"),
+    *("deleteFile", "listFileHistory", "restoreFile", "listDiary", "writeDiaryEntry", "listGroups"),
     *("addTriple", "invalidateTriple", "supersedeTriple", "listEntityTriples", "listRelationTriples"),
     *("listGraphTimeline", "getGraphStats"),
     *("listDreams", "startDream"),
@@ -43,10 +43,12 @@ OBJECTS = {
     *("deleteSession", "getSession", "listTurns", "getFact", "changeFact", "deleteFact", "listFactHistory"),
     *("restoreFact", "giveFactFeedback", "getEpisode", "changeEpisode", "deleteEpisode", "getPrivacyRequest"),
     *("getExtraction", "retryExtraction", "takePrivacyExport", "deleteTurn", "redactTurn"),
-    "deleteDiaryEntry",
+    *("deleteDiaryEntry", "getGroup", "listGroupFacts", "addGroupFact", "deleteGroupFact"),
     *("getDream", "restoreDream"),
 }
 LISTS = {"listUsers"}
+# Who belongs to a group concerns others.
+GROUPS = {"addGroup", "changeGroup", "listGroupMembers", "setGroupMember", "removeGroupMember"}
 # Of no person: tests/api/v1/test_agents.py.
 AGENTS = {"listAgents", "getAgent", "changeAgent"}
 # What names its person by a namespace.
@@ -80,7 +82,7 @@ def bound(hub: Hub, own: Ids) -> Hub:
 
 
 def test_every_operation_has_its_place() -> None:
-    assert CALLS.keys() == operations().keys() == NAMED | OBJECTS | LISTS | AGENTS | STORE
+    assert CALLS.keys() == operations().keys() == NAMED | OBJECTS | LISTS | AGENTS | STORE | GROUPS
 
 
 def addresses(patterns: Any, before: str = "") -> Iterator[tuple[str, Any]]:
@@ -139,6 +141,15 @@ def test_another_persons_namespace_is_refused(hub: Hub, bound: Hub, own: Ids, th
             # Items are no agent's.
             of_agent = bound_to(hub, agent_id=own.agent_name)
             assert send(of_agent.client, operation, own).json()["code"] == "key_bound", operation
+
+
+def test_who_belongs_to_a_group_is_no_matter_of_a_bound_key(hub: Hub, bound: Hub, own: Ids) -> None:
+    keys = (bound, bound_to(hub, agent_id=own.agent_name))
+    before = everything_of(bound)
+    for one in keys:
+        for operation in sorted(GROUPS):
+            assert send(one.client, operation, own).json()["code"] == "key_bound", operation
+    assert everything_of(bound) == before
 
 
 def test_another_persons_object_never_existed(bound: Hub, theirs: Ids) -> None:

@@ -8,7 +8,7 @@ import pytest
 from django.apps import apps
 
 from memories.curation.facts.publishing import publish_fact
-from memories.models import APIKey, DiaryEntry, Episode, Session, Status, StoreItem
+from memories.models import APIKey, DiaryEntry, Episode, MemoryGroup, Session, Status, StoreItem
 from tests import factories
 from tests.api.calls import CALLS, SECRET, Ids, populated, send
 from tests.api.client import operations
@@ -57,6 +57,8 @@ def test_ones_own_ids_do(hub: Hub, other: Hub) -> None:
             elif operation == "writeDiaryEntry":
                 # 201 in any case.
                 assert DiaryEntry.objects.filter(tenant=other.tenant).count() == 2
+            elif operation == "addGroup":
+                assert MemoryGroup.objects.filter(tenant=other.tenant).count() == 2
             else:
                 assert told[0] != told[1], operation
 

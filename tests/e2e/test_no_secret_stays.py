@@ -33,7 +33,7 @@ FORMS = {
 WRITERS = (
     "postTurns", "postTurnsBulk", "addFact", "changeFact", "writeProfileSection", "changeUser", "changeEpisode",
     "putMemory", "createPrivacyRequest", "changeAgent", "writeFile", "editFile", "uploadFiles", "putStoreItem",
-    "batchStore", "writeDiaryEntry", "addTriple", "supersedeTriple",
+    "batchStore", "writeDiaryEntry", "addTriple", "supersedeTriple", "addGroup", "changeGroup", "addGroupFact",
 )  # fmt: skip
 STORE = ("putStoreItem", "batchStore")
 GRAPH = ("addTriple", "supersedeTriple")
@@ -41,7 +41,7 @@ GRAPH = ("addTriple", "supersedeTriple")
 OTHERS = {
     "getContext", "search", "flushSession", "endSession", "restoreFact", "giveFactFeedback", "deleteFacts",
     "redactTurn", "restoreFile", "downloadFiles", "globFiles", "grepFiles", "searchStoreItems", "listStoreNamespaces",
-    "invalidateTriple", "startDream",
+    "invalidateTriple", "startDream", "setGroupMember",
 }  # fmt: skip
 
 
@@ -193,4 +193,7 @@ KEPT = {
     "putStoreItem": {"memories_storeitem.value"},
     "writeDiaryEntry": {"memories_diaryentry.content", "memories_diaryentry.topic"},
     "batchStore": {"memories_storeitem.value"},
+    "addGroup": {"memories_memorygroup.name"},
+    "changeGroup": {"memories_memorygroup.name"},
+    "addGroupFact": {"memories_groupfact.content"},
 }

@@ -8,7 +8,7 @@ from memories import invariants
 from memories.audit import Actor
 from memories.curation.files import NewContent, Writer, delete_files, restore_file, write_file
 from memories.forgetting import decay
-from memories.models import ActorKind, DecayPass, DiaryEntry, EndUser, FileVersion, MemoryFile, Tenant
+from memories.models import ActorKind, DecayPass, DiaryEntry, EndUser, FileVersion, GroupFact, MemoryFile, Tenant
 from tests import factories
 from tests.factories import NOW
 
@@ -149,3 +149,20 @@ def test_a_deleted_diary_entry_leaves_the_trash_and_no_other(tenant: Tenant, per
     assert after(tenant, 11)[1] == 1
     assert DiaryEntry.objects.filter(end_user=person).count() == 2
     assert DiaryEntry.objects.filter(end_user=limited).count() == 1
+
+
+def test_a_deleted_fact_of_a_group_leaves_the_trash_and_no_other(tenant: Tenant, person: EndUser) -> None:
+    limited = factories.end_user(tenant, restricted_at=NOW)
+    group = factories.memory_group(person, limited)
+    for said_by, about, at in (
+        ([person], None, NOW),
+        ([person], None, NOW + 5 * DAY),
+        ([person], None, None),
+        ([person, limited], None, NOW),
+        ([person], limited, NOW),
+    ):
+        content = f"{len(said_by)} {about} {at}"
+        factories.group_fact(group, *said_by, content=content, about=about, trashed_at=at)
+    assert after(tenant, 9)[1] == 0
+    assert after(tenant, 11)[1] == 1
+    assert GroupFact.objects.count() == 4

@@ -62,7 +62,8 @@ def test_forward_from_nothing_back_to_nothing_and_forward_again(scratch: str) ->
     made = ours(scratch)
     assert {"memories_turn", "memories_fact", "memories_sessionqueue", "memories_operator"} <= made["tables"]
     trail = {"audit_append_only", "audit_untruncated", "seals_append_only", "seals_untruncated"}
-    logged = {f"logged_texts_of_{rows}" for rows in ("facts", "episodes", "turns", "files", "diary", "triples")}
+    kinds = ("facts", "episodes", "turns", "files", "diary", "triples", "groups")
+    logged = {f"logged_texts_of_{rows}" for rows in kinds}
     unused = {f"unused_entities_of_{rows}" for rows in ("deleted", "changed")}
     assert made["triggers"] == trail | logged | unused
     migrate(scratch, "memories", "zero")

@@ -116,6 +116,8 @@ def _talked(person: EndUser, name: str) -> None:
     factories.profile_section(person, summary=f"{name} runs a bakery")
     factories.memory_file(person, f"/memories/{name}.md", f"{name} sails")
     factories.diary_entry(person, f"{name} asked twice", agent_id=f"agent-{name}", topic=f"about {name}")
+    group = factories.memory_group(person, name=f"Friends of {name}")
+    factories.group_fact(group, person, content=f"{name} skates", about=person)
     factories.dream(person, f"{name} dives", agent_id=f"agent-{name}")
 
 

@@ -52,6 +52,7 @@ def somebody(owner: Tenant | None = None, **over: Any) -> EndUser:
     factories.diary_entry(person, topic="bread")
     factories.profile_revision(person)
     factories.dream(person)
+    factories.group_fact(factories.memory_group(person), person)
     factories.review_note(factories.review_item(inferred, note="Asked for a second look"), "Called back")
     name = factories.end_user(person.tenant, merged_into=person)
     ChangeSet.objects.create(

@@ -75,6 +75,7 @@ def witness(of: Canary | None) -> EndUser:
     factories.memory_file(person)
     factories.diary_entry(person)
     factories.dream(person)
+    factories.group_fact(factories.memory_group(person), person, content="Bees swarm in May")
     factories.idempotency_record(person, body=b'{"bees": 3}')
     return person
 

@@ -18,6 +18,7 @@ from memories.models import (
     Fact,
     FactRevision,
     IdempotencyRecord,
+    MemoryGroup,
     PrivacyCase,
     Tenant,
     Tombstone,
@@ -81,6 +82,8 @@ class TestWhatGoes:
         assert rows_beside() != before
         case = carry_out(erasure(person))
         assert case.state == CaseState.COMPLETED
+        # The application knows the person's own group by its id: it stays without its name.
+        assert MemoryGroup.objects.filter(name="").delete()[0] == 1
         after = rows_beside()
         kept = _keys_and_staff(before)
         assert {table: rows for table, rows in after.items() if table not in kept} == {

@@ -55,7 +55,7 @@ def test_what_is_provided_is_part_of_access() -> None:
     for one, _ in ALL:
         assert set(one.provided) <= set(one.fields), one.name
     assert [section.name for section in profiles.sections_of(CaseType.PORTABILITY)] == [
-        "people", "sessions", "turns", "facts",
+        "people", "sessions", "turns", "facts", "said_in_groups",
     ]  # fmt: skip
 
 

@@ -68,6 +68,10 @@ QUOTES: dict[str, tuple[str, Callable[[EndUser, str], object]]] = {
     "a profile": ("ProfileSection.summary", lambda friend, said: factories.profile_section(friend, summary=said)),
     "a file": ("MemoryFile.content", _file),
     "a diary": ("DiaryEntry.content", factories.diary_entry),
+    "a fact of a group": (
+        "GroupFact.content",
+        lambda friend, said: factories.group_fact(factories.memory_group(friend), friend, content=said),
+    ),
     "a note of staff": (
         "ReviewItem.note",
         lambda friend, said: factories.review_item(factories.fact(friend), note=said),

@@ -81,6 +81,7 @@ def test_the_numbers_of_the_rules() -> None:
         "scratch_days": 7,
         "version_days": 90,
         "diary_entries": 10_000,
+        "group_facts": 1_000,
         "dreams": False,
         "dream_hours": 2,
         "dream_hour": 0,

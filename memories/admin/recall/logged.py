@@ -165,9 +165,9 @@ class _History:
             return ("same" if text == memory.text else "corrected"), text
         if memory.kind == "turn":
             return ("redacted" if row.redacted_at and row.redacted_at > self.at else "same"), memory.text
-        if memory.kind in ("file", "diary", "triple"):
-            # An entry of a diary is never changed.
-            is_changed = memory.kind != "diary" and row.updated_at > self.at
+        if memory.kind in ("file", "diary", "triple", "group_fact"):
+            # An entry of a diary is never changed, nor is a fact of a group.
+            is_changed = memory.kind in ("file", "triple") and row.updated_at > self.at
             return ("trashed" if row.trashed_at else "changed" if is_changed else "same"), memory.text
         return self._fate_of_episode(memory)
 

@@ -13,7 +13,17 @@ from django.urls import reverse
 from memories.admin.site.page import address_of_section, url_of
 from memories.admin.site.template_tags import turn_page
 from memories.graph import reading
-from memories.models import DiaryEntry, EndUser, Episode, Fact, GraphTriple, MemoryFile, ProfileSection, Turn
+from memories.models import (
+    DiaryEntry,
+    EndUser,
+    Episode,
+    Fact,
+    GraphTriple,
+    GroupFact,
+    MemoryFile,
+    ProfileSection,
+    Turn,
+)
 
 CLIP = 400
 # Kind → the field with its text.
@@ -24,6 +34,7 @@ _TEXTS = {
     "file": "path",
     "diary": "start",
     "triple": "sentence",
+    "group_fact": "content",
     "profile": "summary",
 }
 _FACT = ("content", "category", "confidence", "version", "status", "pinned", "locked", "binding", "end_user_id")
@@ -77,7 +88,7 @@ def _address_of(person: EndUser, kind: str, row: Any) -> str:
         return f"{session}?page={turn_page(row.number)}#turn-{row.number}"
     if kind == "profile":
         return address_of_section(person.pk, row.section, row.agent_id)
-    return url_of(row)
+    return url_of(row.group if kind == "group_fact" else row)
 
 
 def rows_of(person: EndUser, keys: Iterable[tuple[str, uuid.UUID]]) -> dict[tuple[str, uuid.UUID], Any]:
@@ -91,6 +102,9 @@ def rows_of(person: EndUser, keys: Iterable[tuple[str, uuid.UUID]]) -> dict[tupl
 def _rows(person: EndUser, kind: str) -> QuerySet[Any]:
     if kind == "fact":
         return Fact.objects.filter(tenant=person.tenant_id).only(*_FACT)
+    if kind == "group_fact":
+        shared = GroupFact.objects.filter(tenant=person.tenant_id).select_related("group")
+        return shared.only("content", "trashed_at", "group")
     own: dict[str, QuerySet[Any]] = {
         "episode": Episode.objects.only(*_EPISODE),
         "turn": Turn.objects.annotate(start=Left("content", CLIP)).only(*_TURN),

@@ -43,6 +43,7 @@ RECORDS: dict[type[Model], str] = {
     models.DiaryEntry: "edit_note",
     models.GraphTriple: "hub",
     models.Dream: "bedtime",
+    models.MemoryGroup: "groups",
     models.StoreItem: "inventory_2",
     models.LoggedContext: "history_edu",
     models.Session: "forum",

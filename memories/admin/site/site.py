@@ -35,6 +35,7 @@ from memories.admin.episodes.pages import EpisodePage
 from memories.admin.facts.pages import FactPage
 from memories.admin.files.pages import MemoryFilePage
 from memories.admin.graph.pages import TriplePage
+from memories.admin.groups.pages import MemoryGroupPage
 from memories.admin.people.pages import PersonPage
 from memories.admin.recall import playground, said
 from memories.admin.recall.logged import LoggedContextPage
@@ -66,6 +67,7 @@ MODEL_PAGES: tuple[tuple[type[Model], type[HubModelAdmin]], ...] = (
     (models.DiaryEntry, DiaryEntryPage),
     (models.GraphTriple, TriplePage),
     (models.Dream, DreamPage),
+    (models.MemoryGroup, MemoryGroupPage),
     (models.StoreItem, StoreItemPage),
     (models.DecayPass, forgetting.DecayPassPage),
     (models.PrivacyCase, CasePage),

@@ -36,6 +36,13 @@ from memories.api.v1.graph.views import (
     SupersessionView,
     TriplesView,
 )
+from memories.api.v1.groups.views import (
+    GroupFactsView,
+    GroupFactView,
+    GroupMembersView,
+    GroupsView,
+    GroupView,
+)
 from memories.api.v1.memory.views import MemoryView
 from memories.api.v1.people.views import PeopleView, PersonView
 from memories.api.v1.privacy.views import PrivacyExportView, PrivacyRequestsView, PrivacyRequestView
@@ -47,6 +54,11 @@ from memories.api.v1.turns.views import BulkTurnsView, TurnRedactionView, TurnsV
 
 # Looked through from the top: what agents ask most comes first.
 urlpatterns = [
+    path("groups", GroupsView.as_view()),
+    path("groups/<uuid:group_id>", GroupView.as_view()),
+    path("groups/<uuid:group_id>/members", GroupMembersView.as_view()),
+    path("groups/<uuid:group_id>/facts", GroupFactsView.as_view()),
+    path("groups/<uuid:group_id>/facts/<uuid:fact_id>", GroupFactView.as_view()),
     path("context", ContextView.as_view()),
     path("search", SearchView.as_view()),
     path("store/batch", BatchView.as_view()),

@@ -37,6 +37,14 @@ def flags_for_everybody(fact: Fact) -> tuple[str, ...]:
     return tuple(flag for flag, is_found in found if is_found)
 
 
+def flags_for_group(text: str, voice: WriteTrust) -> tuple[str, ...]:
+    """Why the other members of a group should not be told this text: the flags of a text, and those for everybody."""
+    secret = looks_secret(text)
+    found = {*flags_of_text(text, voice)}
+    found |= {suspicion.INSTRUCTIONS} if suspicion.are_meant_for_model(text) else set()
+    return tuple(sorted(found | ({suspicion.POSSIBLE_SECRET} if secret else set())))
+
+
 def why_waits(fact: Fact, voice: WriteTrust) -> ReviewItem.Reason | None:
     """Why a stated fact waits whatever it contradicts: the gravest of its flags, else who states it."""
     if fact.flags:

@@ -24,6 +24,7 @@ READ = tuple(
         "diaryentry",
         "graphtriple",
         "dream",
+        "memorygroup",
     )
 )
 EDIT = (
@@ -38,6 +39,7 @@ EDIT = (
     "memories.change_memoryfile",
     "memories.change_diaryentry",
     "memories.change_dream",
+    "memories.change_memorygroup",
     "memories.view_decaypass", "memories.change_decaypass",
     "memories.view_apikey", "memories.add_apikey", "memories.change_apikey",
     "memories.view_tenant", "memories.view_agent", "memories.export_tenant",

@@ -138,6 +138,10 @@ class Change(models.Model):
         TRIPLE = "triple"
         # Of an entity that became another name of one, or got another type.
         ENTITY = "entity"
+        # Of groups: that somebody is a member, what they said there, and what was said there about them.
+        MEMBER = "member"
+        SAID = "said"
+        SHARED = "shared"
         # Of a section, by its uuid; of a fact, by its number.
         REVISION = "revision"
         # The running summary of a session, by the session's id; `version` is version_of_summary() of what was written.

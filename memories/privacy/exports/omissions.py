@@ -34,7 +34,7 @@ OMISSIONS = (
             "memories.ProfileSection", "memories.ReviewItem", "memories.ExtractionRun",
             "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.PrivacyCase",
             "memories.ChangeSet", "memories.LoggedContext", "memories.MemoryFile",
-            "memories.DiaryEntry", "memories.Dream",
+            "memories.DiaryEntry", "memories.Dream", "memories.GroupMember", "memories.GroupEvidence",
             "memories.StoreItem", "memories.StoreItemVector", "memories.GraphEntity", "memories.GraphTriple",
         )
     ),
@@ -45,7 +45,7 @@ OMISSIONS = (
             "memories.ProfileRevision", "memories.ReviewItem", "memories.ExtractionRun", "memories.FactRefusal",
             "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.PrivacyCase",
             "memories.ChangeSet", "memories.LoggedContext", "memories.MemoryFile",
-            "memories.DiaryEntry", "memories.Dream",
+            "memories.DiaryEntry", "memories.Dream", "memories.GroupMember", "memories.GroupEvidence",
             "memories.StoreItem", "memories.GraphEntity", "memories.GraphTriple",
         )
     ),
@@ -65,6 +65,13 @@ OMISSIONS = (
     ),
     Omission("memories.DreamedEpisode", "which exported episodes were read, so that none is read twice"),
     Omission("memories.Dream", _MACHINE, ("lease_token", "lease_until", "attempts")),
+    Omission("memories.GroupEvidence", "a number of the application's key, not of a person", ("actor_id",)),
+    Omission("memories.GroupEvidence", "the fact is inside of it", ("fact",)),
+    Omission("memories.GroupMember", "the group is inside of it", ("group",)),
+    Omission("memories.GroupFact", _APPLICATION, ("tenant",)),
+    Omission("memories.GroupFact", "told by `about_you`; anybody else is theirs", ("about",)),
+    Omission("memories.GroupFact", _NUMBERS, ("content_hash",)),
+    Omission("memories.MemoryGroup", _APPLICATION, ("tenant",)),
     Omission("memories.Dream", _STAFF, ("actor_id",)),
     Omission("memories.EndUser", _MACHINE, ("generation", "upkeep_tried_at", "upkept_at")),
     Omission(

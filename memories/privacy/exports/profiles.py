@@ -108,6 +108,12 @@ _DREAM_EDITS = ExportSection(
     order=("number",),
 )
 
+_GROUP = ExportSection("group", "memories.MemoryGroup", ("id", "name", "kind", "created_at"))
+# What the person said in a group; who else said it is theirs.
+_FACT_OF_GROUP = ExportSection(
+    "fact", "memories.GroupFact", ("id", "group", "content"), provided=("id", "group", "content")
+)
+
 SECTIONS = (
     ExportSection(
         "people",
@@ -184,6 +190,27 @@ SECTIONS = (
         "diary",
         "memories.DiaryEntry",
         ("id", "agent_id", "topic", "content", "actor_kind", "trust", "created_at", "trashed_at", "change_set"),
+    ),
+    ExportSection(
+        "groups",
+        "memories.GroupMember",
+        ("id", "may_write", "created_at"),
+        with_rows=("group",),
+        inside=(_GROUP,),
+    ),
+    ExportSection(
+        "group_facts",
+        "memories.GroupFact",
+        ("id", "group", "content", "created_at", "said_at", "trashed_at"),
+        computed=("about_you",),
+    ),
+    ExportSection(
+        "said_in_groups",
+        "memories.GroupEvidence",
+        ("id", "agent_id", "actor_kind", "trust", "created_at", "said_at"),
+        provided=("id", "created_at", "said_at"),
+        with_rows=("fact",),
+        inside=(_FACT_OF_GROUP,),
     ),
     ExportSection(
         "dreams",

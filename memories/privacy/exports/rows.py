@@ -124,6 +124,11 @@ COMPUTED: Mapping[tuple[str, str], Computed] = {
         {"type": "integer"},
         lambda row, subject: _others(row.allowed_users, subject),
     ),
+    ("memories.GroupFact", "about_you"): Computed(
+        "Whether it is about you; false: you alone said it.",
+        {"type": "boolean"},
+        lambda row, _: row.about_id is not None,
+    ),
     ("memories.FactEvidence", "said_by"): Computed(
         "Who said it: user is you, assistant the assistant, tool a program that it asked.",
         {"type": "string"},

@@ -88,6 +88,8 @@ REPORTED: dict[str, tuple[TraceKind, ...]] = {
     # An agent that others speak with, or one for which operators have set something.
     "memories.Agent.agent_id": _ANY,
     "memories.Agent.guidance": _NAMED,
+    # The application names its groups; those of nobody else go with the person.
+    "memories.MemoryGroup.name": _ANY,
     "memories.Operator.username": _ANY,
     "memories.Operator.email": _ANY,
     "memories.Operator.time_zone": _NAMED,
@@ -134,6 +136,9 @@ SAID: Mapping[str, frozenset[str]] = {
     "memories.ProfileRevision": frozenset({"agent_id", "before", "after", "reason"}),
     "memories.MemoryFile": frozenset({"agent_id", "path", "content"}),
     "memories.DiaryEntry": frozenset({"agent_id", "topic", "content"}),
+    "memories.GroupFact": frozenset({"content"}),
+    "memories.GroupEvidence": frozenset({"agent_id"}),
+    "memories.MemoryGroup": frozenset({"name"}),
     "memories.FileVersion": frozenset({"content", "reason"}),
     "memories.Dream": frozenset({"agent_id", "summary"}),
     "memories.DreamEdit": frozenset({"path", "old_text", "new_text"}),

@@ -4,10 +4,19 @@ STORES has them in the order of an erasure: the rows that refer to a row go befo
 """
 
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from memories.models import EndUser, IdempotencyRecord, PrivacyCase
+from memories.models import (
+    EndUser,
+    GroupEvidence,
+    GroupFact,
+    GroupMember,
+    IdempotencyRecord,
+    MemoryGroup,
+    PrivacyCase,
+)
 from memories.privacy.stores.store import STEP, Store, ids_behind, names_of
 
 # Status of a kept answer whose person was erased: a request with its key is refused, and nothing of it is stored.
@@ -61,6 +70,84 @@ def empty_texts(case: PrivacyCase, names: set[str], *, texts: tuple[str, ...] = 
 def _texts_to_empty(case: PrivacyCase, names: set[str], texts: tuple[str, ...] = CASE_TEXTS) -> list[str]:
     references = [one for one in _REFERENCES if any(name in getattr(case, one).casefold() for name in names)]
     return [field for field in (*texts, *references) if getattr(case, field)]
+
+
+@dataclass(frozen=True)
+class SaidInGroups(Store):
+    """What the person said in groups. An erasure takes what others said about them, too: it goes with the fact."""
+
+    def erase(self, person: EndUser, limit: int = STEP) -> int:
+        people = ids_behind(person)
+        for path in ("end_user", "fact__about"):
+            found = list(self._keys(path, people).values_list("pk", flat=True)[:limit])
+            if found:
+                rows = GroupEvidence.objects.filter(pk__in=found)
+                gone: int = rows._raw_delete(rows.db)
+                return gone
+        return 0
+
+
+@dataclass(frozen=True)
+class GroupFacts(Store):
+    """Facts of groups that are about the person, whoever said them, and those that nobody else said.
+
+    What somebody else said, too, stays and rests on them. Evidence goes before: what has none left then goes. The group
+    is locked: whoever states the same at this moment is waited for, or finds the fact gone.
+    """
+
+    def rows_of(self, person: EndUser) -> QuerySet[Any]:
+        people = ids_behind(person)
+        theirs = GroupEvidence.objects.filter(end_user__in=people).order_by().values("fact")
+        others = GroupEvidence.objects.filter(fact=OuterRef("pk")).exclude(end_user__in=people)
+        alone = GroupFact.objects.filter(pk__in=theirs).exclude(Exists(others)).order_by().values("pk")
+        about = GroupFact.objects.filter(about__in=people).order_by().values("pk")
+        return GroupFact.objects.filter(pk__in=about.union(alone))
+
+    def erase(self, person: EndUser, limit: int = STEP) -> int:
+        list(
+            MemoryGroup.objects.select_for_update()
+            .filter(pk__in=list(self._going(person).order_by().values_list("group", flat=True).distinct()))
+            .order_by("pk")
+            .values_list("pk")
+        )
+        found = list(self._going(person).order_by("pk").values_list("pk", flat=True)[:limit])
+        if not found:
+            return 0
+        rows = GroupFact.objects.filter(pk__in=found)
+        gone: int = rows._raw_delete(rows.db)
+        return gone
+
+    def verify(self, person: EndUser) -> int:
+        return self._going(person).count()
+
+    def _going(self, person: EndUser) -> QuerySet[Any]:
+        """What is about them, and what rests on nothing any more."""
+        said = GroupEvidence.objects.filter(fact=OuterRef("pk"))
+        left = GroupFact.objects.filter(~Exists(said), tenant=person.tenant_id).order_by().values("pk")
+        about = GroupFact.objects.filter(about__in=ids_behind(person)).order_by().values("pk")
+        return GroupFact.objects.filter(pk__in=about.union(left))
+
+
+GROUP_FACTS = GroupFacts("memories.GroupFact", "about", ("content", "content_hash"))
+
+
+@dataclass(frozen=True)
+class Groups(Store):
+    """Groups of which nobody else is a member, and that hold nothing of anybody else: their names may be personal.
+
+    The name goes, and the group stays: the application knows it by its id. Before the person's memberships.
+    """
+
+    def rows_of(self, person: EndUser) -> QuerySet[Any]:
+        people = ids_behind(person)
+        own = GroupMember.objects.filter(end_user__in=people).order_by().values("group")
+        others = GroupMember.objects.filter(group=OuterRef("pk")).exclude(end_user__in=people)
+        held = GroupFact.objects.filter(group=OuterRef("pk")).exclude(pk__in=GROUP_FACTS.rows_of(person).values("pk"))
+        return MemoryGroup.objects.filter(pk__in=own).exclude(name="").exclude(Exists(others)).exclude(Exists(held))
+
+    def erase(self, person: EndUser, limit: int = STEP) -> int:
+        found = list(self.rows_of(person).select_for_update(of=("self",)).order_by("pk")[:limit])
+        return MemoryGroup.objects.filter(pk__in=[group.pk for group in found]).update(name="")
 
 
 REQUESTS: tuple[Store, ...] = (
@@ -134,6 +221,10 @@ STORES: tuple[Store, ...] = (
     Store("memories.FileVersion", "file__end_user", ("content", "reason")),
     Store("memories.MemoryFile", "end_user", ("agent_id", "path", "content")),
     Store("memories.DiaryEntry", "end_user", ("agent_id", "topic", "content")),
+    SaidInGroups("memories.GroupEvidence", "end_user", ("agent_id",)),
+    GROUP_FACTS,
+    Groups("memories.MemoryGroup", "members__end_user", ("name",)),
+    Store("memories.GroupMember", "end_user", ()),
     Store("memories.ProfileSection", "end_user", ("agent_id", "summary", "document")),
     Store("memories.ProfileRevision", "end_user", ("agent_id", "before", "after", "reason")),
     Store(

@@ -44,6 +44,8 @@ WAIVERS = (
         _CODES,
         ("kind", "trigger", "actor_kind", "actor_id", "state", "extractor", "prompt_version", "failure"),
     ),
+    Waiver("memories.GroupEvidence", _CODES, ("actor_kind", "actor_id", "trust")),
+    Waiver("memories.MemoryGroup", _CODES, ("kind",)),
     Waiver("memories.DreamEdit", _CODES, ("state", "code")),
     Waiver("memories.FactRefusal", _CODES, ("kind", "actor_kind", "actor_id")),
     Waiver("memories.ProfileSection", _CODES, ("section", "actor_kind", "prompt_version", "trust")),

@@ -30,7 +30,7 @@ TIMEOUT_SECONDS = 5.0
 PAUSE_SECONDS = 10.0
 KEPT_CONTEXTS = 512
 LONGEST_QUERY = 20_000
-INCLUDE: tuple[Include, ...] = ("profile", "facts", "episodes", "turns")
+INCLUDE: tuple[Include, ...] = ("profile", "facts", "groups", "episodes", "turns")
 # Turns that the agent has before it are not told again: of the working memory that alone is wanted.
 INCLUDE_OF_SESSION: tuple[Include, ...] = (*INCLUDE, "working_memory")
 

@@ -63,8 +63,11 @@ HeldReason = Literal[
     "change_of_mind",
     "recurring_problem",
 ]
-Include = Literal["profile", "facts", "graph", "files", "diary", "episodes", "working_memory", "turns", "unextracted"]
-MemoryKind = Literal["fact", "profile", "triple", "file", "diary", "episode", "turn"]
+Include = Literal[
+    "profile", "facts", "graph", "groups", "files", "diary", "episodes", "working_memory", "turns", "unextracted"
+]
+MemoryKind = Literal["fact", "profile", "triple", "group_fact", "file", "diary", "episode", "turn"]
+GroupKind = Literal["team", "project", "household", "other"]
 StatedSource = Literal["explicit_user_input", "implicit_inference", "system_generated", "external_data"]
 CaseState = Literal[
     "received", "verified", "scoped", "approved", "running", "verifying", "completed", "refused", "on_hold", "failed"
@@ -520,6 +523,45 @@ class DiaryEntry:
 @dataclass(frozen=True, kw_only=True)
 class StoredDiaryEntry(DiaryEntry):
     """An entry as it was stored; `redactions` are secrets that were cut out."""
+
+    redactions: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """A group of people: a team, a project, a household or another one."""
+
+    id: str
+    name: str
+    kind: GroupKind
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupMember:
+    """Somebody who belongs to a group; their agents are told what it knows."""
+
+    user_id: str
+    may_write: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupFact:
+    """What a group knows. A key for one person is told of no other ids than that person's."""
+
+    id: str
+    content: str
+    about_user_id: str | None
+    said_by: list[str]
+    said_by_count: int
+    created_at: datetime
+    said_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredGroupFact(GroupFact):
+    """A fact of a group as it was stored; `redactions` are secrets that were cut out."""
 
     redactions: int
 

@@ -43,6 +43,10 @@ from memoryhub_client.models import (
     FoundLines,
     FoundStoreItems,
     GraphStats,
+    Group,
+    GroupFact,
+    GroupKind,
+    GroupMember,
     HeldSection,
     Include,
     Limits,
@@ -70,6 +74,7 @@ from memoryhub_client.models import (
     StoredDiaryEntry,
     StoredDocument,
     StoredFile,
+    StoredGroupFact,
     StoreItem,
     StoreNamespaces,
     StoreOperation,
@@ -679,6 +684,71 @@ class Operations:
     @operation("DELETE", "/diary/{entry_id}")
     def delete_diary_entry(self, entry_id: str) -> None:
         """Move an entry to the trash."""
+        ...
+
+    # Groups of people: who belongs to them, and what their members share
+
+    @listing("/groups")
+    def list_groups(
+        self, *, user_id: str | None = None, page_size: int | None = None, cursor: str | None = None
+    ) -> Group:
+        """The tenant's groups, the newest first; with `user_id` those of which this person is a member."""
+        ...
+
+    @operation("POST", "/groups")
+    def add_group(self, name: str, *, kind: GroupKind | None = None, idempotency_key: str | None = None) -> Group:
+        """Make a group, which has no members yet."""
+        ...
+
+    @operation("GET", "/groups/{group_id}")
+    def get_group(self, group_id: str) -> Group:
+        """A group by its id."""
+        ...
+
+    @operation("PATCH", "/groups/{group_id}")
+    def change_group(self, group_id: str, *, name: str | None = None, kind: GroupKind | None = None) -> Group:
+        """Give a group another name or kind."""
+        ...
+
+    @listing("/groups/{group_id}/members")
+    def list_group_members(
+        self, group_id: str, *, page_size: int | None = None, cursor: str | None = None
+    ) -> GroupMember:
+        """The members of a group, the first to join first."""
+        ...
+
+    @operation("PUT", "/groups/{group_id}/members")
+    def set_group_member(self, group_id: str, *, user_id: str | None, may_write: bool | None = None) -> GroupMember:
+        """Add a member, or say whether one may write."""
+        ...
+
+    @operation("DELETE", "/groups/{group_id}/members")
+    def remove_group_member(self, group_id: str, *, user_id: str | None) -> None:
+        """Let a member leave; what they said stays."""
+        ...
+
+    @listing("/groups/{group_id}/facts")
+    def list_group_facts(self, group_id: str, *, page_size: int | None = None, cursor: str | None = None) -> GroupFact:
+        """What a group knows, what was said last first."""
+        ...
+
+    @operation("POST", "/groups/{group_id}/facts")
+    def add_group_fact(
+        self,
+        group_id: str,
+        content: str,
+        *,
+        user_id: str | None,
+        about_user_id: str | None = None,
+        stated_by: StatedBy | None = None,
+        idempotency_key: str | None = None,
+    ) -> StoredGroupFact:
+        """State a fact of a group as the member who says it."""
+        ...
+
+    @operation("DELETE", "/groups/{group_id}/facts/{fact_id}")
+    def delete_group_fact(self, group_id: str, fact_id: str, *, user_id: str | None = None) -> None:
+        """Delete a fact; with `user_id` withdraw what this member said, and the fact stays if others said it."""
         ...
 
     # People and their rights

@@ -15,7 +15,7 @@ DEFAULT_TOKENS = 2000
 MAX_FACTS = 500
 MAX_EPISODES = 100
 MAX_TURNS = 1000
-KINDS = ("fact", "profile", "triple", "file", "diary", "episode", "turn")
+KINDS = ("fact", "profile", "triple", "group_fact", "file", "diary", "episode", "turn")
 MAX_QUERY = 20_000
 
 
@@ -51,7 +51,7 @@ class ContextSerializer(Strict):
         child=OneOf(INCLUDABLE),
         required=False,
         max_length=len(INCLUDABLE),
-        help_text="By default `profile`, `facts`, `episodes` and `turns`.",
+        help_text="By default `profile`, `facts`, `groups`, `episodes` and `turns`.",
     )
     tokenizer = OneOf(TOKENIZERS, default=DEFAULT_TOKENIZER)
     roles = Words(

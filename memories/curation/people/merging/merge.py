@@ -14,7 +14,7 @@ from memories import audit, conf
 from memories.audit import Actor
 from memories.curation.change_sets import Changes
 from memories.curation.people.errors import PersonMerged
-from memories.curation.people.merging import diary, facts, files, graph, profile, records
+from memories.curation.people.merging import diary, facts, files, graph, groups, profile, records
 from memories.curation.people.merging.locks import Pair, discard_work_in_flight, lock, retry_when_locked
 from memories.curation.people.merging.rows import (
     carry,
@@ -142,6 +142,7 @@ def _join(pair: Pair, changes: Changes) -> None:
     files.join(pair, changes)
     diary.join(pair, changes)
     graph.join(pair, changes)
+    groups.join(pair, changes)
     counts["refusals"] = move_refusals(changes, frm=merged, to=survivor)
     counts["questions"] = move_questions(frm=merged, to=survivor)
     share_kept_answers(frm=merged, to=survivor)

@@ -74,6 +74,11 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.MemoryFile": Way.OWN_RULE,
     "memories.FileVersion": Way.HANGS,
     "memories.DiaryEntry": Way.OWN_RULE,
+    "memories.GroupMember": Way.OWN_RULE,
+    "memories.GroupEvidence": Way.OWN_RULE,
+    "memories.GroupFact": Way.OWN_RULE,
+    # It is of no person.
+    "memories.MemoryGroup": Way.STAYS,
     # A log of what was done for that id. What is open ends: locks.py.
     "memories.Dream": Way.STAYS,
     "memories.DreamEdit": Way.HANGS,

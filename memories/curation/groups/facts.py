@@ -1,0 +1,206 @@
+"""Facts of a group: members state them, withdraw what they said, and operators delete and restore them.
+
+A fact reaches the agents of other people, so nothing of it waits for review or is served with doubts: what is not the
+member's own word, speaks to a model or looks like a secret is refused.
+"""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from memories import audit, conf
+from memories.audit import Actor
+from memories.curation.facts.changing import lock_person
+from memories.curation.groups.membership import lock_group, locked_people
+from memories.curation.statements import guarding
+from memories.curation.statements.voices import WriteTrust
+from memories.exceptions import (
+    Conflict,
+    InvalidInput,
+    MayNotWrite,
+    NotAMember,
+    NotFound,
+    PersonRestricted,
+    ReviewNeeded,
+)
+from memories.models import EndUser, GroupEvidence, GroupFact, GroupMember, MemoryGroup
+from memories.models.folding import text_digest
+from memories.models.memories.groups import LONGEST_GROUP_FACT
+from memories.text.cleaning import clean_lines
+from memories.text.secrets.redaction import redact_text
+
+
+@dataclass(frozen=True)
+class SharedFact:
+    """The fact as it is stored, whether it is new, and how many secrets were cut out."""
+
+    fact: GroupFact
+    is_new: bool
+    redactions: int
+
+
+def state_group_fact(
+    *,
+    group_id: uuid.UUID,
+    end_user: EndUser,
+    content: str,
+    actor: Actor,
+    now: datetime,
+    voice: WriteTrust,
+    about: EndUser | None = None,
+    agent_id: str = "",
+) -> SharedFact:
+    """Store what the member said. What is known already, also from others, rests on this member, too, from now on.
+
+    Errors: NotFound (the group; somebody was erased), PersonRestricted, NotAMember, MayNotWrite, ReviewNeeded,
+    InvalidInput (nothing is left), Conflict (the group is full).
+    """
+    text, redactions = redact_text(" ".join(clean_lines(content).split()))
+    if not text:
+        raise InvalidInput.at("/content", _("Nothing of this text can be kept: state a fact in words."))
+    if len(text) > LONGEST_GROUP_FACT:
+        said = _("Use at most %(most)d characters.") % {"most": LONGEST_GROUP_FACT}
+        raise InvalidInput.at("/content", said, code="max_length")
+    with transaction.atomic():
+        person, *others = locked_people(end_user.pk, *([about.pk] if about else []))
+        _check(text, person, voice)
+        group = lock_group(group_id, tenant_id=person.tenant_id)
+        _check_members(group, person, *others)
+        known = GroupFact.objects.of(group.tenant, group).present()
+        fact = known.filter(content_hash=text_digest(text), about=others[0] if others else None).first()
+        is_new = fact is None
+        if fact is None:
+            fact = _new_fact(group, text, others[0] if others else None, now)
+        else:
+            fact.said_at = now
+            fact.save(update_fields=["said_at"])
+        said_by = {"actor_kind": actor.kind, "actor_id": actor.id, "agent_id": agent_id, "trust": voice.trust}
+        GroupEvidence.objects.update_or_create(
+            tenant=group.tenant,
+            fact=fact,
+            end_user=person,
+            defaults={**said_by, "said_at": now},
+            create_defaults={**said_by, "said_at": now, "created_at": now},
+        )
+        _record("add" if is_new else "reinforce", fact, actor, now)
+    return SharedFact(fact, is_new, redactions)
+
+
+def withdraw_group_fact(
+    *, fact_id: uuid.UUID, end_user: EndUser, actor: Actor, now: datetime, agent_id: str = ""
+) -> bool:
+    """The member no longer says it: the fact stays if others do; else it goes to the trash. Returns whether it stays.
+
+    `agent_id`: only what they said through this agent. Errors: NotFound, PersonRestricted.
+    """
+    with transaction.atomic():
+        owner = lock_person(end_user.pk)
+        if EndUser.objects.filter(pk=owner, restricted_at__isnull=False).exists():
+            raise PersonRestricted
+        fact = _locked(fact_id)
+        behind = EndUser.objects.behind(EndUser(pk=owner)).values("pk")
+        own = GroupEvidence.objects.filter(fact=fact, end_user__in=behind)
+        own = own.filter(agent_id=agent_id) if agent_id else own
+        if fact.trashed_at or not own.exists():
+            raise NotFound
+        stays = GroupEvidence.objects.filter(fact=fact).exclude(pk__in=own.values("pk")).exists()
+        if stays:
+            own.delete()
+            _record("withdraw", fact, actor, now)
+        else:
+            # It keeps its evidence, so that an operator can restore it.
+            _trash(fact, actor, now)
+    return stays
+
+
+def delete_group_fact(*, fact_id: uuid.UUID, actor: Actor, now: datetime) -> None:
+    """Move the fact to the trash, whoever said it; an operator can restore it for a while.
+
+    Errors: NotFound (erased, or in the trash already), PersonRestricted for a key.
+    """
+    with transaction.atomic():
+        fact = _locked(fact_id)
+        if fact.trashed_at:
+            raise NotFound
+        if not actor.is_operator and not GroupFact.objects.served().filter(pk=fact.pk).exists():
+            raise PersonRestricted
+        _trash(fact, actor, now)
+
+
+def restore_group_fact(*, fact_id: uuid.UUID, actor: Actor, now: datetime) -> None:
+    """Take the fact out of the trash. Errors: NotFound, Conflict (it is not there, or was stated anew since)."""
+    with transaction.atomic():
+        fact = _locked(fact_id)
+        if fact.trashed_at is None:
+            raise Conflict(_("Somebody else has done this meanwhile."))
+        same = GroupFact.objects.of(fact.tenant, fact.group).present()
+        if same.filter(content_hash=bytes(fact.content_hash), about=fact.about_id).exists():
+            raise Conflict(_("A member has stated the same again. Delete that fact first."))
+        fact.trashed_at = None
+        fact.save(update_fields=["trashed_at"])
+        _record("restore", fact, actor, now)
+
+
+def _check(text: str, person: EndUser, voice: WriteTrust) -> None:
+    """Errors: ReviewNeeded, because nothing that others are told can wait for review here."""
+    if not voice.is_believed(conf.rules(person.tenant)):
+        raise ReviewNeeded(
+            _("What an agent or a tool states is not told to a group: state what the member said, as the user.")
+        )
+    if guarding.flags_for_group(text, voice):
+        raise ReviewNeeded(
+            _(
+                "The fact was not kept: it tells a model what to do, whom to believe or what to keep from people, or "
+                "it may hold a secret. State what the member said, in plain words."
+            )
+        )
+
+
+def _check_members(group: MemoryGroup, person: EndUser, *others: EndUser) -> None:
+    """Errors: NotAMember, MayNotWrite."""
+    members = dict(
+        GroupMember.objects.filter(group=group, end_user__in=[person, *others]).values_list("end_user", "may_write")
+    )
+    if person.pk not in members:
+        raise NotAMember
+    if any(other.pk not in members for other in others):
+        raise NotAMember(_("A fact can be about members of the group alone: the person of about_user_id is none."))
+    if not members[person.pk]:
+        raise MayNotWrite
+
+
+def _new_fact(group: MemoryGroup, text: str, about: EndUser | None, now: datetime) -> GroupFact:
+    """Errors: Conflict (the group is full)."""
+    most = conf.rules(group.tenant).group_facts
+    if most and GroupFact.objects.of(group.tenant, group).present().count() >= most:
+        raise Conflict(_("A group can have %(most)d facts. Delete some, or have the limit raised.") % {"most": most})
+    fact = GroupFact(tenant=group.tenant, group=group, about=about, created_at=now, said_at=now)
+    fact.say(text)
+    fact.save(force_insert=True)
+    return fact
+
+
+def _locked(fact_id: uuid.UUID) -> GroupFact:
+    """The fact, with its group locked. Errors: NotFound."""
+    group_id = GroupFact.objects.filter(pk=fact_id).values_list("group", flat=True).first()
+    if group_id is None:
+        raise NotFound
+    lock_group(group_id)
+    rows = GroupFact.objects.select_for_update(of=("self",)).select_related("tenant", "group")
+    fact = rows.filter(pk=fact_id).first()
+    if fact is None:
+        raise NotFound
+    return fact
+
+
+def _trash(fact: GroupFact, actor: Actor, now: datetime) -> None:
+    fact.trashed_at = now
+    fact.save(update_fields=["trashed_at"])
+    _record("delete", fact, actor, now)
+
+
+def _record(verb: str, fact: GroupFact, actor: Actor, now: datetime) -> None:
+    audit.record(actor=actor, verb=verb, target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)

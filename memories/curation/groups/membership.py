@@ -1,0 +1,115 @@
+"""Groups and their members: founding and renaming a group, who joins it, and who leaves."""
+
+import uuid
+from datetime import datetime
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from memories import audit
+from memories.audit import Actor
+from memories.curation.facts.changing import lock_person
+from memories.exceptions import InvalidInput, NotFound, PersonRestricted
+from memories.models import EndUser, GroupMember, MemoryGroup, Tenant
+from memories.text.cleaning import clean_lines
+from memories.text.injection import suspicion
+from memories.text.secrets.redaction import redact_text
+
+
+def found_group(*, tenant: Tenant, name: str, kind: str, actor: Actor, now: datetime) -> MemoryGroup:
+    """Make a group without members. Errors: InvalidInput (the name)."""
+    group = MemoryGroup(tenant=tenant, name=_checked_name(name), kind=kind, created_at=now)
+    with transaction.atomic():
+        group.save(force_insert=True)
+        _record("add", group, actor, now)
+    return group
+
+
+def change_group(
+    *, group_id: uuid.UUID, actor: Actor, now: datetime, name: str | None = None, kind: str | None = None
+) -> MemoryGroup:
+    """Give the group another name or kind. Errors: NotFound, InvalidInput (the name)."""
+    checked = None if name is None else _checked_name(name)
+    with transaction.atomic():
+        group = lock_group(group_id)
+        group.name = group.name if checked is None else checked
+        group.kind = group.kind if kind is None else kind
+        group.save(update_fields=["name", "kind"])
+        _record("update", group, actor, now)
+    return group
+
+
+def set_member(
+    *, group_id: uuid.UUID, end_user: EndUser, may_write: bool, actor: Actor, now: datetime
+) -> tuple[GroupMember, bool]:
+    """Let the person belong to the group, and say whether they may write; returns whether they are new to it.
+
+    Errors: NotFound (the group; the person was erased), PersonRestricted.
+    """
+    with transaction.atomic():
+        person = locked_people(end_user.pk)[0]
+        group = lock_group(group_id, tenant_id=person.tenant_id)
+        member, is_new = GroupMember.objects.get_or_create(
+            tenant=group.tenant, group=group, end_user=person, defaults={"may_write": may_write, "created_at": now}
+        )
+        if is_new or member.may_write != may_write:
+            member.may_write = may_write
+            member.save(update_fields=["may_write"])
+            _record("add_member" if is_new else "change_member", group, actor, now)
+            audit.record(
+                actor=actor,
+                verb="join_group" if is_new else "change_member",
+                target=person,
+                object_id=person.pk,
+                tenant=group.tenant,
+                now=now,
+            )
+    return member, is_new
+
+
+def remove_member(*, group_id: uuid.UUID, end_user: EndUser, actor: Actor, now: datetime) -> None:
+    """The person leaves the group: from now on their agents are told nothing of it. What they said stays.
+
+    Also of a restricted person. Errors: NotFound (no such group, no member, erased meanwhile).
+    """
+    with transaction.atomic():
+        owner = lock_person(end_user.pk)
+        group = lock_group(group_id, tenant_id=end_user.tenant_id)
+        # An id that leads to the person may be a member, too: of two members who were merged.
+        behind = EndUser.objects.behind(EndUser(pk=owner)).values("pk")
+        gone, _each = GroupMember.objects.filter(group=group, end_user__in=behind).delete()
+        if not gone:
+            raise NotFound
+        _record("remove_member", group, actor, now)
+        audit.record(actor=actor, verb="leave_group", target=EndUser, object_id=owner, tenant=group.tenant, now=now)
+
+
+def locked_people(*ids: uuid.UUID) -> list[EndUser]:
+    """These people, or whom they were merged into meanwhile, locked. Errors: NotFound (erased), PersonRestricted."""
+    led = {pk: lock_person(pk) for pk in sorted(set(ids))}
+    people = EndUser.objects.select_related("tenant").in_bulk(led.values())
+    found = [people[led[pk]] for pk in ids]
+    if any(person.restricted_at for person in found):
+        raise PersonRestricted
+    return found
+
+
+def lock_group(group_id: uuid.UUID, *, tenant_id: uuid.UUID | None = None) -> MemoryGroup:
+    """Errors: NotFound."""
+    rows = MemoryGroup.objects.select_for_update(of=("self",), no_key=True).select_related("tenant")
+    group = rows.filter(pk=group_id, **({"tenant": tenant_id} if tenant_id else {})).first()
+    if group is None:
+        raise NotFound
+    return group
+
+
+def _checked_name(name: str) -> str:
+    """The name as it is kept: contexts show it as a heading. Errors: InvalidInput."""
+    kept = redact_text(" ".join(clean_lines(name).split()))[0]
+    if not kept or suspicion.are_meant_for_model(kept) or suspicion.speaks_to_model(kept):
+        raise InvalidInput.at("/name", _("Give a name that says who the group is, and speaks to no model."))
+    return kept[:100]
+
+
+def _record(verb: str, group: MemoryGroup, actor: Actor, now: datetime) -> None:
+    audit.record(actor=actor, verb=verb, target=group, object_id=group.pk, tenant=group.tenant, now=now)

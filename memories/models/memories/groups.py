@@ -1,0 +1,195 @@
+"""Groups of people, such as a team or a household, and the facts that their members share.
+
+A fact rests on evidence: one row for each member who said it. Without any it does not exist.
+"""
+
+from datetime import datetime
+from typing import Self
+
+from django.db import models
+from django.db.models import Exists, OuterRef, Q
+from django.utils.translation import gettext_lazy as _
+
+from memories.models.actors import ActorKind
+from memories.models.folding import text_digest
+from memories.models.ids import new_id
+from memories.models.memories.facts import Trust
+from memories.models.people.people import EndUser
+from memories.models.people.tenants import Tenant
+
+LONGEST_NAME = 100
+LONGEST_GROUP_FACT = 1_000
+
+
+class MemoryGroup(models.Model):
+    """A group of a tenant's people."""
+
+    class Kind(models.TextChoices):
+        TEAM = "team", _("Team")
+        PROJECT = "project", _("Project")
+        HOUSEHOLD = "household", _("Household")
+        OTHER = "other", _("Other")
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(
+        Tenant, verbose_name=_("tenant"), on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    name = models.CharField(
+        _("name"), max_length=LONGEST_NAME, blank=True, help_text="Empty after its only member was erased."
+    )
+    kind = models.CharField(_("kind"), max_length=9, choices=Kind.choices, default=Kind.TEAM)
+    created_at = models.DateTimeField(_("created"), editable=False)
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        default_permissions = ("view", "change")
+        verbose_name = _("group of people")
+        verbose_name_plural = _("groups of people")
+        indexes = [
+            # Serves the lists.
+            models.Index(fields=["tenant", "-created_at", "-id"], name="memory_group_newest_idx"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Group {self.id}"
+
+
+class GroupMember(models.Model):
+    """That a person belongs to a group, as long as the row is there."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    group = models.ForeignKey(MemoryGroup, on_delete=models.CASCADE, related_name="members", db_index=False)
+    end_user = models.ForeignKey(
+        EndUser, verbose_name=_("end user"), on_delete=models.CASCADE, related_name="memberships", db_index=False
+    )
+    may_write = models.BooleanField(_("may write"), default=True, help_text="Whether what they say becomes a fact.")
+    created_at = models.DateTimeField(_("since"), editable=False)
+
+    class Meta:
+        ordering = ["created_at", "id"]
+        default_permissions = ()
+        verbose_name = _("member of a group")
+        verbose_name_plural = _("members of groups")
+        constraints = [
+            models.UniqueConstraint(fields=["group", "tenant", "end_user"], name="group_member_once"),
+        ]
+        indexes = [
+            # Serves the groups of a person, in every context.
+            models.Index(fields=["end_user", "tenant"], name="group_member_person_idx"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Member {self.end_user_id} of group {self.group_id}"
+
+
+class GroupFactQuerySet(models.QuerySet["GroupFact"]):
+    def of(self, tenant: Tenant, group: MemoryGroup) -> Self:
+        """The facts of one group: every read of a group starts here."""
+        return self.filter(tenant=tenant, group=group)
+
+    def present(self) -> Self:
+        """What is not in the trash."""
+        return self.filter(trashed_at=None)
+
+    def served(self) -> Self:
+        """What the members' agents are told: somebody whose data may be used said it, and it is about nobody else."""
+        said = GroupEvidence.objects.filter(
+            fact=OuterRef("pk"), end_user__restricted_at=None, end_user__merged_into__restricted_at=None
+        )
+        return self.present().filter(Exists(said), about__restricted_at=None, about__merged_into__restricted_at=None)
+
+    def discarded(self, *, now: datetime) -> Self:
+        """What is in the trash since then, or longer."""
+        return self.filter(trashed_at__lte=now)
+
+
+class GroupFact(models.Model):
+    """One statement that a group shares, once however many of its members say it."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    group = models.ForeignKey(MemoryGroup, on_delete=models.CASCADE, related_name="facts", db_index=False)
+    about = models.ForeignKey(
+        EndUser,
+        verbose_name=_("about"),
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="group_facts",
+        db_index=False,
+        help_text="The person whom it is about: it goes with them, whoever said it.",
+    )
+    content = models.TextField(_("text"), editable=False)
+    content_hash = models.BinaryField(editable=False)
+    created_at = models.DateTimeField(_("first said"), editable=False)
+    said_at = models.DateTimeField(_("last said"), editable=False)
+    trashed_at = models.DateTimeField(null=True, editable=False, help_text="Since when it is deleted.")
+
+    objects = GroupFactQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-said_at", "-id"]
+        default_permissions = ()
+        verbose_name = _("fact of a group")
+        verbose_name_plural = _("facts of groups")
+        constraints = [
+            # Two members who say the same at once make one fact.
+            models.UniqueConstraint(
+                fields=["group", "tenant", "content_hash", "about"],
+                name="group_fact_once",
+                condition=Q(trashed_at=None),
+                nulls_distinct=False,
+            ),
+        ]
+        indexes = [
+            # Serves lists and contexts.
+            models.Index(fields=["group", "-said_at", "-id"], name="group_fact_newest_idx"),
+            # Serves an erasure of whom it is about.
+            models.Index(fields=["about"], name="group_fact_about_idx", condition=Q(about__isnull=False)),
+            # Serves the nightly pass: only what is due.
+            models.Index(
+                fields=["tenant", "trashed_at", "id"],
+                name="group_fact_trash_idx",
+                condition=Q(trashed_at__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"Fact {self.id} of group {self.group_id}"
+
+    def say(self, content: str) -> None:
+        """Set the text and what follows from it."""
+        self.content, self.content_hash = content, text_digest(content)
+
+
+class GroupEvidence(models.Model):
+    """That a member said a fact: when, through which agent, and who wrote it down. It stays when they leave."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    fact = models.ForeignKey(GroupFact, on_delete=models.CASCADE, related_name="evidence", db_index=False)
+    end_user = models.ForeignKey(
+        EndUser, verbose_name=_("end user"), on_delete=models.CASCADE, related_name="said_in_groups", db_index=False
+    )
+    agent_id = models.CharField(_("agent"), max_length=255, blank=True, editable=False)
+    actor_kind = models.CharField(_("written by"), max_length=8, choices=ActorKind.choices, editable=False)
+    actor_id = models.CharField(max_length=36, blank=True, editable=False)
+    trust = models.CharField(_("trust"), max_length=9, choices=Trust.choices, editable=False)
+    created_at = models.DateTimeField(_("first said"), editable=False)
+    said_at = models.DateTimeField(_("last said"), editable=False)
+
+    class Meta:
+        ordering = ["created_at", "id"]
+        default_permissions = ()
+        verbose_name = _("evidence of a group's fact")
+        verbose_name_plural = _("evidence of groups' facts")
+        constraints = [
+            models.UniqueConstraint(fields=["fact", "tenant", "end_user"], name="group_evidence_once"),
+        ]
+        indexes = [
+            # Serves erasures, exports and merges.
+            models.Index(fields=["end_user"], name="group_evidence_person_idx"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Evidence {self.id} of fact {self.fact_id}"

@@ -1,0 +1,76 @@
+"""Groups of people in the admin: the list, the page of one, and its verbs, each with its opposite."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.messages import get_messages
+from django.test import Client
+
+from memories.models import AuditEvent, EndUser, GroupFact, GroupMember, MemoryGroup
+from tests import factories
+from tests.admin.pages import HOSTILE, list_of, page_of, shows_harmless, text_of
+
+
+@pytest.fixture
+def person(db: None) -> EndUser:
+    return factories.end_user(external_id="usr_1000")
+
+
+def act(client: Client, group: MemoryGroup, verb: str, **given: Any) -> Any:
+    return client.post(page_of(group, verb), given)
+
+
+def said(response: Any) -> str:
+    return [str(message) for message in get_messages(response.wsgi_request)][-1]
+
+
+def test_the_list_counts_members_and_facts(admin: Client, person: EndUser) -> None:
+    group = factories.memory_group(person, factories.end_user(person.tenant), name="Bakers of Leiden")
+    factories.group_fact(group, person)
+    factories.group_fact(group, person, content="Deleted", trashed_at=factories.NOW)
+    [row] = admin.get(list_of(MemoryGroup)).context["cl"].result_list
+    assert (row.member_count, row.fact_count) == (2, 1)
+    assert "Bakers of Leiden" in text_of(admin.get(list_of(MemoryGroup)))
+
+
+def test_members_come_and_go(admin: Client, person: EndUser) -> None:
+    group = factories.memory_group(person)
+    friend = factories.end_user(person.tenant, external_id="usr_2000")
+    factories.end_user(external_id="of-another-tenant")
+    assert "told what the group knows" in said(act(admin, group, "add_member", user_id="usr_2000", may_write="on"))
+    assert act(admin, group, "add_member", user_id="of-another-tenant").status_code == 404
+    member = GroupMember.objects.get(end_user=friend)
+    assert "left the group" in said(act(admin, group, "remove_member", member=member.pk))
+    assert act(admin, group, "remove_member", member=member.pk).status_code == 404
+    assert not GroupMember.objects.filter(end_user=friend).exists()
+    verbs = AuditEvent.objects.filter(object_type="MemoryGroup").order_by("id").values_list("verb", "actor_kind")
+    assert list(verbs) == [("add_member", "operator"), ("remove_member", "operator")]
+
+
+def test_a_fact_is_deleted_and_restored_by_who_may_change_groups(
+    admin: Client, staff_who_may: Callable[..., Client], person: EndUser
+) -> None:
+    group = factories.memory_group(person)
+    fact = factories.group_fact(group, person, about=person)
+    other = factories.group_fact(factories.memory_group(person), person)
+    reviewer = staff_who_may("view_memorygroup")
+    assert fact.content in text_of(reviewer.get(page_of(group)))
+    assert act(reviewer, group, "delete_fact", fact=fact.pk).status_code == 403
+    assert act(admin, group, "delete_fact", fact=other.pk).status_code == 404
+    assert act(admin, group, "delete_fact").status_code == 400
+    assert "is deleted" in said(act(admin, group, "delete_fact", fact=fact.pk))
+    assert GroupFact.objects.get(pk=fact.pk).trashed_at
+    assert "Deleted facts" in text_of(admin.get(page_of(group)))
+    assert "is restored" in said(act(admin, group, "restore_fact", fact=fact.pk))
+    assert act(admin, group, "restore_fact", fact=fact.pk).status_code == 409
+    assert GroupFact.objects.get(pk=fact.pk).trashed_at is None
+
+
+def test_hostile_texts_are_shown_as_they_are(admin: Client, person: EndUser) -> None:
+    group = factories.memory_group(person, name=HOSTILE[:100])
+    factories.group_fact(group, person, content=HOSTILE)
+    assert shows_harmless(admin.get(page_of(group)))
+    assert shows_harmless(admin.get(list_of(MemoryGroup)))
+    assert "another name" in said(act(admin, group, "rename", name="Bakers"))
+    assert MemoryGroup.objects.get().name == "Bakers"
