@@ -192,7 +192,12 @@ class TestRaces:
     def test_who_states_what_is_being_deleted_makes_it_anew(self, ann: EndUser, bob: EndUser) -> None:
         group = factories.memory_group(ann, bob)
         fact = state(group, ann)
-        with held(lambda: delete_group_fact(fact_id=fact.pk, actor=KEY, now=NOW) or True):
+
+        def delete() -> bool:
+            delete_group_fact(fact_id=fact.pk, actor=KEY, now=NOW)
+            return True
+
+        with held(delete):
             waiting = blocked(lambda: state(group, bob))
         assert said_by(waiting.result(PATIENCE)) == {bob.pk}
 

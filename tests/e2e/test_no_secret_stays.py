@@ -102,8 +102,7 @@ def send(tenant: Tenant, operation: str, word: str, ids: Ids) -> Any:
     method, template = operations()[operation]
     call = CALLS[operation](ids)
     body = body_of(operation, word)
-    if "user_id" in body:
-        body["user_id"] = ids.user_id
+    body |= dict.fromkeys({"user_id", "about_user_id"} & body.keys(), ids.user_id)
     _say_in_parts(body, SAYING_IT[word])
     if operation == "editFile":
         # The known file is every agent's.
