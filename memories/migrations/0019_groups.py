@@ -23,7 +23,7 @@ KEEP = "DROP TRIGGER logged_texts_of_groups ON memories_groupfact"
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0017_reflections'),
+        ('memories', '0018_doubted_dreams'),
     ]
 
     operations = [
