@@ -18,9 +18,11 @@ from memories.dream import dreaming
 from memories.dream.dreaming import work_on
 from memories.dream.errors import NothingToDream
 from memories.exceptions import ModelUnavailable
+from memories.forgetting import decay
 from memories.models import (
     ActorKind,
     AuditEvent,
+    DecayPass,
     Dream,
     EndUser,
     Episode,
@@ -338,3 +340,13 @@ class TestEvidenceThatGoes:
         for one in read:
             roll_back(selector=Selector(one.tenant, session=one.session_id), actor=OPERATOR, now=NOW)
         assert proposed() == [(HABIT, "active")]
+
+
+def test_the_last_one_and_what_is_to_be_looked_at_are_not_purged(person: EndUser) -> None:
+    look()
+    newest = Dream.objects.get()
+    for over in ({"doubted_at": NOW}, {}, {"kind": "reflection", "started_at": NOW - HOUR}):
+        factories.dream(person, **{"started_at": NOW, "agent_id": "bot", **over})
+    kept = {newest.pk, Dream.objects.get(doubted_at=NOW).pk}
+    decay.forget(tenant=person.tenant, now=NOW + timedelta(days=400), trigger=DecayPass.Trigger.COMMAND)
+    assert set(Dream.objects.values_list("pk", flat=True)) == kept
