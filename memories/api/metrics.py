@@ -96,7 +96,8 @@ def workers() -> Iterator[Metric]:
 
 
 def queues() -> Iterator[Metric]:
-    rows, parked = [], []
+    rows: list[tuple[tuple[str, ...], int]] = []
+    parked: list[tuple[tuple[str, ...], int]] = []
     for name, model in QUEUES.items():
         states = {
             "waiting": Q(due_at__gt=Now(), parked_at=None, lease_until=None),
@@ -161,8 +162,8 @@ def privacy() -> Iterator[Metric]:
     told = [((kind, state), counts.get((kind, state), 0)) for kind in CaseType.values for state in CaseState.values]
     yield _gauge("privacy_cases", "Privacy cases.", told, "type", "state")
     first = PrivacyCase.objects.exclude(state__in=CLOSED).aggregate(left=Min("due_at") - Now())["left"]
-    told = [((), first.total_seconds())] if first is not None else []
-    yield _gauge("privacy_case_due_seconds", "Until the first open case is due; below 0: overdue. None: no case.", told)
+    due = [((), first.total_seconds())] if first is not None else []
+    yield _gauge("privacy_case_due_seconds", "Until the first open case is due; below 0: overdue. None: no case.", due)
 
 
 def forgetting() -> Iterator[Metric]:
@@ -170,8 +171,8 @@ def forgetting() -> Iterator[Metric]:
     told = [((state,), counts.get(state, 0)) for state in DecayPass.PassState.values]
     yield _gauge("decay_passes", "Passes of forgetting that are kept.", told, "state")
     last: datetime | None = DecayPass.objects.aggregate(last=Max("finished_at"))["last"]
-    told_last = [((), last.timestamp())] if last else []
-    yield _gauge("decay_last_finished_timestamp_seconds", "When the last one ended. None: none has.", told_last)
+    ended = [((), last.timestamp())] if last else []
+    yield _gauge("decay_last_finished_timestamp_seconds", "When the last one ended. None: none has.", ended)
 
 
 def database() -> Iterator[Metric]:
