@@ -77,8 +77,8 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.GroupMember": Way.OWN_RULE,
     "memories.GroupEvidence": Way.OWN_RULE,
     "memories.GroupFact": Way.OWN_RULE,
-    # It is of no person.
-    "memories.MemoryGroup": Way.STAYS,
+    # It has no person of its own: its members lead to it.
+    "memories.MemoryGroup": Way.HANGS,
     # A log of what was done for that id. What is open ends: locks.py.
     "memories.Dream": Way.STAYS,
     "memories.DreamEdit": Way.HANGS,
