@@ -345,8 +345,10 @@ class TestEvidenceThatGoes:
 def test_the_last_one_and_what_is_to_be_looked_at_are_not_purged(person: EndUser) -> None:
     look()
     newest = Dream.objects.get()
-    for over in ({"doubted_at": NOW}, {}, {"kind": "reflection", "started_at": NOW - HOUR}):
-        factories.dream(person, **{"started_at": NOW, "agent_id": "bot", **over})
+    given: dict[str, Any] = {"agent_id": "bot"}
+    factories.dream(person, doubted_at=NOW, **given)
+    factories.dream(person, **given)
+    factories.dream(person, kind="reflection", **given | {"started_at": NOW - HOUR})
     kept = {newest.pk, Dream.objects.get(doubted_at=NOW).pk}
     decay.forget(tenant=person.tenant, now=NOW + timedelta(days=400), trigger=DecayPass.Trigger.COMMAND)
     assert set(Dream.objects.values_list("pk", flat=True)) == kept
