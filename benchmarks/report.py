@@ -45,6 +45,8 @@ calls by the API in place of MCP's, tell what their clients and the endpoint cos
 The memory files are 10,000 of one person in 100 folders, with eight lines each, above the limit that a tenant has by
 default. One client asks for each list without a pause; every answer is whole, with up to 10,000 hits.
 
+The figures told beside others, of the bare view, say how fast the machine was on that day: it was not always the same.
+
 {machine}.
 
 {table}
