@@ -21,6 +21,7 @@ from memories.models import (
     GroupEvidence,
     GroupFact,
     GroupMember,
+    IdempotencyRecord,
     MemoryGroup,
 )
 from memories.privacy import running
@@ -74,6 +75,11 @@ class TestWhatBecomesOfFacts:
         parted = state(left, ann, "Said before leaving")
         remove_member(group_id=left.pk, end_user=ann, actor=KEY, now=NOW)
         assert said_by(parted) == {ann.pk}
+        for one in (group, alone):
+            record = factories.idempotency_record(
+                ann, endpoint="addGroup", status=201, body=f'{{"id":"{one.pk}"}}'.encode()
+            )
+            record.end_users.clear()
         erase(ann)
         assert set(GroupFact.objects.values_list("pk", flat=True)) == {both.pk, bobs.pk}
         assert about.pk not in GroupFact.objects.values_list("pk", flat=True)
@@ -81,6 +87,8 @@ class TestWhatBecomesOfFacts:
         # The name of one that nobody else belongs to may be personal.
         names = dict(MemoryGroup.objects.values_list("pk", "name"))
         assert names == {group.pk: "Bakers", left.pk: "Bakers", alone.pk: ""}
+        kept = IdempotencyRecord.objects.order_by("pk").values_list("status", "body")
+        assert [(status, bool(bytes(body))) for status, body in kept] == [(201, True), (410, False)]
         assert set(GroupMember.objects.values_list("end_user", flat=True)) == {bob.pk}
 
     def test_the_last_words_stay_with_the_fact_in_the_trash(self, ann: EndUser, bob: EndUser) -> None:

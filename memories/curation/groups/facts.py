@@ -101,7 +101,7 @@ def withdraw_group_fact(
         if EndUser.objects.filter(pk=owner, restricted_at__isnull=False).exists():
             raise PersonRestricted
         fact = _locked(fact_id)
-        behind = EndUser.objects.behind(EndUser(pk=owner)).values("pk")
+        behind = EndUser.objects.behind(owner).values("pk")
         own = GroupEvidence.objects.filter(fact=fact, end_user__in=behind)
         own = own.filter(agent_id=agent_id) if agent_id else own
         if fact.trashed_at or not own.exists():

@@ -76,7 +76,7 @@ def remove_member(*, group_id: uuid.UUID, end_user: EndUser, actor: Actor, now: 
         owner = lock_person(end_user.pk)
         group = lock_group(group_id, tenant_id=end_user.tenant_id)
         # An id that leads to the person may be a member, too: of two members who were merged.
-        behind = EndUser.objects.behind(EndUser(pk=owner)).values("pk")
+        behind = EndUser.objects.behind(owner).values("pk")
         gone, _each = GroupMember.objects.filter(group=group, end_user__in=behind).delete()
         if not gone:
             raise NotFound

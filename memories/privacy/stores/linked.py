@@ -3,6 +3,7 @@
 STORES has them in the order of an erasure: the rows that refer to a row go before it.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,8 @@ from memories.privacy.stores.store import STEP, Store, ids_behind, names_of
 
 # Status of a kept answer whose person was erased: a request with its key is refused, and nothing of it is stored.
 GONE = 410
+# The operation that makes a group.
+MADE = "addGroup"
 CASE_TEXTS = ("channel", "extension_reason", "refusal_reason", "hold_reason", "told", "outcome")
 # The number of a ticket says nothing about a person, unless it names them.
 _REFERENCES = ("reference",)
@@ -35,8 +38,12 @@ class KeptAnswers(Store):
         found = list(self.rows_of(person).order_by("pk").values_list("pk", flat=True)[:limit])
         links = IdempotencyRecord.end_users.through._default_manager.filter(idempotencyrecord__in=found)
         links._raw_delete(links.db)
-        IdempotencyRecord.objects.filter(pk__in=found).update(status=GONE, etag="", body=b"", fact=None)
+        _empty_answers(found)
         return len(found)
+
+
+def _empty_answers(records: Iterable[int]) -> None:
+    IdempotencyRecord.objects.filter(pk__in=records).update(status=GONE, etag="", body=b"", fact=None)
 
 
 @dataclass(frozen=True)
@@ -135,7 +142,8 @@ GROUP_FACTS = GroupFacts("memories.GroupFact", "about", ("content", "content_has
 class Groups(Store):
     """Groups of which nobody else is a member, and that hold nothing of anybody else: their names may be personal.
 
-    The name goes, and the group stays: the application knows it by its id. Before the person's memberships.
+    The name goes, and the group stays: the application knows it by its id. So does the kept answer to who made the
+    group, which tells of no person otherwise. Before the person's memberships.
     """
 
     def rows_of(self, person: EndUser) -> QuerySet[Any]:
@@ -146,8 +154,12 @@ class Groups(Store):
         return MemoryGroup.objects.filter(pk__in=own).exclude(name="").exclude(Exists(others)).exclude(Exists(held))
 
     def erase(self, person: EndUser, limit: int = STEP) -> int:
-        found = list(self.rows_of(person).select_for_update(of=("self",)).order_by("pk")[:limit])
-        return MemoryGroup.objects.filter(pk__in=[group.pk for group in found]).update(name="")
+        rows = self.rows_of(person).select_for_update(of=("self",)).order_by("pk")
+        found = list(rows.values_list("pk", flat=True)[:limit])
+        kept = IdempotencyRecord.objects.filter(endpoint=MADE, api_key__tenant=person.tenant_id)
+        quoted = [str(pk).encode() for pk in found]
+        _empty_answers([one.pk for one in kept if any(pk in bytes(one.body) for pk in quoted)] if found else [])
+        return MemoryGroup.objects.filter(pk__in=found).update(name="")
 
 
 REQUESTS: tuple[Store, ...] = (
