@@ -89,33 +89,30 @@ class Hub(Collector):
 
 
 def workers() -> Iterator[Metric]:
-    rows = WorkerHeartbeat.objects.filter(beat_at__gt=Now() - HEARTBEAT).order_by()
-    alive = dict(rows.values_list("kind").annotate(Count("pk")))
-    told = [((kind,), alive.get(kind, 0)) for kind in WorkerKind.values]
+    told = _counted(WorkerHeartbeat.objects.filter(beat_at__gt=Now() - HEARTBEAT), "kind", WorkerKind.values)
     yield _gauge("workers", "Clusters and embedders with a sign of life of the last seconds.", told, "kind")
 
 
 def queues() -> Iterator[Metric]:
     rows: list[tuple[tuple[str, ...], int]] = []
     parked: list[tuple[tuple[str, ...], int]] = []
+    attempts: list[tuple[tuple[str, ...], int]] = []
     for name, model in QUEUES.items():
-        states = {
-            "waiting": Q(due_at__gt=Now(), parked_at=None, lease_until=None),
-            "due": Q(due_at__lte=Now(), parked_at=None) & (Q(lease_until=None) | Q(lease_until__lte=Now())),
-            "leased": Q(lease_until__gt=Now()),
-            "parked": Q(parked_at__isnull=False),
-        }
-        counts = model.objects.aggregate(**{state: Count("pk", filter=where) for state, where in states.items()})
-        rows += [((name, state), counts[state]) for state in states]
         reasons = model.objects.filter(parked_at__isnull=False).order_by().values_list("failure").annotate(Count("pk"))
-        parked += [((name, failure or "unknown"), count) for failure, count in reasons]
+        why = dict(reasons)
+        parked += [((name, failure or "unknown"), count) for failure, count in why.items()]
+        due = model.objects.due().count()
+        armed = model.objects.unclaimed().filter(due_at__isnull=False).count()
+        others = model.objects.aggregate(leased=Count("pk", filter=Q(lease_until__gt=Now())), most=Max("attempts"))
+        # Those of restricted people wait, though their time has come.
+        states = {"waiting": max(0, armed - due), "due": due, "leased": others["leased"], "parked": sum(why.values())}
+        rows += [((name, state), count) for state, count in states.items()]
+        attempts.append(((name,), others["most"] or 0))
     yield _gauge("queue_sessions", "Sessions with work, by what they wait for.", rows, "queue", "state")
     yield _gauge("queue_parked", "Sessions whose work is parked, by its last failure.", parked, "queue", "reason")
     overdue = backlog.overdue_seconds()
     yield _gauge("queue_overdue_seconds", "For how long the oldest work could have been taken.", [((), overdue)])
-    attempts = {name: model.objects.aggregate(most=Max("attempts"))["most"] or 0 for name, model in QUEUES.items()}
-    told = [((name,), most) for name, most in attempts.items()]
-    yield _gauge("queue_attempts", "Attempts of the session that was tried most often.", told, "queue")
+    yield _gauge("queue_attempts", "Attempts of the session that was tried most often.", attempts, "queue")
 
 
 def models() -> Iterator[Metric]:
@@ -149,8 +146,7 @@ def embeddings() -> Iterator[Metric]:
 
 def reviews() -> Iterator[Metric]:
     items: QuerySet[Any] = ReviewItem.objects.waiting()
-    counts = dict(items.order_by().values_list("kind").annotate(Count("pk")))
-    told = [((kind,), counts.get(kind, 0)) for kind in ReviewItem.Kind.values]
+    told = _counted(items, "kind", ReviewItem.Kind.values)
     yield _gauge("review_items", "Review items that nobody has decided.", told, "kind")
     age = _seconds(items.aggregate(age=Now() - Min("created_at"))["age"])
     yield _gauge("review_oldest_seconds", "For how long the oldest of them has waited.", [((), age)])
@@ -167,8 +163,7 @@ def privacy() -> Iterator[Metric]:
 
 
 def forgetting() -> Iterator[Metric]:
-    counts = dict(DecayPass.objects.order_by().values_list("state").annotate(Count("pk")))
-    told = [((state,), counts.get(state, 0)) for state in DecayPass.PassState.values]
+    told = _counted(DecayPass.objects.all(), "state", DecayPass.PassState.values)
     yield _gauge("decay_passes", "Passes of forgetting that are kept.", told, "state")
     last: datetime | None = DecayPass.objects.aggregate(last=Max("finished_at"))["last"]
     ended = [((), last.timestamp())] if last else []
@@ -197,6 +192,12 @@ FIGURES: tuple[Callable[[], Iterator[Metric]], ...] = (
     forgetting,
     database,
 )
+
+
+def _counted(rows: QuerySet[Any], field: str, values: Iterable[str]) -> list[tuple[tuple[str, ...], int]]:
+    """How many rows have each value; 0 where none has."""
+    counts = dict(rows.order_by().values_list(field).annotate(Count("pk")))
+    return [((value,), counts.get(value, 0)) for value in values]
 
 
 def _gauge(name: str, says: str, samples: Iterable[tuple[tuple[str, ...], Any]], *labels: str) -> Metric:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from memories.api import metrics
-from memories.models import ModelUse, SessionQueue
+from memories.models import EndUser, ModelUse, SessionQueue
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -62,11 +62,19 @@ def test_they_say_what_the_tables_say_and_nothing_personal() -> None:
         completion_tokens=70,
         cost="0.5",
     )
+    restricted = factories.end_user(tenant, external_id="restricted")
+    for one in (person, restricted):
+        waits = factories.session(one, [("user", "Hello.")], session_id=f"due-{one.pk}")
+        SessionQueue.objects.update_or_create(session=waits, defaults={"due_at": now - timedelta(hours=1)})
+    EndUser.objects.filter(pk=restricted.pk).update(restricted_at=now)
     factories.privacy_case(person, state="received", due_at=now - timedelta(days=1))
     after = told()
     changed = {name: value for name, value in after.items() if before.get(name) != value}
     assert changed["memoryhub_queue_sessions", "extraction", "parked"] == 1
     assert changed["memoryhub_queue_parked", "extraction", "worker_lost"] == 1
+    # A restricted person's work waits, though it is due.
+    assert changed["memoryhub_queue_sessions", "due", "extraction"] == 1
+    assert changed["memoryhub_queue_sessions", "extraction", "waiting"] == 1
     assert changed["memoryhub_queue_attempts", "extraction"] == 5
     assert changed["memoryhub_model_calls_total", "acme-prod", "extraction"] == 3
     assert changed["memoryhub_model_tokens_total", "acme-prod", "extraction", "prompt"] == 900
