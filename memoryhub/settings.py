@@ -121,6 +121,7 @@ INSTALLED_APPS = [
     "memories.apps.MemoriesConfig",
 ]
 MIDDLEWARE = [
+    "memories.api.counting.CountingMiddleware",
     "memories.api.request_ids.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

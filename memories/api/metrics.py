@@ -1,10 +1,12 @@
-"""/metrics: what the hub's tables say, for Prometheus. No metric tells of a person.
+"""/metrics: what the hub's tables say and its processes have counted, for Prometheus. No metric tells of a person.
 
 Whoever asks from this machine, past every proxy, needs no token. Everybody else sends MEMORYHUB_METRICS_TOKEN as a
 bearer token. All figures are read when they are asked for, so any web server answers for the whole hub, and none is
-lost with a process. Families with fixed labels are there from the start, at zero.
+lost with a process. What processes count is of those that share a home (memories/telemetry/). Families with fixed
+labels are there from the start, at zero.
 """
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from ipaddress import ip_address
@@ -15,12 +17,14 @@ from django.db import DatabaseError, connection
 from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.http import require_safe
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
+from memories.api.counting import expect_operations
 from memories.api.health import HEARTBEAT
 from memories.models import (
     CaseState,
@@ -29,6 +33,7 @@ from memories.models import (
     EndpointState,
     Episode,
     Fact,
+    LanguageModel,
     ModelUse,
     PrivacyCase,
     ReviewItem,
@@ -40,11 +45,14 @@ from memories.models import (
     WorkingMemory,
 )
 from memories.models.privacy.cases import CLOSED
-from memories.queue import backlog
+from memories.queue import backlog, spending
+from memories.telemetry import families
 
 # Said by proxies: whose request has one of them does not come from this machine.
 FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via")
 QUEUES: Mapping[str, Any] = {"extraction": SessionQueue, "working_memory": WorkingMemory}
+# An erasure in these is up to the workers.
+AT_WORK = (CaseState.APPROVED, CaseState.RUNNING, CaseState.VERIFYING)
 VECTORS: Mapping[str, Any] = {"facts": Fact, "episodes": Episode, "store_items": StoreItem}
 
 
@@ -56,6 +64,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
         return HttpResponse(text, status=403, content_type="text/plain; charset=utf-8")
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Hub())
+    registry.register(Counted())
     return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
 
 
@@ -83,6 +92,17 @@ class Hub(Collector):
             found = []
         yield _gauge("database_up", "Whether the tables can be read.", [((), int(bool(found)))])
         yield from found
+
+    def describe(self) -> Iterable[Metric]:
+        return ()
+
+
+class Counted(Collector):
+    """What processes have counted; also without a database."""
+
+    def collect(self) -> Iterator[Metric]:
+        expect_operations()
+        return families.collect()
 
     def describe(self) -> Iterable[Metric]:
         return ()
@@ -125,6 +145,8 @@ def models() -> Iterator[Metric]:
     tokens = [((tenant, purpose, "prompt"), read) for tenant, purpose, _, read, _written, _cost in sums]
     tokens += [((tenant, purpose, "completion"), written) for tenant, purpose, _, _read, written, _cost in sums]
     yield _counter("model_tokens", "Tokens that these calls read and wrote.", tokens, "tenant", "purpose", "direction")
+    reached = spending.capped(LanguageModel.objects.select_related("tenant"), now=timezone.now())
+    yield _gauge("budgets_reached", "Tenants that have used up a cap of their day.", [((), len(reached))])
     cost = [((tenant, purpose), spent) for tenant, purpose, *_, spent in sums if spent is not None]
     yield _counter("model_cost_dollars", "What they cost, where prices are set.", cost, "tenant", "purpose")
 
@@ -160,6 +182,9 @@ def privacy() -> Iterator[Metric]:
     first = PrivacyCase.objects.exclude(state__in=CLOSED).aggregate(left=Min("due_at") - Now())["left"]
     due = [((), first.total_seconds())] if first is not None else []
     yield _gauge("privacy_case_due_seconds", "Until the first open case is due; below 0: overdue. None: no case.", due)
+    at_work = PrivacyCase.objects.filter(type=CaseType.ERASURE, state__in=AT_WORK)
+    age = _seconds(at_work.aggregate(age=Now() - Min("approved_at"))["age"])
+    yield _gauge("erasure_running_seconds", "Since the oldest erasure was approved that is not done.", [((), age)])
 
 
 def forgetting() -> Iterator[Metric]:
@@ -182,6 +207,12 @@ def database() -> Iterator[Metric]:
     yield _gauge("database_connections_max", "Connections that the server takes.", [((), most)])
 
 
+def disk() -> Iterator[Metric]:
+    usage = shutil.disk_usage(settings.HOME)
+    yield _gauge("disk_bytes", "Size of the disk of MEMORYHUB_HOME.", [((), usage.total)])
+    yield _gauge("disk_free_bytes", "What is free of it.", [((), usage.free)])
+
+
 FIGURES: tuple[Callable[[], Iterator[Metric]], ...] = (
     workers,
     queues,
@@ -191,6 +222,7 @@ FIGURES: tuple[Callable[[], Iterator[Metric]], ...] = (
     privacy,
     forgetting,
     database,
+    disk,
 )
 
 

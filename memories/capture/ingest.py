@@ -2,9 +2,10 @@
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.db import transaction
@@ -21,6 +22,7 @@ from memories.models.conversations.conversations import REPEATED
 from memories.queue import session_queue, window_queue
 from memories.queue.session_queue import ExtractionStatus
 from memories.scoring import terms
+from memories.telemetry.families import TURNS
 from memories.text.secrets import redaction
 
 LAST_SEEN_STEP = timedelta(minutes=1)
@@ -372,8 +374,14 @@ def _as_said(turn: Turn) -> str:
     return json.dumps([at, *(getattr(turn, name) for name in REPEATED)], sort_keys=True)
 
 
-def _note_activity(receipts: Iterable[Receipt]) -> None:
+def _count(receipts: Sequence[Receipt]) -> None:
+    TURNS.count("stored", by=sum(receipt.accepted for receipt in receipts))
+    TURNS.count("duplicate", by=sum(receipt.duplicates for receipt in receipts))
+
+
+def _note_activity(receipts: Collection[Receipt]) -> None:
     """Update people's last_seen_at, after all sessions are locked: ingest locks a session before its person."""
+    transaction.on_commit(partial(_count, list(receipts)))
     sessions = [receipt.session for receipt in receipts if receipt.session and receipt.accepted]
     by_person = {session.end_user_id: session for session in sessions}
     for pk, session in sorted(by_person.items()):

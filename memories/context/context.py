@@ -30,6 +30,7 @@ from memories.retrieval import episode_search, recalls
 from memories.retrieval.episode_search import RankedEpisode, VisibleEpisode
 from memories.retrieval.prepared_query import PreparedQuery, prepare
 from memories.retrieval.serving import Audience, audience
+from memories.telemetry.families import CONTEXT_SECONDS, CONTEXT_TOKENS
 from memories.text.injection.flagged_turns import is_flagged
 from memories.text.memory_block import ENGLISH, FRAMES, Frame
 
@@ -168,7 +169,10 @@ def build(
     if with_messages:
         built = replace(built, messages=window.messages(built.memory, frame))
     if noted:
-        _log(task, built, key_id, took=time.perf_counter() - began)
+        took = time.perf_counter() - began
+        CONTEXT_SECONDS.observe(took)
+        CONTEXT_TOKENS.observe(built.token_count)
+        _log(task, built, key_id, took=took)
     return built
 
 

@@ -32,6 +32,7 @@ from memories.queue.retry_policy import INTERNAL_ERROR, Retry, retry_for
 from memories.queue.spending import Spent
 from memories.queue.window_queue import Compacted, WindowClaim
 from memories.reconcile.batches import bounded
+from memories.telemetry.families import ATTEMPTS
 from memories.text import attribution
 from memories.text.injection import suspicion
 from memories.text.transcript import TranscriptTurn
@@ -239,6 +240,7 @@ def _commit(attempt: CompactionAttempt, work: CompactionWork, answers: ModelAnsw
         window_queue.finish(claim, row, done, now=now)
         _note_spent(attempt)
     attempt.is_committed = True
+    ATTEMPTS.count("working_memory", "committed")
 
 
 def _note_spent(attempt: CompactionAttempt) -> None:

@@ -31,6 +31,7 @@ from memories.reconcile import gate, judgement, neighbours, profile, reconcile
 from memories.reconcile.batches import TurnBatch
 from memories.reconcile.gate import Accepted
 from memories.reconcile.judgement import Verdicts
+from memories.telemetry.families import ATTEMPTS
 
 RunStatus = ExtractionRun.RunStatus
 # In the counts of a run: a request to remember something that the rules could not read.
@@ -222,6 +223,7 @@ def _commit(
         run.cost = attempt.cost()
         run.save(force_update=True)
         session_queue.finish(claim, queue, extracted_number=batch.last_number, now=now)
+    ATTEMPTS.count("extraction", "committed")
 
 
 def _compare(attempt: ExtractionAttempt, run: ExtractionRun, candidates: Sequence[Accepted]) -> Verdicts:

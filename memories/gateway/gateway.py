@@ -23,6 +23,7 @@ from memories.gateway.memory import Exchange, GatewayRefused, Given
 from memories.gateway.responses import Responses
 from memories.gateway.upstream import Headers, Unreachable, Upstream, passed_on
 from memories.models import Scope
+from memories.telemetry.families import GATEWAY, note_request
 
 T = TypeVar("T")
 Message = MutableMapping[str, Any]
@@ -73,7 +74,9 @@ class Gateway:
         except MemoryHubError as error:
             await answering.refuse(GatewayRefused(error.status, error.code, error.detail))
         finally:
-            self._log(scope["method"], scope["path"], answering.status, monotonic() - began)
+            took, path = monotonic() - began, scope["path"]
+            note_request((path if path in DIALECTS else MODELS)[1:], scope["method"], answering.status, took)
+            self._log(scope["method"], path, answering.status, took)
 
     async def warm(self) -> None:
         """Nothing is loaded late."""
@@ -95,6 +98,7 @@ class Gateway:
         if len(body) > MOST_BODY_BYTES:
             raise GatewayRefused(413, "too_large", f"A request may have {MOST_BODY_BYTES:,} bytes.")
         exchange, given = await self._open(dialect, headers, body)
+        GATEWAY.count("used" if given.body else given.reason)
         await self._converse(_Request(scope, headers, dialect, exchange, given, given.body or body), receive, answering)
 
     async def _open(self, dialect: Dialect, headers: Mapping[str, str], body: bytes) -> tuple[Exchange, Given]:

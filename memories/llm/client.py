@@ -1,6 +1,7 @@
 """The one way to ask a language model: a backend is picked by name, as Django does for mail."""
 
 from collections.abc import Callable, Sequence
+from time import perf_counter
 
 from django.utils.module_loading import import_string
 
@@ -9,6 +10,7 @@ from memories.exceptions import ModelError, ModelMisconfigured
 from memories.llm.answers import A, AnswerFormat
 from memories.llm.calls import Call, Completion
 from memories.llm.prompts.framing import Message
+from memories.telemetry.families import MODEL_FAILURES, MODEL_SECONDS
 
 # By dotted path, so that a process that never asks a model never pays for importing its library.
 BACKENDS = {
@@ -48,7 +50,14 @@ def complete(
     if config.mode not in BACKENDS:
         raise ModelMisconfigured("No language model is configured.")
     backend: Callable[[Call[A]], Completion[A]] = import_string(BACKENDS[config.mode])
-    return backend(Call(messages, answer, config, max_calls, before_call))
+    began = perf_counter()
+    try:
+        return backend(Call(messages, answer, config, max_calls, before_call))
+    except ModelError as error:
+        MODEL_FAILURES.count(answer.name, error.code)
+        raise
+    finally:
+        MODEL_SECONDS.observe(perf_counter() - began, answer.name)
 
 
 def check(*, before_call: Callable[[], None] = lambda: None, config: conf.LLMConfig | None = None) -> None:

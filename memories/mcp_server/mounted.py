@@ -20,6 +20,7 @@ from memories.api.errors import problem_of
 from memories.api.parsers import decode
 from memories.exceptions import InvalidInput
 from memories.mcp_server.askers import Asker, Refused, identify
+from memories.telemetry.families import note_request
 
 T = TypeVar("T")
 Message = MutableMapping[str, Any]
@@ -65,7 +66,9 @@ class MemoryServer:
         except Refused as refused:
             await _refuse(refused, noted)
         finally:
-            self._log(scope["method"], PATH, status, monotonic() - began)
+            took = monotonic() - began
+            note_request(PATH[1:], scope["method"], status, took)
+            self._log(scope["method"], PATH, status, took)
 
     async def warm(self) -> None:
         """Load the transport, before anybody waits for it."""

@@ -20,6 +20,7 @@ from memories.mcp_server.askers import Asker
 from memories.mcp_server.calls import Call, Outcome, carry_out
 from memories.mcp_server.tools import DOCUMENT_OF, DOCUMENTS, INSTRUCTIONS, TEMPLATE, TOOL_OF, TOOLS, Tool
 from memories.models import Scope
+from memories.telemetry.families import MCP_CALLS
 
 NAME, VERSION = "memory-hub", "1"
 # Where the request's scope has who asks.
@@ -33,6 +34,7 @@ logging.getLogger("mcp").setLevel(logging.ERROR)
 
 def transport(run: Run, *, most_bytes: int) -> StreamableHTTPSessionManager:
     """What answers requests whose scope names the asker."""
+    MCP_CALLS.expect((name, result) for name in TOOL_OF for result in ("ok", "error"))
     server: Server[Any] = Server(
         NAME,
         version=VERSION,
@@ -84,6 +86,7 @@ async def _call_tool(run: Run, ctx: Context, params: types.CallToolRequestParams
     if tool is None:
         raise MCPError(types.INVALID_PARAMS, f"There is no such tool. There are: {', '.join(TOOL_OF)}.")
     done = await _done(run, ctx, tool.scope, params.arguments or {}, tool.work)
+    MCP_CALLS.count(tool.name, "error" if done.is_error else "ok")
     return types.CallToolResult(
         content=[types.TextContent(text=done.text)],
         structured_content=None if done.is_error else done.data,

@@ -12,11 +12,12 @@ from django.db.models.functions import Now
 from memories import conf
 from memories.exceptions import LeaseLost, PersonRestricted
 from memories.llm import client
-from memories.models import EndUser, LanguageModel, Session
+from memories.models import EndUser, LanguageModel, Session, SessionQueue
 from memories.models.conversations.conversations import QueueRow, QueueRowQuerySet
 from memories.queue import circuit_breaker, leases, own_models, spending
 from memories.queue.attempts import Row, SessionLease
 from memories.queue.retry_policy import Retry, backoff
+from memories.telemetry.families import ATTEMPTS, FAILURES
 
 AnyLease = TypeVar("AnyLease", bound=SessionLease[Any])
 # Also how long a session waits when a cluster fetched its wake-up ahead of workers that are all busy.
@@ -119,6 +120,7 @@ def postpone(lease: SessionLease[Any], retry: Retry, *, now: datetime, **changes
         row.due_at, row.failure = row.clock + timedelta(seconds=wait), retry.failure
         end_lease(row)
         row.save()
+        _count(row, "failed")
         return False
 
 
@@ -139,3 +141,10 @@ def _park(row: QueueRow, *, failure: str, now: datetime) -> None:
     row.parked_at, row.failure, row.due_at = now, failure, None
     end_lease(row)
     row.save()
+    _count(row, "parked")
+
+
+def _count(row: QueueRow, result: str) -> None:
+    queue = "extraction" if isinstance(row, SessionQueue) else "working_memory"
+    ATTEMPTS.count(queue, result)
+    FAILURES.count(queue, row.failure or "unknown")

@@ -6,6 +6,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
 
+from memories.telemetry.families import INDEX
+
 T = TypeVar("T")
 
 # When an index is evicted that nobody used.
@@ -86,7 +88,10 @@ class LRUCache(Generic[T]):
 class StampedCache(Generic[T]):
     """A cache of indexes: facts, turns and episodes have one each. A value is valid while its rows have its stamp."""
 
-    def __init__(self, *, capacity: int, weigh: Callable[[T], int], idle_seconds: float = IDLE_SECONDS) -> None:
+    def __init__(
+        self, name: str, *, capacity: int, weigh: Callable[[T], int], idle_seconds: float = IDLE_SECONDS
+    ) -> None:
+        self._name = name
         self._cache: LRUCache[tuple[Any, T]] = LRUCache(
             capacity=capacity, idle_seconds=idle_seconds, weigh=lambda kept: weigh(kept[1])
         )
@@ -98,7 +103,9 @@ class StampedCache(Generic[T]):
         """
         kept = self._cache.get(key)
         if kept and kept[0] == stamp:
+            INDEX.count(self._name, "hit")
             return kept[1]
+        INDEX.count(self._name, "miss")
         made = make(kept[1] if kept else None)
         self._cache.put(key, (stamp, made))
         return made

@@ -19,7 +19,7 @@ from memories.scoring.weighting import Weighed, Weights
 # Memories of all people that a process keeps; 5,000 take about 25 MB.
 CAPACITY = 25_000
 DAY = timedelta(days=1)
-_cache: StampedCache[Units] = StampedCache(capacity=CAPACITY, weigh=lambda units: 1 + len(units))
+_cache: StampedCache[Units] = StampedCache("memories", capacity=CAPACITY, weigh=lambda units: 1 + len(units))
 # The digest leaves out vectors of an earlier text.
 _VECTORS = """
     SELECT v.KIND_id, v.language, halfvec_send(v.vector)

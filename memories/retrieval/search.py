@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, zip_longest
+from time import perf_counter
 
 from memories import conf
 from memories.llm.reranking import Candidate
@@ -25,6 +26,7 @@ from memories.retrieval.fact_search import RankedFacts
 from memories.retrieval.hits import EPISODE, FACT, KINDS, SESSION, TRIPLE, TURN, Finding, SearchFilters
 from memories.retrieval.prepared_query import PreparedQuery, prepare
 from memories.retrieval.serving import Audience, audience
+from memories.telemetry.families import SEARCH_SECONDS
 
 __all__ = [
     "EPISODE",
@@ -87,6 +89,7 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
     It reads only, in about eight statements whatever is stored; recalls are written later. Without vectors it finds
     memories by their words. `noted=False`: an operator looks, so what it finds does not fade later.
     """
+    began = perf_counter()
     found = audience(tenant=tenant, user_id=search.user_id, agent_id=search.filters.agent_id or "")
     if found.person is None:
         return SearchResult(restricted=found.restricted, serve=found.serve)
@@ -100,6 +103,8 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
     results = _reranked(search.query, best)[: search.limit]
     if noted and not search.as_of:
         recalls.note_all([(one.kind, one.id) for one in results], tenant_id=tenant.pk, now=now)
+    if noted:
+        SEARCH_SECONDS.observe(perf_counter() - began)
     counts = {kind: searched[kind] for kind in search.kinds}
     explanation = Explanation(query.terms, query.language, query.embedding_model, counts)
     return SearchResult(results, explanation if search.explain else None)

@@ -124,7 +124,7 @@ def _weight(index: TurnIndex) -> int:
     return sum(2 * part.vectors.nbytes + 4 * sum(map(len, part.terms)) + 250 * len(part) for part in index.sessions)
 
 
-_cache: StampedCache[TurnIndex] = StampedCache(capacity=CAPACITY, weigh=_weight)
+_cache: StampedCache[TurnIndex] = StampedCache("turns", capacity=CAPACITY, weigh=_weight)
 
 
 def open_index(person: EndUser, space: EmbeddingSpace | None) -> TurnIndex:

@@ -96,7 +96,7 @@ _TEXTS = f"""
     WHERE {condition(Fact, visibility.own_or_public(_TENANT, _PERSON))} AND id = ANY(%(ids)s)
 """  # noqa: S608  (columns of our own models)
 
-_cache: StampedCache[FactIndex] = StampedCache(capacity=CAPACITY, weigh=lambda index: 1 + len(index))
+_cache: StampedCache[FactIndex] = StampedCache("facts", capacity=CAPACITY, weigh=lambda index: 1 + len(index))
 
 
 def served(person: EndUser, viewer: Viewer, *, rules: conf.Rules, now: datetime) -> list[VisibleFact]:

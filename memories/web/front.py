@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Any, Protocol
 from urllib.parse import unquote_to_bytes
 
+from memories.api.counting import WHOLE_AT
 from memories.web.connection import ENDS_WITH_CLIENT
 from memories.web.threads import Threads
 
@@ -85,8 +86,9 @@ class Front:
                     scope[ENDS_WITH_CLIENT] = True
                     await one(scope, body, receive, send)
                     return
-            answer = await self._threads.run(partial(self._answer, environ_of(scope, body), began))
-            del body
+            environ = environ_of(scope, body) | {WHOLE_AT: monotonic()}
+            answer = await self._threads.run(partial(self._answer, environ, began))
+            del body, environ
         finally:
             self._budget.release(request)
         # The body was not read, so nobody knows where the next request begins.

@@ -16,6 +16,7 @@ import uvloop
 from gunicorn.workers.base import Worker
 from uvicorn.config import Config
 
+from memories.telemetry.families import note_request
 from memories.web.balance import ConnectionCount, CountedConnections
 from memories.web.connection import Connection, Process
 from memories.web.front import Answer, Environ, Front
@@ -26,6 +27,8 @@ LOOK_SECONDS = 0.5
 WARM_SECONDS = 15.0
 # How long an ending process waits for a next request on idle connections.
 LINGER_SECONDS = 1.0
+# The route of requests that the server answers itself: too slow, too large, or not HTTP.
+REFUSED = "refused"
 # The pause when the process can take no more connections, or has no descriptor left.
 FULL_SECONDS = 0.1
 # A process that has more connections than another one lets that accept: for so long, and so many times at most, for
@@ -89,6 +92,7 @@ class LoopWorker(Worker):  # type: ignore[misc]
 
     def _log_refusal(self, method: str, path: str, status: int) -> None:
         environ = {"REQUEST_METHOD": method, "PATH_INFO": path}
+        note_request(REFUSED, method, status, 0.0)
         self._log_answer(Answer(str(status), [], b"", 0), environ, timedelta())
 
     def _accept(self, listener: Any) -> None:

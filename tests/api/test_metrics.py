@@ -1,4 +1,4 @@
-"""/metrics: what the tables say, for who may read it; nothing personal, and all families from the start."""
+"""/metrics: what the tables say, for whoever may read it; nothing personal, and all families from the start."""
 
 from datetime import timedelta
 from typing import Any
@@ -11,7 +11,7 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from memories.api import metrics
-from memories.models import EndUser, ModelUse, SessionQueue
+from memories.models import DailySpending, EndUser, LanguageModel, ModelUse, SessionQueue
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -68,6 +68,10 @@ def test_they_say_what_the_tables_say_and_nothing_personal() -> None:
         SessionQueue.objects.update_or_create(session=waits, defaults={"due_at": now - timedelta(hours=1)})
     EndUser.objects.filter(pk=restricted.pk).update(restricted_at=now)
     factories.privacy_case(person, state="received", due_at=now - timedelta(days=1))
+    hours_ago = now - timedelta(hours=2)
+    factories.privacy_case(restricted, state="running", type="erasure", approved_at=hours_ago, due_at=now)
+    LanguageModel.objects.create(tenant=tenant, daily_tokens=1_000, updated_at=now)
+    DailySpending.objects.create(tenant=tenant, day=now.date(), tokens=1_000)
     after = told()
     changed = {name: value for name, value in after.items() if before.get(name) != value}
     assert changed["memoryhub_queue_sessions", "extraction", "parked"] == 1
@@ -80,6 +84,8 @@ def test_they_say_what_the_tables_say_and_nothing_personal() -> None:
     assert changed["memoryhub_model_tokens_total", "acme-prod", "extraction", "prompt"] == 900
     assert changed["memoryhub_model_cost_dollars_total", "acme-prod", "extraction"] == 0.5
     assert changed["memoryhub_privacy_case_due_seconds",] == pytest.approx(-86_400, abs=600)
+    assert changed["memoryhub_budgets_reached",] == 1
+    assert changed["memoryhub_erasure_running_seconds",] == pytest.approx(7_200, abs=600)
     assert after["memoryhub_embedding_waiting", "facts"] == 1
     shown = Client().get("/metrics").content.decode()
     assert not [word for word in ("somebody", "Ada", "Leiden", str(person.pk), str(session.pk)) if word in shown]
@@ -124,5 +130,10 @@ def test_without_its_tables_it_says_so_alone(monkeypatch: pytest.MonkeyPatch) ->
     def away() -> Any:
         raise OperationalError
 
+    assert ("memoryhub_queue_overdue_seconds",) in told()
     monkeypatch.setattr(metrics, "FIGURES", (*metrics.FIGURES, away))
-    assert told() == {("memoryhub_database_up",): 0}
+    samples = told()
+    assert samples["memoryhub_database_up",] == 0
+    assert ("memoryhub_queue_overdue_seconds",) not in samples
+    # What processes count needs no tables.
+    assert samples["memoryhub_turns_total", "stored"] >= 0

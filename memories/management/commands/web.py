@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import connections
 
 from memories.jobs.supervision import follow_parent
+from memories.telemetry import slots
 from memories.web.application import HubServer
 from memories.web.server import GRACE_SECONDS
 
@@ -22,6 +23,7 @@ class Command(BaseCommand):
     def handle(self, *, bind: str, supervised: bool, **_options: Any) -> None:
         if supervised:
             follow_parent(grace=GRACE_SECONDS + 2)
+        slots.sweep()
         # The system checks may have opened a connection. The forked processes must not share it.
         connections.close_all()
         HubServer(bind).run()

@@ -12,6 +12,7 @@ from memories.exceptions import EmbeddingError
 from memories.jobs.cluster import GRACE_SECONDS, keep_cluster
 from memories.jobs.supervision import Child, beside, follow_parent, own_command
 from memories.llm import client, embeddings, tokens
+from memories.telemetry import slots
 
 # Half a second is enough for a batch of the local model. A call to an endpoint is repeated later.
 EMBEDDER_GRACE_SECONDS = 2.0
@@ -26,6 +27,7 @@ class Command(BaseCommand):
     def handle(self, *, supervised: bool, **_options: Any) -> None:
         if supervised:
             follow_parent(grace=GRACE_SECONDS + 2)
+        slots.sweep()
         statement_timeouts.as_a_worker()
         # Load them before the pool is forked, so that its processes share them. memories.tasks imports everything else.
         tokens.warm()
