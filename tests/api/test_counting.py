@@ -1,15 +1,14 @@
 """What processes count for /metrics: all together, killed ones too; by patterns, and never by what a client said."""
 
-import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
+from prometheus_client import values
 from prometheus_client.parser import text_string_to_metric_families
 
 from memories.telemetry import families, slots
@@ -45,14 +44,18 @@ class Counting:
 
 
 @pytest.fixture
-def home(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def home(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home in which nobody has counted."""
     monkeypatch.setattr(slots, "own", slots.Slot())
     settings.HOME = tmp_path
-    before = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
-    yield tmp_path
-    if before is not None:
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = before
+    # What was counted before goes on in the files of before, once this test is over.
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    monkeypatch.setattr(values, "ValueClass", values.ValueClass)
+    for family in families.Family.all:
+        monkeypatch.setattr(family, "_metric", None)
+        monkeypatch.setattr(family, "_series", {})
+    families._count_in_slots.cache_clear()
+    return tmp_path
 
 
 def sums() -> dict[tuple[str, ...], float]:
