@@ -24,8 +24,8 @@ from memories.models import (
 # A revision keeps these and a restore brings them back: the statement, and what decides whether it is served.
 REVISED_FIELDS = (
     "content", "category", "key", "value", "confidence", "stated_confidence", "importance", "tags", "raw", "source",
-    "source_error", "trust", "structured", "status", "flags", "pinned", "locked", "binding", "scope", "agent_id",
-    "allowed_users", "allowed_roles", "mentions",
+    "source_error", "trust", "structured", "triples", "status", "flags", "pinned", "locked", "binding", "scope",
+    "agent_id", "allowed_users", "allowed_roles", "mentions",
 )  # fmt: skip
 REVISED_MOMENTS = (
     "first_observed_at", "last_confirmed_at", "valid_from", "valid_to", "expires_at", "trashed_at"
@@ -149,7 +149,10 @@ def revise_all(
 ) -> list[FactRevision]:
     """revise() for each of these facts, `before` in their order, in one statement. Their triples follow them."""
     states = [(fact, was, snapshot(fact)) for fact, was in zip(facts, before, strict=True)]
-    following.follow([fact for fact, was, after in states if following.concerns(was, after)], now=now)
+    followed = [fact for fact, was, after in states if following.concerns(was, after)]
+    following.follow(
+        followed, now=now, retold=[fact.pk for fact, was, after in states if following.retells(was, after)]
+    )
     return FactRevision.objects.bulk_create(
         FactRevision(
             fact=fact,
@@ -170,7 +173,7 @@ def revise_all(
 def revise_new(facts: Iterable[Fact], *, verb: str, actor: Actor) -> None:
     """Write the first revision of each of these facts, as of its creation, in one statement. Triples follow them."""
     facts = list(facts)
-    if keyed := [fact for fact in facts if fact.key]:
+    if keyed := [fact for fact in facts if fact.key or fact.triples]:
         following.follow(keyed, now=keyed[0].created_at)
     FactRevision.objects.bulk_create(
         FactRevision(

@@ -139,16 +139,26 @@ def _misowned() -> Iterator[uuid.UUID]:
 INVARIANTS = (
     Invariant(
         "triples_of_facts",
-        "Each fact that has a key and a value, and holds or held, has its triple; no other fact has one.",
+        "Each fact that holds or held has a triple of its key and value, and one of each that a model stated with it; "
+        "no other fact has any. None outlives its fact.",
         """
-        SELECT f.id FROM memories_fact f LEFT JOIN memories_graphtriple t ON t.fact_id = f.id
-        WHERE (t.id IS NOT NULL) <> (
-            f.key <> '' AND f.value <> ''
-            AND (f.status = 'active' OR f.status IN ('superseded', 'archived') AND f.valid_to IS NOT NULL)
-        ) OR t.id IS NOT NULL AND (
-            t.end_user_id <> f.end_user_id OR t.agent_id <> f.agent_id OR t.valid_from <> f.valid_from
-            OR (t.valid_to IS NULL) <> (f.valid_to IS NULL AND f.expires_at IS NULL)
-        )
+        SELECT f.id FROM memories_fact f LEFT JOIN (
+            SELECT fact_id, array_agg(place ORDER BY place) AS places FROM memories_graphtriple GROUP BY fact_id
+        ) t ON t.fact_id = f.id
+        WHERE coalesce(t.places, '{}') <> CASE
+            WHEN f.status = 'active' OR f.status IN ('superseded', 'archived') AND f.valid_to IS NOT NULL
+            THEN array(SELECT generate_series(
+                CASE WHEN f.key <> '' AND f.value <> '' THEN 0 ELSE 1 END, coalesce(jsonb_array_length(f.triples), 0)
+            )::smallint)
+            ELSE '{}' END
+        UNION SELECT f.id FROM memories_fact f JOIN memories_graphtriple t ON t.fact_id = f.id
+        WHERE t.end_user_id <> f.end_user_id OR t.agent_id <> f.agent_id
+            OR t.valid_to IS NULL AND (f.valid_to IS NOT NULL OR f.expires_at IS NOT NULL)
+            OR t.valid_to > greatest(t.valid_from, least(f.valid_to, f.expires_at, t.valid_to))
+            OR t.place = 0 AND (
+                t.valid_from <> f.valid_from
+                OR (t.valid_to IS NULL) <> (f.valid_to IS NULL AND f.expires_at IS NULL)
+            )
         """,
     ),
     Invariant(

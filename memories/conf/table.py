@@ -64,6 +64,9 @@ class Rules:
     max_attempts: int = Group.EXTRACTION.number(
         5, (1, 20), "attempts", "Attempts", "A batch is parked after this many failures."
     )
+    triples: bool = Group.EXTRACTION.switch(
+        "Triples for the graph", "The model also states relations of named things; about 250 more tokens a call."
+    )
     min_confidence: float = Group.GATE.number(
         0.7, (0, 1), "", "Minimum confidence", "Less certain statements are discarded."
     )

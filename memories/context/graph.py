@@ -7,11 +7,14 @@ import uuid
 from collections.abc import Collection
 from datetime import datetime
 
+from django.db.models import Q
+
 from memories import conf
 from memories.context.rendering import Line, triple_line
 from memories.models import EndUser
 from memories.models.memories.visibility import Viewer
 from memories.retrieval import triple_search
+from memories.retrieval.triple_search import RankedTriple
 
 MOST_TRIPLES = 50
 
@@ -19,11 +22,15 @@ MOST_TRIPLES = 50
 def graph_lines(
     person: EndUser, viewer: Viewer, query: str, *, told: Collection[uuid.UUID], rules: conf.Rules, now: datetime
 ) -> list[Line]:
-    """The triples, each as one line; without those of `told`, the facts that the context tells already."""
+    """The triples, each as one line; without those of `told`, the facts that the context tells already. What several
+    facts say in the same words is told once."""
     rows = triple_search.triples(person, viewer, query, rules=rules, now=now)
     # A condition on a fact that is not there is neither true nor false.
-    found = triple_search.read(rows, MOST_TRIPLES + len(told))
-    shown = [one for one in found if one.triple.fact_id not in told][:MOST_TRIPLES]
+    found = triple_search.read(rows.filter(Q(fact=None) | ~Q(fact__in=list(told))), MOST_TRIPLES)
+    shown: dict[str, RankedTriple] = {}
+    for one in found:
+        shown.setdefault(one.triple.sentence.casefold(), one)
     return [
-        triple_line(one.triple, place=place, score=one.score, score_parts=one.parts) for place, one in enumerate(shown)
+        triple_line(one.triple, place=place, score=one.score, score_parts=one.parts)
+        for place, one in enumerate(shown.values())
     ]

@@ -64,11 +64,14 @@ class ExtractionAttempt(Attempt):
                 fed_turns=len(batch.turns),
                 attempt=self.claim.row.attempts,
                 extractor=extractor,
-                prompt_version=memory_update.VERSION if extractor != rules_mode.EXTRACTOR else extractor,
+                prompt_version=self._prompt_version() if extractor != rules_mode.EXTRACTOR else extractor,
                 guidance_version=session.tenant.guidance_version,
                 started_at=self.begun_at,
             )
         return self.run
+
+    def _prompt_version(self) -> str:
+        return memory_update.VERSION_WITH_TRIPLES if self.claim.rules.triples else memory_update.VERSION
 
     def end(self, status: RunStatus, failure: str) -> None:
         """Record how it failed."""
@@ -181,7 +184,7 @@ def _ask(attempt: ExtractionAttempt, run: ExtractionRun, batch: TurnBatch) -> No
         circuit_breaker.probe_if_open(attempt)
         completion = client.complete(
             messages=batch.messages,
-            answer=memory_update.ANSWER,
+            answer=memory_update.ANSWER_WITH_TRIPLES if attempt.claim.rules.triples else memory_update.ANSWER,
             max_calls=attempt.calls_left,
             before_call=attempt.before_call,
             config=attempt.claim.config,

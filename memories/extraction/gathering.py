@@ -105,4 +105,5 @@ def _messages(
         time_zone=zone.key,
         signals=claim.row.signals,
         guidance=Agent.objects.guidance_for(claim.session.tenant, claim.session.agent_id),
+        with_triples=claim.rules.triples,
     )

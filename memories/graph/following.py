@@ -1,10 +1,11 @@
-"""Triples of facts: each says of the person what the fact's key and value say, for as long as the fact holds.
+"""Triples of facts: what their key and value say of the person, and what a model stated with them, for as long as the
+fact holds.
 
 `follow()` comes with every revision of a fact, in its transaction, so no writer of facts has to think of the graph.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from memories.graph import naming
@@ -12,7 +13,7 @@ from memories.models import Fact, GraphTriple, Status
 
 # What of a fact a triple says; a change of anything else leaves the triple as it is.
 _TOLD = (
-    "key", "value", "status", "agent_id", "confidence", "trust", "valid_from", "valid_to", "expires_at"
+    "key", "value", "triples", "status", "agent_id", "confidence", "trust", "valid_from", "valid_to", "expires_at"
 )  # fmt: skip
 _ENDED = (Status.SUPERSEDED, Status.ARCHIVED)
 _KEPT = (
@@ -25,42 +26,55 @@ STEP = 500
 
 
 def concerns(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Whether a triple may have to follow this change of a fact, by the snapshots of its revision."""
-    if not (after["key"] or before.get("key")):
+    """Whether triples may have to follow this change of a fact, by the snapshots of its revision."""
+    if not any((after["key"], before.get("key"), after["triples"], before.get("triples"))):
         return False
     return any(before.get(name) != after[name] for name in _TOLD)
 
 
-def follow(facts: Sequence[Fact], *, now: datetime) -> None:
-    """Make the triples of these facts what the facts say by now. Doing it twice does it once."""
+def retells(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether a fact with triples of a model's says other things now, so that those from before go."""
+    return bool(before.get("triples")) and any(before[name] != after[name] for name in ("key", "value", "triples"))
+
+
+def follow(facts: Sequence[Fact], *, now: datetime, retold: Collection[Any] = ()) -> None:
+    """Make the triples of these facts what the facts say by now. Doing it twice does it once.
+
+    Those of the facts `retold` are made anew.
+    """
     telling = [fact for fact in facts if tells(fact)]
-    silent = [fact.pk for fact in facts if not tells(fact)]
-    if silent:
-        forget(silent)
+    gone = {*retold, *(fact.pk for fact in facts if not tells(fact))}
+    if gone:
+        forget(gone)
     by_person: dict[Any, list[Fact]] = {}
     for fact in telling:
         by_person.setdefault((fact.tenant_id, fact.end_user_id), []).append(fact)
     for (tenant_id, person_id), own in by_person.items():
-        names = [naming.SELF, *(fact.value for fact in own)]
+        told = [(fact, *one) for fact in own for one in told_by(fact)]
+        names = [name for _, _, *between, _ in told for name in between]
         entities = naming.ensure(tenant_id, person_id, names, now=now)
-        subject = entities[naming.digest_of(naming.SELF)]
         GraphTriple.objects.bulk_create(
             [
                 GraphTriple(
                     tenant_id=tenant_id,
                     end_user_id=person_id,
-                    subject=subject,
-                    object=entities[naming.digest_of(fact.value)],
+                    subject=entities[naming.digest_of(subject)],
+                    object=entities[naming.digest_of(object_)],
                     fact=fact,
+                    place=place,
                     created_at=now,
                     updated_at=now,
-                    **said_by(fact),
+                    agent_id=fact.agent_id,
+                    confidence=fact.confidence,
+                    trust=fact.trust,
+                    extractor=fact.extractor,
+                    **said,
                 )
-                for fact in own
+                for fact, place, subject, object_, said in told
             ],
             batch_size=STEP,
             update_conflicts=True,
-            unique_fields=["fact", "tenant"],
+            unique_fields=["fact", "place", "tenant"],
             update_fields=_KEPT,
         )
 
@@ -71,21 +85,34 @@ def forget(facts: Collection[Any]) -> None:
 
 
 def tells(fact: Fact) -> bool:
-    """Whether there is a triple of the fact: it has a key and a value, and holds or held."""
+    """Whether there are triples of the fact: it has a key and a value or says so in parts, and holds or held."""
     held = fact.status == Status.ACTIVE or (fact.status in _ENDED and fact.valid_to is not None)
-    return bool(held and fact.key and fact.value)
+    return held and bool((fact.key and fact.value) or fact.triples)
 
 
-def said_by(fact: Fact) -> dict[str, Any]:
-    """Fields of the triple of a fact, but for its entities."""
-    ends = [moment for moment in (fact.valid_to, fact.expires_at) if moment]
+def told_by(fact: Fact) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
+    """What the fact says: place, names of subject and object, and the other fields of each triple."""
+    if fact.key and fact.value:
+        predicate = naming.predicate_of(fact.key)
+        yield 0, naming.SELF, fact.value, {"predicate": predicate, **_times(fact, None, None)}
+    for place, one in enumerate(fact.triples or (), start=1):
+        times = _times(fact, _midnight(one["valid_from"]), _midnight(one["valid_to"]))
+        yield place, one["subject"], one["object"], {"predicate": one["predicate"], **times}
+
+
+def _times(fact: Fact, since: datetime | None, until: datetime | None) -> dict[str, Any]:
+    """When a triple holds that is said to hold then: no longer than the fact does."""
+    if since is None and (until is None or until > fact.valid_from):
+        # Of what was over when the fact began nobody knows since when it held.
+        since = fact.valid_from
+    ends = [moment for moment in (until, fact.valid_to, fact.expires_at) if moment]
+    until = min(ends) if ends else None
     return {
-        "agent_id": fact.agent_id,
-        "predicate": naming.predicate_of(fact.key),
-        "valid_from": fact.valid_from,
-        "valid_to": max(fact.valid_from, min(ends)) if ends else None,
-        "dated_at": fact.valid_from,
-        "confidence": fact.confidence,
-        "trust": fact.trust,
-        "extractor": fact.extractor,
+        "valid_from": since,
+        "valid_to": max(until, since) if until and since else until,
+        "dated_at": since or fact.valid_from,
     }
+
+
+def _midnight(day: str | None) -> datetime | None:
+    return datetime.fromisoformat(day).replace(tzinfo=UTC) if day else None

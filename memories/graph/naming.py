@@ -2,7 +2,7 @@
 
 import re
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 from memories.db import binary_rows
@@ -46,9 +46,20 @@ def digest_of(name: str) -> bytes:
     return text_digest(name.translate(_APOSTROPHES).replace("_", " "))
 
 
+def is_self(name: str) -> bool:
+    """Whether who speaks of themself by this name means the person."""
+    return digest_of(name) in {digest_of(word) for word in (SELF, *_FIRST_PERSON)}
+
+
 def own_name(person: EndUser, name: str) -> str:
     """The name, or SELF if it is an id of the person's or what they are called."""
     return SELF if digest_of(name) in _own_digests(person) else " ".join(name.split())
+
+
+def caller(person: EndUser) -> Callable[[str], str]:
+    """own_name() for many names of what somebody said about themself, with one look at what the person is called."""
+    own = _own_digests(person)
+    return lambda name: SELF if is_self(name) or digest_of(name) in own else " ".join(name.split())
 
 
 def ensure(

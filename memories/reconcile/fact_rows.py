@@ -1,16 +1,19 @@
 """Writes to single facts by an extraction run: each leaves evidence and a revision."""
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
+from typing import Any
 
 from django.db import IntegrityError, transaction
 
 from memories import audit, conf
 from memories.audit import Actor
+from memories.graph import naming
 from memories.models import ExtractionRun, Fact, FactEvidence, FactRelation, RelationType, Status
-from memories.reconcile import timeline
+from memories.reconcile import stated_triples, timeline
 from memories.reconcile.gate import Accepted, rank
 from memories.reconcile.timeline import Gap
 
@@ -80,6 +83,7 @@ class Writer:
         fact.stated_confidence = max(fact.stated_confidence, candidate.confidence)
         fact.expires_at = self._later_expiry(fact, candidate)
         self._raise_trust(fact, candidate)
+        fact.triples = fact.triples or self._told(candidate, fact)
         self._save(fact, "reinforce", before)
         self.cite(fact, candidate)
 
@@ -169,9 +173,21 @@ class Writer:
             extraction=run,
         )
         fact.say(candidate.content)
+        fact.triples = self._told(candidate, fact)
         fact.begin(now=now, rules=conf.rules(run.tenant), said=self.said(candidate.cited))
         fact.expires_at = self._expiry(candidate)
         return fact
+
+    @cached_property
+    def _called(self) -> Callable[[str], str]:
+        """What the graph calls somebody whom the batch names."""
+        return naming.caller(self.run.end_user)
+
+    def _told(self, candidate: Accepted, fact: Fact) -> list[dict[str, Any]] | None:
+        """The candidate's triples, as the fact keeps them."""
+        if not candidate.triples:
+            return None
+        return stated_triples.of_person(candidate.triples, self._called, key=fact.key, value=fact.value)
 
     def _confirm(self, fact: Fact, turns: Iterable[int]) -> None:
         fact.confidence = min(1.0, fact.confidence + conf.rules(self.run.tenant).confirmed_by)
@@ -189,7 +205,7 @@ class Writer:
         fact.trust, fact.source, fact.status = candidate.trust, candidate.source, candidate.status
         fact.confidence = fact.stated_confidence = candidate.confidence
         fact.raw, fact.flags = candidate.quote, list(candidate.flags)
-        fact.structured = candidate.structured
+        fact.structured, fact.triples = candidate.structured, None
         fact.extraction = self.run
 
     def _split(self, fact: Fact, *, by: Fact) -> Fact:
@@ -215,6 +231,7 @@ class Writer:
         fact.trust, fact.source, fact.raw = candidate.trust, candidate.source, candidate.quote
         fact.source_error = candidate.source_error or fact.source_error
         fact.structured = {**(fact.structured or {}), **(candidate.structured or {})} or None
+        fact.triples = self._told(candidate, fact)
         # The text is this run's now: whoever asks what rests on its conversation finds the fact.
         run = self.run
         fact.extraction, fact.extractor, fact.prompt_version = run, run.extractor, run.prompt_version

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
 from types import MappingProxyType
@@ -13,9 +13,11 @@ from pydantic import ValidationError
 from memories.conf import Rules
 from memories.llm.prompts.fields import Part
 from memories.llm.prompts.memory_update import CandidateFact
-from memories.llm.prompts.memory_update_text import is_example
+from memories.llm.prompts.memory_update_text import MOST_TRIPLES, is_example
 from memories.models import Category, Source, Status, Trust
 from memories.models.folding import fold, text_digest
+from memories.reconcile import stated_triples
+from memories.reconcile.stated_triples import StatedTriple
 from memories.text import signals, support, uploads
 from memories.text.cleaning import clean
 from memories.text.injection import flagged_turns, suspicion
@@ -125,6 +127,9 @@ class Accepted:
     # Parts of the fact by name, and what the answer says of its relations, unchecked.
     structured: dict[str, Part] | None = None
     relations: tuple[Any, ...] = ()
+    # What it says in parts, where the tenant wants triples, and counts of those that were left out, by reason.
+    triples: tuple[StatedTriple, ...] = ()
+    untold: Counter[str] = field(default_factory=Counter)
     # Why it waits for review although its trust is enough, and whether the person corrects or decides it.
     flags: tuple[str, ...] = ()
     decisive: bool = False
@@ -178,6 +183,7 @@ def admit(
     candidates = distinct[:MOST_CANDIDATES]
     refusals = Counter(item.reason for item in judged if isinstance(item, Refused))
     refusals.update(repeated=len(accepted) - len(distinct), too_many=len(distinct) - len(candidates))
+    refusals.update(sum((candidate.untold for candidate in candidates), Counter()))
     return Admitted(candidates, refusals)
 
 
@@ -212,6 +218,9 @@ def judge(raw: Any, *, index: int, evidence: BatchEvidence, rules: Rules) -> Acc
     if accepted.quoted is None and any(map(is_example, (content, candidate.quote or ""))):
         # The model copied it from the examples of our prompt.
         return Refused("example_echo")
+    if rules.triples and candidate.triples:
+        triples, untold = stated_triples.judge(candidate.triples, _grounds(accepted, evidence))
+        accepted = replace(accepted, triples=triples, untold=untold)
     return replace(accepted, waits=not is_believed(accepted.trust, trusts_assistant=rules.trust_assistant))
 
 
@@ -309,11 +318,27 @@ def _may_keep(name: str, part: Part, evidence: BatchEvidence) -> bool:
     return not suspicion.flags(words, said, "") and not uploads.mentioned(said)
 
 
+def _grounds(accepted: Accepted, evidence: BatchEvidence) -> stated_triples.Grounds:
+    """What the triples of the candidate rest on: no name in them may have less trust than the candidate has."""
+    source_texts, is_users = evidence.source_texts, accepted.trust == Trust.USER
+
+    def supports(name: str) -> bool:
+        return source_texts.has_all_of(name) if is_users else rank(source_texts.trust_of(name)) >= rank(accepted.trust)
+
+    def allows(relation: str) -> bool:
+        return not is_users or source_texts.names_nothing_new(relation)
+
+    is_own = is_users and not evidence.has_orders
+    return stated_triples.Grounds(accepted.content, supports=supports, allows=allows, is_own=is_own)
+
+
 def _holds_secret(candidate: CandidateFact, content: str) -> bool:
     """Whether one of its texts, as far as it would be stored, holds a secret."""
     texts = [content, candidate.key or "", candidate.value or "", candidate.source_error or "", *_tags(candidate.tags)]
     # A name such as "password" announces its value.
     parts = {name[:LONGEST_PART_NAME]: part for name, part in candidate.structured[: 10 * MOST_PARTS]}
+    names, announced = stated_triples.texts_of(candidate.triples[:MOST_TRIPLES])
+    texts, parts = [*texts, *names], {**announced, **parts}
     return any(redact_text(text[: LONGEST_CONTENT + 1])[1] for text in texts) or bool(
         parts and redact_message(content="", metadata=parts).count
     )

@@ -64,7 +64,15 @@ def _crowd(person: EndUser, piece: str) -> None:
 
 def _memories(person: EndUser, session: Session, names: list[str]) -> dict[str, Any]:
     run = factories.run(session, status="parked", failure="model_timeout", refusals={"low_confidence": 2})
-    said = {"structured": {"a": ALL}, "value": pieces(500)[0], "key": names[8], "tags": list(STRINGS), "raw": ALL}
+    told = {"subject": ALL, "predicate": names[8], "object": ALL, "valid_from": None, "valid_to": "2026-01-01"}
+    said = {
+        "structured": {"a": ALL},
+        "triples": [told],
+        "value": pieces(500)[0],
+        "key": names[8],
+        "tags": list(STRINGS),
+        "raw": ALL,
+    }
     fact = factories.fact(person, f"对花生过敏\n{ALL}", extraction=run, agent_id=names[4], **said)
     factories.evidence(fact, session.turns.get(number=2), "我对花生过敏")
     factories.profile_section(person, summary=f"在物流公司工作\n{ALL}", extraction=run)

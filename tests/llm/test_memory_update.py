@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from memories.llm.answers import AnswerFormat
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.framing import Message
 from memories.llm.prompts.memory_update import CandidateFact, KnownFact, MemoryUpdate, TurnInput
@@ -93,7 +94,11 @@ def test_guidance_follows_the_instructions() -> None:
     assert system.endswith("adds:\nNever store health data.\n不要记录健康信息。")
 
 
-def test_the_schema_suits_strict_mode_and_the_models() -> None:
+@pytest.mark.parametrize(
+    ("answer", "kinds", "without"),
+    [(memory_update.ANSWER, 13, {"triples"}), (memory_update.ANSWER_WITH_TRIPLES, 14, set())],
+)
+def test_the_schema_suits_strict_mode_and_the_models(answer: AnswerFormat[Any], kinds: int, without: set[str]) -> None:
     def objects(schema: Any) -> list[dict[str, Any]]:
         if isinstance(schema, list):
             return [found for item in schema for found in objects(item)]
@@ -102,14 +107,15 @@ def test_the_schema_suits_strict_mode_and_the_models() -> None:
         own = [schema] if schema.get("type") == "object" else []
         return own + [found for item in schema.values() for found in objects(item)]
 
-    found = objects(memory_update.ANSWER.schema)
-    assert len(found) == 1 + 1 + 6 + 3 + 2
+    found = objects(answer.schema)
+    # The answer, the profile and its sections, three kinds of items, parts and relations; and triples.
+    assert len(found) == kinds
     for schema in found:
         assert schema["additionalProperties"] is False
         assert schema["required"] == list(schema["properties"])
-    properties = memory_update.ANSWER.schema["properties"]
+    properties = answer.schema["properties"]
     assert set(properties) == set(MemoryUpdate.model_fields)
-    assert set(properties["new_facts"]["items"]["properties"]) == set(CandidateFact.model_fields)
+    assert set(properties["new_facts"]["items"]["properties"]) == set(CandidateFact.model_fields) - without
     assert set(properties["removed"]["items"]["properties"]) == set(memory_update.RemovedFact.model_fields)
     assert set(properties["profile"]["properties"]) == set(memory_update.PROFILE_SECTIONS)
     assert json.loads(memory_update.ANSWER.empty).keys() == properties.keys()

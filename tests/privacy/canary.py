@@ -161,6 +161,8 @@ class Canary:
         publish_fact(fact_id=pk, actor=self.staff, now=timezone.now(), reason=reason)
         older = factories.fact(self.person, self.mark("a superseded fact"), status="superseded", raw=self.mark("raw"))
         Fact.objects.filter(pk=older.pk).update(superseded_by=fact_id, structured={"a": self.mark("structured")})
+        said = {"subject": self.mark("subject of a fact's triple"), "predicate": "knows", "object": "Rows"}
+        Fact.objects.filter(pk=older.pk).update(triples=[{**said, "valid_from": None, "valid_to": None}])
         document = {
             "user": {"workContext": {"summary": "Rows", "updatedAt": self.mark("updatedAt of a document")}},
             "facts": [{"id": self.mark("id in a document"), "content": "Rows", "topic": self.mark("topic")}],

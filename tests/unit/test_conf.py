@@ -46,6 +46,7 @@ def test_the_numbers_of_the_rules() -> None:
         "known_facts": 60,
         "near_facts": 3,
         "max_model_calls": 4,
+        "triples": False,
         "min_confidence": 0.7,
         "inferred_confidence": 0.8,
         "min_importance": 0.2,

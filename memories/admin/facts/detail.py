@@ -39,6 +39,7 @@ NEIGHBOUR_CLIP = 600
 LONGEST_VALUE = 80
 # The text has a diff, and of the others the status or the relations of the fact say the same.
 _NOT_LISTED = ("content", "stated_confidence", "last_confirmed_at", "trashed_at")
+_TRIPLE = ("subject", "predicate", "object")
 LISTED = tuple(name for name in (*REVISED_FIELDS, *REVISED_MOMENTS) if name not in _NOT_LISTED)
 
 
@@ -160,10 +161,15 @@ def _in_words(field: Any, value: Any) -> str:
         return percent(value)
     value = dict(field.flatchoices).get(value, value) if isinstance(value, str) else value
     if isinstance(value, list):
-        text = ", ".join(map(str, value))
+        text = ", ".join(_in_short(one) for one in value)
     else:
         text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+
+
+def _in_short(item: Any) -> str:
+    """An item of a list: a text, or a triple."""
+    return " ".join(str(item[name]) for name in _TRIPLE if name in item) if isinstance(item, dict) else str(item)
 
 
 def purged_on(fact: Fact) -> datetime | None:

@@ -188,7 +188,7 @@ SOURCES = (
         "fact",
         "fact",
         "view_fact",
-        Fact.objects.defer("raw", "structured", "terms"),
+        Fact.objects.defer("raw", "structured", "triples", "terms"),
         turn=_turn_of_fact("pk"),
         near=_facts_near,
     ),

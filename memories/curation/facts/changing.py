@@ -169,8 +169,8 @@ def approve(fact: Fact, changes: Changes, verb: str = "approve") -> None:
 def state_as_operator(fact: Fact, content: str, *, now: datetime) -> None:
     """Give the fact this text, as an operator's word: no job and no key changes it from now on."""
     if fold(content) != fold(fact.content):
-        # The value was that of the old text; the key stays, so that no other value takes this fact's place.
-        fact.value = ""
+        # Value and triples were those of the old text; the key stays, so that no other value takes this fact's place.
+        fact.value, fact.triples = "", None
     fact.say(content)
     fact.flags, fact.binding = [], True
     fact.source, fact.trust, fact.confidence, fact.stated_confidence = Source.CORRECTED, Trust.OPERATOR, 1.0, 1.0

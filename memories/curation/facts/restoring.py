@@ -24,6 +24,7 @@ RESTORED_FIELDS = (
     "tags",
     "source_error",
     "structured",
+    "triples",
 )
 
 
@@ -101,7 +102,7 @@ def _take_texts_of(fact: Fact, version: int, *, actor: Actor) -> None:
     if revision is None:
         raise NotFound(_("This fact has no version %(version)s.") % {"version": version})
     for name in RESTORED_FIELDS:
-        setattr(fact, name, revision.after[name])
+        setattr(fact, name, revision.after.get(name))
     fact.say(fact.content)
     if actor.is_operator:
         # An operator who chooses a text states it, as in a correction.

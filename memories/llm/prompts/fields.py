@@ -1,6 +1,7 @@
 """Types for fields of answers: strict where a wrong value must refuse the item, forgiving where it may count as absent."""
 
 import math
+from datetime import date
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field
@@ -15,7 +16,7 @@ _LARGEST_NUMBER = 2**53
 Part = str | bool | int | float
 
 
-def _text_or_none(value: Any) -> str | None:
+def text_or_none(value: Any) -> str | None:
     """Models write ages and sizes as numbers."""
     if isinstance(value, str):
         return value
@@ -67,6 +68,18 @@ def _list_or_empty(value: Any) -> Any:
     return [] if value is None else value
 
 
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _date_or_none(value: Any) -> date | None:
+    """A whole date; of `2024` or `in spring` nobody knows the day."""
+    try:
+        return date.fromisoformat(value) if isinstance(value, str) and len(value) == len("2031-05-20") else None
+    except ValueError:
+        return None
+
+
 def _mapping_or_empty(value: Any) -> Any:
     return value if isinstance(value, dict) else {}
 
@@ -76,11 +89,13 @@ Integer = Annotated[int, Field(strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
 Unit = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 
-OptionalText = Annotated[str | None, BeforeValidator(_text_or_none)]
+OptionalText = Annotated[str | None, BeforeValidator(text_or_none)]
 OptionalUnit = Annotated[float | None, BeforeValidator(_unit_or_none)]
 Texts = Annotated[list[str], BeforeValidator(_texts)]
 Integers = Annotated[list[int], BeforeValidator(_integers)]
 Parts = Annotated[list[tuple[str, Part]], BeforeValidator(_parts)]
 Days = Annotated[int | None, BeforeValidator(_days)]
+Items = Annotated[list[Any], BeforeValidator(_items)]
+Date = Annotated[date | None, BeforeValidator(_date_or_none)]
 RawItems = Annotated[list[Any], BeforeValidator(_list_or_empty)]
 RawMapping = Annotated[dict[str, Any], BeforeValidator(_mapping_or_empty)]

@@ -10,11 +10,13 @@ from pydantic import BaseModel, BeforeValidator
 from memories.llm.answers import AnswerFormat
 from memories.llm.prompts import fields
 from memories.llm.prompts.framing import Message, block, escape, escape_attribute, guided, shorten, utc
-from memories.llm.prompts.memory_update_text import CATEGORIES, INSTRUCTIONS
-from memories.llm.prompts.schemas import FLAG, INTEGER, NUMBER, TEXT, list_of, object_of, one_of, or_null
+from memories.llm.prompts.memory_update_text import CATEGORIES, INSTRUCTIONS, TRIPLES
+from memories.llm.prompts.schemas import FLAG, INTEGER, NUMBER, TEXT, Schema, list_of, object_of, one_of, or_null
 
 NAME = "memory_update"
 VERSION = "memory_update-3"
+# With the part about triples, which is a setting of the tenant's: it costs tokens.
+VERSION_WITH_TRIPLES = "memory_update-3t1"
 
 PROFILE_SECTIONS = (
     "work_context",
@@ -74,6 +76,19 @@ class CandidateFact(BaseModel):
     expires_in_days: fields.Days = None
     structured: fields.Parts = []
     relations: fields.RawItems = []
+    triples: fields.Items = []
+
+
+class CandidateTriple(BaseModel):
+    """One item of a candidate's `triples`; an object can be a number, and a bad date counts as absent."""
+
+    model_config = fields.ITEM
+
+    subject: fields.Text
+    predicate: fields.Text
+    object: Annotated[str, BeforeValidator(fields.text_or_none)]
+    valid_from: fields.Date = None
+    valid_to: fields.Date = None
 
 
 class RelatedFact(BaseModel):
@@ -123,39 +138,47 @@ class MemoryUpdate(BaseModel):
 
 
 _REASONED = {"fact": INTEGER, "reason": TEXT, "evidence": list_of(INTEGER)}
-_FACT = object_of(
-    content=TEXT,
-    category=one_of(*CATEGORIES),
-    confidence=NUMBER,
-    importance=NUMBER,
-    key=or_null(TEXT),
-    value=or_null(TEXT),
-    tags=list_of(TEXT),
-    durability=one_of("durable", "temporary"),
-    about=one_of("user", "task", "assistant"),
-    evidence=list_of(INTEGER),
-    quote=or_null(TEXT),
-    source_error=or_null(TEXT),
-    expires_in_days=or_null(INTEGER),
-    structured=list_of(object_of(name=TEXT, value={"type": ["string", "number", "boolean"]})),
-    relations=list_of(
+_FACT = {
+    "content": TEXT,
+    "category": one_of(*CATEGORIES),
+    "confidence": NUMBER,
+    "importance": NUMBER,
+    "key": or_null(TEXT),
+    "value": or_null(TEXT),
+    "tags": list_of(TEXT),
+    "durability": one_of("durable", "temporary"),
+    "about": one_of("user", "task", "assistant"),
+    "evidence": list_of(INTEGER),
+    "quote": or_null(TEXT),
+    "source_error": or_null(TEXT),
+    "expires_in_days": or_null(INTEGER),
+    "structured": list_of(object_of(name=TEXT, value={"type": ["string", "number", "boolean"]})),
+    "relations": list_of(
         object_of(
             type=one_of("related_to", "contradicts", "derived_from"), fact=or_null(INTEGER), new_fact=or_null(INTEGER)
         )
     ),
-)
+}
+_TRIPLE = object_of(subject=TEXT, predicate=TEXT, object=TEXT, valid_from=or_null(TEXT), valid_to=or_null(TEXT))
 
-ANSWER = AnswerFormat(
-    name=NAME,
-    model=MemoryUpdate,
-    empty='{"profile": {}, "new_facts": [], "reinforced": [], "removed": []}',
-    schema=object_of(
-        profile=object_of(**dict.fromkeys(PROFILE_SECTIONS, object_of(summary=TEXT, should_update=FLAG))),
-        new_facts=list_of(_FACT),
-        reinforced=list_of(object_of(**_REASONED)),
-        removed=list_of(object_of(**_REASONED, replaced_by=or_null(INTEGER))),
-    ),
-)
+
+def _answer(**more: Schema) -> AnswerFormat[MemoryUpdate]:
+    """The form of the answer; `more` are further fields of a fact."""
+    return AnswerFormat(
+        name=NAME,
+        model=MemoryUpdate,
+        empty='{"profile": {}, "new_facts": [], "reinforced": [], "removed": []}',
+        schema=object_of(
+            profile=object_of(**dict.fromkeys(PROFILE_SECTIONS, object_of(summary=TEXT, should_update=FLAG))),
+            new_facts=list_of(object_of(**_FACT, **more)),
+            reinforced=list_of(object_of(**_REASONED)),
+            removed=list_of(object_of(**_REASONED, replaced_by=or_null(INTEGER))),
+        ),
+    )
+
+
+ANSWER = _answer()
+ANSWER_WITH_TRIPLES = _answer(triples=list_of(_TRIPLE))
 
 
 def build(
@@ -167,11 +190,14 @@ def build(
     time_zone: str,
     signals: Sequence[str],
     guidance: str,
+    with_triples: bool = False,
 ) -> list[Message]:
     """The instructions with the tenant's guidance, then one message with everything that people wrote, escaped.
 
-    `today` is the date in `time_zone`, the person's. The six sections are always shown, missing ones empty.
+    `today` is the date in `time_zone`, the person's. The six sections are always shown, missing ones empty. With
+    triples the answer is to be ANSWER_WITH_TRIPLES.
     """
+    instructions = f"{INSTRUCTIONS}\n\n{TRIPLES}" if with_triples else INSTRUCTIONS
     data = [
         f"Today: {today.isoformat()} ({today:%A}), {escape(time_zone)}",
         f"Signals found in the turns: {escape(', '.join(signals)) or 'none'}",
@@ -180,7 +206,7 @@ def build(
         block("turns", map(turn_element, turns)),
     ]
     return [
-        {"role": "system", "content": guided(INSTRUCTIONS, guidance)},
+        {"role": "system", "content": guided(instructions, guidance)},
         {"role": "user", "content": "\n".join(data)},
     ]
 

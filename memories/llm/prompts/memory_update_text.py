@@ -21,6 +21,10 @@ CATEGORIES = (
 )
 
 
+# Of one fact.
+MOST_TRIPLES = 5
+
+
 class Example(NamedTuple):
     """What somebody says in a numbered turn, and the facts that are to come of it (fields left out have their usual
     values)."""
@@ -171,3 +175,8 @@ profile: running summaries. should_update is true only when the new turns change
 
 Examples of new_facts (fields left out here: importance and the usual values), if Today were 2031-05-20, a Tuesday. They are about nobody: use nothing of them.
 {chr(10).join(_lines())}"""
+
+TRIPLES = f"""\
+triples, one more field of each fact: the relations between named things (people, companies, places, projects, products) that its content states, at most {MOST_TRIPLES}, else []: [{{"subject": "Ysolwen", "predicate": "works_at", "object": "Osterquill Mills", "valid_from": null, "valid_to": null}}]. Not what key and value already say.
+- subject, object: short names as the user says them; the user is "user". predicate: English, snake_case, the same word for the same relation.
+- valid_from, valid_to: YYYY-MM-DD, only where the turns tell the day; valid_to is the first day on which it no longer holds."""

@@ -151,6 +151,9 @@ class Fact(models.Model):
     terms = models.BinaryField(null=True, editable=False, help_text="Hashes of the content's words with their counts.")
     raw = models.TextField(_("quote"), blank=True, help_text="The quote it rests on.")
     structured = models.JSONField(_("structured data"), null=True, blank=True)
+    triples = models.JSONField(
+        _("triples"), null=True, editable=False, help_text="What its text says, in parts: rows of the graph follow."
+    )
     external_id = models.CharField(
         _("external id"), max_length=255, blank=True, help_text="Its id in the memory document that it came with."
     )

@@ -103,8 +103,9 @@ class GraphTripleQuerySet(models.QuerySet["GraphTriple"]):
 class GraphTriple(models.Model):
     """That a subject stands in a relation to an object, from `valid_from` until before `valid_to`.
 
-    One with a fact follows that fact: graph/following.py writes it, and nobody else. The row goes with its fact, and
-    forgets its turn, by the database itself.
+    One with a fact follows that fact: graph/following.py writes it, and nobody else. Its `place` is 0 if it is the
+    fact's key and value, else that among the fact's triples, from 1. The row goes with its fact, and forgets its turn,
+    by the database itself.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -139,11 +140,12 @@ class GraphTriple(models.Model):
         verbose_name=_("fact"),
         null=True,
         on_delete=models.DO_NOTHING,
-        related_name="triples",
+        related_name="graph",
         db_index=False,
         db_constraint=False,
         editable=False,
     )
+    place = models.PositiveSmallIntegerField(default=0, editable=False)
     turn = models.ForeignKey(
         Turn,
         verbose_name=_("turn"),
@@ -167,13 +169,13 @@ class GraphTriple(models.Model):
         verbose_name = _("triple")
         verbose_name_plural = _("triples")
         constraints = [
-            # One open row for what is stated, also under races; a fact has one row.
+            # One open row for what is stated, also under races; a fact has one row of each place.
             models.UniqueConstraint(
                 fields=["end_user", "agent_id", "subject", "predicate", "object", "tenant"],
                 name="graph_triple_open_once",
                 condition=Q(valid_to=None, fact=None) & ~Q(status="trashed"),
             ),
-            models.UniqueConstraint(fields=["fact", "tenant"], name="graph_triple_of_fact"),
+            models.UniqueConstraint(fields=["fact", "place", "tenant"], name="graph_triple_of_fact"),
             models.CheckConstraint(
                 condition=Q(valid_from=None) | Q(valid_to=None) | Q(valid_to__gte=F("valid_from")),
                 name="graph_triple_not_inverted",

@@ -14,7 +14,10 @@ from memories.models import EndUser, Episode, Fact, FactRevision, ProfileRevisio
 # Model → the path to its owner, and the fields in which somebody may be named.
 _FIELDS = {
     Turn: ("end_user", ("content", "parts", "name", "tool_calls", "metadata")),
-    Fact: ("end_user", ("content", "raw", "value", "structured", "document", "source_error", "allowed_users")),
+    Fact: (
+        "end_user",
+        ("content", "raw", "value", "structured", "triples", "document", "source_error", "allowed_users"),
+    ),
     FactRevision: ("fact__end_user", ("after", "reason")),
     Episode: ("end_user", ("summary", "key_topics", "actions_taken", "outcomes")),
     ProfileSection: ("end_user", ("summary",)),

@@ -119,6 +119,7 @@ SAID: Mapping[str, frozenset[str]] = {
             "content",
             "raw",
             "structured",
+            "triples",
             "key",
             "value",
             "tags",

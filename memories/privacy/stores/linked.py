@@ -223,8 +223,8 @@ STORES: tuple[Store, ...] = (
     Store(
         "memories.Fact",
         "end_user",
-        ("content", "content_hash", "terms", "raw", "structured", "key", "value", "tags", "source_error", "agent_id",
-         "external_id", "document", "allowed_users", "allowed_roles", "embedded_hash"),
+        ("content", "content_hash", "terms", "raw", "structured", "triples", "key", "value", "tags", "source_error",
+         "agent_id", "external_id", "document", "allowed_users", "allowed_roles", "embedded_hash"),
         loosens=(("memories.Fact", "superseded_by"), ("memories.FactRefusal", "fact")),
     ),
     Store("memories.DreamedEpisode", "episode__end_user", (), also=("dream__end_user",)),
