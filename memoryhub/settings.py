@@ -27,17 +27,29 @@ tokenizer_cache.seed(HOME / "tiktoken")
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 
-def _roles() -> tuple[dict[str, Any], dict[str, Any]]:
-    """The connections of the tables' owner, and of web and worker. With DATABASE_URL alone both are the same."""
-    url, owner = env.text("DATABASE_URL"), env.text("MEMORYHUB_OWNER_URL")
+def _roles() -> tuple[dict[str, Any], dict[str, Any], dict[str, Any] | None]:
+    """The connections of the tables' owner, and of web and worker; and of these past a pooler, None without one.
+
+    With DATABASE_URL alone both are the same. No command goes through a pooler.
+    """
+    url, owner, direct = (env.text(name) for name in ("DATABASE_URL", "MEMORYHUB_OWNER_URL", "MEMORYHUB_DIRECT_URL"))
     if owner and not url:
         raise ImproperlyConfigured("MEMORYHUB_OWNER_URL is set without DATABASE_URL: set both, or unset it.")
-    if not url:
-        return dict(embedded_postgres.connection(HOME)), dict(embedded_postgres.runtime_connection(HOME))
-    return dict(conninfo_to_dict(owner or url)), dict(conninfo_to_dict(url))
+    if not env.choice("MEMORYHUB_POOLER", "", ("", "transaction")):
+        if direct:
+            raise ImproperlyConfigured("MEMORYHUB_DIRECT_URL is set without MEMORYHUB_POOLER: set both, or unset it.")
+        if not url:
+            return dict(embedded_postgres.connection(HOME)), dict(embedded_postgres.runtime_connection(HOME)), None
+        return dict(conninfo_to_dict(owner or url)), dict(conninfo_to_dict(url)), None
+    if not (url and direct) or conninfo_to_dict(url).get("user") != conninfo_to_dict(direct).get("user"):
+        raise ImproperlyConfigured(
+            "MEMORYHUB_POOLER=transaction needs DATABASE_URL, which leads to the pooler, and MEMORYHUB_DIRECT_URL, "
+            "which leads the same role to the server itself: set both, or unset MEMORYHUB_POOLER."
+        )
+    return dict(conninfo_to_dict(owner or direct)), dict(conninfo_to_dict(url)), dict(conninfo_to_dict(direct))
 
 
-def _database(connection: dict[str, Any]) -> dict[str, Any]:
+def _database(connection: dict[str, Any], *, is_pooled: bool = False) -> dict[str, Any]:
     """Django's settings of this connection."""
     parts = dict(connection)
     return {
@@ -49,9 +61,11 @@ def _database(connection: dict[str, Any]) -> dict[str, Any]:
         "PORT": parts.pop("port", ""),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
+        # A pooler gives the next transaction another connection, which has no cursor and no prepared statement of ours.
+        "DISABLE_SERVER_SIDE_CURSORS": is_pooled,
         # Parameters travel separately from statements: pg_stat_activity and the server's log do not contain them.
         # Statements are prepared at the fifth use: planning a lookup takes longer than running it.
-        "OPTIONS": {**parts, "server_side_binding": True, "prepare_threshold": 5},
+        "OPTIONS": {**parts, "server_side_binding": True, "prepare_threshold": None if is_pooled else 5},
         "TEST": {"NAME": "test_memoryhub"},
     }
 
@@ -159,8 +173,10 @@ TEMPLATES = [
         },
     },
 ]
-OWNER, RUNTIME = _roles()
-DATABASES = {"default": _database(RUNTIME if roles.serves() else OWNER)}
+OWNER, RUNTIME, DIRECT = _roles()
+DATABASES = {"default": _database(RUNTIME, is_pooled=DIRECT is not None) if roles.serves() else _database(OWNER)}
+# What needs a session of its own goes past the pooler (memories/db/sessions.py). None: there is none on the way.
+DIRECT_DATABASE = _database(DIRECT) if DIRECT and roles.serves() else None
 # Name and password of the role that migrations create for web and worker. None: no such role.
 RUNTIME_ROLE = (
     (RUNTIME["user"], RUNTIME.get("password") or "") if RUNTIME.get("user") not in (None, OWNER.get("user")) else None

@@ -14,6 +14,7 @@ from django_q.models import OrmQ
 from django_q.signing import SignedPackage
 
 from memories import conf
+from memories.conf import shared_keys
 from memories.jobs import broker as broker_module
 from memories.jobs.broker import COMPACT_TASK, EXTRACT_TASK, SweepingBroker
 from memories.jobs.pulse import ClusterPulse
@@ -202,6 +203,28 @@ def test_sign_of_life(db: None) -> None:
     assert again.started_at == first.started_at
     assert again.beat_at > first.beat_at
     assert timezone.now() - again.beat_at < timedelta(seconds=5)
+    assert again.keys == shared_keys.fingerprints()
+
+
+def test_a_host_whose_clock_is_an_hour_ahead_works_with_the_others(
+    broker: SweepingBroker, person: EndUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the one stamps is not in the future, nor long gone, for the other."""
+    ahead = timezone.now() + timedelta(hours=1)
+    behind = ahead - timedelta(hours=2)
+    with monkeypatch.context() as patch:
+        patch.setattr(timezone, "now", lambda: behind)
+        ClusterPulse().beat()
+        patch.setattr(timezone, "now", lambda: ahead)
+        due(person)
+        broker.sweep()
+        ClusterPulse().beat()
+    assert WorkerHeartbeat.objects.filter(beat_at__lte=Now(), beat_at__gt=Now() - timedelta(seconds=15)).exists()
+    with monkeypatch.context() as patch:
+        patch.setattr(timezone, "now", lambda: behind)
+        assert len(broker._take() or []) == 1, "it is not to wait for an hour"
+        patch.setattr(timezone, "now", lambda: ahead)
+        assert not broker._take(), "another one has it"
 
 
 def test_signs_of_clusters_long_gone_are_dropped(db: None) -> None:

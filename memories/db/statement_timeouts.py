@@ -18,7 +18,7 @@ def as_a_worker() -> None:
 
 @contextmanager
 def unbounded() -> Iterator[None]:
-    """Statements of the block have no timeout: their task has one."""
+    """Statements of the block have no timeout: their task has one. Its caller has an own_session()."""
     before = _changed_to("0")
     try:
         yield
@@ -29,6 +29,10 @@ def unbounded() -> Iterator[None]:
 
 
 def _begin(connection: Any, **_: Any) -> None:
+    if connection.is_pooled:
+        # Single statements have the half minute of the role.
+        connection.transaction_timeout = OF_A_WORKER
+        return
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('statement_timeout', %s, false)", [OF_A_WORKER])
 

@@ -6,9 +6,10 @@ The sessions' rows remain the queue: a lost wake-up is sent again, and a surplus
 import logging
 import math
 import time
+from datetime import timedelta
 
 from django.db import DatabaseError, InterfaceError, connections, transaction
-from django.utils import timezone
+from django.db.models.functions import Now
 from django_q.brokers.orm import ORM
 from django_q.conf import Conf
 from django_q.models import OrmQ
@@ -53,7 +54,7 @@ class SweepingBroker(ORM):  # type: ignore[misc]  # django-q has no types
                 self.get_connection()
                 crowded = self.sweep()
                 self._next_sweep = time.monotonic() + (CROWDED_SWEEP_SECONDS if crowded else SWEEP_SECONDS)
-            return super().dequeue()  # type: ignore[no-any-return]
+            return self._take()
         except (DatabaseError, InterfaceError) as error:
             # Any exception that leaves here ends the pusher, and django-q takes 10 seconds to start another. Missing
             # migrations count as an outage too.
@@ -62,10 +63,25 @@ class SweepingBroker(ORM):  # type: ignore[misc]  # django-q has no types
             time.sleep(OUTAGE_PAUSE_SECONDS)
             return None
 
+    def enqueue(self, task: str) -> int:
+        """As django-q's own, by the database's clock: those of two hosts may differ, and so in what follows."""
+        row: OrmQ = self.get_connection().create(key=self.list_key or Conf.CLUSTER_NAME, payload=task, lock=Now())
+        return int(row.pk)
+
+    def _take(self) -> list[tuple[int, str]] | None:
+        rows = self.get_connection().filter(key=self.list_key, lock__lt=Now())[: Conf.BULK]
+        held = Now() + timedelta(seconds=Conf.RETRY)
+        # Another cluster may have been faster.
+        found = [(row, self.get_connection().filter(pk=row.pk, lock=row.lock).update(lock=held)) for row in rows]
+        if not found:
+            time.sleep(Conf.POLL)
+            return None
+        return [(row.pk, row.payload) for row, is_ours in found if is_ours]
+
     def sweep(self) -> bool:
         """Send wake-ups for due sessions and mark them in the same transaction. True when more may be due."""
         with transaction.atomic():
-            waiting = OrmQ.objects.filter(key=self.list_key, lock__lte=timezone.now()).count()
+            waiting = OrmQ.objects.filter(key=self.list_key, lock__lte=Now()).count()
             free: int = max(0, WAKE_UPS_PER_WORKER * Conf.WORKERS - waiting)
             share = math.ceil(free / WINDOWS_SHARE)
             windows = window_queue.due_sessions(share) if free else []

@@ -8,8 +8,11 @@ import time
 import uuid
 
 from django.db import DatabaseError, InterfaceError, close_old_connections, connections
+from django.db.models.functions import Now
 from django.utils import timezone
 
+from memories.conf import shared_keys
+from memories.db.sessions import own_session
 from memories.embedding import judging, spaces, vectors
 from memories.embedding.batching import Round
 from memories.exceptions import EmbeddingError
@@ -44,7 +47,8 @@ class Embedder:
 
     def run(self) -> None:
         """Blocks until a stop signal. A batch that has begun is finished first."""
-        with StopRequests() as requests:
+        # The lock of the one that works is its session's.
+        with StopRequests() as requests, own_session():
             try:
                 embeddings.warm(_model())
             except EmbeddingError as error:
@@ -124,9 +128,14 @@ class EmbedderPulse(threading.Thread):
             time.sleep(BEAT_SECONDS)
 
     def beat(self) -> None:
-        now = timezone.now()
+        # By the database's clock: readers of other hosts have clocks of their own.
         WorkerHeartbeat.objects.update_or_create(
             name=self._name,
-            defaults={"beat_at": now},
-            create_defaults={"beat_at": now, "started_at": self._started_at, "kind": WorkerKind.EMBEDDER},
+            defaults={"beat_at": Now()},
+            create_defaults={
+                "beat_at": Now(),
+                "started_at": self._started_at,
+                "kind": WorkerKind.EMBEDDER,
+                "keys": shared_keys.fingerprints(),
+            },
         )

@@ -11,11 +11,13 @@ import time
 from datetime import timedelta
 
 from django.db import DatabaseError, InterfaceError, close_old_connections, connection, connections, transaction
+from django.db.models.functions import Now
 from django.utils import timezone
 from django_q.models import Schedule
 from django_q.tasks import async_task
 
 from memories import conf
+from memories.conf import shared_keys
 from memories.curation.access.sign_ins import sweep_sign_ins
 from memories.curation.replays import sweep_replays
 from memories.dream import dreaming
@@ -98,10 +100,11 @@ class ClusterPulse(threading.Thread):
         now = timezone.now()
         WorkerHeartbeat.objects.update_or_create(
             name=self._cluster,
-            defaults={"beat_at": now},
-            create_defaults={"beat_at": now, "started_at": self._started_at},
+            # By the database's clock: readers of other hosts have clocks of their own.
+            defaults={"beat_at": Now()},
+            create_defaults={"beat_at": Now(), "started_at": self._started_at, "keys": shared_keys.fingerprints()},
         )
-        WorkerHeartbeat.objects.filter(beat_at__lt=now - EXPIRED_AFTER).delete()
+        WorkerHeartbeat.objects.filter(beat_at__lt=Now() - EXPIRED_AFTER).delete()
         sweep_replays(now=now)
         sweep_sign_ins(now=now)
         downloads.sweep_exports(now)

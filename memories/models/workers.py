@@ -21,6 +21,10 @@ class WorkerHeartbeat(models.Model):
     kind = models.CharField(max_length=8, choices=WorkerKind.choices, default=WorkerKind.CLUSTER)
     started_at = models.DateTimeField()
     beat_at = models.DateTimeField()
+    # Written by the database where the version before, which does not know it, makes a row.
+    keys = models.CharField(
+        max_length=60, blank=True, db_default="", help_text="Fingerprints of the keys that all hosts share."
+    )
 
     class Meta:
         indexes = [

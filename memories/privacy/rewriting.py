@@ -17,6 +17,7 @@ from django.db.models.functions import Greatest
 from django_q.tasks import async_task
 from psycopg.errors import LockNotAvailable
 
+from memories.db.sessions import own_session
 from memories.db.statement_timeouts import unbounded
 from memories.models import CaseState, CaseType, EndUser, Fact, PrivacyCase, TableRewrite
 
@@ -137,7 +138,7 @@ def rewrite(*, until: datetime, most_bytes: int | None = None) -> Rewritten:
     """Rewrite what is due, one table after the other, until `until`; not inside a transaction."""
     done: list[str] = []
     left: dict[str, str] = {}
-    with _alone() as is_alone:
+    with own_session(), _alone() as is_alone:
         for table in due_tables():
             if not is_alone:
                 reason = BUSY

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db import DatabaseError, InterfaceError
 
+from memories.db.sessions import own_session
 from memories.db.statement_timeouts import unbounded
 from memories.exceptions import LeaseLost, MemoryHubError
 from memories.models import CaseType, PrivacyCase
@@ -57,7 +58,7 @@ def run(work: ClaimedCase, *, now: datetime, until: float | None = None) -> bool
     A worker that lost its lease stops silently. Any other failure is noted on the case and raised.
     """
     try:
-        with unbounded(), leases.keep_alive(work):
+        with own_session(), unbounded(), leases.keep_alive(work):
             if work.case.type != CaseType.ERASURE:
                 exporting.make(work)
                 return True

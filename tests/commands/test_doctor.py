@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
+from django.utils import timezone
 
 from memories.api import health
+from memories.conf import shared_keys
 from memories.management.commands import doctor
+from memories.models import WorkerHeartbeat
 from tests.ports import free_port
 
 pytestmark = pytest.mark.django_db
@@ -18,6 +22,9 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def port(settings: Any) -> int:
     settings.PORT = free_port()
+    settings.RUNTIME = connection.get_connection_params()
+    for name in ("cursor_factory", "context", "client_encoding", "prepare_threshold"):
+        settings.RUNTIME.pop(name)
     return int(settings.PORT)
 
 
@@ -48,7 +55,8 @@ def test_it_says_what_is_wrong_and_what_to_do(monkeypatch: pytest.MonkeyPatch, s
     with socket.create_server(("127.0.0.1", port)):
         monkeypatch.setattr(doctor, "PATIENCE_SECONDS", 0.1)
         said = told(wrong=8)
-    assert {name for name, verdict in said.items() if verdict.startswith("ok")} == {"database", "roles", "embedding"}
+    well = {"database", "roles", "embedding", "pooler", "keys"}
+    assert {name for name, verdict in said.items() if verdict.startswith("ok")} == well
     for name, advice in {
         "package": "Uninstall both",
         "settings": "Raise MEMORYHUB_LEASE_SECONDS",
@@ -60,3 +68,22 @@ def test_it_says_what_is_wrong_and_what_to_do(monkeypatch: pytest.MonkeyPatch, s
         "model": "does not answer",
     }.items():
         assert advice in said[name], said
+
+
+def test_several_hosts(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    now = timezone.now()
+    WorkerHeartbeat.objects.create(name="other:1", started_at=now, beat_at=now, keys=shared_keys.fingerprints())
+    assert told(wrong=0)["keys"] == "ok as the workers have them"
+    settings.SECRET_KEY = "another" * 9
+    assert told(wrong=1)["keys"].startswith("wrong MEMORYHUB_SECRET_KEY differs from that of other:1.")
+    WorkerHeartbeat.objects.all().delete()
+    # Both addresses of the test lead to the server itself.
+    settings.DIRECT = settings.RUNTIME
+    assert "DATABASE_URL keeps sessions" in told(wrong=0)["pooler"]
+    processes = iter(range(1_000))
+    monkeypatch.setattr(doctor, "_process_of", lambda _: next(processes))
+    assert "MEMORYHUB_DIRECT_URL leads through a pooler" in told(wrong=1)["pooler"]
+    settings.DIRECT = None
+    assert "Set MEMORYHUB_POOLER=transaction" in told(wrong=1)["pooler"]
+    settings.RUNTIME = {**settings.RUNTIME, "user": "nobody-there"}
+    assert "cannot connect as nobody-there" in told(wrong=1)["pooler"]

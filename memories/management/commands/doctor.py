@@ -10,16 +10,20 @@ from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import psycopg
 from django.conf import settings
 from django.core import checks
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from memories import conf
 from memories.api import health
+from memories.conf import shared_keys
 from memories.exceptions import MemoryHubError
 from memories.llm import client, embeddings
+from memories.models import WorkerHeartbeat
 from memoryhub import VERSION
 
 # With less a PostgreSQL that is busy can come to a halt.
@@ -28,6 +32,8 @@ FREE_BYTES = 2**30
 CLOCK_SECONDS = 5.0
 VECTOR = (0, 8)
 PATIENCE_SECONDS = 5.0
+# A pooler may happen to give a connection the same process again.
+LOOKS_AT_SESSIONS = 5
 
 
 class Wrong(Exception):
@@ -116,6 +122,52 @@ def roles() -> str:
     return "web and worker may read and write rows alone"
 
 
+def pooler() -> str:
+    """Whether the connections of web and worker keep their sessions, as the settings say."""
+    if settings.DIRECT is None:
+        if not _keeps_sessions(settings.RUNTIME):
+            raise Wrong(
+                "DATABASE_URL leads through a pooler in transaction mode. Set MEMORYHUB_POOLER=transaction and "
+                "MEMORYHUB_DIRECT_URL (docs/operating.md, Several hosts)."
+            )
+        return "none, or one that keeps sessions"
+    if not _keeps_sessions(settings.DIRECT):
+        raise Wrong("MEMORYHUB_DIRECT_URL leads through a pooler in transaction mode. Set it to the server itself.")
+    if _keeps_sessions(settings.RUNTIME):
+        return "MEMORYHUB_POOLER=transaction, though DATABASE_URL keeps sessions: without it statements are prepared"
+    return "transactions are pooled, and what needs a session goes past the pooler"
+
+
+def _keeps_sessions(at: dict[str, Any]) -> bool:
+    """Whether a connection stays with one process of the server while another one takes what is free."""
+    try:
+        with psycopg.connect(**at, autocommit=True) as one, psycopg.connect(**at, autocommit=True) as other:
+            one.prepare_threshold = other.prepare_threshold = None
+            before = _process_of(one)
+            for _look in range(LOOKS_AT_SESSIONS):
+                with other.transaction():
+                    _process_of(other)
+                    if _process_of(one) != before:
+                        return False
+    except psycopg.OperationalError as error:
+        raise Wrong(f"web and worker cannot connect as {at.get('user')}: {error}".strip()) from error
+    return True
+
+
+def _process_of(connection: psycopg.Connection) -> int:
+    [process] = connection.execute("SELECT pg_backend_pid()").fetchone() or [0]
+    return int(process)
+
+
+def keys() -> str:
+    """Where workers of other hosts live, they have the same."""
+    alive = WorkerHeartbeat.objects.filter(beat_at__gt=Now() - health.HEARTBEAT).exclude(keys="")
+    for name, theirs in alive.order_by("name").values_list("name", "keys"):
+        if differing := shared_keys.that_differ(theirs):
+            raise Wrong(f"{', '.join(differing)} differs from that of {name}. Give all hosts of the hub the same.")
+    return "as the workers have them" if alive else "no worker lives to compare them with"
+
+
 def clock() -> str:
     before = timezone.now()
     with connection.cursor() as cursor:
@@ -189,6 +241,8 @@ LOOKS: dict[str, Callable[[], str]] = {
     "extension": extension,
     "tables": tables,
     "roles": roles,
+    "pooler": pooler,
+    "keys": keys,
     "clock": clock,
     "port": port,
     "model": model,
