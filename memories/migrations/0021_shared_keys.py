@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('memories', '0019_groups'),
+        ('memories', '0020_triples_of_models'),
     ]
 
     operations = [
