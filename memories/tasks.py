@@ -18,6 +18,7 @@ from memories.models import ExtractionRun, Tenant
 from memories.privacy import case_leases, retention, rewriting, running
 from memories.privacy.trail import sealing
 from memories.queue import circuit_breaker
+from memories.telemetry import log_fields
 
 # A long pass runs in slices: other work comes in between, and the watchdog does not think that the cluster hangs.
 SLICE_SECONDS = 4.0
@@ -38,7 +39,8 @@ def outermost(task: Callable[P, int]) -> Callable[P, int]:
     @wraps(task)
     def framed(*args: P.args, **named: P.kwargs) -> int:
         try:
-            return task(*args, **named)
+            with log_fields.at_work(log_fields.TASK, task.__name__):
+                return task(*args, **named)
         except Exception as error:  # noqa: BLE001 - the outermost frame
             # Log only place and kind: the message of an error may quote a person. Arguments are ids.
             place = traceback.extract_tb(error.__traceback__)[-1]

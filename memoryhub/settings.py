@@ -349,18 +349,22 @@ MEMORYHUB_THROTTLES = {
     "write": env.rate("MEMORYHUB_THROTTLE_WRITE"),
 }
 
+MEMORYHUB_LOG_FORMAT = env.choice("MEMORYHUB_LOG_FORMAT", "text", ("text", "json"))
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "line": {
+        "json": {"class": "memoryhub.log_lines.JsonFormatter"},
+        "text": {
             "class": "memoryhub.log_lines.DiscreetFormatter",
             "format": "{asctime} {levelname} {name}: {message}",
             "style": "{",
-        }
+        },
     },
     "filters": {"masked": {"()": "memories.api.masks.Masked"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["masked"]}},
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": MEMORYHUB_LOG_FORMAT, "filters": ["masked"]}
+    },
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
         # At INFO django-q logs every wake-up twice.

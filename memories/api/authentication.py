@@ -16,6 +16,7 @@ from memories.api.request_ids import request_id_of
 from memories.audit import Actor, kept_request_id
 from memories.curation.access.keys import authenticate_key
 from memories.models import ActorKind, APIKey, Tenant
+from memories.telemetry import log_fields
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ class KeyAuthentication(BaseAuthentication):
         key = authenticate_key(plaintext=plaintext, now=timezone.now()) if plaintext else None
         if key is None:
             raise AuthenticationFailed("This API key is not known, or has expired or been revoked.")
+        log_fields.note_tenant(key.tenant.slug)
+        request._request.META[log_fields.ANSWERED_TENANT] = key.tenant.slug
         actor = Actor(kind=ActorKind.KEY, id=str(key.pk), request_id=kept_request_id(request_id_of(request)))
         return Caller(key=key, actor=actor), key
 

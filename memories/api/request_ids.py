@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponseBase
 
+from memories.telemetry import log_fields
+
 HEADER = "X-Request-ID"
 # What may stand in a header, a log line and the audit trail without escaping; 64 is the trail's column.
 _WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
@@ -21,7 +23,10 @@ class RequestIdMiddleware:
         given = request.headers.get(HEADER, "")
         request_id = given if _WELL_FORMED.fullmatch(given) else uuid.uuid4().hex
         request.request_id = request_id  # type: ignore[attr-defined]
-        response = self.get_response(request)
+        # The web server's line about the answer has it, too.
+        request.META[log_fields.ANSWERED_ID] = request_id
+        with log_fields.at_work(log_fields.REQUEST, request_id):
+            response = self.get_response(request)
         response.headers[HEADER] = request_id
         return response
 

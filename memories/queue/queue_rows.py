@@ -17,6 +17,7 @@ from memories.models.conversations.conversations import QueueRow, QueueRowQueryS
 from memories.queue import circuit_breaker, leases, own_models, spending
 from memories.queue.attempts import Row, SessionLease
 from memories.queue.retry_policy import Retry, backoff
+from memories.telemetry import log_fields
 from memories.telemetry.families import ATTEMPTS, FAILURES
 
 AnyLease = TypeVar("AnyLease", bound=SessionLease[Any])
@@ -49,6 +50,7 @@ def take(kind: type[AnyLease], row: QueueRow, session: Session, rules: conf.Rule
     None when all attempts ended without a result, and the row is parked, when the circuit breaker admits no batch, or
     when a daily cap is reached, and the row waits for the end of the tenant's day.
     """
+    log_fields.note_tenant(session.tenant.slug)
     own = own_models.own_of(session.tenant_id)
     config = conf.llm(own)
     if own and client.is_configured(config) and _waits_for_cap(row, session, own):

@@ -8,10 +8,13 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
+from django.conf import settings
+from django.utils.module_loading import import_string
 from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
 
 from memories.api.masks import masked
+from memories.telemetry.log_fields import ANSWERED_ID, ANSWERED_TENANT
 from memories.web.connection import Limits
 from memories.web.front import Beside
 from memories.web.worker import LoopWorker
@@ -40,11 +43,32 @@ class QuietLogger(Logger):  # type: ignore[misc]
             "s": str(resp.status).partition(" ")[0],
             "B": resp.sent,
             "M": request_time // MILLISECOND,
-        }
+        } | (_fields(resp, environ, request_time) if settings.MEMORYHUB_LOG_FORMAT == "json" else {})
+
+    def setup(self, cfg: Any) -> None:
+        """gunicorn has streams and formats of its own."""
+        super().setup(cfg)
+        if settings.MEMORYHUB_LOG_FORMAT == "json":
+            for logger in (self.error_log, self.access_log):
+                for handler in logger.handlers:
+                    handler.setFormatter(import_string(settings.LOGGING["formatters"]["json"]["class"])())
 
     def exception(self, message: str, *args: Any, **options: Any) -> None:
         # The arguments hold the address with its query.
         super().exception(message.partition("%")[0], **options)
+
+
+def _fields(resp: Any, environ: Mapping[str, Any], took: timedelta) -> dict[str, Any]:
+    """An answer in fields of a line of JSON."""
+    return {
+        "method": environ["REQUEST_METHOD"],
+        "path": quote(masked(environ.get("PATH_INFO") or "")),
+        "status": int(str(resp.status).partition(" ")[0]),
+        "bytes": resp.sent,
+        "milliseconds": took // MILLISECOND,
+        "request_id": environ.get(ANSWERED_ID, ""),
+        "tenant": environ.get(ANSWERED_TENANT, ""),
+    }
 
 
 class WebServer(BaseApplication):  # type: ignore[misc]

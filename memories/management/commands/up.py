@@ -49,6 +49,9 @@ class Command(BaseCommand):
 
     def say(self, text: str) -> None:
         """Write at once, not when a buffer is full."""
+        if settings.MEMORYHUB_LOG_FORMAT == "json":
+            logger.info("%s", text)
+            return
         self.stdout.write(text)
         self.stdout.flush()
 
@@ -125,7 +128,10 @@ MODELLESS = {
 
 
 def greeting(seeded: DemoAccess | None = None) -> str:
-    """The address of the hub and, when the demo was seeded now, its sign-in and key with a command to paste."""
+    """The address of the hub and, when the demo was seeded now, its sign-in and key with a command to paste. Logs that
+    programs collect are no place for a key."""
+    if settings.MEMORYHUB_LOG_FORMAT == "json":
+        return f"Memory Hub is running: {settings.PUBLIC_URL}/admin/"
     lines = ["", f"Memory Hub is running: {settings.PUBLIC_URL}/admin/", *_demo_lines(seeded)]
     if _is_embedded():
         lines.append(f"Data: {embedded_postgres.folder(settings.HOME)}")
