@@ -7,7 +7,7 @@ COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/python -m piptools compile 
 	--allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-clients client-typescript soak bench lint fix audit lock eval eval-extraction clean
+.PHONY: help up test test-clients client-typescript soak alerts bench lint fix audit lock eval eval-extraction clean
 
 help: ## Show these targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -53,6 +53,13 @@ client-typescript: .venv/runtime .venv-clients/dev ## Pack the JavaScript client
 
 soak: .venv/dev ## Show the faults at their full size, each ROUNDS times (5), on a machine with nothing else to do.
 	@$(PYTEST) tests/faults -m soak --rounds $(or $(ROUNDS),5)
+
+# promtool is in Debian's package prometheus: apt-get download prometheus && dpkg -x prometheus_*.deb DIR, then
+# PROMTOOL=DIR/usr/bin/promtool.
+PROMTOOL ?= promtool
+alerts: .venv/dev ## Check the alerts and cause each of them, with PROMTOOL=… (of Prometheus), and note what was played.
+	@command -v $(PROMTOOL) >/dev/null || { echo "make alerts needs promtool, which is part of Prometheus: PROMTOOL=…"; exit 1; }
+	@PROMTOOL="$$(command -v $(PROMTOOL))" $(PYTEST) tests/test_alerts.py
 
 bench: .venv/dev ## Measure the hub beside its floors and write docs/benchmarks.md (ROWS="ingest context": some rows).
 	@$(BIN)/python -m benchmarks $(ROWS) --write docs/benchmarks.md
