@@ -92,7 +92,7 @@ eval: .venv/dev ## Measure the retrieval on the sets in DATA=folder, in memory a
 # It reads the caller's OPENAI_* and MEMORYHUB_*: the endpoint is the one that a hub of theirs would ask.
 eval-extraction: .venv/dev ## Measure the extraction with the configured model (KIND="negation upload"; FIRST=1: one of each).
 	@$(BIN)/python -m evals.extraction $(if $(KIND),--only $(KIND)) $(if $(FIRST),--limit $(FIRST)) \
-		$(if $(PRICES),--prices $(PRICES)) --show --json .eval-extraction.json
+		$(if $(TRIPLES),--triples) $(if $(PRICES),--prices $(PRICES)) --show --json .eval-extraction.json
 
 clean: ## Remove what make and the tools made; the data in .memoryhub stays.
 	rm -rf .venv .venv-clients clients/python/.mypy_cache clients/python/.pytest_cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis staticfiles

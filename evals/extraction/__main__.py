@@ -23,6 +23,7 @@ def main(given: list[str] | None = None) -> None:
     from memories import conf
     from memories.exceptions import ModelError
     from memories.llm import client
+    from memories.llm.prompts import memory_update
 
     arguments = _arguments(given, corpus.KINDS)
     if not client.is_configured():
@@ -35,7 +36,9 @@ def main(given: list[str] | None = None) -> None:
     config = conf.llm()
     chosen = corpus.chosen(arguments.language, arguments.only, arguments.limit)
     model = config.model if config.mode == "openai" else config.mode
-    told = report.Report(model, list(measure(chosen, config)), arguments.prices)
+    rows = list(measure(chosen, config, with_triples=arguments.triples))
+    prompt = memory_update.VERSION_WITH_TRIPLES if arguments.triples else memory_update.VERSION
+    told = report.Report(model, rows, arguments.prices, prompt)
     sys.stdout.write(told.text(show=arguments.show))
     if arguments.json:
         arguments.json.write_text(told.json(), encoding="utf-8")
@@ -46,6 +49,7 @@ def _arguments(given: list[str] | None, kinds: tuple[str, ...]) -> argparse.Name
     parser.add_argument("--only", nargs="+", default=kinds, choices=kinds, metavar="KIND", help=", ".join(kinds))
     parser.add_argument("--language", nargs="+", default=["en", "zh"], choices=["en", "zh"])
     parser.add_argument("--limit", type=_count, help="so many dialogues of each kind and language; all")
+    parser.add_argument("--triples", action="store_true", help="also ask for triples, as for a tenant that wants them")
     parser.add_argument("--show", action="store_true", help="also tell what is wrong and what is missing")
     parser.add_argument(
         "--prices", nargs=2, type=float, metavar=("IN", "OUT"), help="of a million tokens, for the cost"

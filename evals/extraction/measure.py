@@ -5,7 +5,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evals.extraction.corpus import SAID_AT, TODAY, ZONES, Dialogue
@@ -23,7 +23,7 @@ from memories.llm.prompts.memory_update_text import is_example
 from memories.models import Role, Status, Trust, Turn
 from memories.reconcile import gate, references
 from memories.reconcile.batches import ShownFact, TurnBatch
-from memories.reconcile.gate import Accepted, BatchEvidence
+from memories.reconcile.gate import Accepted, Admitted, BatchEvidence
 from memories.text import signals
 from memories.text.secrets.redaction import redact_text
 from memories.text.transcript import fed
@@ -44,12 +44,14 @@ class Measured:
     completion_tokens: int = 0
     calls: int = 0
     failure: str = ""
+    # Those of served facts.
+    triples: int = 0
 
 
-def measure(dialogues: Iterable[Dialogue], config: conf.LLMConfig) -> Iterator[Measured]:
+def measure(dialogues: Iterable[Dialogue], config: conf.LLMConfig, *, with_triples: bool = False) -> Iterator[Measured]:
     """Ask about each, as many at once as the hub would; in order."""
     with ThreadPoolExecutor(max_workers=max(1, config.concurrency)) as pool:
-        yield from pool.map(lambda dialogue: _measure(dialogue, config), dialogues)
+        yield from pool.map(lambda dialogue: _measure(dialogue, config, with_triples), dialogues)
 
 
 def evidence_of(dialogue: Dialogue) -> BatchEvidence:
@@ -70,7 +72,7 @@ def evidence_of(dialogue: Dialogue) -> BatchEvidence:
     )
 
 
-def messages_of(dialogue: Dialogue, evidence: BatchEvidence) -> list[Message]:
+def messages_of(dialogue: Dialogue, evidence: BatchEvidence, *, with_triples: bool = False) -> list[Message]:
     """The call for it."""
     turns = list(evidence.fed.values())
     said = [turn.text for turn in turns[-_TURNS_WITH_SIGNALS:] if turn.is_user]
@@ -82,40 +84,45 @@ def messages_of(dialogue: Dialogue, evidence: BatchEvidence) -> list[Message]:
         time_zone=ZONES[dialogue.language],
         signals=signals.find(said),
         guidance="",
+        with_triples=with_triples,
     )
 
 
-def _measure(dialogue: Dialogue, config: conf.LLMConfig) -> Measured:
+def _measure(dialogue: Dialogue, config: conf.LLMConfig, with_triples: bool) -> Measured:
     evidence, begun = evidence_of(dialogue), time.monotonic()
     try:
         completion: Completion[MemoryUpdate] = client.complete(
-            messages=messages_of(dialogue, evidence),
-            answer=memory_update.ANSWER,
+            messages=messages_of(dialogue, evidence, with_triples=with_triples),
+            answer=memory_update.ANSWER_WITH_TRIPLES if with_triples else memory_update.ANSWER,
             max_calls=conf.hub_rules().max_model_calls,
             config=config,
         )
     except ModelError as error:
         return Measured(dialogue, judge(dialogue, []), time.monotonic() - begun, failure=error.code)
-    judged, refusals = _judged(dialogue, completion.answer, evidence)
+    judged, admitted = _judged(dialogue, completion.answer, evidence, with_triples=with_triples)
     return Measured(
         dialogue,
         judged,
         time.monotonic() - begun,
-        refusals,
+        +admitted.refusals,
         completion.prompt_tokens,
         completion.completion_tokens,
         completion.calls,
+        triples=sum(len(one.triples) for one in admitted.candidates if one.status == Status.ACTIVE),
     )
 
 
-def _judged(dialogue: Dialogue, answer: MemoryUpdate, evidence: BatchEvidence) -> tuple[Judged, Counter[str]]:
-    admitted = gate.admit(answer.new_facts, evidence=evidence, rules=conf.hub_rules())
+def _judged(
+    dialogue: Dialogue, answer: MemoryUpdate, evidence: BatchEvidence, *, with_triples: bool
+) -> tuple[Judged, Admitted]:
+    rules = replace(conf.hub_rules(), triples=with_triples)
+    admitted = gate.admit(answer.new_facts, evidence=evidence, rules=rules)
     served = [one for one in admitted.candidates if one.status == Status.ACTIVE]
     judged = judge(dialogue, [_found(one) for one in served])
     judged.score.held = len(admitted.candidates) - len(served)
     judged.score.wrongly_removed = _wrongly_removed(dialogue, answer, evidence)
     judged.score.echoed = sum(map(_is_echo, answer.new_facts))
-    return judged, +admitted.refusals
+    return judged, admitted
 
 
 def _found(candidate: Accepted) -> Found:

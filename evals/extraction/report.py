@@ -17,6 +17,7 @@ class Report:
     model: str
     rows: list[Measured]
     prices: Sequence[float] | None = None
+    prompt: str = memory_update.VERSION
 
     @property
     def groups(self) -> dict[str, Score]:
@@ -25,6 +26,10 @@ class Report:
     @property
     def refusals(self) -> Counter[str]:
         return sum((row.refusals for row in self.rows), Counter())
+
+    @property
+    def triples(self) -> int:
+        return sum(row.triples for row in self.rows)
 
     @property
     def failures(self) -> Counter[str]:
@@ -45,10 +50,11 @@ class Report:
         read, written = self._tokens
         lines = [
             *(self._faults() if show else ()),
-            f"{self.model}, {memory_update.VERSION}",
+            f"{self.model}, {self.prompt}",
             table(self.groups),
             f"refused by the gate: {_told(self.refusals)}",
             f"no answer: {_told(self.failures)}",
+            *([f"triples of served facts: {self.triples}"] if self.prompt != memory_update.VERSION else []),
             f"tokens: {read} read, {written} written in {sum(row.calls for row in self.rows)} calls"
             + (f"; cost {self.cost:.4f}" if self.cost is not None else ""),
             f"seconds for each: {seconds[len(seconds) // 2]:.1f} (median), {seconds[-1]:.1f} (longest)",
@@ -60,10 +66,11 @@ class Report:
         read, written = self._tokens
         told = {
             "model": self.model,
-            "prompt": memory_update.VERSION,
+            "prompt": self.prompt,
             "figures": {name: figures(score) for name, score in self.groups.items()},
             "refusals": self.refusals,
             "failures": self.failures,
+            "triples": self.triples,
             "tokens": {"read": read, "written": written},
             "cost": self.cost,
             "dialogues": {

@@ -166,6 +166,15 @@ def test_faults_and_cost_are_told(endpoint: Endpoint, capsys: pytest.CaptureFixt
     assert re.search(r"^standing +1 +2 +1 +0 +0 ", out, re.MULTILINE)
 
 
+def test_triples_are_asked_for_and_counted_on_request(endpoint: Endpoint, tmp_path: Path) -> None:
+    stated = [{"subject": "user", "predicate": "owns", "object": "zeppelin"}, {"subject": "user"}]
+    endpoint.responds(answers(lambda one: [fact(one, "Owns a zeppelin", triples=stated)]))
+    chosen = ("--only", "standing", "--limit", "1", "--language", "en")
+    plain, told = measured(*chosen, tmp_path=tmp_path), measured(*chosen, "--triples", tmp_path=tmp_path)
+    assert (plain["prompt"], plain["triples"], plain["refusals"]) == ("memory_update-3", 0, {})
+    assert (told["prompt"], told["triples"], told["refusals"]) == ("memory_update-3t1", 1, {"malformed_triple": 1})
+
+
 def test_without_a_model_nothing_is_run(settings: LazySettings, capsys: pytest.CaptureFixture[str]) -> None:
     settings.MEMORYHUB_LLM = settings.OPENAI_API_KEY = settings.OPENAI_BASE_URL = ""
     main([])
