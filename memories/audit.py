@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from memories import conf
+from memories import conf, outbox
 from memories.graph import following
 from memories.models import (
     ActorKind,
@@ -147,12 +147,14 @@ def revise_all(
     now: datetime,
     change_set: uuid.UUID | None = None,
 ) -> list[FactRevision]:
-    """revise() for each of these facts, `before` in their order, in one statement. Their triples follow them."""
+    """revise() for each of these facts, `before` in their order, in one statement. Their triples follow them,
+    and webhooks are told."""
     states = [(fact, was, snapshot(fact)) for fact, was in zip(facts, before, strict=True)]
     followed = [fact for fact, was, after in states if following.concerns(was, after)]
     following.follow(
         followed, now=now, retold=[fact.pk for fact, was, after in states if following.retells(was, after)]
     )
+    outbox.facts_changed([(fact, was) for fact, was, _ in states], now=now)
     return FactRevision.objects.bulk_create(
         FactRevision(
             fact=fact,
@@ -175,6 +177,8 @@ def revise_new(facts: Iterable[Fact], *, verb: str, actor: Actor) -> None:
     facts = list(facts)
     if keyed := [fact for fact in facts if fact.key or fact.triples]:
         following.follow(keyed, now=keyed[0].created_at)
+    if facts:
+        outbox.facts_changed([(fact, {}) for fact in facts], now=facts[0].created_at)
     FactRevision.objects.bulk_create(
         FactRevision(
             fact=fact,

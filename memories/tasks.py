@@ -1,6 +1,7 @@
 """The worker's tasks. They take ids and return counts, so that no queue holds personal data."""
 
 import logging
+import time
 import traceback
 import uuid
 from collections.abc import Callable
@@ -10,15 +11,17 @@ from typing import ParamSpec
 from django.utils import timezone
 from django_q.tasks import async_task
 
+from memories import reminding
 from memories.dream import dreaming
 from memories.episodes import compaction
 from memories.extraction import consolidation
 from memories.forgetting import decay, upkeep
 from memories.models import ExtractionRun, Tenant
-from memories.privacy import case_leases, retention, rewriting, running
+from memories.privacy import case_leases, reminders, retention, rewriting, running
 from memories.privacy.trail import sealing
 from memories.queue import circuit_breaker
 from memories.telemetry import log_fields
+from memories.webhooks import delivering
 
 # A long pass runs in slices: other work comes in between, and the watchdog does not think that the cluster hangs.
 SLICE_SECONDS = 4.0
@@ -148,3 +151,21 @@ def retain() -> int:
     if retention.work_on(now=now, seconds=SLICE_SECONDS):
         retention.wake()
     return begun
+
+
+@outermost
+def deliver_webhooks() -> int:
+    """Send for a slice what webhooks are to be told. Returns how many were delivered."""
+    sent = delivering.work_on(now=timezone.now(), seconds=SLICE_SECONDS, clock=time.monotonic)
+    if delivering.is_due():
+        delivering.wake()
+    return sent
+
+
+@outermost
+def remind() -> int:
+    """Remind webhooks of privacy cases that are near their day, and operators by mail. Returns how many cases are."""
+    now = timezone.now()
+    near = reminders.tell_webhooks(now=now)
+    reminding.remind(now=now)
+    return near

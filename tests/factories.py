@@ -28,6 +28,7 @@ from memories.models import (
     DreamEdit,
     EndUser,
     Episode,
+    Event,
     ExtractionRun,
     Fact,
     FactEvidence,
@@ -54,6 +55,8 @@ from memories.models import (
     Tenant,
     Trust,
     Turn,
+    WebhookDelivery,
+    WebhookEndpoint,
     WorkingMemory,
 )
 from memories.text import value_texts
@@ -219,6 +222,24 @@ def memory_group(*people: EndUser, name: str = "Bakers", **over: Any) -> MemoryG
     for person in people:
         GroupMember.objects.create(tenant=group.tenant, group=group, end_user=person, created_at=NOW)
     return group
+
+
+def webhook(of: Tenant, **over: Any) -> WebhookEndpoint:
+    """A webhook that wants everything, with a delivery that failed."""
+    events = [event for event in Event.values if event != Event.TEST]
+    url = f"https://hooks{next(_serial)}.example/in"
+    secret = conf.encrypt_webhook_secret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    given = {"name": "CRM", "url": url, "events": events, "secret": secret, "created_at": NOW, **over}
+    made = WebhookEndpoint.objects.create(tenant=of, **given)
+    webhook_delivery(made)
+    return made
+
+
+def webhook_delivery(of: WebhookEndpoint, person: EndUser | None = None, **over: Any) -> WebhookDelivery:
+    given = {"event": Event.FACT_CREATED, "state": "failed", "failure": "refused", "status": 500, **over}
+    return WebhookDelivery.objects.create(
+        tenant=of.tenant, endpoint=of, end_user=person, **{"occurred_at": NOW, "ended_at": NOW, **given}
+    )
 
 
 def group_fact(

@@ -53,6 +53,7 @@ def test_rows_of_a_person_are_found_and_no_one_elses() -> None:
         factories.diary_entry(someone)
         factories.dream(someone)
         factories.group_fact(factories.memory_group(someone), someone)
+        factories.webhook_delivery(factories.webhook(someone.tenant), someone)
         factories.privacy_export(factories.privacy_case(someone))
     while vectors.embed_some().moved:
         """Until every text has its vector."""

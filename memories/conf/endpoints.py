@@ -20,6 +20,7 @@ EMBEDDINGS_HASHED = "hashed"
 LOCAL_EMBEDDINGS = ("use-multilingual-3", "use-multilingual-3+e5-small")
 # Of the encryption of tenants' keys, so that a second factor never counts as one.
 _MODEL_KEY = b"model key"
+_WEBHOOK_SECRET = b"webhook secret"
 _EMBEDDING_MODELS = {
     EMBEDDINGS_LOCAL: LOCAL_EMBEDDINGS[0],
     EMBEDDINGS_OPENAI: "text-embedding-3-small",
@@ -168,6 +169,27 @@ def renewed_model_key(token: str) -> str | None:
         return token
     key = decrypted_model_key(token)
     return None if key is None else encrypt_model_key(key)
+
+
+def encrypt_webhook_secret(secret: str) -> str:
+    """The secret of a webhook as it is stored; "" for none."""
+    return second_factor_keys.encrypt(secret, purpose=_WEBHOOK_SECRET) if secret else ""
+
+
+def decrypted_webhook_secret(token: str) -> str | None:
+    """The secret; "" for none, None if it was encrypted under a key that the hub does not have."""
+    try:
+        return second_factor_keys.decrypt(token, purpose=_WEBHOOK_SECRET) if token else ""
+    except second_factor_keys.Unreadable:
+        return None
+
+
+def renewed_webhook_secret(token: str) -> str | None:
+    """The secret, encrypted under the present MEMORYHUB_MFA_KEY; None if no key of the hub decrypts it."""
+    if not token or second_factor_keys.is_present(token, purpose=_WEBHOOK_SECRET):
+        return token
+    secret = decrypted_webhook_secret(token)
+    return None if secret is None else encrypt_webhook_secret(secret)
 
 
 def is_private_endpoint(url: str) -> bool:

@@ -6,10 +6,22 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
-from memories import audit
+from memories import audit, outbox
 from memories.audit import Actor
 from memories.exceptions import NotFound, PersonRestricted, PreconditionFailed
-from memories.models import Change, Dream, EndUser, Episode, Fact, FactEvidence, Session, SessionQueue, Tenant
+from memories.models import (
+    Change,
+    Dream,
+    EndUser,
+    Episode,
+    Event,
+    Fact,
+    FactEvidence,
+    Session,
+    SessionQueue,
+    Status,
+    Tenant,
+)
 from memories.reconcile import review_items
 
 # Extractors of facts that were stated outright: a session may have confirmed such a fact, but it does not rest on one.
@@ -35,7 +47,7 @@ def delete_session(
             raise PersonRestricted
         if expected_turns is not None and expected_turns != session.turn_count:
             raise PreconditionFailed
-        counts = {"turns": session.turn_count, "facts": _delete_facts(session)}
+        counts = {"turns": session.turn_count, "facts": _delete_facts(session, now=now)}
         audit.record(
             actor=actor,
             verb="delete",
@@ -71,7 +83,7 @@ def _locked(session_id: uuid.UUID, tenant: Tenant | None) -> Session:
     return session
 
 
-def _delete_facts(session: Session) -> int:
+def _delete_facts(session: Session, *, now: datetime) -> int:
     """Delete the facts that rest on this session alone, and its quotes in all others; returns how many facts."""
     here = _resting_on(session)
     quoted = _cited().filter(session=session, quote=OuterRef("raw"))
@@ -79,6 +91,9 @@ def _delete_facts(session: Session) -> int:
     # The lock shows us a fact that an operator has made binding meanwhile.
     found = list(_alone(here, session).select_for_update(of=("self",)).values_list("pk", flat=True))
     review_items.part(found)
+    if outbox.is_wanted(session.tenant, Event.FACT_FORGOTTEN):
+        used = Fact.objects.filter(pk__in=found, status=Status.ACTIVE).values_list("pk", "end_user")
+        outbox.facts_gone(session.tenant, used, now=now)
     Fact.objects.filter(pk__in=found).delete()
     return len(found)
 

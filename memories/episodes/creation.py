@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from memories import conf
+from memories import conf, outbox
 from memories.conf import LLMConfig, Rules
 from memories.embedding import similarity
 from memories.episodes import extractive
@@ -21,8 +21,9 @@ from memories.llm.calls import Completion
 from memories.llm.prompts import episode_summary
 from memories.llm.prompts.episode_summary import EpisodeSummary
 from memories.llm.prompts.memory_update import TurnInput
-from memories.models import Agent, Episode, EpisodeStatus, ReviewItem, Session
+from memories.models import Agent, Episode, EpisodeStatus, Event, ReviewItem, Session
 from memories.models.memories.episodes import LONGEST_SUMMARY
+from memories.outbox import Happened
 from memories.reconcile import review_items
 from memories.reconcile.review_items import ReviewQuestion
 from memories.text import signal_phrases
@@ -254,6 +255,9 @@ def store(
     episode.say(draft.summary)
     episode.refresh_decay(now=now, rules=conf.rules(session.tenant))
     episode.save(force_insert=True)
+    told = {"episode_id": episode.pk, "session_id": session.pk, "person_id": session.end_user_id}
+    made = Happened(Event.EPISODE_CREATED, {**told, "status": episode.status}, person=session.end_user_id)
+    outbox.tell(session.tenant_id, [made], now=now, tenant=session.tenant)
     if draft.is_poor:
         review_items.ask(ReviewQuestion(ReviewItem.Reason.POOR_QUALITY, episode=episode), run=None, now=now)
     return episode

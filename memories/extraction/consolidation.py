@@ -14,14 +14,15 @@ from functools import partial
 
 from django.db import transaction
 
-from memories import conf
+from memories import conf, outbox
 from memories.exceptions import LeaseLost, ModelError, PersonRestricted
 from memories.extraction import gathering, rules_mode
 from memories.llm import client
 from memories.llm.prices import cost_of
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.memory_update import MemoryUpdate
-from memories.models import ExtractionRun, SessionQueue
+from memories.models import Event, ExtractionRun, SessionQueue
+from memories.outbox import Happened
 from memories.queue import circuit_breaker, queue_rows, session_queue
 from memories.queue.attempts import Attempt
 from memories.queue.leases import WORKER_LOST
@@ -226,6 +227,9 @@ def _commit(
         run.cost = attempt.cost()
         run.save(force_update=True)
         session_queue.finish(claim, queue, extracted_number=batch.last_number, now=now)
+        told = {"session_id": run.session_id, "run_id": run.pk, "person_id": run.end_user_id}
+        extracted = Happened(Event.SESSION_EXTRACTED, told, person=run.end_user_id)
+        outbox.tell(run.tenant_id, [extracted], now=now, tenant=run.tenant)
     ATTEMPTS.count("extraction", "committed")
 
 

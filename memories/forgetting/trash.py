@@ -12,6 +12,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
+from memories import outbox
 from memories.audit import REVISED_FIELDS, REVISED_MOMENTS
 from memories.forgetting.decay_passes import Work
 from memories.graph import following
@@ -21,6 +22,7 @@ from memories.models import (
     Dream,
     EndUser,
     Episode,
+    Event,
     Fact,
     FileVersion,
     GraphEntity,
@@ -234,7 +236,10 @@ def _locked(
 
 
 def _trash_facts(work: Work, group: TrashGroup, ids: Sequence[uuid.UUID], *, now: datetime) -> None:
-    change_set = work.row.pk
+    change_set, tenant = work.row.pk, work.row.tenant
+    if outbox.is_wanted(tenant, Event.FACT_FORGOTTEN):
+        used = Fact.objects.filter(pk__in=ids, status=Status.ACTIVE).values_list("pk", "end_user")
+        outbox.facts_gone(tenant, used, now=now)
     given: dict[str, Any] = {"ids": list(ids), "now": now, "verb": group.verb, "reason": group.reason}
     with connection.cursor() as cursor:
         cursor.execute(_TRASH_FACTS, {**given, "kind": ActorKind.DECAY, "actor": str(change_set), "pass": change_set})

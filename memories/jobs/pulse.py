@@ -1,7 +1,7 @@
 """The heartbeat of a cluster, and the errands that run with it.
 
 The watchdog and /readyz read the heartbeat. The errands arm work that waits, ask a failing model endpoint again, look
-for privacy cases whose worker died, and delete rows that have expired.
+for privacy cases whose worker died, for webhooks to be told, and delete rows that have expired.
 """
 
 import os
@@ -13,7 +13,8 @@ from datetime import timedelta
 from django.db import DatabaseError, InterfaceError, close_old_connections, connection, connections, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
-from django_q.models import Schedule
+from django_q.conf import Conf
+from django_q.models import OrmQ, Schedule
 from django_q.tasks import async_task
 
 from memories import conf
@@ -25,11 +26,12 @@ from memories.forgetting import decay
 from memories.jobs.roll_call import roll_call
 from memories.llm import tokens
 from memories.models import WorkerHeartbeat
-from memories.privacy import case_leases, retention, running
+from memories.privacy import case_leases, reminders, retention, running
 from memories.privacy.expiry import store_items
 from memories.privacy.exports import downloads
 from memories.privacy.stores import unlinked
 from memories.queue import circuit_breaker, rearming
+from memories.webhooks import delivering
 
 BEAT_SECONDS = 5.0
 UNWELL_PAUSE_SECONDS = 0.5
@@ -44,6 +46,7 @@ SCHEDULES = {
     "sealing": SEAL_TASK,
     "retention": retention.TASK,
     "dreams": dreaming.TASK,
+    "reminders": reminders.TASK,
 }
 SCHEDULE_MINUTES = 5
 # Any number, the same for all: one process at a time repairs a row.
@@ -84,6 +87,9 @@ class ClusterPulse(threading.Thread):
             for owner in circuit_breaker.to_probe(lease=timedelta(seconds=conf.hub_rules().lease_seconds)):
                 async_task(ASK_TASK, str(owner or ""))
             self.wake_cases()
+            # A full queue has a wake-up already, or gets one when it is emptied.
+            if delivering.is_due() and OrmQ.objects.count() < Conf.WORKERS:
+                delivering.wake()
         except (DatabaseError, InterfaceError):
             connections.close_all()
 
@@ -109,6 +115,7 @@ class ClusterPulse(threading.Thread):
         sweep_sign_ins(now=now)
         downloads.sweep_exports(now)
         store_items.sweep_expired(now=now)
+        delivering.sweep(now=now)
 
 
 def ensure_schedules() -> None:

@@ -2,7 +2,7 @@
 
 from memories.models.access.api_keys import APIKey, Scope, ThrottleCounter, WritesAs
 from memories.models.access.idempotency import IdempotencyRecord
-from memories.models.access.operators import FailedSignIns, Language, Operator, SavedFilter
+from memories.models.access.operators import FailedSignIns, Language, Operator, OperatorMail, SavedFilter
 from memories.models.actors import ActorKind
 from memories.models.conversations.conversations import SAID_AT, Role, Session, SessionQueue, Turn, said_at
 from memories.models.conversations.runs import ExtractionRun, ModelUse
@@ -56,6 +56,7 @@ from memories.models.privacy.cases import (
     waits_for_handover,
 )
 from memories.models.privacy.retention import RetentionPass, TableRewrite
+from memories.models.webhooks import Event, WebhookDelivery, WebhookEndpoint
 from memories.models.workers import EndpointState, WorkerHeartbeat, WorkerKind
 
 __all__ = [
@@ -91,6 +92,7 @@ __all__ = [
     "EpisodeQuerySet",
     "EpisodeStatus",
     "EpisodeVector",
+    "Event",
     "ExportState",
     "ExtractionRun",
     "Fact",
@@ -122,6 +124,7 @@ __all__ = [
     "MemoryType",
     "ModelUse",
     "Operator",
+    "OperatorMail",
     "PrivacyCase",
     "PrivacyCaseQuerySet",
     "PrivacyExport",
@@ -152,6 +155,8 @@ __all__ = [
     "Trust",
     "Turn",
     "TurnVector",
+    "WebhookDelivery",
+    "WebhookEndpoint",
     "WorkerHeartbeat",
     "WorkerKind",
     "WorkingMemory",

@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from memories import conf
+from memories import conf, outbox
 from memories.audit import Actor
 from memories.exceptions import InvalidInput, NotFound, PreconditionFailed
 from memories.models import (
@@ -21,12 +21,14 @@ from memories.models import (
     CaseState,
     CaseType,
     EndUser,
+    Event,
     IdentityCheck,
     PrivacyCase,
     RefusalGround,
     ReturnPolicy,
     Tenant,
 )
+from memories.outbox import Happened
 from memories.privacy import case_leases, registry
 from memories.privacy.casework import frame, restriction, workflow
 from memories.privacy.casework.errors import CaseOwnAccount, CaseSamePerson
@@ -93,6 +95,9 @@ def open_case(
         )
         case.save(force_insert=True)
         frame.record(CaseVerb.OPEN, case, actor=actor, now=now)
+        # Who asked is not told: the case says so to whoever may read it.
+        told = {"case_id": case.pk, "type": case.type, "due_at": case.due_at}
+        outbox.tell(tenant.pk, [Happened(Event.CASE_OPENED, told)], now=now, tenant=tenant)
     return case
 
 

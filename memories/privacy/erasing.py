@@ -24,9 +24,10 @@ from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 from psycopg import sql
 
-from memories import conf
+from memories import conf, outbox
 from memories.db.lock_timeouts import retry_while_locked
-from memories.models import CaseState, Dream, EndUser, PrivacyCase, SessionQueue, Tombstone, WorkingMemory
+from memories.models import CaseState, Dream, EndUser, Event, PrivacyCase, SessionQueue, Tombstone, WorkingMemory
+from memories.outbox import Happened
 from memories.privacy import case_leases, ledger, receipts, registry, verification
 from memories.privacy.case_leases import ClaimedCase
 from memories.privacy.searching import search_terms
@@ -193,9 +194,16 @@ def _replace_people(work: ClaimedCase, person: EndUser | None, now: datetime) ->
         for store in (*REQUESTS, registry.PEOPLE):
             while gone := store.erase(person, STEP):
                 counts[store.model] += gone
+        _tell_of(people, case, now=now)
     renew(work, counts=dict(counts), step=VACUUM, attempts=0)
     case_leases.record(case, "erase", counts, now=now)
     return counts
+
+
+def _tell_of(people: Sequence[uuid.UUID], case: PrivacyCase, *, now: datetime) -> None:
+    """Recipients are told to erase the person, too (Art. 19): by the ids of ours that earlier events had."""
+    data = [{"person_id": person, "case_id": case.pk} for person in people]
+    outbox.tell(case.tenant_id, [Happened(Event.PERSON_ERASED, one) for one in data], now=now, tenant=case.tenant)
 
 
 def _write_tombstones(case: PrivacyCase, person: EndUser | None, now: datetime) -> None:

@@ -9,11 +9,12 @@ from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from memories import conf
+from memories import conf, outbox
 from memories.exceptions import LeaseLost, PersonRestricted
 from memories.llm import client
-from memories.models import EndUser, LanguageModel, Session, SessionQueue
+from memories.models import EndUser, Event, LanguageModel, Session, SessionQueue
 from memories.models.conversations.conversations import QueueRow, QueueRowQuerySet
+from memories.outbox import Happened
 from memories.queue import circuit_breaker, leases, own_models, spending
 from memories.queue.attempts import Row, SessionLease
 from memories.queue.retry_policy import Retry, backoff
@@ -80,6 +81,8 @@ def _waits_for_cap(row: QueueRow, session: Session, own: LanguageModel) -> bool:
     row.due_at, row.failure = until, spending.CAPPED
     end_lease(row)
     row.save(update_fields=["due_at", "failure", "lease_token", "lease_until", "woken_at"])
+    reached = Happened(Event.BUDGET_REACHED, {"until": until}, once=f"budget:{until.isoformat()}")
+    outbox.tell(session.tenant_id, [reached], now=row.clock, tenant=session.tenant)
     return True
 
 

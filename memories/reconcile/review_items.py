@@ -7,9 +7,11 @@ from datetime import datetime
 
 from django.db.models import F, Q
 
+from memories import outbox
 from memories.models import (
     Episode,
     EpisodeStatus,
+    Event,
     ExtractionRun,
     Fact,
     ProfileRevision,
@@ -17,6 +19,7 @@ from memories.models import (
     Status,
     Trust,
 )
+from memories.outbox import Happened
 from memories.text.injection import suspicion
 
 Kind, Reason = ReviewItem.Kind, ReviewItem.Reason
@@ -85,6 +88,30 @@ def ask_all(questions: Iterable[ReviewQuestion], *, run: ExtractionRun | None, n
     items = [_item(question, run=run, now=now) for question in questions]
     # Two batches may ask the same question: review_open_once and review_episode_once keep one row.
     ReviewItem.objects.bulk_create(items, ignore_conflicts=True)
+    if items and outbox.is_wanted(items[0].end_user.tenant, Event.REVIEW_OPENED):
+        _tell_of(items, now=now)
+
+
+def _tell_of(items: list[ReviewItem], *, now: datetime) -> None:
+    """Tell webhooks of those that were opened: another batch may have asked the same."""
+    opened = set(ReviewItem.objects.filter(pk__in=[item.pk for item in items]).values_list("pk", flat=True))
+    happened = [
+        Happened(
+            Event.REVIEW_OPENED,
+            {
+                "review_item_id": item.pk,
+                "person_id": item.end_user_id,
+                "kind": item.kind,
+                "reason": item.reason,
+                "fact_id": item.fact_id,
+                "episode_id": item.episode_id,
+            },
+            person=item.end_user_id,
+        )
+        for item in items
+        if item.pk in opened
+    ]
+    outbox.tell(items[0].tenant_id, happened, now=now, tenant=items[0].end_user.tenant)
 
 
 def _item(question: ReviewQuestion, *, run: ExtractionRun | None, now: datetime) -> ReviewItem:

@@ -33,6 +33,7 @@ from memories.models import (
     Session,
     StoreItem,
     Tenant,
+    WebhookEndpoint,
 )
 from tests import factories
 from tests.admin.cases import case_of
@@ -41,7 +42,7 @@ from tests.admin.pages import list_of, page_of, text_of
 MODELS = [
     ReviewItem, EndUser, Fact, Episode, Session, ExtractionRun, DecayPass, APIKey, Tenant, AuditEvent, Operator, Group,
     PrivacyCase, Agent, LoggedContext, MemoryFile, Dream, StoreItem, DiaryEntry, GraphTriple,
-    MemoryGroup,
+    MemoryGroup, WebhookEndpoint,
 ]  # fmt: skip
 
 

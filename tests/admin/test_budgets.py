@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from memories.admin.access import lifetime
 from memories.admin.lists import cells
-from memories.models import ActorKind, EndUser, Operator
+from memories.models import ActorKind, EndUser, Operator, WebhookEndpoint
 from tests import factories
 from tests.admin import walk
 from tests.admin.cases import case_of
@@ -54,6 +54,8 @@ def _more(person: EndUser, number: int) -> None:
     factories.episode(session)
     _files(person, number)
     factories.diary_entry(person, f"Note {number}", agent_id=f"agent-{number}")
+    hook = WebhookEndpoint.objects.filter(tenant=person.tenant).first() or factories.webhook(person.tenant)
+    factories.webhook_delivery(hook, person)
     shared = person.memberships.first()
     group = shared.group if shared else factories.memory_group(person)
     factories.group_fact(group, person, content=f"Shared {number}", about=person)

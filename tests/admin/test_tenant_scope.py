@@ -56,6 +56,7 @@ def records() -> list[Any]:
         factories.triple(person, "Max", "works_at", "Acme"),
         factories.dream(person),
         factories.memory_group(person),
+        factories.webhook(person.tenant),
     ]
     return [person, session, key, fact, factories.review_item(fact), *made, case_of(person), person.tenant]
 

@@ -64,6 +64,7 @@ def records() -> dict[str, Any]:
         "diaryentry": factories.diary_entry(person),
         "dream": factories.dream(person),
         "memorygroup": factories.memory_group(person),
+        "webhookendpoint": factories.webhook(person.tenant),
         "decaypass": factories.decay_pass(person.tenant), "operator": factories.operator(is_superuser=False),
         "privacycase": with_receipt(person),
         "group": Group.objects.create(name="readers"), "auditevent": AuditEvent.objects.latest("id"),

@@ -34,6 +34,7 @@ from memories.models import (
     PrivacyCase,
     Session,
     Tenant,
+    WebhookEndpoint,
 )
 from memories.privacy import erasing
 from tests import factories
@@ -116,6 +117,8 @@ def _talked(person: EndUser, name: str) -> None:
     factories.profile_section(person, summary=f"{name} runs a bakery")
     factories.memory_file(person, f"/memories/{name}.md", f"{name} sails")
     factories.diary_entry(person, f"{name} asked twice", agent_id=f"agent-{name}", topic=f"about {name}")
+    hook = WebhookEndpoint.objects.filter(tenant=person.tenant).first() or factories.webhook(person.tenant)
+    factories.webhook_delivery(hook, person)
     group = factories.memory_group(person, name=f"Friends of {name}")
     factories.group_fact(group, person, content=f"{name} skates", about=person)
     factories.dream(person, f"{name} dives", agent_id=f"agent-{name}")

@@ -76,6 +76,7 @@ def witness(of: Canary | None) -> EndUser:
     factories.diary_entry(person)
     factories.dream(person)
     factories.group_fact(factories.memory_group(person), person, content="Bees swarm in May")
+    factories.webhook_delivery(factories.webhook(person.tenant), person)
     factories.idempotency_record(person, body=b'{"bees": 3}')
     return person
 

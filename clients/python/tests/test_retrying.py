@@ -186,8 +186,9 @@ def test_a_page_is_followed_by_its_cursor_alone(script: Script) -> None:
 
 
 PERSON: dict[str, Any] = {
-    "user_id": "u1", "display_name": None, "time_zone": None, "language": None, "metadata": {}, "capture": True,
-    "serve": True, "restricted": False, "created_at": "2026-11-03T09:12:00Z", "last_seen_at": "2026-11-03T09:12:00.5Z",
+    "id": "01a2171e-6d2e-7b3f-9c1d-5e6f7a8b9c0d", "user_id": "u1", "display_name": None, "time_zone": None,
+    "language": None, "metadata": {}, "capture": True, "serve": True, "restricted": False,
+    "created_at": "2026-11-03T09:12:00Z", "last_seen_at": "2026-11-03T09:12:00.5Z",
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from django.utils.translation import ngettext_lazy
 from memories.admin.dashboard.figures import ToReview, Within
 from memories.admin.lists import tabs
 from memories.db.counts import Tally, tallies
-from memories.models import APIKey, DecayPass, PrivacyCase, ReviewItem, Session
+from memories.models import APIKey, DecayPass, PrivacyCase, ReviewItem, Session, WebhookEndpoint
 from memories.queue.outages import Outage
 
 
@@ -136,6 +136,17 @@ WORK = (
         "report",
         ngettext_lazy(
             "Working memory is parked for %(count)s session", "Working memory is parked for %(count)s sessions", "count"
+        ),
+        is_urgent=True,
+    ),
+    Work(
+        "memories.change_webhookendpoint",
+        WebhookEndpoint,
+        "stopped",
+        "disabled_at",
+        "webhook",
+        ngettext_lazy(
+            "%(count)s webhook failed and is disabled", "%(count)s webhooks failed and are disabled", "count"
         ),
         is_urgent=True,
     ),

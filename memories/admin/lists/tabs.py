@@ -133,6 +133,10 @@ TABS: dict[type[Model], tuple[Tab, ...]] = {
         Tab("unused", _("Never used"), lambda now: _usable(now) & Q(last_used_at=None)),
         Tab("revoked", _("Revoked"), lambda _now: Q(revoked_at__isnull=False)),
     ),
+    models.WebhookEndpoint: (
+        Tab("stopped", _("Disabled because they failed"), lambda _now: Q(disabled_for__in=["failing", "gone"])),
+        Tab("failing", _("Failing"), lambda _now: Q(disabled_at=None, failures__gt=0)),
+    ),
     models.Tenant: (
         Tab("switched_off", _("Switched off"), lambda _now: Q(capture=False) | Q(serve=False)),
         Tab("off_boarded", _("Off-boarded"), lambda _now: Q(offboarded_at__isnull=False)),

@@ -54,6 +54,7 @@ RECORDS: dict[type[Model], str] = {
     models.APIKey: "key",
     models.Tenant: "apps",
     models.Agent: "smart_toy",
+    models.WebhookEndpoint: "webhook",
 }
 
 

@@ -51,6 +51,7 @@ from memories.admin.tenants.agents import AgentPage
 from memories.admin.tenants.pages import TenantPage
 from memories.admin.trail import seals
 from memories.admin.trail.pages import TrailPage
+from memories.admin.webhooks.pages import WebhookPage
 from memories.time_zones import zone_or_utc
 from memoryhub import VERSION
 
@@ -74,6 +75,7 @@ MODEL_PAGES: tuple[tuple[type[Model], type[HubModelAdmin]], ...] = (
     (models.APIKey, KeyPage),
     (models.Tenant, TenantPage),
     (models.Agent, AgentPage),
+    (models.WebhookEndpoint, WebhookPage),
     (models.AuditEvent, TrailPage),
     (models.Operator, OperatorPage),
     (Group, GroupPage),

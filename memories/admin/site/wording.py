@@ -121,7 +121,8 @@ VERBS = (
     gettext_noop("Unlink provider"), gettext_noop("Unlock"), gettext_noop("Unpin"), gettext_noop("Update"),
     gettext_noop("Upkeep"), gettext_noop("Upload"), gettext_noop("Verify"), gettext_noop("Withdraw"),
     gettext_noop("Write"), gettext_noop("Add member"), gettext_noop("Change member"), gettext_noop("Join group"),
-    gettext_noop("Leave group"), gettext_noop("Remove member"),
+    gettext_noop("Leave group"), gettext_noop("Remove member"), gettext_noop("Disable"), gettext_noop("Enable"),
+    gettext_noop("Send test"), gettext_noop("Send again"),
 )  # fmt: skip
 
 

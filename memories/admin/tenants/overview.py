@@ -16,7 +16,18 @@ from memories.admin.lists import tabs
 from memories.admin.recall import playground, said
 from memories.admin.tenants import rollback
 from memories.db.counts import counts
-from memories.models import Agent, APIKey, EndUser, Episode, Fact, ReviewItem, Session, Status, Tenant
+from memories.models import (
+    Agent,
+    APIKey,
+    EndUser,
+    Episode,
+    Fact,
+    ReviewItem,
+    Session,
+    Status,
+    Tenant,
+    WebhookEndpoint,
+)
 
 # From here on it says "10,000+": to count on would read the whole index.
 MOST = 10_000
@@ -43,6 +54,7 @@ HOLDINGS = (
     Holding(_("Sessions"), Session, {}),
     Holding(_("Agents"), Agent, {}),
     Holding(_("Valid API keys"), APIKey, {tabs.TAB: "active"}),
+    Holding(_("Webhooks"), WebhookEndpoint, {}),
 )
 
 

@@ -119,10 +119,22 @@ def set_password(*, operator_id: uuid.UUID, password: str, actor: Actor, now: da
     return operator
 
 
-def set_preferences(*, operator: Operator, language: str, time_zone: str, actor: Actor, now: datetime) -> None:
-    """Set the language ("": the browser's) and the IANA time zone of the pages for this operator."""
+def set_preferences(
+    *,
+    operator: Operator,
+    language: str,
+    time_zone: str,
+    actor: Actor,
+    now: datetime,
+    mail_cases: bool,
+    mail_queues: bool,
+) -> None:
+    """Set the language ("": the browser's) and the IANA time zone of the pages for this operator, and of what they want
+    mail."""
     with transaction.atomic():
-        Operator.objects.filter(pk=operator.pk).update(language=language, time_zone=time_zone)
+        Operator.objects.filter(pk=operator.pk).update(
+            language=language, time_zone=time_zone, mail_cases=mail_cases, mail_queues=mail_queues
+        )
         _record(operator, "set_preferences", actor=actor, now=now)
 
 

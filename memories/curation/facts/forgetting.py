@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from memories import audit
+from memories import audit, outbox
 from memories.audit import Actor
 from memories.curation.change_sets import Changes, refusals_against
 from memories.curation.facts.changing import check_allowed, deciding_fact, locked_fact
@@ -51,4 +51,6 @@ def delete_fact(
         Changes(actor=actor, now=now).refuse(fact, refusals_against(fact))
         review_items.part([fact.pk])
         audit.record(actor=actor, verb="delete", target=fact, object_id=fact.pk, tenant=fact.tenant, now=now)
+        if fact.status == Status.ACTIVE:
+            outbox.facts_gone(fact.tenant, [(fact.pk, fact.end_user_id)], now=now)
         fact.delete()

@@ -1,4 +1,5 @@
-"""Off-boarding a tenant: capture and serve are switched off and its keys revoked; take_back_tenant() undoes all of it.
+"""Off-boarding a tenant: capture and serve are switched off, its keys revoked and its webhooks disabled;
+take_back_tenant() undoes all of it.
 
 Nothing is deleted. The keys that it revokes are marked, until somebody revokes one of them separately.
 """
@@ -13,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from memories import audit
 from memories.audit import Actor
+from memories.curation.tenants import webhooks
 from memories.exceptions import Conflict, NotFound, PreconditionFailed
 from memories.models import APIKey, EndUser, Fact, Operator, SessionQueue, Status, Tenant
 
@@ -55,6 +57,7 @@ def off_board_tenant(*, tenant_id: uuid.UUID, expected_keys: int, actor: Actor, 
         tenant.before_offboarding = {"capture": tenant.capture, "serve": tenant.serve}
         tenant.capture = tenant.serve = False
         tenant.offboarded_at = now
+        webhooks.off_board(tenant)
         _save(tenant, "off_board", revoked, actor=actor, now=now)
     return tenant
 
@@ -74,6 +77,7 @@ def take_back_tenant(*, tenant_id: uuid.UUID, actor: Actor, now: datetime) -> Te
         given_back = marked.update(revoked_at=None, revoked_with_tenant=False)
         tenant.capture, tenant.serve = (bool(tenant.before_offboarding.get(name)) for name in ("capture", "serve"))
         tenant.offboarded_at, tenant.before_offboarding = None, {}
+        webhooks.take_back(tenant)
         _save(tenant, "take_back", given_back, actor=actor, now=now)
     return tenant
 

@@ -1,12 +1,15 @@
 """Operators: the staff who sign in to the admin, their saved filters, and the failed sign-ins that lock a name out."""
 
 from datetime import timedelta
+from typing import Self
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.ids import new_id
+from memories.models.leases import Leased, LeasedQuerySet
 from memories.models.people.tenants import Tenant
 
 # How long the link of an invitation works.
@@ -36,6 +39,9 @@ class Operator(AbstractUser):
         help_text=_("Can see only the memories of these tenants, unless “all tenants” is on."),
     )
 
+    mail_cases = models.BooleanField(_("mail about privacy cases"), default=False)
+    mail_queues = models.BooleanField(_("mail about long queues"), default=False)
+
     # The SHA-256 of the secret in the one-time link of an open invitation. It sets the password once, until then.
     invitation = models.BinaryField(max_length=32, null=True, unique=True, editable=False)
     invited_until = models.DateTimeField(null=True, editable=False)
@@ -50,6 +56,47 @@ class Operator(AbstractUser):
 
     def __str__(self) -> str:
         return self.username
+
+
+class OperatorMailQuerySet(LeasedQuerySet["OperatorMail"]):
+    def waiting(self) -> Self:
+        return self.filter(sent_at=None)
+
+
+class OperatorMail(Leased):
+    """A reminder for an operator by mail: of what, and whether it was sent."""
+
+    class Kind(models.TextChoices):
+        CASE_OPENED = "case_opened", _("a privacy case is opened")
+        CASE_DUE = "case_due", _("a privacy case is near its day")
+        LONG_QUEUE = "long_queue", _("extraction falls behind")
+        LONG_REVIEW = "long_review", _("review falls behind")
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    operator = models.ForeignKey(Operator, on_delete=models.CASCADE, related_name="+", db_index=False)
+    tenant = models.ForeignKey(Tenant, null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
+    kind = models.CharField(max_length=11, choices=Kind.choices, editable=False)
+    about = models.UUIDField(null=True, editable=False, help_text="The privacy case.")
+    once = models.CharField(max_length=80, editable=False, help_text="An operator is reminded of it once.")
+    created_at = models.DateTimeField(editable=False)
+    sent_at = models.DateTimeField(null=True, editable=False)
+
+    objects = OperatorMailQuerySet.as_manager()
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(
+                fields=["operator", "tenant", "once"], name="operator_mail_once", nulls_distinct=False
+            ),
+        ]
+        indexes = [
+            # Serves the look for what is to be sent.
+            models.Index(fields=["created_at"], name="operator_mail_waiting_idx", condition=Q(sent_at=None)),
+        ]
+
+    def __str__(self) -> str:
+        return f"Mail {self.pk}"
 
 
 class FailedSignIns(models.Model):

@@ -42,10 +42,11 @@ EDIT = (
     "memories.change_memorygroup",
     "memories.view_decaypass", "memories.change_decaypass",
     "memories.view_apikey", "memories.add_apikey", "memories.change_apikey",
-    "memories.view_tenant", "memories.view_agent", "memories.export_tenant",
+    "memories.view_tenant", "memories.view_agent", "memories.export_tenant", "memories.view_webhookendpoint",
 )  # fmt: skip
 ADMINISTER = (
     "memories.add_tenant", "memories.change_tenant", "memories.change_agent", "memories.change_languagemodel",
+    "memories.change_webhookendpoint",
     "memories.view_operator", "memories.add_operator", "memories.change_operator",
     "auth.view_group", "auth.add_group", "auth.change_group",
     "memories.view_auditevent",
@@ -72,6 +73,7 @@ ROLES: dict[str, tuple[str, ...]] = {
             "memories.view_tenant",
             "memories.view_agent",
             "memories.view_auditevent",
+            "memories.view_webhookendpoint",
         ),
         "memories.export_tenant",
     ),

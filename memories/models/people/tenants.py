@@ -119,6 +119,9 @@ class Tenant(models.Model):
     numbers = models.JSONField(
         default=dict, blank=True, help_text="Name of a rule → the tenant's own number; a missing one is the hub's."
     )
+    webhook_events = models.JSONField(
+        default=list, editable=False, help_text="What its webhooks are told: without any, events cost no statement."
+    )
     decayed_on = models.DateField(null=True, editable=False, help_text="Its own day of the last nightly pass.")
     retained_on = models.DateField(null=True, editable=False, help_text="Its own day of the last look at retention.")
     offboarded_at = models.DateTimeField(null=True, editable=False, help_text="Since when it is off-boarded.")

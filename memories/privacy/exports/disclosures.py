@@ -10,7 +10,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from memories import conf
-from memories.models import CaseType, EndUser, Fact, Session
+from memories.models import CaseType, EndUser, Fact, Session, WebhookEndpoint
 from memories.privacy.exports.rows import Subject
 from memories.privacy.stores.store import models_used
 from memories.queue import own_models
@@ -149,6 +149,12 @@ def _recipients(subject: Subject) -> list[dict[str, str]]:
         found.append(("embeddings", _host(embeddings.base_url), says))
     if reranker.url:
         found.append(("reranker", _host(reranker.url), _("Ranks search results.")))
+    says_ids, says_content = (
+        _("A system that is told, by numbers of the hub, that something was remembered or forgotten."),
+        _("A system that is told what is remembered."),
+    )
+    told = WebhookEndpoint.objects.enabled().filter(tenant=subject.person.tenant_id).order_by("created_at")
+    found += [("webhook", _host(row.url), says_content if row.content else says_ids) for row in told]
     return [{"kind": kind, "name": name, "says": says} for kind, name, says in found]
 
 

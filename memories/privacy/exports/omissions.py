@@ -63,6 +63,7 @@ OMISSIONS = (
             ("memories.DreamEdit", ("id", "dream", "tenant")),
         )
     ),
+    Omission("memories.WebhookDelivery", "of which events other systems were told: ids, codes and times"),
     Omission("memories.DreamedEpisode", "which exported episodes were read, so that none is read twice"),
     Omission("memories.Dream", _MACHINE, ("lease_token", "lease_until", "attempts")),
     Omission("memories.GroupEvidence", "a number of the application's key, not of a person", ("actor_id",)),

@@ -63,6 +63,7 @@ KEPT: dict[str, tuple[tuple[TraceKind, ...], str]] = {
         "the trail says what was done to which object, without its content",
     ),
     "memories.AuditEvent.actor_id": ((TraceKind.ID,), "the run that wrote, of which nothing but the id is left"),
+    "memories.WebhookDelivery.data": ((TraceKind.ID,), "other systems are told by it that the person is erased"),
     "memories.DecayPass.reached": ((TraceKind.ID,), "a place in the order of ids, at which a pass goes on"),
     "memories.Operator.first_name": ((TraceKind.WORD,), "staff may be called like the person"),
     "memories.Operator.last_name": ((TraceKind.WORD,), "staff may be called like the person"),

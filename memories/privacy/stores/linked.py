@@ -194,6 +194,8 @@ STORES: tuple[Store, ...] = (
         ("namespace", "key", "value", "index_paths", "content_hash", "embedded_hash"),
     ),
     *REQUESTS,
+    # Ids alone; what has not been sent is not sent any more. The erasure itself is told by a row about nobody.
+    Store("memories.WebhookDelivery", "end_user", ()),
     Store("memories.LoggedContext", "end_user", ("agent_id", "query", "memory", "items", "revision")),
     Store(
         "memories.Change",

@@ -659,8 +659,9 @@ class Pending:
 
 @dataclass(frozen=True, kw_only=True)
 class Person:
-    """A person whom the hub knows."""
+    """A person whom the hub knows; `id` is the hub's, `user_id` yours."""
 
+    id: str
     user_id: str
     display_name: str | None
     time_zone: str | None

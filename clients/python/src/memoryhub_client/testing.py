@@ -335,8 +335,8 @@ class FakeMemoryHub(FakeFiles, FakeStore):
         return self._get_profile(asked)
 
     def _person(self, user_id: str) -> Row:
-        new: Row = {"user_id": user_id, "display_name": None, "time_zone": None, "language": None, "metadata": {},
-               "capture": True, "serve": True, "restricted": False, "created_at": _now(),
+        new: Row = {"id": _id(), "user_id": user_id, "display_name": None, "time_zone": None, "language": None,
+               "metadata": {}, "capture": True, "serve": True, "restricted": False, "created_at": _now(),
                "last_seen_at": _now()}  # fmt: skip
         return self.people.setdefault(user_id, new)
 

@@ -37,6 +37,7 @@ class PersonChangesSerializer(ChangesSerializer):
 
 
 class PersonSerializer(serializers.Serializer[EndUser]):
+    id = serializers.UUIDField(help_text="The hub's own: `person_id` in webhooks. It stays when the user_id changes.")
     user_id = serializers.CharField(source="external_id")
     display_name = OrNull()
     time_zone = OrNull()
