@@ -51,6 +51,11 @@ def is_self(name: str) -> bool:
     return digest_of(name) in {digest_of(word) for word in (SELF, *_FIRST_PERSON)}
 
 
+def is_person(entity: GraphEntity) -> bool:
+    """Whether it is the person themself."""
+    return bytes(entity.digest) == digest_of(SELF)
+
+
 def own_name(person: EndUser, name: str) -> str:
     """The name, or SELF if it is an id of the person's or what they are called."""
     return SELF if digest_of(name) in _own_digests(person) else " ".join(name.split())

@@ -63,6 +63,11 @@ def about(person: EndUser, triples: GraphTripleQuerySet, name: str, direction: s
     return triples.filter(wanted[Direction(direction)])
 
 
+def touching(triples: GraphTripleQuerySet, names: Sequence[uuid.UUID]) -> GraphTripleQuerySet:
+    """Those of the triples that one of these entities is in."""
+    return triples.filter(Q(subject__in=names) | Q(object__in=names))
+
+
 def between(triples: GraphTripleQuerySet, names: Sequence[uuid.UUID]) -> GraphTripleQuerySet:
     """Those of the triples that one of these entities is in: first what is between two of them, then the newest."""
     is_subject, is_object = Q(subject__in=names), Q(object__in=names)

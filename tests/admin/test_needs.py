@@ -56,6 +56,8 @@ def everything(now: datetime) -> Any:
     held = factories.fact(person, status="pending")
     factories.review_item(held, created_at=now - DAY)
     factories.review_item(held, kind="flagged", reason="instructions", created_at=now - 4 * DAY, state="approved")
+    factories.triple(person, "Max", "works_at", "Acme", status="pending")
+    factories.triple(person, "Max", "works_at", "NewCo")
     for days in (3, 90):
         factories.api_key(person.tenant, expires_at=now + days * DAY)
     return person
@@ -88,6 +90,7 @@ def test_each_kind_is_counted_with_its_age() -> None:
         "Working memory is parked for 1 session",
         "1 clean-up is held",
         "1 item to review",
+        "1 triple waits for an operator",
         "1 API key expires this week",
     ]
     by_text = {need.text: need for need in shown}
@@ -107,7 +110,7 @@ def test_the_link_shows_what_is_counted(admin: Client, work: Work) -> None:
     ("role", "kinds"),
     [
         ("reviewer", {"items"}),
-        ("operator", {"items", "outage", "parked", "held", "key"}),
+        ("operator", {"items", "outage", "parked", "held", "triples", "key"}),
         ("dpo", {"case"}),
         ("auditor", set()),
     ],
@@ -119,6 +122,7 @@ def test_each_role_sees_its_own_work(role: str, kinds: set[str]) -> None:
         "outage": "does not answer",
         "parked": "parked",
         "held": "held",
+        "triples": "for an operator",
         "key": "API key",
         "case": "privacy case",
     }

@@ -53,7 +53,8 @@ def records() -> list[Any]:
     made: list[Model] = [factories.run(session), factories.decay_pass(person.tenant), factories.episode(session)]
     made += [factories.memory_file(person), factories.store_item(person), factories.diary_entry(person)]
     made += [
-        factories.triple(person, "Max", "works_at", "Acme"),
+        triple := factories.triple(person, "Max", "works_at", "Acme"),
+        triple.subject,
         factories.dream(person),
         factories.memory_group(person),
         factories.webhook(person.tenant),

@@ -53,13 +53,14 @@ def records() -> dict[str, Any]:
     key, _ = factories.api_key(person.tenant, scopes=["ingest", "read", "write"])
     run, fact = factories.run(session), factories.fact(person)
     item = factories.review_item(factories.fact(person, "Likes tea", status="pending"))
+    triple = factories.triple(person, "Max", "works_at", "Acme")
     selector = Selector(tenant=person.tenant, session=session.pk)
     done = roll_back(selector=selector, actor=factories.COMMAND, now=factories.NOW, reason="")
     named: dict[str, Any] = {
         "reviewitem": item, "enduser": person, "fact": fact, "episode": factories.episode(session),
         "session": session, "extractionrun": run, "apikey": key, "tenant": person.tenant,
         "agent": factories.agent(person.tenant), "loggedcontext": factories.logged_context(person, [fact]),
-        "graphtriple": factories.triple(person, "Max", "works_at", "Acme"),
+        "graphtriple": triple, "graphentity": triple.subject,
         "storeitem": factories.store_item(person), "memoryfile": factories.memory_file(person),
         "diaryentry": factories.diary_entry(person),
         "dream": factories.dream(person),

@@ -81,7 +81,10 @@ def _memories(person: EndUser, session: Session, names: list[str]) -> dict[str, 
     episode = factories.episode(session, f"说到花生过敏\n{ALL}", last_number=3, **words)
     item = factories.review_item(factories.fact(person, ALL, status="pending"), known=fact, note=ALL)
     factories.poor_episode(factories.session(person, TURNS, agent_id=names[4]), ALL, last_number=3, **words)
-    return {"fact": fact, "episode": episode, "reviewitem": item, "extractionrun": run}
+    triple = factories.triple(person, names[0], names[1][:100], names[2], agent_id=names[4])
+    factories.triple(person, "user", names[3][:100], names[0])
+    graph = {"graphtriple": triple, "graphentity": triple.subject}
+    return {**graph, "fact": fact, "episode": episode, "reviewitem": item, "extractionrun": run}
 
 
 def addresses(operator: Operator, known: dict[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from django.utils.translation import ngettext_lazy
 from memories.admin.dashboard.figures import ToReview, Within
 from memories.admin.lists import tabs
 from memories.db.counts import Tally, tallies
-from memories.models import APIKey, DecayPass, PrivacyCase, ReviewItem, Session, WebhookEndpoint
+from memories.models import APIKey, DecayPass, GraphTriple, PrivacyCase, ReviewItem, Session, WebhookEndpoint
 from memories.queue.outages import Outage
 
 
@@ -165,6 +165,14 @@ WORK = (
         "created_at",
         "rule",
         ngettext_lazy("%(count)s item to review", "%(count)s items to review", "count"),
+    ),
+    Work(
+        "memories.change_graphtriple",
+        GraphTriple,
+        "pending",
+        "created_at",
+        "hub",
+        ngettext_lazy("%(count)s triple waits for an operator", "%(count)s triples wait for an operator", "count"),
     ),
     Work(
         "memories.change_apikey",

@@ -10,13 +10,17 @@ from django.utils.translation import gettext_lazy as _
 
 from memories.admin.site import reasons
 from memories.admin.site.fields import LineField
-from memories.admin.site.page import VersionForm
-from memories.admin.site.reasons import ReasonField
+from memories.admin.site.page import VerbForm, VersionForm
+from memories.admin.site.reasons import ReasonField, ReasonInput
 from memories.curation.graph import deciding
 from memories.curation.graph.deciding import TripleCorrection
 from memories.curation.graph.stating import Relation
-from memories.models import GraphTriple
+from memories.invisible import strip_invisible
+from memories.models import GraphEntity, GraphTriple
 from memories.models.memories.graph import LONGEST_ENTITY, LONGEST_PREDICATE
+
+# Names that the browser proposes while an operator types one.
+NAMES_OFFERED = 100
 
 
 class MomentInput(forms.DateTimeInput):
@@ -93,6 +97,23 @@ class CorrectTripleForm(TripleForm):
         was: datetime | None = getattr(self.record, name)
         said: datetime | None = self.cleaned_data[name]
         return was if was and said and was.replace(second=0, microsecond=0) == said else said
+
+
+class JoinEntitiesForm(VerbForm):
+    name = LineField(label=_("Name of the other entity"), max_length=LONGEST_ENTITY, help_text=_("It keeps its name."))
+    reason = ReasonField(*reasons.JOIN)
+    calls, done = staticmethod(deciding.join_entities), _("%(graphentity)s is another name from now on.")
+    record: GraphEntity
+
+    def __init__(self, data: Any = None, *, record: GraphEntity) -> None:
+        super().__init__(data, record=record)
+        others = GraphEntity.objects.filter(end_user=record.end_user_id, merged_into=None).exclude(pk=record.pk)
+        newest = others.order_by("-created_at", "-pk").values_list("name", flat=True)
+        self.fields["name"].widget = ReasonInput(tuple(map(strip_invisible, newest[:NAMES_OFFERED])))
+
+    def arguments(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        return {"entity_id": self.record.pk, "name": given["name"], "reason": given["reason"]}
 
 
 def local(moment: datetime | None) -> datetime | None:

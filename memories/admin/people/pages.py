@@ -19,6 +19,7 @@ from unfold.widgets import UnfoldBooleanSwitchWidget
 from memories.admin.cases.board import cards
 from memories.admin.dreams.forms import DreamNowForm
 from memories.admin.files.tree import FileTreeViews
+from memories.admin.graph.drawing import GraphViews
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column
 from memories.admin.people import timeline
@@ -71,7 +72,7 @@ class PersonForm(RecordFields, VerbForm):
         return f"{done}{CUT_OUT if cut else ''}"
 
 
-class PersonPage(PersonClearingViews, LiveContextViews, FileTreeViews, ProfileViews):
+class PersonPage(PersonClearingViews, LiveContextViews, FileTreeViews, GraphViews, ProfileViews):
     page_template = "memories/person_timeline.html"
     verbs: ClassVar[dict[str, type[VerbForm]]] = {"update": PersonForm, "dream": DreamNowForm, **ProfileViews.verbs}
     list_display = ("person", "tenant", "facts_active", "sessions_held", "seen")

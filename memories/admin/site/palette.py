@@ -42,6 +42,7 @@ RECORDS: dict[type[Model], str] = {
     models.MemoryFile: "description",
     models.DiaryEntry: "edit_note",
     models.GraphTriple: "hub",
+    models.GraphEntity: "category",
     models.Dream: "bedtime",
     models.MemoryGroup: "groups",
     models.StoreItem: "inventory_2",

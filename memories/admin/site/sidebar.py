@@ -61,7 +61,7 @@ MENU: tuple[tuple[str | Promise, tuple[MenuEntry, ...]], ...] = (
             MenuEntry(_("What was said"), "forum", "admin:said", said.MAY),
             _list(_("Memory files"), "description", "memoryfile"),
             _list(_("Diary entries"), "edit_note", "diaryentry"),
-            _list(_("Graph"), "hub", "graphtriple"),
+            _list(_("Graph"), "hub", "graphtriple", others=["admin:memories_graphentity_changelist"]),
             _list(_("Dreams"), "bedtime", "dream"),
             _list(_("Groups of people"), "groups", "memorygroup"),
             _list(_("Store items"), "inventory_2", "storeitem"),

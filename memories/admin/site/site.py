@@ -34,6 +34,7 @@ from memories.admin.dreams.pages import DreamPage
 from memories.admin.episodes.pages import EpisodePage
 from memories.admin.facts.pages import FactPage
 from memories.admin.files.pages import MemoryFilePage
+from memories.admin.graph.entities import EntityPage
 from memories.admin.graph.pages import TriplePage
 from memories.admin.groups.pages import MemoryGroupPage
 from memories.admin.people.pages import PersonPage
@@ -67,6 +68,7 @@ MODEL_PAGES: tuple[tuple[type[Model], type[HubModelAdmin]], ...] = (
     (models.MemoryFile, MemoryFilePage),
     (models.DiaryEntry, DiaryEntryPage),
     (models.GraphTriple, TriplePage),
+    (models.GraphEntity, EntityPage),
     (models.Dream, DreamPage),
     (models.MemoryGroup, MemoryGroupPage),
     (models.StoreItem, StoreItemPage),

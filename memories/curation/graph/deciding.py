@@ -90,7 +90,8 @@ def forget_triple(*, triple_id: uuid.UUID, **by: Unpack[Decision]) -> Changes:
 
 
 def join_entities(*, entity_id: uuid.UUID, name: str, actor: Actor, now: datetime, reason: str = "") -> Changes:
-    """Make the entity another name of the person's entity with this name. Errors: NotFound, Conflict."""
+    """Make the entity another name of the person's entity with this name. Errors: NotFound, Conflict (there is none; it
+    is the entity's own name, or that of the person themself; one of the two is another name already)."""
     changes = Changes(actor=actor, now=now, reason=reason)
     with transaction.atomic():
         entity = GraphEntity.objects.filter(pk=entity_id).first()
@@ -101,7 +102,11 @@ def join_entities(*, entity_id: uuid.UUID, name: str, actor: Actor, now: datetim
         root = naming.find(entity.end_user, name)
         if root is None:
             raise Conflict(_("The graph has no entity of this name."))
-        if root.pk == entity.pk or entity.merged_into_id or entity.aliases.exists():
+        if naming.is_person(entity):
+            raise Conflict(_("The end user stays who they are. Make the other entity another name of the end user."))
+        if root.pk == entity.pk:
+            raise Conflict(_("This is the entity's own name. Give the name of another entity."))
+        if entity.merged_into_id or entity.aliases.exists():
             raise Conflict(_("One of the two is another name of something already."))
         entity.merged_into = root
         entity.save(update_fields=["merged_into"])
