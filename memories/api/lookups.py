@@ -36,6 +36,13 @@ _SERVING = {"text_digest": OuterRef("content_hash"), "space__state": EmbeddingSp
 _EMBEDDED_BY = Subquery(FactVector.objects.filter(fact=OuterRef("pk"), **_SERVING).values("space__model"))
 _EPISODE_EMBEDDED_BY = Subquery(EpisodeVector.objects.filter(episode=OuterRef("pk"), **_SERVING).values("space__model"))
 
+# EndUserQuerySet.called() by hand: most requests begin with it, and Django takes 2 ms to write it.
+_CALLED = """
+    SELECT * FROM memories_enduser WHERE id = (
+        SELECT coalesce(merged_into_id, id) FROM memories_enduser WHERE tenant_id = %s AND external_id = %s
+    )
+"""
+
 
 def person(*, tenant: Tenant, user_id: str) -> EndUser:
     """The end user whom the caller calls `user_id`. Errors: NotFound."""
@@ -44,7 +51,7 @@ def person(*, tenant: Tenant, user_id: str) -> EndUser:
 
 def find_person(*, tenant: Tenant, user_id: str) -> EndUser | None:
     """The same, or None. Lists of an unknown person are empty."""
-    found = EndUser.objects.called(tenant, user_id).first()
+    found = next(iter(EndUser.objects.raw(_CALLED, [tenant.pk, user_id])), None)
     if found:
         found.tenant = tenant
     return found
