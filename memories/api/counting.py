@@ -9,7 +9,9 @@ from django.http import HttpRequest, HttpResponseBase
 from django.urls import URLPattern
 
 from memories.api.v1.urls import urlpatterns
-from memories.telemetry.families import REQUEST_SECONDS, REQUESTS, note_request
+from memories.telemetry import traces
+from memories.telemetry.families import METHODS, REQUEST_SECONDS, REQUESTS, note_request
+from memories.telemetry.log_fields import ANSWERED_ID, ANSWERED_TENANT, REQUEST, TENANT
 
 API = "api/v1/"
 # The admin has some hundred patterns, which nobody sets a limit for one by one.
@@ -27,8 +29,16 @@ class CountingMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         began = request.META.get(WHOLE_AT) or monotonic()
-        response = self.get_response(request)
-        note_request(route_of(request), request.method or "", response.status_code, monotonic() - began)
+        with traces.request(request.headers) as span:
+            response = self.get_response(request)
+            route, status = route_of(request), response.status_code
+            if span is not None:
+                span.update_name(f"{request.method if request.method in METHODS else 'other'} {route}")
+                told = {"http.route": route, "http.response.status_code": status, REQUEST: request.META[ANSWERED_ID]}
+                span.set_attributes(told)
+                if ANSWERED_TENANT in request.META:
+                    span.set_attribute(TENANT, request.META[ANSWERED_TENANT])
+        note_request(route, request.method or "", status, monotonic() - began)
         return response
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from django.db import transaction
@@ -22,6 +23,7 @@ from memories.models.conversations.conversations import REPEATED
 from memories.queue import session_queue, window_queue
 from memories.queue.session_queue import ExtractionStatus
 from memories.scoring import terms
+from memories.telemetry import traces
 from memories.telemetry.families import TURNS
 from memories.text.secrets import redaction
 
@@ -130,6 +132,7 @@ def store_turns(
 
     Errors, with nothing stored: PersonRestricted; Erased; ExternalIdReused when an external_id has other content.
     """
+    began = perf_counter()
     conversation = Conversation(user_id, session_id, agent_id, messages, flush)
     # Before the lock: redacting a long text takes longer than storing it.
     prepared = _prepare(conversation, tenant, key_id)
@@ -137,7 +140,7 @@ def store_turns(
         note_agents(tenant, [agent_id])
     with transaction.atomic():
         receipt = _store(tenant, conversation, lambda _session: prepared, memory_of=memory_of)
-        _note_activity([receipt])
+        _note_activity([receipt], began=began)
         return receipt
 
 
@@ -150,6 +153,7 @@ def store_lacking(
     memory_of: str = "",
 ) -> Receipt:
     """Store what `lacking` finds once the session is locked. Errors: as store_turns()."""
+    began = perf_counter()
     if tenant.capture:
         note_agents(tenant, [conversation.agent_id])
     elsewhere: list[Turn] = []
@@ -166,7 +170,7 @@ def store_lacking(
         if receipt.session:
             # Those without a number were there already.
             branches.change(receipt.session, left=[turn for turn in elsewhere if turn.number], back=[])
-        _note_activity([receipt])
+        _note_activity([receipt], began=began)
         return receipt
 
 
@@ -179,6 +183,7 @@ def store_conversations(
 
     Errors, with a pointer to the conversation: those of store_turns().
     """
+    began = perf_counter()
     prepared = [_prepare(conversation, tenant, key_id) for conversation in conversations]
     if tenant.capture:
         note_agents(tenant, (conversation.agent_id for conversation in conversations))
@@ -197,7 +202,7 @@ def store_conversations(
             except (Erased, ExternalIdReused, PersonRestricted) as error:
                 fault = Fault(f"/conversations/{index}", error.code, error.detail)
                 raise type(error)(faults=[fault]) from error
-        _note_activity(receipts.values())
+        _note_activity(receipts.values(), began=began)
     return [receipts[index] for index in range(len(conversations))]
 
 
@@ -374,14 +379,19 @@ def _as_said(turn: Turn) -> str:
     return json.dumps([at, *(getattr(turn, name) for name in REPEATED)], sort_keys=True)
 
 
-def _count(receipts: Sequence[Receipt]) -> None:
+def _count(receipts: Sequence[Receipt], began: float) -> None:
     TURNS.count("stored", by=sum(receipt.accepted for receipt in receipts))
     TURNS.count("duplicate", by=sum(receipt.duplicates for receipt in receipts))
+    for receipt in receipts if traces.is_on() else ():
+        new = [turn.id for turn in receipt.turns if not turn.duplicate]
+        if receipt.session and new:
+            told = {"session": str(receipt.session.pk), "tenant": receipt.session.tenant.slug}
+            traces.record_post(new[0], perf_counter() - began, turns=len(new), **told)
 
 
-def _note_activity(receipts: Collection[Receipt]) -> None:
+def _note_activity(receipts: Collection[Receipt], *, began: float) -> None:
     """Update people's last_seen_at, after all sessions are locked: ingest locks a session before its person."""
-    transaction.on_commit(partial(_count, list(receipts)))
+    transaction.on_commit(partial(_count, list(receipts), began))
     sessions = [receipt.session for receipt in receipts if receipt.session and receipt.accepted]
     by_person = {session.end_user_id: session for session in sessions}
     for pk, session in sorted(by_person.items()):

@@ -30,6 +30,7 @@ from memories.retrieval import episode_search, recalls
 from memories.retrieval.episode_search import RankedEpisode, VisibleEpisode
 from memories.retrieval.prepared_query import PreparedQuery, prepare
 from memories.retrieval.serving import Audience, audience
+from memories.telemetry import traces
 from memories.telemetry.families import CONTEXT_SECONDS, CONTEXT_TOKENS
 from memories.text.injection.flagged_turns import is_flagged
 from memories.text.memory_block import ENGLISH, FRAMES, Frame
@@ -172,6 +173,7 @@ def build(
         took = time.perf_counter() - began
         CONTEXT_SECONDS.observe(took)
         CONTEXT_TOKENS.observe(built.token_count)
+        traces.record("context", took, tokens=built.token_count, items=len(built.items), tenant=tenant.slug)
         _log(task, built, key_id, took=took)
     return built
 

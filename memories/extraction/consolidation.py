@@ -6,11 +6,12 @@ The commit is one short transaction that checks the lease.
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
+from typing import Any
 
 from django.db import transaction
 
@@ -21,7 +22,7 @@ from memories.llm import client
 from memories.llm.prices import cost_of
 from memories.llm.prompts import memory_update
 from memories.llm.prompts.memory_update import MemoryUpdate
-from memories.models import Event, ExtractionRun, SessionQueue
+from memories.models import Event, ExtractionRun, SessionQueue, Turn
 from memories.outbox import Happened
 from memories.queue import circuit_breaker, queue_rows, session_queue
 from memories.queue.attempts import Attempt
@@ -32,6 +33,7 @@ from memories.reconcile import gate, judgement, neighbours, profile, reconcile
 from memories.reconcile.batches import TurnBatch
 from memories.reconcile.gate import Accepted
 from memories.reconcile.judgement import Verdicts
+from memories.telemetry import traces
 from memories.telemetry.families import ATTEMPTS
 
 RunStatus = ExtractionRun.RunStatus
@@ -120,8 +122,24 @@ def consolidate(*, session_id: uuid.UUID, now: datetime) -> ExtractionRun | None
     attempt = ExtractionAttempt(claim, now)
     with _given_back_on_error(attempt):
         batch = gathering.gather(claim=claim, now=now)
-        _extract(attempt, batch) if batch.turns else _pass_over(attempt, batch)
+        if batch.turns:
+            with _traced(claim, batch):
+                _extract(attempt, batch)
+        else:
+            _pass_over(attempt, batch)
     return attempt.run
+
+
+def _traced(claim: Claim, batch: TurnBatch) -> AbstractContextManager[Any]:
+    """The trace that the batch's first post began: turns of one post have one time."""
+    if not traces.is_on():
+        return nullcontext()
+    turns = Turn.objects.filter(session=claim.session, number__range=(batch.first_number, batch.last_number))
+    posts: dict[datetime, uuid.UUID] = {}
+    for at, pk in turns.order_by("number").values_list("created_at", "pk"):
+        posts.setdefault(at, pk)
+    told = {"session": str(claim.session.pk), "attempt": claim.row.attempts, "tenant": claim.session.tenant.slug}
+    return traces.work_on("extraction", list(posts.values()), turns=len(batch.turns), **told)
 
 
 def _end_lost_runs(session_id: uuid.UUID, *, is_ours: bool, now: datetime) -> None:
@@ -219,7 +237,7 @@ def _commit(
     profile.prepare(batch.evidence, answer.profile)
     near = _compare(attempt, run, admitted.candidates)
     now = attempt.now()
-    with transaction.atomic():
+    with traces.span("commit"), transaction.atomic():
         queue = queue_rows.fence(claim)
         outcome = reconcile.apply(run=run, batch=batch, answer=answer, admitted=admitted, near=near, now=now)
         run.outcome, run.refusals = dict(outcome.done), dict(outcome.refusals + (refused or Counter()))

@@ -23,6 +23,7 @@ from memories.gateway.memory import Exchange, GatewayRefused, Given
 from memories.gateway.responses import Responses
 from memories.gateway.upstream import Headers, Unreachable, Upstream, passed_on
 from memories.models import Scope
+from memories.telemetry import traces
 from memories.telemetry.families import GATEWAY, note_request
 
 T = TypeVar("T")
@@ -75,6 +76,7 @@ class Gateway:
             await answering.refuse(GatewayRefused(error.status, error.code, error.detail))
         finally:
             took, path = monotonic() - began, scope["path"]
+            traces.record("gateway", took, path=path if path in DIALECTS else MODELS, status=answering.status)
             note_request((path if path in DIALECTS else MODELS)[1:], scope["method"], answering.status, took)
             self._log(scope["method"], path, answering.status, took)
 

@@ -10,6 +10,7 @@ from memories.exceptions import ModelError, ModelMisconfigured
 from memories.llm.answers import A, AnswerFormat
 from memories.llm.calls import Call, Completion
 from memories.llm.prompts.framing import Message
+from memories.telemetry import traces
 from memories.telemetry.families import MODEL_FAILURES, MODEL_SECONDS
 
 # By dotted path, so that a process that never asks a model never pays for importing its library.
@@ -52,7 +53,8 @@ def complete(
     backend: Callable[[Call[A]], Completion[A]] = import_string(BACKENDS[config.mode])
     began = perf_counter()
     try:
-        return backend(Call(messages, answer, config, max_calls, before_call))
+        with traces.span("model call", prompt=answer.name, model=config.model):
+            return backend(Call(messages, answer, config, max_calls, before_call))
     except ModelError as error:
         MODEL_FAILURES.count(answer.name, error.code)
         raise

@@ -26,6 +26,7 @@ from memories.retrieval.fact_search import RankedFacts
 from memories.retrieval.hits import EPISODE, FACT, KINDS, SESSION, TRIPLE, TURN, Finding, SearchFilters
 from memories.retrieval.prepared_query import PreparedQuery, prepare
 from memories.retrieval.serving import Audience, audience
+from memories.telemetry import traces
 from memories.telemetry.families import SEARCH_SECONDS
 
 __all__ = [
@@ -104,7 +105,9 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
     if noted and not search.as_of:
         recalls.note_all([(one.kind, one.id) for one in results], tenant_id=tenant.pk, now=now)
     if noted:
-        SEARCH_SECONDS.observe(perf_counter() - began)
+        took = perf_counter() - began
+        SEARCH_SECONDS.observe(took)
+        traces.record("search", took, results=len(results), tenant=tenant.slug)
     counts = {kind: searched[kind] for kind in search.kinds}
     explanation = Explanation(query.terms, query.language, query.embedding_model, counts)
     return SearchResult(results, explanation if search.explain else None)
