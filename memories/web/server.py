@@ -49,9 +49,10 @@ class QuietLogger(Logger):  # type: ignore[misc]
         """gunicorn has streams and formats of its own."""
         super().setup(cfg)
         if settings.MEMORYHUB_LOG_FORMAT == "json":
+            formatters: Any = settings.LOGGING["formatters"]
             for logger in (self.error_log, self.access_log):
                 for handler in logger.handlers:
-                    handler.setFormatter(import_string(settings.LOGGING["formatters"]["json"]["class"])())
+                    handler.setFormatter(import_string(formatters["json"]["class"])())
 
     def exception(self, message: str, *args: Any, **options: Any) -> None:
         # The arguments hold the address with its query.

@@ -11,6 +11,7 @@ from django.test import Client
 from gunicorn.config import Config
 
 from memories.management.commands import up
+from memories.management.demo import DemoAccess
 from memories.telemetry import log_fields
 from memories.telemetry.log_fields import ANSWERED_ID, ANSWERED_TENANT
 from memories.web.front import Answer
@@ -113,7 +114,7 @@ def test_the_web_server_says_each_answer_in_the_same_form(form: str, settings: A
 
 
 def test_the_greeting_has_no_key_then(settings: Any) -> None:
-    seeded = up.DemoAccess(username="demo", password="secret-word", api_key="mh_secret", user_id="ada")
+    seeded = DemoAccess(username="demo", password="secret-word", api_key="mh_secret", user_id="ada")
     assert "mh_secret" in up.greeting(seeded)
     settings.MEMORYHUB_LOG_FORMAT = "json"
     assert "secret" not in up.greeting(seeded)
