@@ -422,15 +422,17 @@ INVARIANTS = (
     Invariant("turns_told", "Every fed turn that is summed up is in an episode.", _not_in_episodes),
     Invariant(
         "vectors",
-        "The vector of a fact or an episode is of its own text and person.",
+        "The vector of a fact, an episode or a diary entry is of its own text and person.",
         # A memory whose text has just changed waits for its vector: until then its hash says so.
         """
         SELECT m.id FROM (
             SELECT fact_id AS memory_id, space_id, tenant_id, end_user_id, text_digest FROM memories_factvector
             UNION ALL SELECT episode_id, space_id, tenant_id, end_user_id, text_digest FROM memories_episodevector
+            UNION ALL SELECT entry_id, space_id, tenant_id, end_user_id, text_digest FROM memories_diaryvector
         ) v JOIN (
             SELECT id, tenant_id, end_user_id, content_hash, embedded_hash FROM memories_fact
             UNION ALL SELECT id, tenant_id, end_user_id, content_hash, embedded_hash FROM memories_episode
+            UNION ALL SELECT id, tenant_id, end_user_id, content_hash, embedded_hash FROM memories_diaryentry
         ) m ON m.id = v.memory_id JOIN memories_embeddingspace s ON s.id = v.space_id
         WHERE v.end_user_id <> m.end_user_id OR v.tenant_id <> m.tenant_id
             OR s.state = 'serving' AND m.embedded_hash = m.content_hash AND v.text_digest <> m.content_hash

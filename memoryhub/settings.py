@@ -273,7 +273,8 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
         "MemoryKind": ["fact", "profile", "triple", "group_fact", "file", "diary", "episode", "turn"],
-        "FoundKind": ["fact", "episode", "turn", "session", "triple"],
+        "FoundKind": ["fact", "episode", "turn", "session", "triple", "diary"],
+        "ResultKind": ["fact", "episode", "turn", "session", "triple", "diary", "group_fact"],
         "StatedScope": ["private", "share"],
         "FactScopeEnum": ["private", "share", "public"],
         "FactTypeEnum": ["profile", "preference", "procedural", "semantic"],

@@ -213,7 +213,10 @@ def memory_file(
 def diary_entry(person: EndUser, content: str = "Asked twice about rye.", **over: Any) -> DiaryEntry:
     """As a key wrote it for requests that name no agent."""
     given = {"actor_kind": ActorKind.KEY, "trust": "user", "created_at": NOW, **over}
-    return DiaryEntry.objects.create(tenant=person.tenant, end_user=person, content=content, **given)
+    entry = DiaryEntry(tenant=person.tenant, end_user=person, **given)
+    entry.say(content, topic=entry.topic)
+    entry.save()
+    return entry
 
 
 def memory_group(*people: EndUser, name: str = "Bakers", **over: Any) -> MemoryGroup:

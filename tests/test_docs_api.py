@@ -79,6 +79,7 @@ def test_the_curl_lines_work(settings: Any) -> None:
     known["ENTRY"] = str(factories.diary_entry(run.end_user).pk)
     group = factories.memory_group(run.end_user)
     known |= {"GROUP": str(group.pk), "GROUP_FACT": str(factories.group_fact(group, run.end_user).pk)}
+    known["OLD_GROUP"] = str(factories.memory_group(run.end_user).pk)
     lines = re.findall(r"^curl .*?(?=\n```)", TEXT, flags=re.MULTILINE | re.DOTALL)
     assert len(lines) == len(operations())
     for line in lines:

@@ -141,8 +141,8 @@ def diary_entry(*, tenant: Tenant, entry_id: uuid.UUID) -> DiaryEntry:
 
 
 def group(*, tenant: Tenant, group_id: uuid.UUID) -> MemoryGroup:
-    """Errors: NotFound."""
-    return _require(MemoryGroup.objects.filter(tenant=tenant, pk=group_id).first())
+    """Errors: NotFound, also for one in the trash."""
+    return _require(MemoryGroup.objects.present().filter(tenant=tenant, pk=group_id).first())
 
 
 def group_facts(group: MemoryGroup) -> GroupFactQuerySet:

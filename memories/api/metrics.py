@@ -30,6 +30,7 @@ from memories.models import (
     CaseState,
     CaseType,
     DecayPass,
+    DiaryEntry,
     EndpointState,
     Episode,
     Fact,
@@ -53,7 +54,7 @@ FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Pr
 QUEUES: Mapping[str, Any] = {"extraction": SessionQueue, "working_memory": WorkingMemory}
 # An erasure in these is up to the workers.
 AT_WORK = (CaseState.APPROVED, CaseState.RUNNING, CaseState.VERIFYING)
-VECTORS: Mapping[str, Any] = {"facts": Fact, "episodes": Episode, "store_items": StoreItem}
+VECTORS: Mapping[str, Any] = {"facts": Fact, "episodes": Episode, "diary": DiaryEntry, "store_items": StoreItem}
 
 
 @require_safe
@@ -154,7 +155,8 @@ def models() -> Iterator[Metric]:
 def embeddings() -> Iterator[Metric]:
     waiting, lag = [], []
     for kind, model in VECTORS.items():
-        found = model.objects.unembedded().aggregate(count=Count("pk"), age=Now() - Min("updated_at"))
+        since = "created_at" if model is DiaryEntry else "updated_at"
+        found = model.objects.unembedded().aggregate(count=Count("pk"), age=Now() - Min(since))
         waiting.append(((kind,), found["count"]))
         lag.append(((kind,), _seconds(found["age"])))
     found = Session.objects.unembedded().aggregate(

@@ -5,22 +5,17 @@ Keys' texts were judged when they were stated, as facts are, and are not judged 
 
 from memories.context.rendering import Line, group_line
 from memories.models import EndUser, GroupFact
+from memories.retrieval.group_search import NEWEST
 from memories.retrieval.prepared_query import PreparedQuery
 from memories.scoring import terms
 
-# The newest of all groups that are looked at, and how many of these a context is offered.
-NEWEST = 500
+# How many of these a context is offered.
 MOST_FACTS = 30
 
 
 def group_lines(person: EndUser, query: PreparedQuery | None) -> list[Line]:
-    """The facts with the most words of the query, without a query the newest; shown by group.
-
-    One statement reads memberships and facts: whoever has left is told nothing.
-    """
-    rows = GroupFact.objects.served().filter(
-        tenant=person.tenant, group__members__end_user=person, group__members__tenant=person.tenant
-    )
+    """The facts with the most words of the query, without a query the newest; shown by group. One statement."""
+    rows = GroupFact.objects.told_to(person)
     found = rows.order_by("-said_at", "-id").values_list("pk", "group", "group__name", "content", "said_at")[:NEWEST]
     wanted = set(query.terms) if query else set()
     ranked = sorted(

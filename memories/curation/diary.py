@@ -52,17 +52,17 @@ def write_entry(
         if person.restricted_at and not actor.is_operator:
             raise PersonRestricted
         _check_number(person)
-        entry = DiaryEntry.objects.create(
+        entry = DiaryEntry(
             tenant=person.tenant,
             end_user=person,
             agent_id=agent_id,
-            topic=subject,
-            content=text,
             actor_kind=actor.kind,
             actor_id=actor.id,
             trust=voice.trust,
             created_at=now,
         )
+        entry.say(text, topic=subject)
+        entry.save(force_insert=True)
         _record("write", entry, actor, now)
     return Noted(entry, redactions + more)
 

@@ -17,6 +17,7 @@ from memories.models import (
     Event,
     Fact,
     FactEvidence,
+    FactQuerySet,
     Session,
     SessionQueue,
     Status,
@@ -95,6 +96,7 @@ def _delete_facts(session: Session, *, now: datetime) -> int:
         used = Fact.objects.filter(pk__in=found, status=Status.ACTIVE).values_list("pk", "end_user")
         outbox.facts_gone(session.tenant, used, now=now)
     Fact.objects.filter(pk__in=found).delete()
+    review_items.note_loss(list(here.reflected().values_list("pk", flat=True)), now=now)
     return len(found)
 
 
@@ -102,7 +104,7 @@ def _cited() -> QuerySet[FactEvidence]:
     return FactEvidence.objects.filter(fact=OuterRef("pk"))
 
 
-def _resting_on(session: Session) -> QuerySet[Fact]:
+def _resting_on(session: Session) -> FactQuerySet:
     return Fact.objects.filter(Exists(_cited().filter(session=session)), end_user=session.end_user_id)
 
 

@@ -190,6 +190,7 @@ def _delete_facts(place: _LockedTurn, *, actor: Actor, now: datetime) -> int:
     elsewhere = Exists(cited.exclude(pk__in=evidence))
     alone = here.filter(~elsewhere, binding=False).exclude(extractor__in=STATED).select_related("tenant")
     gone = list(alone.order_by("pk"))
+    review_items.note_loss(list(here.reflected().values_list("pk", flat=True)), now=now)
     quotes.forget([turn.pk])
     FactEvidence.objects.filter(pk__in=evidence).delete()
     review_items.part([fact.pk for fact in gone])

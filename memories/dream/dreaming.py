@@ -24,7 +24,7 @@ from memories.audit import Actor
 from memories.curation.files import Writer
 from memories.curation.statements.voices import WriteTrust
 from memories.dream import applying, proposals, reflecting, unread
-from memories.dream.errors import DreamOpen, NoModelToDream, NothingToDream, Outdated
+from memories.dream.errors import DreamOpen, NoModelToDream, NothingToDream, NothingToReflect, Outdated
 from memories.dream.summaries import summary_of
 from memories.exceptions import ModelError, NotFound, PersonRestricted
 from memories.forgetting.upkeep_rows import hold
@@ -83,14 +83,14 @@ def begin(
 ) -> Dream:
     """Insert a dream, or a reflection, for workers to claim.
 
-    Errors: NothingToDream, DreamOpen, NoModelToDream, PersonRestricted.
+    Errors: NothingToDream (NothingToReflect), DreamOpen, NoModelToDream, PersonRestricted.
     """
     if person.restricted_at:
         raise PersonRestricted
     if not client.is_configured(config_of(person.tenant)):
         raise NoModelToDream
-    if not _next_episodes(kind, person, agent_id, now=now):
-        raise NothingToDream
+    if not _next_episodes(kind, trigger, person, agent_id, now=now):
+        raise NothingToReflect if kind == Kind.REFLECTION else NothingToDream
     by = {} if actor is NOBODY else {"actor_kind": actor.kind, "actor_id": actor.id}
     given = {"agent_id": agent_id, "kind": kind, "trigger": trigger, "started_at": now, **by}
     dream = Dream(tenant=person.tenant, end_user=person, **given)
@@ -102,13 +102,15 @@ def begin(
     return dream
 
 
-def dream_by_hand(*, person: EndUser, agent_id: str, actor: Actor, now: datetime) -> Dream:
-    """Begin a dream about one person and agent now, whatever the tenant's interval, and wake a worker.
+def dream_by_hand(
+    *, person: EndUser, agent_id: str, actor: Actor, now: datetime, kind: Dream.Kind = Kind.FILES
+) -> Dream:
+    """Begin a dream, or a reflection, about a person and agent now, whatever the interval, and wake a worker.
 
     Errors: those of begin().
     """
     with transaction.atomic():
-        dream = begin(person=person, agent_id=agent_id, trigger=Dream.Trigger.HAND, now=now, actor=actor)
+        dream = begin(person=person, agent_id=agent_id, trigger=Dream.Trigger.HAND, now=now, actor=actor, kind=kind)
         record(dream, "dream", actor=actor, now=now)
         wake()
     return dream
@@ -216,16 +218,18 @@ def _may_ask(work: DreamLease, *, now: datetime) -> bool:
     return admitted and (not circuit_breaker.is_open(owner) or circuit_breaker.probe(owner))
 
 
-def _next_episodes(kind: str, person: EndUser, agent_id: str, *, now: datetime) -> list[Episode]:
+def _next_episodes(kind: str, trigger: str, person: EndUser, agent_id: str, *, now: datetime) -> list[Episode]:
     """What there is to read, if it is enough."""
-    find = reflecting.next_episodes if kind == Kind.REFLECTION else unread.next_episodes
-    return find(person, agent_id, now=now)
+    if kind != Kind.REFLECTION:
+        return unread.next_episodes(person, agent_id, now=now)
+    least = reflecting.LEAST_BY_HAND if trigger == Dream.Trigger.HAND else reflecting.LEAST_NEW
+    return reflecting.next_episodes(person, agent_id, now=now, least_new=least)
 
 
 def _dream(work: DreamLease, *, now: datetime) -> None:
     """Gather, ask, commit."""
     dream, owner = work.row, work.config.tenant_id
-    episodes = _next_episodes(dream.kind, dream.end_user, dream.agent_id, now=now)
+    episodes = _next_episodes(dream.kind, dream.trigger, dream.end_user, dream.agent_id, now=now)
     if not episodes:
         # They went meanwhile: no call.
         circuit_breaker.release_probe(owner)

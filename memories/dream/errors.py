@@ -9,6 +9,11 @@ class NothingToDream(Conflict):
     code = "nothing_new"
 
 
+class NothingToReflect(NothingToDream):
+    """There is nothing to reflect on: it takes two episodes of this person with this agent, one of them since the last
+    reflection, and fewer than five proposals about the person within a week."""
+
+
 class DreamOpen(Conflict):
     """A dream about this person and agent is running or waits for approval. Wait for it, or decide it."""
 

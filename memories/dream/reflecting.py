@@ -46,8 +46,10 @@ from memories.reconcile.gate import Accepted, BatchEvidence
 from memories.reconcile.review_items import CHANGE_OF_MIND, HABIT, REASON_OF_FLAG, RECURRING_PROBLEM, ReviewQuestion
 from memories.time_zones import zone_or_utc
 
-# So many episodes must be new before a model is asked, and so many must show a pattern.
+# So many episodes must be new before a model is asked, or before an operator lets it be asked, and so many must show a
+# pattern.
 LEAST_NEW = 3
+LEAST_BY_HAND = 1
 LEAST_SHOWING = 2
 MOST_EPISODES = 60
 # Proposals for a person in a week, whatever the interval and however many agents.
@@ -97,17 +99,18 @@ def due(*, tenant: Tenant, rules: conf.Rules, now: datetime, passed: Sequence[UU
     return unread.people_of([(person, agent) for person, agent, _new, _first in pairs[:PAGE]])
 
 
-def next_episodes(person: EndUser, agent_id: str, *, now: datetime) -> list[Episode]:
-    """The newest episodes of the person with this agent, the oldest first; none while too few are new, or the week's
-    proposals are used up."""
+def next_episodes(person: EndUser, agent_id: str, *, now: datetime, least_new: int = LEAST_NEW) -> list[Episode]:
+    """The newest episodes of the person with this agent, the oldest first; none while too few are new, or too few at
+    all to show a pattern, or the week's proposals are used up."""
     rows = Episode.objects.of(person.tenant, person).active(now=now).filter(session__agent_id=agent_id)
     rows = rows.select_related("session")
     theirs = Dream.objects.of(person.tenant, person).filter(agent_id=agent_id, kind=Dream.Kind.REFLECTION)
     last = theirs.filter(state__in=DONE).order_by("-started_at").values_list("started_at", flat=True).first()
     new = rows.filter(created_at__gt=last) if last else rows
-    if new.count() < LEAST_NEW or not left_this_week(person, now=now):
+    if new.count() < least_new or not left_this_week(person, now=now):
         return []
-    return list(reversed(rows.order_by("-ended_at", "-pk")[:MOST_EPISODES]))
+    newest = list(reversed(rows.order_by("-ended_at", "-pk")[:MOST_EPISODES]))
+    return newest if len(newest) >= LEAST_SHOWING else []
 
 
 def left_this_week(person: EndUser, *, now: datetime) -> int:

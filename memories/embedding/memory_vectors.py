@@ -1,4 +1,4 @@
-"""Embeds a batch of facts or episodes. One whose text changes meanwhile waits for the next batch."""
+"""Embeds a batch of facts, episodes or diary entries. One whose text changes meanwhile waits for the next batch."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from django.db.models import F
 from memories.embedding import spaces
 from memories.embedding.batching import EmbeddableText, Round, Vectors, embed_each, quick_commit, storable
 from memories.llm.embeddings import BATCH
-from memories.models import EmbeddingSpace, Episode, EpisodeVector, Fact, FactVector
+from memories.models import DiaryEntry, DiaryVector, EmbeddingSpace, Episode, EpisodeVector, Fact, FactVector
 from memories.scoring import language
 
 _OWNER = ("content_hash", "tenant", "end_user", "end_user__generation")
@@ -19,14 +19,19 @@ _OWNER = ("content_hash", "tenant", "end_user", "end_user__generation")
 
 @dataclass(frozen=True)
 class MemoryKind:
-    """A kind of memories whose text may change: their table, the table of their vectors with its reference's name, the
-    columns of the text, and what reads the text from a row."""
+    """A kind of memories: their table, the table of their vectors with its reference's name, the columns of the text,
+    what reads the text from a row, and since when it says so."""
 
     rows: Any
     vectors: Any
     name: str
     columns: tuple[str, ...]
     text: Callable[[Any], str]
+    since: str = "updated_at"
+
+    def waiting(self) -> Any:
+        """What has no vector of its text, the newest first, and so by the partial index."""
+        return self.rows.objects.unembedded().order_by(f"-{self.since}")
 
 
 FACTS = MemoryKind(Fact, FactVector, "fact", ("content",), attrgetter("content"))
@@ -37,12 +42,13 @@ EPISODES = MemoryKind(
     ("summary", "key_topics", "actions_taken", "outcomes"),
     attrgetter("text"),
 )
-KINDS = (FACTS, EPISODES)
+DIARY = MemoryKind(DiaryEntry, DiaryVector, "entry", ("topic", "content"), attrgetter("text"), since="created_at")
+KINDS = (FACTS, EPISODES, DIARY)
 
 
 def embed_changed(kind: MemoryKind, space: EmbeddingSpace, done: Round) -> None:
     """Embed a batch of the newest changes. Errors: EmbeddingError of the endpoint, with nothing written."""
-    waiting = list(with_text(kind, kind.rows.objects.unembedded()).order_by("-updated_at")[:BATCH])
+    waiting = list(with_text(kind, kind.waiting())[:BATCH])
     vectors = embed_each(space, [text_of(kind, row) for row in waiting])
     with transaction.atomic():
         quick_commit()

@@ -1,4 +1,4 @@
-"""One round of the embedder: a batch of the facts, episodes, items and turns whose text has no vector."""
+"""One round of the embedder: a batch of the facts, episodes, diary entries, items and turns that have no vector."""
 
 import uuid
 from collections.abc import Collection
@@ -14,8 +14,8 @@ from memories.models import EmbeddingSpace, EndUser, Session, StoreItem, Turn
 
 
 def embed_some(*, passing_over: Collection[uuid.UUID] = ()) -> Round:
-    """Embed at most a batch of facts, one of episodes, one of items and one of turns. One statement when
-    there is nothing to do.
+    """Embed at most a batch of facts, one of episodes, one of diary entries, one of items and one of turns. One
+    statement when there is nothing to do.
 
     When the endpoint fails, all embedders pause and `failure` names the error. Before the first space nothing can store
     the pause, so EmbeddingError is raised. `passing_over` are sessions to leave alone.
@@ -23,10 +23,7 @@ def embed_some(*, passing_over: Collection[uuid.UUID] = ()) -> Round:
     done = Round()
     # In order, and so by the partial indexes: for EXISTS alone the planner would read whole tables to find nothing.
     a_session = Subquery(Session.objects.unembedded().order_by("-last_turn_at").values("pk")[:1])
-    memories = {
-        f"a_{kind.name}": Subquery(kind.rows.objects.unembedded().order_by("-updated_at").values("pk")[:1])
-        for kind in KINDS
-    }
+    memories = {f"a_{kind.name}": Subquery(kind.waiting().values("pk")[:1]) for kind in KINDS}
     # Of all tenants: found by its partial index, which is nearly empty.
     memories["an_item"] = Subquery(StoreItem.objects.unembedded().order_by("tenant", "-updated_at").values("pk")[:1])
     space: Any = EmbeddingSpace.objects.serving().with_clock().annotate(a_session=a_session, **memories).first()

@@ -162,6 +162,7 @@ def _steps(work: Work, *, now: datetime) -> Generator[None, None, DecayPass.Pass
     yield from trash.purge_entities(work)
     yield from trash.purge_dreams(work)
     yield from trash.purge_group_facts(work)
+    yield from trash.purge_groups(work)
     return state
 
 

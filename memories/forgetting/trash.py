@@ -168,8 +168,8 @@ def purge_entities(work: Work) -> Iterator[None]:
 
 
 def purge_group_facts(work: Work) -> Iterator[None]:
-    """Delete for good the facts of groups that were in the trash for long enough, but none that a restricted person
-    said or that is about one. Errors: LeaseLost."""
+    """Delete for good the facts of groups that were in the trash for long enough, by themselves or with their group,
+    but none that a restricted person said or that is about one. Errors: LeaseLost."""
     as_of = work.row.as_of - timedelta(days=work.rules.trash_days)
     restricted = EndUser.objects.filter(restricted_at__isnull=False)
     due_now = GroupFact.objects.discarded(now=as_of).filter(tenant=work.row.tenant)
@@ -186,6 +186,25 @@ def purge_group_facts(work: Work) -> Iterator[None]:
             _count(work, GROUP_FACTS, len(ids))
         yield
         rest = due_now.filter(pk__gt=found[-1][0]).order_by("pk")
+
+
+def purge_groups(work: Work) -> Iterator[None]:
+    """Delete for good the groups that were in the trash for long enough, after their facts, with their members, but
+    none that a restricted person belongs to. Errors: LeaseLost."""
+    as_of = work.row.as_of - timedelta(days=work.rules.trash_days)
+    restricted = EndUser.objects.filter(restricted_at__isnull=False)
+    rows = MemoryGroup.objects.filter(tenant=work.row.tenant, trashed_at__lte=as_of, facts=None)
+    rest = rows = rows.exclude(members__end_user__in=restricted).order_by("pk")
+    while found := list(rest.values_list("pk", flat=True)[:STEP]):
+        with transaction.atomic():
+            # With the group locked nobody restores it meanwhile.
+            groups = MemoryGroup.objects.select_for_update(no_key=True, skip_locked=True).order_by("pk")
+            locked = list(groups.filter(pk__in=found).values_list("pk", flat=True))
+            going = list(rows.filter(pk__in=locked).values_list("pk", flat=True))
+            MemoryGroup.objects.filter(pk__in=going).delete()
+            leases.renew(work)
+        yield
+        rest = rows.filter(pk__gt=found[-1])
 
 
 def purge_dreams(work: Work) -> Iterator[None]:

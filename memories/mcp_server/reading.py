@@ -3,6 +3,7 @@
 Whatever a client shows its model, the text or the data, no stored text can end its line or close the frame.
 """
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,9 +19,9 @@ from memories.context.rendering import one_line
 from memories.llm.prompts.framing import shorten
 from memories.mcp_server.askers import Asker
 from memories.mcp_server.calls import Call, Outcome
-from memories.models import Category, Fact, FactQuerySet, Scope, Tenant
+from memories.models import Category, EndUser, Fact, FactQuerySet, GroupFact, GroupFactQuerySet, Scope, Tenant
 from memories.retrieval import search
-from memories.retrieval.search import EPISODE, FACT, TURN, Finding, SearchFilters, SearchRequest
+from memories.retrieval.search import EPISODE, FACT, GROUP_FACT, TURN, Finding, SearchFilters, SearchRequest
 from memories.retrieval.serving import audience
 from memories.text import uploads
 from memories.text.memory_block import CLOSING, ENGLISH, FRAMES, OPENING
@@ -88,8 +89,11 @@ def list_memories(call: Call) -> Outcome:
         facts = facts.filter(category=given["category"])
     if given.get("cursor"):
         facts = facts.filter(pk__lt=given["cursor"])
-    page = list(facts[: given["limit"] + 1])
-    rows = [_of_fact(fact) for fact in page[: given["limit"]]]
+    page = [_of_fact(fact) for fact in facts[: given["limit"] + 1]]
+    if found.has_groups and not given.get("category"):
+        page += [_of_group_fact(fact) for fact in _shared(found.person, given.get("cursor"))[: given["limit"] + 1]]
+        page.sort(key=lambda row: row["id"], reverse=True)
+    rows = page[: given["limit"]]
     text = _framed(asker.tenant, [_line_of(row) for row in rows])
     following = rows[-1]["id"] if len(page) > len(rows) else None
     more = f"\nThere are more: call it again with cursor {following}." if following else ""
@@ -128,6 +132,12 @@ def visible_facts(asker: Asker) -> FactQuerySet:
     return FactVisibility.of(asker.caller, {"agent_id": asker.agent_id}).filter(rows, person)
 
 
+def _shared(person: EndUser, cursor: uuid.UUID | None) -> GroupFactQuerySet:
+    """What the person's groups know, the newest first. Ids tell which is newer, also beside the person's facts."""
+    shared = GroupFact.objects.told_to(person).select_related("group").order_by("-pk")
+    return shared.filter(pk__lt=cursor) if cursor else shared
+
+
 def _found(one: Finding) -> dict[str, Any]:
     text = uploads.cut_blocks(one.text) if one.kind == TURN else one.text
     return {
@@ -137,6 +147,7 @@ def _found(one: Finding) -> dict[str, Any]:
         "category": one.category,
         "confidence": one.confidence,
         "role": one.role,
+        "group": one_line(one.group.name) if one.group else None,
         "date": one.created_at.date().isoformat(),
         "score": one.score,
     }
@@ -150,7 +161,22 @@ def _of_fact(fact: Fact) -> dict[str, Any]:
         "category": fact.category,
         "confidence": fact.confidence,
         "role": None,
+        "group": None,
         "date": fact.last_confirmed_at.date().isoformat(),
+        "score": None,
+    }
+
+
+def _of_group_fact(fact: GroupFact) -> dict[str, Any]:
+    return {
+        "kind": GROUP_FACT,
+        "id": str(fact.pk),
+        "text": one_line(fact.content),
+        "category": None,
+        "confidence": None,
+        "role": None,
+        "group": one_line(fact.group.name),
+        "date": fact.said_at.date().isoformat(),
         "score": None,
     }
 
@@ -159,6 +185,9 @@ def _line_of(row: dict[str, Any]) -> str:
     """As in a context; of a fact also its id, for what is to be done with it."""
     if row["kind"] == FACT:
         return f"- [{row['category']} | {row['confidence']:.2f}] {row['text']} (id {row['id']})"
+    if row["kind"] == GROUP_FACT:
+        # Without its id: no tool changes what others share.
+        return f"- [group: {row['group']}] {row['text']}"
     said_by = f"{row['role']}: " if row["kind"] == TURN else ""
     return f"- [{row['date']}] {said_by}{row['text']}"
 

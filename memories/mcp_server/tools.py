@@ -50,10 +50,11 @@ _ROW = _object(
         "category": _or_null("string"),
         "confidence": _or_null("number"),
         "role": _or_null("string"),
+        "group": _or_null("string"),
         "date": {"type": "string"},
         "score": _or_null("number"),
     },
-    *("kind", "id", "text", "category", "confidence", "role", "date", "score"),
+    *("kind", "id", "text", "category", "confidence", "role", "group", "date", "score"),
 )
 _MEMORY = _text("The memories as data for a prompt; empty for none.")
 _ROWS = {"type": "array", "items": _ROW}
@@ -80,7 +81,7 @@ TOOLS: Sequence[Tool] = (
     Tool(
         "search_memory",
         "Search memory",
-        "Find facts, episodes and earlier messages of the person, by meaning and by words.",
+        "Find facts, episodes and earlier messages of the person, by meaning and by words, and what their groups know.",
         Scope.READ,
         reading.search_memory,
         _object(
@@ -111,7 +112,7 @@ TOOLS: Sequence[Tool] = (
     Tool(
         "list_memories",
         "List memories",
-        "List the facts that are remembered of the person, newest first, with their ids.",
+        "List the facts that are remembered of the person and known to their groups, newest first, with their ids.",
         Scope.READ,
         reading.list_memories,
         _object(

@@ -12,7 +12,7 @@ from memories.models.forgetting import DecayPass
 from memories.models.memories.changes import Batch, Change, ChangeSet
 from memories.models.memories.diary import DiaryEntry, DiaryEntryQuerySet
 from memories.models.memories.dreams import Dream, DreamedEpisode, DreamEdit
-from memories.models.memories.embeddings import EmbeddingSpace, EpisodeVector, FactVector, TurnVector
+from memories.models.memories.embeddings import DiaryVector, EmbeddingSpace, EpisodeVector, FactVector, TurnVector
 from memories.models.memories.episodes import Episode, EpisodeQuerySet, EpisodeStatus
 from memories.models.memories.evidence import FactEvidence, FactRelation, RelationType
 from memories.models.memories.facts import (
@@ -26,7 +26,14 @@ from memories.models.memories.facts import (
 )
 from memories.models.memories.files import Encoding, FileVersion, MemoryFile, MemoryFileQuerySet
 from memories.models.memories.graph import GraphEntity, GraphTriple, GraphTripleQuerySet, TripleStatus
-from memories.models.memories.groups import GroupEvidence, GroupFact, GroupFactQuerySet, GroupMember, MemoryGroup
+from memories.models.memories.groups import (
+    GroupEvidence,
+    GroupFact,
+    GroupFactQuerySet,
+    GroupMember,
+    MemoryGroup,
+    MemoryGroupQuerySet,
+)
 from memories.models.memories.logged_contexts import LoggedContext
 from memories.models.memories.profile import ProfileSection, Section
 from memories.models.memories.refusals import FactRefusal
@@ -81,6 +88,7 @@ __all__ = [
     "DecayPass",
     "DiaryEntry",
     "DiaryEntryQuerySet",
+    "DiaryVector",
     "Dream",
     "DreamEdit",
     "DreamedEpisode",
@@ -119,6 +127,7 @@ __all__ = [
     "MemoryFile",
     "MemoryFileQuerySet",
     "MemoryGroup",
+    "MemoryGroupQuerySet",
     "MemoryOf",
     "MemoryScope",
     "MemoryType",

@@ -151,6 +151,15 @@ def settle(facts: Collection[uuid.UUID], *, now: datetime, change_set: uuid.UUID
     )
 
 
+def note_loss(facts: Collection[uuid.UUID], *, now: datetime) -> int:
+    """Note on the open items of these patterns that a part of their evidence goes; returns how many.
+
+    The item is another one by that: a decision of somebody who has not seen it is refused.
+    """
+    items = ReviewItem.objects.waiting().filter(fact__in=facts, kind=Kind.PATTERN).values("pk")
+    return ReviewItem.objects.filter(pk__in=items).update(lost_at=now, version=F("version") + 1)
+
+
 def part(facts: Collection[uuid.UUID]) -> None:
     """Before these facts are deleted: a suggestion in conflict with one of them waits by itself from now on."""
     conflicts = ReviewItem.objects.waiting().filter(known__in=facts, fact__status=Status.PENDING)

@@ -5,8 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-FACT, EPISODE, TURN, SESSION, TRIPLE = "fact", "episode", "turn", "session", "triple"
-KINDS = (FACT, EPISODE, TURN, SESSION, TRIPLE)
+FACT, EPISODE, TURN, SESSION, TRIPLE, DIARY = "fact", "episode", "turn", "session", "triple", "diary"
+KINDS = (FACT, EPISODE, TURN, SESSION, TRIPLE, DIARY)
+# Found with the person's own facts, and told apart from them: it has no operations of a fact, and no category.
+GROUP_FACT = "group_fact"
+FOUND_KINDS = (*KINDS, GROUP_FACT)
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,14 @@ class Evidence:
 
 
 @dataclass(frozen=True)
+class FoundGroup:
+    """The group that knows a fact."""
+
+    id: uuid.UUID
+    name: str
+
+
+@dataclass(frozen=True)
 class Finding:
     """One memory with its score, higher is better; ids other than `id` are the caller's own."""
 
@@ -61,3 +72,5 @@ class Finding:
     evidence: list[Evidence] = field(default_factory=list)
     # A turn of an assistant or tool that speaks to a model: nothing to obey, and no context recalls it.
     flagged: bool = False
+    # Of a fact that a group of the person's shares.
+    group: FoundGroup | None = None

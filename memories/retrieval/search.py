@@ -1,5 +1,5 @@
-"""Search over one person's facts, episodes, turns and whole sessions, by meaning and by words (docs/retrieval.md), and
-over triples by what the query names."""
+"""Search over one person's facts, episodes, turns and whole sessions, by meaning and by words (docs/retrieval.md), over
+triples by what the query names, and over what the person's groups know by words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -12,8 +12,10 @@ from memories.llm.reranking import Candidate
 from memories.models import EndUser, Tenant
 from memories.models.memories.visibility import Conversations, Viewer
 from memories.retrieval import (
+    diary_search,
     episode_search,
     fact_search,
+    group_search,
     recalls,
     reranking,
     triple_search,
@@ -23,15 +25,28 @@ from memories.retrieval import (
 )  # fmt: skip
 from memories.retrieval.episode_search import VisibleEpisode
 from memories.retrieval.fact_search import RankedFacts
-from memories.retrieval.hits import EPISODE, FACT, KINDS, SESSION, TRIPLE, TURN, Finding, SearchFilters
+from memories.retrieval.hits import (
+    DIARY,
+    EPISODE,
+    FACT,
+    GROUP_FACT,
+    KINDS,
+    SESSION,
+    TRIPLE,
+    TURN,
+    Finding,
+    SearchFilters,
+)
 from memories.retrieval.prepared_query import PreparedQuery, prepare
 from memories.retrieval.serving import Audience, audience
 from memories.telemetry import traces
 from memories.telemetry.families import SEARCH_SECONDS
 
 __all__ = [
+    "DIARY",
     "EPISODE",
     "FACT",
+    "GROUP_FACT",
     "KINDS",
     "SESSION",
     "TRIPLE",
@@ -87,8 +102,9 @@ class SearchResult:
 def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool = True) -> SearchResult:
     """The person's memories that answer the query best; nothing of unknown, restricted and switched-off people.
 
-    It reads only, in about eight statements whatever is stored; recalls are written later. Without vectors it finds
-    memories by their words. `noted=False`: an operator looks, so what it finds does not fade later.
+    It reads only, in about eight statements whatever is stored, nine of a member of groups; recalls are written later.
+    Without vectors it finds memories by their words. `noted=False`: an operator looks, so what it finds does not fade
+    later.
     """
     began = perf_counter()
     found = audience(tenant=tenant, user_id=search.user_id, agent_id=search.filters.agent_id or "")
@@ -116,18 +132,24 @@ def search(*, tenant: Tenant, search: SearchRequest, now: datetime, noted: bool 
 def _memories(
     found: Audience, person: EndUser, query: PreparedQuery, search: SearchRequest, *, now: datetime
 ) -> _HitsByKind:
-    """The best facts, episodes and triples, as far as they are asked for."""
+    """The best facts, episodes, triples and diary entries, as far as they are asked for."""
     hits: dict[str, list[Finding]] = {}
     searched: dict[str, int] = {}
     if FACT in search.kinds:
         facts = _facts(person, query, search, now=now)
-        hits[FACT], searched[FACT] = fact_search.hits(person, facts, facts.best(search.limit)), len(facts)
+        own = fact_search.hits(person, facts, facts.best(search.limit))
+        shared, looked_at = _shared(found, person, query, search, now=now)
+        # Both are scored alike, so they are one kind when the kinds take turns.
+        hits[FACT] = sorted([*own, *shared], key=lambda one: -one.score)[: search.limit]
+        searched[FACT] = len(facts) + looked_at
     if EPISODE in search.kinds:
         visible = _episodes(found, person, query, search, now=now)
         ranked = episode_search.rank(person, visible, query, now=now)
         hits[EPISODE], searched[EPISODE] = [one.hit() for one in ranked[: search.limit]], len(ranked)
     if TRIPLE in search.kinds:
         hits[TRIPLE], searched[TRIPLE] = _triples(person, search, now=now)
+    if DIARY in search.kinds:
+        hits[DIARY], searched[DIARY] = _diary(person, query, search, now=now)
     return hits, searched
 
 
@@ -139,12 +161,29 @@ def _facts(person: EndUser, query: PreparedQuery, search: SearchRequest, *, now:
     return fact_search.narrowed(person, ranked, search.filters) if search.filters.narrows_facts else ranked
 
 
+def _shared(
+    found: Audience, person: EndUser, query: PreparedQuery, search: SearchRequest, *, now: datetime
+) -> tuple[list[Finding], int]:
+    """What the person's groups know: as in contexts of today alone, and without what only a person's facts have."""
+    filters = search.filters
+    if not found.has_groups or search.as_of or filters.only_facts_fit or filters.session_id is not None:
+        return [], 0
+    return group_search.hits(person, query, filters, limit=search.limit, now=now)
+
+
 def _triples(person: EndUser, search: SearchRequest, *, now: datetime) -> tuple[list[Finding], int]:
     viewer = Viewer(search.filters.agent_id or "", search.roles, search.as_of)
     rows = triple_search.triples(person, viewer, search.query, rules=conf.rules(person.tenant), now=now)
     rows = triple_search.narrowed(rows, search.filters)
     # Counted only for who asks: the best are found without the rest.
     return triple_search.hits(triple_search.read(rows, search.limit)), rows.count() if search.explain else 0
+
+
+def _diary(person: EndUser, query: PreparedQuery, search: SearchRequest, *, now: datetime) -> tuple[list[Finding], int]:
+    """The diary of the agent that asks, of today: without an agent that of requests that name none."""
+    if search.as_of or search.filters.only_facts_fit or search.filters.session_id is not None:
+        return [], 0
+    return diary_search.hits(person, query, search.filters, limit=search.limit, now=now)
 
 
 def _episodes(

@@ -60,3 +60,18 @@ def test_hostile_texts_are_shown_as_they_are(admin: Client, person: EndUser) -> 
     entry = factories.diary_entry(person, HOSTILE, agent_id=HOSTILE[:200], topic=HOSTILE[:90])
     assert shows_harmless(admin.get(page_of(entry)))
     assert shows_harmless(admin.get(list_of(DiaryEntry)))
+
+
+def test_the_page_of_a_person_has_a_tab_for_each_agents_diary(
+    admin: Client, staff_who_may: Callable[..., Client], person: EndUser
+) -> None:
+    for agent_id, content in (("coach", "Likes rye"), ("sales", HOSTILE), ("sales", "Bought bread")):
+        factories.diary_entry(person, content, agent_id=agent_id)
+    factories.diary_entry(person, "Thrown away", agent_id="coach", trashed_at=factories.NOW)
+    address = page_of(person, "diary")
+    assert staff_who_may("view_enduser").get(address).status_code == 403
+    page = text_of(admin.get(address))
+    assert ("Likes rye" in page, "Bought bread" in page, "Thrown away" in page) == (True, False, False)
+    sales = admin.get(f"{address}?agent=sales")
+    assert "Bought bread" in text_of(sales)
+    assert shows_harmless(sales)

@@ -53,6 +53,8 @@ def everything(now: datetime) -> Any:
     open_circuit(None)
     factories.decay_pass(person.tenant, state="held", started_at=now - DAY)
     factories.decay_pass(person.tenant, state="done", started_at=now - 3 * DAY)
+    factories.dream(person, doubted_at=now - DAY)
+    factories.dream(person)
     held = factories.fact(person, status="pending")
     factories.review_item(held, created_at=now - DAY)
     factories.review_item(held, kind="flagged", reason="instructions", created_at=now - 4 * DAY, state="approved")
@@ -89,6 +91,7 @@ def test_each_kind_is_counted_with_its_age() -> None:
         "Extraction is parked for 1 session",
         "Working memory is parked for 1 session",
         "1 clean-up is held",
+        "1 dream to look at",
         "1 item to review",
         "1 triple waits for an operator",
         "1 API key expires this week",
@@ -110,7 +113,7 @@ def test_the_link_shows_what_is_counted(admin: Client, work: Work) -> None:
     ("role", "kinds"),
     [
         ("reviewer", {"items"}),
-        ("operator", {"items", "outage", "parked", "held", "triples", "key"}),
+        ("operator", {"items", "outage", "parked", "held", "dream", "triples", "key"}),
         ("dpo", {"case"}),
         ("auditor", set()),
     ],
@@ -122,6 +125,7 @@ def test_each_role_sees_its_own_work(role: str, kinds: set[str]) -> None:
         "outage": "does not answer",
         "parked": "parked",
         "held": "held",
+        "dream": "dream",
         "triples": "for an operator",
         "key": "API key",
         "case": "privacy case",

@@ -128,6 +128,7 @@ CALLS: dict[str, Callable[[Ids], Call]] = {
     "addGroup": lambda ids: Call(body={"name": "taken over"}),
     "getGroup": lambda ids: Call(path={"group_id": ids.group}),
     "changeGroup": lambda ids: Call(path={"group_id": ids.group}, body={"name": "taken over"}),
+    "deleteGroup": lambda ids: Call(path={"group_id": ids.group}),
     "listGroupMembers": lambda ids: Call(path={"group_id": ids.group}),
     "setGroupMember": lambda ids: Call(path={"group_id": ids.group}, body={"user_id": ids.user_id}),
     "removeGroupMember": lambda ids: Call(path={"group_id": ids.group}, query={"user_id": ids.user_id}),

@@ -48,7 +48,7 @@ OBJECTS = {
 }
 LISTS = {"listUsers"}
 # Who belongs to a group concerns others.
-GROUPS = {"addGroup", "changeGroup", "listGroupMembers", "setGroupMember", "removeGroupMember"}
+GROUPS = {"addGroup", "changeGroup", "deleteGroup", "listGroupMembers", "setGroupMember", "removeGroupMember"}
 # Of no person: tests/api/v1/test_agents.py.
 AGENTS = {"listAgents", "getAgent", "changeAgent"}
 # What names its person by a namespace.

@@ -24,6 +24,7 @@ STORING = {
     *("writeDiaryEntry", "deleteDiaryEntry", "addGroupFact", "deleteGroupFact", "setGroupMember"),
     *("putStoreItem", "deleteStoreItem", "startDream", "restoreDream"),
     *("addTriple", "invalidateTriple", "supersedeTriple"),
+    "deleteGroup",
 }
 # Nothing of one object is told.
 LOCKED = {

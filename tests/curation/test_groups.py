@@ -1,5 +1,6 @@
 """Facts of groups when people are erased, merged or leave, and under races."""
 
+import uuid
 from datetime import timedelta
 from typing import Any
 
@@ -9,14 +10,18 @@ from memories.audit import Actor
 from memories.context import context
 from memories.context.context import ContextRequest
 from memories.curation.groups.facts import delete_group_fact, restore_group_fact, state_group_fact, withdraw_group_fact
-from memories.curation.groups.membership import remove_member, set_member
+from memories.curation.groups.membership import delete_group, remove_member, restore_group, set_member
+from memories.curation.people.clearing import clear_memories, preview_clearing
 from memories.curation.people.merging.merge import merge_people
 from memories.curation.reverting import revert
+from memories.curation.rollback.roll_back import preview_rollback, roll_back
+from memories.curation.rollback.selection import Selector
 from memories.curation.statements.voices import AS_USER
 from memories.exceptions import Conflict, NotAMember, NotFound, PersonRestricted
 from memories.models import (
     ActorKind,
     CaseState,
+    ChangeSet,
     EndUser,
     GroupEvidence,
     GroupFact,
@@ -36,9 +41,9 @@ LATER = NOW + timedelta(days=1)
 SAYS = "The oven takes an hour on Mondays"
 
 
-def state(group: MemoryGroup, person: EndUser, content: str = SAYS, **given: Any) -> GroupFact:
+def state(group: MemoryGroup, person: EndUser, content: str = SAYS, *, by: Actor = KEY, **given: Any) -> GroupFact:
     return state_group_fact(
-        group_id=group.pk, end_user=person, content=content, actor=KEY, now=NOW, voice=AS_USER, **given
+        group_id=group.pk, end_user=person, content=content, actor=by, now=NOW, voice=AS_USER, **given
     ).fact
 
 
@@ -123,6 +128,88 @@ class TestWhatBecomesOfFacts:
         assert state(group, bob) == fact
         remove_member(group_id=group.pk, end_user=ann, actor=KEY, now=NOW)
         assert set(GroupMember.objects.values_list("end_user", flat=True)) == {bob.pk}
+
+    def test_a_deleted_group_is_told_to_nobody_and_comes_back_as_it_was(self, ann: EndUser, bob: EndUser) -> None:
+        group, other = factories.memory_group(ann, bob), factories.memory_group(ann, bob)
+        fact, kept = state(group, ann), state(other, ann, "The shop opens at nine")
+
+        def told() -> set[Any]:
+            return set(GroupFact.objects.told_to(bob).values_list("pk", flat=True))
+
+        assert told() == {fact.pk, kept.pk}
+        EndUser.objects.filter(pk=bob.pk).update(restricted_at=NOW)
+        with pytest.raises(PersonRestricted):
+            delete_group(group_id=group.pk, actor=KEY, now=NOW)
+        EndUser.objects.filter(pk=bob.pk).update(restricted_at=None)
+        delete_group(group_id=group.pk, actor=KEY, now=NOW)
+        assert told() == {kept.pk}
+        for act in (
+            lambda: delete_group(group_id=group.pk, actor=KEY, now=NOW),
+            lambda: state(group, bob),
+            lambda: withdraw_group_fact(fact_id=fact.pk, end_user=ann, actor=KEY, now=NOW),
+            lambda: set_member(group_id=group.pk, end_user=bob, may_write=False, actor=KEY, now=NOW),
+            lambda: remove_member(group_id=group.pk, end_user=bob, actor=KEY, now=NOW),
+        ):
+            with pytest.raises(NotFound):
+                act()
+        restore_group(group_id=group.pk, actor=STAFF, now=NOW)
+        assert (told(), said_by(fact)) == ({fact.pk, kept.pk}, {ann.pk})
+        with pytest.raises(Conflict):
+            restore_group(group_id=group.pk, actor=STAFF, now=NOW)
+
+    def test_an_erasure_reaches_a_deleted_group(
+        self, ann: EndUser, bob: EndUser, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        stand_in(monkeypatch)
+        group = factories.memory_group(ann, bob)
+        state(group, ann)
+        bobs = state(group, bob, "Bob's")
+        delete_group(group_id=group.pk, actor=KEY, now=NOW)
+        erase(ann)
+        assert list(GroupFact.objects.values_list("pk", flat=True)) == [bobs.pk]
+        assert list(GroupMember.objects.values_list("end_user", flat=True)) == [bob.pk]
+
+    def test_a_roll_back_takes_what_a_key_stated_and_leaves_it_with_others(self, ann: EndUser, bob: EndUser) -> None:
+        bad = Actor(kind=ActorKind.KEY, id=str(factories.api_key(ann.tenant)[0].pk))
+        group = factories.memory_group(ann, bob)
+        both, alone, kept = state(group, ann, by=bad), state(group, ann, "Ann's", by=bad), state(group, ann, "Kept")
+        assert state(group, bob) == both
+
+        def rows() -> Any:
+            said = GroupEvidence.objects.filter(fact__trashed_at=None).order_by("pk")
+            return list(said.values_list("fact", "end_user"))
+
+        before, selector = rows(), Selector(ann.tenant, key=uuid.UUID(bad.id))
+        counts = preview_rollback(selector).counts
+        done = roll_back(selector=selector, actor=COMMAND, now=NOW)
+        assert (counts["group_facts"], done.counts["group_facts"]) == (2, 2)
+        assert set(rows()) == {(both.pk, bob.pk), (kept.pk, ann.pk)}
+        assert preview_rollback(selector).changes_nothing
+        assert revert(change_set=done.id, actor=COMMAND, now=LATER)["group_facts"] == 2
+        assert rows() == before
+        assert not GroupFact.objects.exclude(trashed_at=None).exists()
+        # Stated anew meanwhile, by her and by him: one fact that rests on both.
+        done = roll_back(selector=selector, actor=COMMAND, now=NOW)
+        again = state(group, bob, "Ann's")
+        revert(change_set=done.id, actor=COMMAND, now=LATER)
+        assert not GroupFact.objects.filter(pk=alone.pk).exists()
+        assert said_by(again) == {ann.pk, bob.pk}
+
+    def test_a_clearing_takes_what_the_person_stated_through_an_agent_or_any(self, ann: EndUser, bob: EndUser) -> None:
+        group = factories.memory_group(ann, bob)
+        state(group, ann)
+        sold, about = state(group, ann, "Sold out", agent_id="sales"), state(group, bob, "Ann bakes", about=ann)
+        for agent_id, count, left in (("sales", 1, 2), ("", 1, 1)):
+            assert preview_clearing(end_user=ann, agent_id=agent_id)["group_facts"] == count
+            counts = clear_memories(end_user=ann, agent_id=agent_id, actor=KEY, now=NOW)
+            assert (counts["group_facts"], GroupFact.objects.present().count()) == (count, left)
+        assert GroupFact.objects.present().get() == about
+        # What an operator restores is no matter of the undo any more.
+        restore_group_fact(fact_id=sold.pk, actor=STAFF, now=NOW)
+        delete_group_fact(fact_id=sold.pk, actor=STAFF, now=NOW)
+        for done in ChangeSet.objects.filter(verb="clear", undone_at=None):
+            revert(change_set=done.pk, actor=COMMAND, now=NOW)
+        assert set(GroupFact.objects.present().values_list("content", flat=True)) == {SAYS, "Ann bakes"}
 
     def test_two_members_who_are_merged_are_one_until_the_undo(self, ann: EndUser, bob: EndUser) -> None:
         both, bobs = factories.memory_group(ann, bob), factories.memory_group(bob)

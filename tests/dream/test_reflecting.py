@@ -16,7 +16,7 @@ from memories.curation.sessions import delete_session
 from memories.curation.turns import redact_turn
 from memories.dream import dreaming
 from memories.dream.dreaming import work_on
-from memories.dream.errors import NothingToDream
+from memories.dream.errors import DreamOpen, NothingToDream, NothingToReflect
 from memories.exceptions import ModelUnavailable
 from memories.forgetting import decay
 from memories.models import (
@@ -109,7 +109,7 @@ class TestWhoIsDue:
             dreaming.begin(
                 person=person,
                 agent_id="bot",
-                trigger=Dream.Trigger.HAND,
+                trigger=Dream.Trigger.SCHEDULE,
                 now=NOW + WEEK + HOUR,
                 kind=Dream.Kind.REFLECTION,
             )
@@ -140,6 +140,32 @@ class TestWhoIsDue:
         assert look() == ["failed"]
         assert look(NOW + HOUR) == ["failed"]
         assert look(NOW + 2 * HOUR) == ["failed", "unchanged"]
+
+
+class TestByHand:
+    def test_one_new_episode_is_enough_if_two_can_show_something(self, model: Model) -> None:
+        person = factories.end_user()
+
+        def begin(agent_id: str = "bot") -> Dream:
+            given: dict[str, Any] = {"person": person, "agent_id": agent_id, "kind": Dream.Kind.REFLECTION, "now": NOW}
+            return dreaming.dream_by_hand(**given, actor=OPERATOR)
+
+        episodes(person, SAID[0])
+        with pytest.raises(NothingToReflect):
+            begin()
+        episodes(person, SAID[1])
+        with pytest.raises(NothingToReflect):
+            begin("other")
+        row = begin()
+        assert (row.trigger, row.actor_kind, model.prompts) == ("hand", "operator", [])
+        with pytest.raises(DreamOpen):
+            begin()
+        model.answers.append(patterns(pattern(episodes=[1, 2])))
+        # Whatever the tenant has switched on.
+        assert look() == ["applied"]
+        assert proposed() == [(HABIT, "pending")]
+        with pytest.raises(NothingToReflect):
+            begin()
 
 
 class TestProposals:
@@ -289,9 +315,17 @@ class TestEvidenceThatGoes:
         def delete(one: Episode) -> None:
             delete_session(session_id=one.session_id, tenant=None, actor=OPERATOR, now=NOW)
 
+        def lost() -> tuple[bool, int]:
+            item = ReviewItem.objects.get()
+            return item.lost_at is not None, item.version
+
+        # The third shows nothing of it.
         delete(read[2])
+        assert lost() == (False, 1)
         delete(read[0])
         assert proposed() == [(HABIT, "pending")]
+        # Who has seen the proposal before decides nothing about what is left of it.
+        assert lost() == (True, 2)
         assert FactEvidence.objects.get().session_id == read[1].session_id
         delete(read[1])
         assert proposed() == []
@@ -314,6 +348,7 @@ class TestEvidenceThatGoes:
             rests_on.discard(session.pk)
             assert set(FactEvidence.objects.values_list("session", flat=True)) == rests_on
             assert Fact.objects.exists() == bool(rests_on)
+            assert ReviewItem.objects.filter(lost_at=NOW).exists() == (len(rests_on) == 1)
 
     def test_with_a_roll_back_and_its_undo_brings_it_again(self, read: list[Episode]) -> None:
         tenant, before = read[0].tenant, list(FactEvidence.objects.order_by("pk").values())
@@ -328,12 +363,13 @@ class TestEvidenceThatGoes:
         assert proposed() == [(HABIT, "trashed")]
         assert [changes.counts["patterns"] for changes in done] == [1, 1, 0]
         item.refresh_from_db()
-        assert item.state == "settled"
+        assert (item.state, item.lost_at) == ("settled", NOW)
         for changes in (done[1], done[0]):
             revert(change_set=changes.id, actor=OPERATOR, now=NOW)
             item.refresh_from_db()
             assert (proposed(), item.state) == ([(HABIT, "pending")], "open")
         assert list(FactEvidence.objects.order_by("pk").values()) == before
+        assert item.lost_at is None
 
     def test_but_not_what_an_operator_approved(self, read: list[Episode]) -> None:
         approve_item(item_id=ReviewItem.objects.get().pk, actor=OPERATOR, now=NOW)

@@ -8,7 +8,18 @@ from memories import invariants
 from memories.audit import Actor
 from memories.curation.files import NewContent, Writer, delete_files, restore_file, write_file
 from memories.forgetting import decay
-from memories.models import ActorKind, DecayPass, DiaryEntry, EndUser, FileVersion, GroupFact, MemoryFile, Tenant
+from memories.models import (
+    ActorKind,
+    DecayPass,
+    DiaryEntry,
+    EndUser,
+    FileVersion,
+    GroupFact,
+    GroupMember,
+    MemoryFile,
+    MemoryGroup,
+    Tenant,
+)
 from tests import factories
 from tests.factories import NOW
 
@@ -166,3 +177,20 @@ def test_a_deleted_fact_of_a_group_leaves_the_trash_and_no_other(tenant: Tenant,
     assert after(tenant, 9)[1] == 0
     assert after(tenant, 11)[1] == 1
     assert GroupFact.objects.count() == 4
+
+
+def test_a_deleted_group_goes_with_its_facts_but_not_from_a_restricted_member(tenant: Tenant, person: EndUser) -> None:
+    limited = factories.end_user(tenant, restricted_at=NOW)
+    gone, kept, there = (
+        factories.memory_group(person, trashed_at=NOW),
+        factories.memory_group(person, limited, trashed_at=NOW),
+        factories.memory_group(person),
+    )
+    for group in (gone, kept, there):
+        factories.group_fact(group, person)
+    after(tenant, 9)
+    assert (MemoryGroup.objects.count(), GroupFact.objects.count()) == (3, 3)
+    after(tenant, 11)
+    assert set(MemoryGroup.objects.values_list("pk", flat=True)) == {kept.pk, there.pk}
+    assert GroupFact.objects.get().group == there
+    assert GroupMember.objects.count() == 3

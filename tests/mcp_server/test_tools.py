@@ -86,6 +86,30 @@ class TestReading:
         assert cursor is None
         assert seen == [str(fact.pk) for fact in reversed(facts)]
 
+    def test_what_the_persons_groups_know_is_told_as_theirs(self, hub: Hub, key: str, person: EndUser) -> None:
+        bob = factories.end_user(person.tenant)
+        group = factories.memory_group(person, bob, name="Gardeners")
+        older = factories.fact(person, "Has a garden in Leiden")
+        shared = factories.group_fact(group, bob, content="The garden tap drips")
+        newer = factories.fact(person, "Has a cat")
+        factories.group_fact(factories.memory_group(bob), bob, content="The other garden is closed")
+        found = hub.call(key, "search_memory", {"query": "garden"})
+        assert "- [group: Gardeners] The garden tap drips" in text_of(found)
+        seen, cursor = [], None
+        for _ in range(3):
+            page = hub.call(key, "list_memories", {"limit": 1, **({"cursor": cursor} if cursor else {})})
+            seen += page.structured_content["results"]
+            cursor = page.structured_content["next_cursor"]
+        assert cursor is None
+        assert [row["id"] for row in seen] == [str(newer.pk), str(shared.pk), str(older.pk)]
+        assert [row["group"] for row in seen] == [None, "Gardeners", None]
+        assert "tap" not in text_of(hub.call(key, "list_memories", {"category": "context"}))
+        everything = told(hub, key)
+        assert "tap drips" in everything
+        assert "other garden" not in everything
+        group.members.filter(end_user=person).delete()
+        assert "tap drips" not in told(hub, key)
+
     def test_of_nobody_nothing_is_told_and_nobody_is_made(self, hub: Hub, tenant: Tenant) -> None:
         stranger = EndUser(tenant=tenant, external_id="stranger")
         assert "Nothing is remembered" in text_of(hub.call(key_for(stranger), "get_context"))

@@ -46,3 +46,41 @@ async def test_both_clients_see_the_same_hub() -> None:
 def test_it_stands_in_for_a_hub_anywhere() -> None:
     fake = FakeMemoryHub()
     assert MemoryHub("any", transport=fake.transport).list_users().page().results == []
+
+
+def test_each_agent_has_a_diary_of_its_own() -> None:
+    hub = FakeMemoryHub().client()
+    hub.write_diary_entry("Likes short answers", user_id="u1", agent_id="Coach", topic="Style")
+    mine = hub.write_diary_entry("Begin with the garden", user_id="u1", agent_id="coach")
+    hub.write_diary_entry("Sold a garden hose", user_id="u1", agent_id="sales")
+    assert [one.content for one in hub.list_diary(user_id="u1", agent_id="coach").page().results] == [
+        "Begin with the garden",
+        "Likes short answers",
+    ]
+    assert [one.topic for one in hub.list_diary(user_id="u1", agent_id="coach", q="style").page().results] == ["Style"]
+    found = hub.search(query="the garden", user_id="u1", kinds=["diary"], filters={"agent_id": "coach"}).results
+    assert (found[0].kind, found[0].id) == ("diary", mine.id)
+    assert len(found) == 2
+    hub.delete_diary_entry(mine.id)
+    assert len(hub.list_diary(user_id="u1", agent_id="coach", last=5).page().results) == 1
+
+
+def test_members_are_told_what_their_groups_know() -> None:
+    hub = FakeMemoryHub().client()
+    group = hub.add_group("Bakery")
+    for user_id in ("ann", "bob"):
+        hub.set_group_member(group.id, user_id=user_id)
+    with pytest.raises(ConflictError, match="not_a_member"):
+        hub.add_group_fact(group.id, "The oven is hot", user_id="carl")
+    fact = hub.add_group_fact(group.id, "The oven is hot", user_id="ann")
+    assert hub.add_group_fact(group.id, "the OVEN is hot", user_id="bob").said_by == ["ann", "bob"]
+    (found,) = hub.search(query="How hot is the oven?", user_id="bob").results
+    assert (found.kind, found.id, found.group and found.group.name) == ("group_fact", fact.id, "Bakery")
+    assert hub.search(query="How hot is the oven?", user_id="carl").results == []
+    hub.delete_group_fact(group.id, fact.id, user_id="ann")
+    assert hub.list_group_facts(group.id).page().results[0].said_by == ["bob"]
+    hub.remove_group_member(group.id, user_id="bob")
+    assert hub.search(query="How hot is the oven?", user_id="bob").results == []
+    assert [one.name for one in hub.list_groups(user_id="ann").page().results] == ["Bakery"]
+    hub.delete_group(group.id)
+    assert hub.list_groups().page().results == []

@@ -12,7 +12,16 @@ from django.utils.translation import ngettext_lazy
 from memories.admin.dashboard.figures import ToReview, Within
 from memories.admin.lists import tabs
 from memories.db.counts import Tally, tallies
-from memories.models import APIKey, DecayPass, GraphTriple, PrivacyCase, ReviewItem, Session, WebhookEndpoint
+from memories.models import (
+    APIKey,
+    DecayPass,
+    Dream,
+    GraphTriple,
+    PrivacyCase,
+    ReviewItem,
+    Session,
+    WebhookEndpoint,
+)
 from memories.queue.outages import Outage
 
 
@@ -157,6 +166,14 @@ WORK = (
         "started_at",
         "front_hand",
         ngettext_lazy("%(count)s clean-up is held", "%(count)s clean-ups are held", "count"),
+    ),
+    Work(
+        "memories.change_dream",
+        Dream,
+        "doubted",
+        "doubted_at",
+        "bedtime",
+        ngettext_lazy("%(count)s dream to look at", "%(count)s dreams to look at", "count"),
     ),
     Work(
         "memories.change_reviewitem",

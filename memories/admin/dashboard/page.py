@@ -20,6 +20,7 @@ from memories.admin.lists.tabs import WEEK
 from memories.admin.site import sidebar
 from memories.db.counts import counts
 from memories.models import (
+    DiaryVector,
     EmbeddingSpace,
     EndUser,
     EpisodeVector,
@@ -99,7 +100,8 @@ def _rebuilding() -> dict[str, Any] | None:
 
 
 def _vectors_of(space: EmbeddingSpace) -> int:
-    return sum(kind._default_manager.filter(space=space).count() for kind in (TurnVector, FactVector, EpisodeVector))
+    kinds = (TurnVector, FactVector, EpisodeVector, DiaryVector)
+    return sum(kind._default_manager.filter(space=space).count() for kind in kinds)
 
 
 def _facts(rows: figures.Within, now: datetime) -> dict[str, Any]:

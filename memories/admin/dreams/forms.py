@@ -15,7 +15,7 @@ from memories.audit import Actor
 from memories.dream.deciding import accept, approve, decline, keep, restore, undo_edit
 from memories.dream.dreaming import dream_by_hand
 from memories.dream.proposals import MOST_EDITS
-from memories.models import EndUser
+from memories.models import Dream, EndUser
 
 _LONGEST_AGENT = 255
 
@@ -94,3 +94,12 @@ class DreamNowForm(VerbForm):
     def leads_to(self) -> str:
         listed = reverse("admin:memories_dream_changelist")
         return f"{listed}?{urlencode({'end_user__id__exact': str(self.record.pk)})}"
+
+
+class ReflectNowForm(DreamNowForm):
+    """On a person's page: begin a reflection on their episodes with one agent."""
+
+    def carry_out(self, *, actor: Actor, now: datetime) -> str:
+        about = {"person": self.record, "agent_id": self.cleaned_data["agent"], "kind": Dream.Kind.REFLECTION}
+        dream_by_hand(**about, actor=actor, now=now)
+        return gettext("The reflection has begun. What it finds waits in the review queue.")

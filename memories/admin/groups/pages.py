@@ -1,32 +1,76 @@
 """Groups of people: the list, and the page of one with its members and facts, and the verbs on them.
 
-Adding and removing a member take each other back, and so do deleting and restoring a fact.
+Adding and removing a member take each other back, and so do deleting and restoring a fact, or the group.
 """
 
 from datetime import datetime
 from typing import Any, ClassVar
 
 from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldAdminSelectWidget
 
 from memories import conf
+from memories.admin.access.tenant_scope import tenants_of
 from memories.admin.lists import cells
 from memories.admin.lists.columns import column, moment_column
-from memories.admin.site.page import RecordPage, VerbForm
+from memories.admin.people.adding import add_refusal
+from memories.admin.people.finding import find_person
+from memories.admin.site.fields import LineField, LinesField, TenantField
+from memories.admin.site.page import RecordPage, VerbForm, actor_of, render_page, url_of
 from memories.audit import Actor
 from memories.curation.groups.facts import delete_group_fact, restore_group_fact
-from memories.curation.groups.membership import change_group, remove_member, set_member
-from memories.exceptions import NotFound
+from memories.curation.groups.membership import (
+    change_group,
+    delete_group,
+    found_group,
+    remove_member,
+    restore_group,
+    set_member,
+)
+from memories.exceptions import MemoryHubError, NotFound
 from memories.models import EndUser, GroupFact, GroupMember, MemoryGroup
 from memories.models.memories.groups import LONGEST_NAME
 
 # So many facts the page shows, of either kind.
 SHOWN = 200
+# So many members a new group can be given at once.
+MOST_MEMBERS = 100
+
+
+class AddGroupForm(forms.Form):
+    tenant = TenantField(preselected=True)
+    name = LineField(label=_("Name"), max_length=LONGEST_NAME, help_text=_("Contexts show it to the members’ agents."))
+    kind = forms.ChoiceField(label=_("Kind"), choices=MemoryGroup.Kind.choices, widget=UnfoldAdminSelectWidget)
+    members = LinesField(
+        label=_("Members"),
+        longest=255,
+        most=MOST_MEMBERS,
+        help_text=_("One end user per line, by the external id or the name. You can add more later."),
+    )
+
+    def __init__(self, request: HttpRequest) -> None:
+        super().__init__(request.POST if request.method == "POST" else None)
+        self.fields["tenant"].queryset = tenants_of(request.user)  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        if "tenant" in data and "members" in data:
+            # The choice of tenants is limited to those of the operator.
+            found = [(words, *find_person(data["tenant"], words)) for words in data["members"]]
+            for words, person, why_not in found:
+                if person is None:
+                    self.add_error("members", f"{words}: {why_not}")
+            data["people"] = [person for _words, person, _why_not in found if person]
+        return data
 
 
 class RenameForm(VerbForm):
@@ -91,6 +135,19 @@ class RestoreFactForm(DeleteFactForm):
     calls = staticmethod(restore_group_fact)
 
 
+class DeleteGroupForm(VerbForm):
+    done = _("The group is deleted. You can restore it here.")
+    calls = staticmethod(delete_group)
+
+    def arguments(self) -> dict[str, Any]:
+        return {"group_id": self.record.pk}
+
+
+class RestoreGroupForm(DeleteGroupForm):
+    done = _("The group is restored, with its members and facts.")
+    calls = staticmethod(restore_group)
+
+
 class MemoryGroupPage(RecordPage):
     page_template = "memories/memory_group.html"
     verbs: ClassVar[dict[str, type[VerbForm]]] = {
@@ -99,15 +156,17 @@ class MemoryGroupPage(RecordPage):
         "remove_member": RemoveMemberForm,
         "delete_fact": DeleteFactForm,
         "restore_fact": RestoreFactForm,
+        "delete": DeleteGroupForm,
+        "restore": RestoreGroupForm,
     }
-    list_display = ("named", "members_counted", "facts_counted", "made")
+    list_display = ("named", "members_counted", "facts_counted", "state", "made")
     list_filter = ("kind", "tenant")
     list_select_related = ("tenant",)
     search_fields = ("name",)
     search_help_text = _("Search by name")
     ordering = ("-created_at", "-id")
     empty_title = _("No groups yet")
-    empty_hint = _("Applications make groups with POST /api/v1/groups.")
+    empty_hint = _("Make one here, or let applications make them with POST /api/v1/groups.")
     made = moment_column(_("Created"), "created_at")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MemoryGroup]:
@@ -130,6 +189,34 @@ class MemoryGroupPage(RecordPage):
     def facts_counted(self, group: MemoryGroup) -> int:
         count: int = group.fact_count  # type: ignore[attr-defined]  # annotated
         return count
+
+    @column(_("Status"), label={"active": "success", "trashed": "danger"})
+    def state(self, group: MemoryGroup) -> tuple[str, str]:
+        return ("trashed", gettext("Deleted")) if group.trashed_at else ("active", gettext("Active"))
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Whoever may change groups may make some, too."""
+        return bool(self.has_change_permission(request))
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        form = AddGroupForm(request)
+        status = 400 if form.is_bound else 200
+        if form.is_valid():
+            given = {name: form.cleaned_data[name] for name in ("tenant", "name", "kind")}
+            people = form.cleaned_data["people"]
+            try:
+                group = found_group(**given, members=people, actor=actor_of(request), now=timezone.now())
+            except MemoryHubError as error:
+                status = add_refusal(form, error)
+            else:
+                messages.success(request, gettext("The group is made. Its members’ agents are told what it knows."))
+                return HttpResponseRedirect(url_of(group))
+        shown = {"title": gettext("New group of people"), "opts": self.opts, "form": form}
+        return render_page(request, "memories/memory_group_add.html", status=status, **shown)
 
     def gather(self, request: HttpRequest, record: MemoryGroup) -> dict[str, Any]:
         facts = GroupFact.objects.of(record.tenant, record).select_related("about")

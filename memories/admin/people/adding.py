@@ -80,7 +80,7 @@ class ChangeIdForm(forms.Form):
 def add_refusal(form: forms.Form, error: MemoryHubError) -> int:
     """Show why the verb refused, beside what was typed. Returns the status of the answer."""
     if isinstance(error, InvalidInput) and error.faults:
-        form.add_error(error.faults[0].pointer, error.faults[0].detail)
+        form.add_error(error.faults[0].pointer.strip("/"), error.faults[0].detail)
     else:
         form.add_error(None, message_of(error))
     return error.status

@@ -41,7 +41,8 @@ class ClearForm(forms.Form):
         required=False,
         widget=UnfoldAdminSelectWidget,
         help_text=gettext_lazy(
-            "With an agent only its facts, files, diary and profile, and the episodes of its sessions."
+            "With an agent only its facts, files, diary and profile, the episodes of its sessions, and what was said "
+            "in groups through it."
         ),
     )
     reason = ReasonField(*reasons.CLEAR, longest=500, help_text=gettext_lazy("Optional; recorded with every change."))

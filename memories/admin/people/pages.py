@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldBooleanSwitchWidget
 
 from memories.admin.cases.board import cards
-from memories.admin.dreams.forms import DreamNowForm
+from memories.admin.dreams.forms import DreamNowForm, ReflectNowForm
 from memories.admin.files.tree import FileTreeViews
 from memories.admin.graph.drawing import GraphViews
 from memories.admin.lists import cells
@@ -33,11 +33,23 @@ from memories.admin.site.page import VerbForm, address
 from memories.admin.site.wording import CUT_OUT
 from memories.audit import Actor
 from memories.curation.people.records import state_of_person, update_person
-from memories.models import EndUser, Episode, EpisodeStatus, ExtractionRun, Fact, ReviewItem, Session, Status
+from memories.models import (
+    DiaryEntry,
+    EndUser,
+    Episode,
+    EpisodeStatus,
+    ExtractionRun,
+    Fact,
+    MemoryGroup,
+    ReviewItem,
+    Session,
+    Status,
+)
 from memories.privacy.casework.restriction import cases_of
 
 SESSIONS_SHOWN = 25
 RUNS_SHOWN = 25
+ENTRIES_SHOWN = 50
 
 
 class PersonForm(RecordFields, VerbForm):
@@ -74,7 +86,12 @@ class PersonForm(RecordFields, VerbForm):
 
 class PersonPage(PersonClearingViews, LiveContextViews, FileTreeViews, GraphViews, ProfileViews):
     page_template = "memories/person_timeline.html"
-    verbs: ClassVar[dict[str, type[VerbForm]]] = {"update": PersonForm, "dream": DreamNowForm, **ProfileViews.verbs}
+    verbs: ClassVar[dict[str, type[VerbForm]]] = {
+        "update": PersonForm,
+        "dream": DreamNowForm,
+        "reflect": ReflectNowForm,
+        **ProfileViews.verbs,
+    }
     list_display = ("person", "tenant", "facts_active", "sessions_held", "seen")
     list_filter = ("tenant",)
     list_select_related = ("tenant",)
@@ -123,6 +140,8 @@ class PersonPage(PersonClearingViews, LiveContextViews, FileTreeViews, GraphView
             shown["episode_count"] = Episode.objects.filter(end_user=record, status=EpisodeStatus.ACTIVE).count()
         if has_perm("memories.view_session"):
             shown |= record.sessions.aggregate(turn_count=Sum("turn_count", default=0), session_count=Count("pk"))
+        if has_perm("memories.view_memorygroup"):
+            shown["groups"] = MemoryGroup.objects.present().filter(members__end_user=record).order_by("name", "pk")
         if has_perm("memories.view_privacycase"):
             now = timezone.now()
             shown["open_cases"] = cards(cases_of(record).unanswered(now), now=now)
@@ -165,6 +184,22 @@ class PersonPage(PersonClearingViews, LiveContextViews, FileTreeViews, GraphView
         if request.user.has_perm("memories.view_extractionrun"):
             shown["runs"] = ExtractionRun.objects.filter(end_user=person).select_related("end_user")[:RUNS_SHOWN]
         return self.render_tab(request, person, "memories/person_sessions.html", shown)
+
+    @address("<uuid:object_id>/diary/", "diary")
+    def diary_view(self, request: HttpRequest, object_id: uuid.UUID) -> HttpResponse:
+        """What agents noted about a person, one agent's at a time; deleted entries are in the list."""
+        person = self.find(request, str(object_id), may_change=False)
+        if not request.user.has_perm("memories.view_diaryentry"):
+            raise PermissionDenied
+        entries = DiaryEntry.objects.of(person.tenant, person).present()
+        counted = entries.order_by("agent_id").values("agent_id").annotate(present=Count("pk"))
+        agents: Any = list(counted)
+        names = [one["agent_id"] for one in agents]
+        chosen = request.GET.get("agent", names[0] if names else "")
+        newest = list(entries.filter(agent_id=chosen).order_by("-created_at", "-id")[: ENTRIES_SHOWN + 1])
+        shown: dict[str, Any] = {"tab": "diary", "agents": agents, "agent_id": chosen, "most": ENTRIES_SHOWN}
+        shown |= {"entries": newest[:ENTRIES_SHOWN], "more": len(newest) > ENTRIES_SHOWN}
+        return self.render_tab(request, person, "memories/person_diary.html", shown)
 
 
 def _count(rows: QuerySet[Any]) -> Coalesce:

@@ -33,6 +33,7 @@ TABS = (
     PersonTab("profile", "admin:memories_enduser_profile_all", _("Profile"), "id_card", ("memories.view_fact",)),
     PersonTab("files", "admin:memories_enduser_files", _("Files"), "folder_open", ("memories.view_memoryfile",)),
     PersonTab("graph", "admin:memories_enduser_graph", _("Graph"), "hub", ("memories.view_graphtriple",)),
+    PersonTab("diary", "admin:memories_enduser_diary", _("Diary"), "book_2", ("memories.view_diaryentry",)),
     PersonTab("sessions", "admin:memories_enduser_sessions", _("Sessions"), "forum", ("memories.view_session",)),
 )
 

@@ -45,7 +45,16 @@ from memories.retrieval import fact_index, fact_search
 from memories.retrieval import search as retrieval
 from memories.retrieval.memory_index import today
 from memories.retrieval.prepared_query import PreparedQuery
-from memories.retrieval.search import EPISODE, FACT, TURN, Explanation, Finding, SearchFilters, SearchRequest
+from memories.retrieval.search import (
+    EPISODE,
+    FACT,
+    GROUP_FACT,
+    TURN,
+    Explanation,
+    Finding,
+    SearchFilters,
+    SearchRequest,
+)
 from memories.scoring.constants import DEFAULT
 from memories.scoring.ranking import Query, query_texts
 
@@ -205,7 +214,7 @@ def rank(
         row = rows.get((finding.kind, finding.id))
         # A context does not name the turns that it did not come to.
         waits = is_full and isinstance(row, Turn) and recalled_turns.may_be_recalled(row)
-        hits[finding.kind].append(
+        hits[FACT if finding.kind == GROUP_FACT else finding.kind].append(
             RankedMemory(
                 memory_of(person, finding.kind, finding.id, row, score=finding.score),
                 parts_of(finding, best),

@@ -68,7 +68,10 @@ class RollbackForm(forms.Form):
         required=False,
         max_length=255,
         label=_("Agent"),
-        help_text=_("Everything from sessions with this agent, its memory files and its diary."),
+        help_text=_(
+            "Everything from sessions with this agent, its memory files, its diary, and what was said in groups "
+            "through it."
+        ),
     )
     key = forms.ModelChoiceField(
         APIKey.objects.none(),
@@ -77,7 +80,8 @@ class RollbackForm(forms.Form):
         widget=UnfoldAdminSelectWidget,
         empty_label="–",
         help_text=_(
-            "Everything from turns that the key posted, and every fact, memory file and diary entry that it wrote."
+            "Everything from turns that the key posted, every fact, memory file and diary entry that it wrote, and "
+            "what it stated in groups."
         ),
     )
     since = forms.DateTimeField(

@@ -136,12 +136,30 @@ def restore_group_fact(*, fact_id: uuid.UUID, actor: Actor, now: datetime) -> No
         fact = _locked(fact_id)
         if fact.trashed_at is None:
             raise Conflict(_("Somebody else has done this meanwhile."))
-        same = GroupFact.objects.of(fact.tenant, fact.group).present()
-        if same.filter(content_hash=bytes(fact.content_hash), about=fact.about_id).exists():
+        if not fact.change_set and present_twin(fact):
             raise Conflict(_("A member has stated the same again. Delete that fact first."))
-        fact.trashed_at = None
-        fact.save(update_fields=["trashed_at"])
-        _record("restore", fact, actor, now)
+        _record("restore", put_back(fact), actor, now)
+
+
+def present_twin(fact: GroupFact) -> GroupFact | None:
+    """The fact that says the same in its group and is not in the trash."""
+    same = GroupFact.objects.of(fact.tenant, fact.group).present()
+    return same.filter(content_hash=bytes(fact.content_hash), about=fact.about_id).first()
+
+
+def put_back(fact: GroupFact) -> GroupFact:
+    """Take a fact of a locked group out of the trash; returns where it is now. What rests on somebody by now who says
+    the same rests on those who said this one, too."""
+    twin = present_twin(fact)
+    if twin is None:
+        # The undo of what deleted it leaves it alone from now on.
+        fact.trashed_at = fact.change_set = None
+        fact.save(update_fields=["trashed_at", "change_set"])
+        return fact
+    known = GroupEvidence.objects.filter(fact=twin).values("end_user")
+    GroupEvidence.objects.filter(fact=fact).exclude(end_user__in=known).update(fact=twin)
+    fact.delete()
+    return twin
 
 
 def _check(text: str, person: EndUser, voice: WriteTrust) -> None:

@@ -1,27 +1,38 @@
-"""Groups and their members: founding and renaming a group, who joins it, and who leaves."""
+"""Groups and their members: founding, renaming, deleting and restoring a group, who joins it, and who leaves."""
 
 import uuid
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from memories import audit
 from memories.audit import Actor
 from memories.curation.facts.changing import lock_person
-from memories.exceptions import InvalidInput, NotFound, PersonRestricted
+from memories.exceptions import Conflict, InvalidInput, NotFound, PersonRestricted
 from memories.models import EndUser, GroupMember, MemoryGroup, Tenant
 from memories.text.cleaning import clean_lines
 from memories.text.injection import suspicion
 from memories.text.secrets.redaction import redact_text
 
 
-def found_group(*, tenant: Tenant, name: str, kind: str, actor: Actor, now: datetime) -> MemoryGroup:
-    """Make a group without members. Errors: InvalidInput (the name)."""
+def found_group(
+    *, tenant: Tenant, name: str, kind: str, actor: Actor, now: datetime, members: Sequence[EndUser] = ()
+) -> MemoryGroup:
+    """Make a group of these people, who may write, or without members.
+
+    Errors: InvalidInput (the name); NotFound, PersonRestricted (a member; nothing is made).
+    """
     group = MemoryGroup(tenant=tenant, name=_checked_name(name), kind=kind, created_at=now)
     with transaction.atomic():
+        # People are locked before the group, in one order.
+        people = locked_people(*(person.pk for person in members))
         group.save(force_insert=True)
         _record("add", group, actor, now)
+        for person in people:
+            set_member(group_id=group.pk, end_user=person, may_write=True, actor=actor, now=now)
     return group
 
 
@@ -37,6 +48,41 @@ def change_group(
         group.save(update_fields=["name", "kind"])
         _record("update", group, actor, now)
     return group
+
+
+def delete_group(*, group_id: uuid.UUID, actor: Actor, now: datetime) -> None:
+    """Move the group to the trash with its members and facts: from now on nobody is told of it. An operator can restore
+    it until a nightly pass deletes it for good.
+
+    Errors: NotFound (erased with its tenant, or in the trash already); PersonRestricted for a key, while a member is
+    restricted, or somebody who said one of its facts.
+    """
+    with transaction.atomic():
+        group = lock_group(group_id)
+        if not actor.is_operator and people_with_data_in(group).filter(restricted_at__isnull=False).exists():
+            raise PersonRestricted
+        group.trashed_at = now
+        group.save(update_fields=["trashed_at"])
+        _record("delete", group, actor, now)
+
+
+def restore_group(*, group_id: uuid.UUID, actor: Actor, now: datetime) -> None:
+    """Take the group out of the trash, with the members and facts that it had. Errors: NotFound, Conflict (it is not
+    there)."""
+    with transaction.atomic():
+        group = lock_group(group_id, is_trashed=None)
+        if group.trashed_at is None:
+            raise Conflict(_("Somebody else has done this meanwhile."))
+        group.trashed_at = None
+        group.save(update_fields=["trashed_at"])
+        _record("restore", group, actor, now)
+
+
+def people_with_data_in(group: MemoryGroup) -> QuerySet[EndUser]:
+    """The members, those who said something there, and those whom it is about."""
+    return EndUser.objects.filter(
+        Q(memberships__group=group) | Q(said_in_groups__fact__group=group) | Q(group_facts__group=group)
+    )
 
 
 def set_member(
@@ -94,11 +140,13 @@ def locked_people(*ids: uuid.UUID) -> list[EndUser]:
     return found
 
 
-def lock_group(group_id: uuid.UUID, *, tenant_id: uuid.UUID | None = None) -> MemoryGroup:
-    """Errors: NotFound."""
+def lock_group(
+    group_id: uuid.UUID, *, tenant_id: uuid.UUID | None = None, is_trashed: bool | None = False
+) -> MemoryGroup:
+    """The group, locked; `is_trashed=None`: in the trash or not. Errors: NotFound."""
     rows = MemoryGroup.objects.select_for_update(of=("self",), no_key=True).select_related("tenant")
     group = rows.filter(pk=group_id, **({"tenant": tenant_id} if tenant_id else {})).first()
-    if group is None:
+    if group is None or (is_trashed is not None and bool(group.trashed_at) != is_trashed):
         raise NotFound
     return group
 

@@ -14,7 +14,7 @@ from memories.curation.graph import taking_back
 from memories.curation.people.errors import PersonMerged
 from memories.curation.profile.sections import empty_sections
 from memories.curation.review import item_states
-from memories.curation.rollback import diary, files
+from memories.curation.rollback import diary, files, groups
 from memories.exceptions import PersonRestricted
 from memories.models import (
     DiaryEntry,
@@ -27,6 +27,7 @@ from memories.models import (
     FactQuerySet,
     GraphTriple,
     GraphTripleQuerySet,
+    GroupEvidence,
     MemoryFile,
     ProfileSection,
     Status,
@@ -48,11 +49,11 @@ def clear_memories(
     agent_id: str = "",
     reason: str = "",
 ) -> dict[str, int]:
-    """Move facts, episodes, triples, memory files and diary entries to the trash, and empty the profile; returns how
-    many.
+    """Move facts, episodes, triples, memory files, diary entries and what the person stated in groups to the trash, and
+    empty the profile; returns how many.
 
-    With `agent_id` only what is that agent's: its facts, files, diary, profile and episodes of its
-    sessions. `visible`:
+    What other members of a group stated, too, stays with them. With `agent_id` only what is that agent's: its facts,
+    files, diary, profile, episodes of its sessions, and what was stated in groups through it. `visible`:
     the facts that the caller sees; None: all. A key leaves what an operator wrote, and what is locked. Turns stay, and
     nothing is refused: what is said, or extracted, from now on is remembered anew. What is in the trash already stays
     there.
@@ -78,6 +79,7 @@ def clear_memories(
         triple_count = taking_back.trash(_stated(end_user, agent_id, actor), changes)
         file_count = files.clear(_files(end_user, agent_id).exclude(kept_files), changes)
         entry_count = diary.clear(_entries(end_user, agent_id), changes)
+        said_count = groups.clear(_said(end_user, agent_id), changes)
         item_states.settle(changes)
         # What waits for approval would bring some of it back.
         dreams = Dream.objects.of(end_user.tenant, end_user)
@@ -90,6 +92,7 @@ def clear_memories(
             "diary": entry_count,
         }
         counts |= {"triples": triple_count} if triple_count else {}
+        counts |= {"group_facts": said_count} if said_count else {}
         if any(counts.values()):
             changes.counts.update(counts)
             changes.record(CLEAR, end_user, counts=counts)
@@ -102,13 +105,15 @@ def preview_clearing(*, end_user: EndUser, agent_id: str = "") -> dict[str, int]
     written = ProfileSection.objects.written().filter(end_user=end_user)
     if agent_id:
         written = written.filter(agent_id=agent_id)
-    return {
+    said_count = _said(end_user, agent_id).count()
+    counts = {
         "facts": seen.count(),
         "episodes": told.count(),
         "sections": written.count(),
         "files": _files(end_user, agent_id).count(),
         "diary": _entries(end_user, agent_id).count(),
     }
+    return counts | ({"group_facts": said_count} if said_count else {})
 
 
 def agents_remembered(end_user: EndUser) -> list[str]:
@@ -119,6 +124,7 @@ def agents_remembered(end_user: EndUser) -> list[str]:
     names |= {*ProfileSection.objects.written().filter(end_user=end_user).values_list("agent_id", flat=True).distinct()}
     names |= {*_files(end_user, "").values_list("agent_id", flat=True).distinct()}
     names |= {*_entries(end_user, "").values_list("agent_id", flat=True).distinct()}
+    names |= {*_said(end_user, "").values_list("agent_id", flat=True).distinct()}
     return sorted(names - {""})
 
 
@@ -139,6 +145,14 @@ def _files(end_user: EndUser, agent_id: str) -> QuerySet[MemoryFile]:
 def _entries(end_user: EndUser, agent_id: str) -> DiaryEntryQuerySet:
     entries = DiaryEntry.objects.of(end_user.tenant, end_user).present()
     return entries.filter(agent_id=agent_id) if agent_id else entries
+
+
+def _said(end_user: EndUser, agent_id: str) -> QuerySet[GroupEvidence]:
+    """What the person stated in groups; no operator states anything there."""
+    said = GroupEvidence.objects.filter(
+        tenant=end_user.tenant, end_user__in=EndUser.objects.behind(end_user), fact__trashed_at=None
+    )
+    return said.filter(agent_id=agent_id) if agent_id else said
 
 
 def _stated(end_user: EndUser, agent_id: str, actor: Actor) -> GraphTripleQuerySet:

@@ -5,14 +5,16 @@ approved, edited or rejected stays as it is.
 """
 
 import uuid
+from collections import Counter
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from memories.curation.change_sets import Changes
 from memories.curation.rollback.selection import ROLL_BACK, Selector, runs
-from memories.models import Change, ChangeSet, Fact, FactEvidence, Session, Status, Turn
+from memories.models import Change, ChangeSet, Fact, FactEvidence, ReviewItem, Session, Status, Turn
+from memories.reconcile import review_items
 
 Table, Action = Change.Table, Change.Action
 
@@ -47,6 +49,7 @@ def take_back(selector: Selector, changes: Changes) -> None:
     FactEvidence.objects.filter(pk__in=[row.pk for row in gone]).delete()
     left = set(FactEvidence.objects.filter(fact__in=facts).values_list("fact", flat=True))
     changes.trash([fact for fact in facts if fact.pk not in left], ROLL_BACK)
+    review_items.note_loss(left, now=changes.now)
     changes.counts["patterns"] += len(facts)
 
 
@@ -64,7 +67,7 @@ def put_back(done: ChangeSet) -> None:
     rows = [
         FactEvidence(
             pk=change.number,
-            fact_id=change.before["fact"],
+            fact_id=uuid.UUID(change.before["fact"]),
             turn_id=change.before["turn"],
             session_id=change.before["session"],
             turn_number=change.before["turn_number"],
@@ -76,6 +79,11 @@ def put_back(done: ChangeSet) -> None:
         and (change.before["turn"] is None or uuid.UUID(change.before["turn"]) in turns)
     ]
     FactEvidence.objects.bulk_create(rows, ignore_conflicts=True)
+    lost = Counter(uuid.UUID(change.before["fact"]) for change in taken)
+    lost.subtract(row.fact_id for row in rows)
+    whole = [fact for fact, count in lost.items() if not count]
+    # What was lost at another time stays noted.
+    ReviewItem.objects.filter(fact__in=whole, lost_at=done.created_at).update(lost_at=None, version=F("version") + 1)
 
 
 def _evidence(selector: Selector) -> QuerySet[FactEvidence]:

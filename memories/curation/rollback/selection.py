@@ -23,6 +23,7 @@ from memories.models import (
     FactEvidence,
     FactRevision,
     FileVersion,
+    GroupEvidence,
     MemoryFile,
     ProfileRevision,
     ProfileSection,
@@ -205,6 +206,26 @@ def touched_entries(selector: Selector) -> QuerySet[DiaryEntry]:
     }
     named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     return DiaryEntry.objects.present().filter(tenant=selector.tenant, actor_kind=ActorKind.KEY, **named)
+
+
+def touched_statements(selector: Selector) -> QuerySet[GroupEvidence]:
+    """What the key, or any key as the agent, stated in groups for their members, but for what is in the trash.
+
+    Like files, they are of no session and no run. Of a member's statement that two keys made the last one counts.
+    """
+    if selector.session or not (selector.key or selector.agent_id):
+        return GroupEvidence.objects.none()
+    given = {
+        "actor_id": str(selector.key) if selector.key else None,
+        "agent_id": selector.agent_id or None,
+        "end_user": selector.end_user,
+        "said_at__gte": selector.since,
+        "said_at__lt": selector.until,
+    }
+    named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return GroupEvidence.objects.filter(
+        tenant=selector.tenant, actor_kind=ActorKind.KEY, fact__trashed_at=None, **named
+    )
 
 
 def touched(selector: Selector) -> QuerySet[Any]:

@@ -19,6 +19,7 @@ LABELS = {
     "sections": "profile sections put back",
     "files": "memory files put back, or to the trash",
     "diary": "diary entries to the trash",
+    "group_facts": "statements in groups to the trash",
     "triples": "triples of the graph to the trash, or open again",
     "kept": "kept: an operator's word, or changed since",
 }

@@ -1,10 +1,11 @@
 """The diary of an agent: notes that it writes for itself about a person. An entry is written once and never changed."""
 
+import hashlib
 from datetime import datetime
 from typing import Self
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from memories.models.actors import ActorKind
@@ -12,9 +13,12 @@ from memories.models.ids import new_id
 from memories.models.memories.facts import Trust
 from memories.models.people.people import EndUser
 from memories.models.people.tenants import Tenant
+from memories.scoring import terms
 
 LONGEST_ENTRY = 20_000
 LONGEST_TOPIC = 100
+# Entries that have no vector of their text.
+UNEMBEDDED = Q(embedded_hash=None) | ~Q(embedded_hash=F("content_hash"))
 
 
 class DiaryEntryQuerySet(models.QuerySet["DiaryEntry"]):
@@ -32,6 +36,10 @@ class DiaryEntryQuerySet(models.QuerySet["DiaryEntry"]):
         for word in words.split():
             found = found.filter(Q(content__icontains=word) | Q(topic__icontains=word))
         return found
+
+    def unembedded(self) -> Self:
+        """Entries whose text no embedder has looked at."""
+        return self.filter(UNEMBEDDED)
 
     def discarded(self, *, now: datetime) -> Self:
         """What is in the trash since then, or longer."""
@@ -57,6 +65,11 @@ class DiaryEntry(models.Model):
     )
     topic = models.CharField(_("topic"), max_length=LONGEST_TOPIC, blank=True, editable=False)
     content = models.TextField(_("text"), editable=False)
+    content_hash = models.BinaryField(max_length=32, default=b"", editable=False, help_text="Of topic and text.")
+    terms = models.BinaryField(null=True, editable=False, help_text="Stems of its words, for search.")
+    embedded_hash = models.BinaryField(
+        max_length=32, null=True, editable=False, help_text="content_hash of the text that was embedded."
+    )
     actor_kind = models.CharField(_("written by"), max_length=8, choices=ActorKind.choices, editable=False)
     actor_id = models.CharField(max_length=36, blank=True, editable=False)
     trust = models.CharField(_("trust"), max_length=9, choices=Trust.choices, editable=False)
@@ -85,6 +98,8 @@ class DiaryEntry(models.Model):
             ),
             # Serves the list.
             models.Index(fields=["-created_at", "-id"], name="diary_entry_time_idx"),
+            # Serves the embedder once a second; nearly empty.
+            models.Index(fields=["-created_at"], name="diary_entry_unembedded_idx", condition=UNEMBEDDED),
             # Serves retention.
             models.Index(fields=["tenant", "created_at", "id"], name="diary_entry_old_idx"),
             # Serves rolling back what a key wrote.
@@ -103,3 +118,13 @@ class DiaryEntry(models.Model):
 
     def __str__(self) -> str:
         return f"Diary entry {self.id}"
+
+    def say(self, content: str, *, topic: str = "") -> None:
+        """Set the text and what follows from it."""
+        self.content, self.topic = content, topic
+        self.content_hash, self.terms = hashlib.sha256(self.text.encode()).digest(), terms.pack(self.text)
+
+    @property
+    def text(self) -> str:
+        """What is searched and embedded."""
+        return f"{self.topic}\n{self.content}" if self.topic else self.content

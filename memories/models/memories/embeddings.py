@@ -1,4 +1,7 @@
-"""Vectors of turns, facts and episodes, each in the space of the model that made it; spaces are never mixed."""
+"""Vectors of turns, facts, episodes and diary entries, each in the space of the model that made it.
+
+Spaces are never mixed.
+"""
 
 from datetime import datetime
 from typing import Self
@@ -10,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from pgvector.django import HalfVectorField
 
 from memories.models.conversations.conversations import Session, Turn
+from memories.models.memories.diary import DiaryEntry
 from memories.models.memories.episodes import Episode
 from memories.models.memories.facts import Fact
 from memories.models.people.people import EndUser
@@ -153,3 +157,25 @@ class EpisodeVector(Vector):
 
     def __str__(self) -> str:
         return f"Vector of episode {self.episode_id}"
+
+
+class DiaryVector(Vector):
+    entry = models.ForeignKey(
+        DiaryEntry, on_delete=models.DO_NOTHING, related_name="vectors", db_index=False, db_constraint=False
+    )
+    text_digest = models.BinaryField(max_length=32, help_text="The entry's content_hash when it was made.")
+
+    class Meta:
+        verbose_name = _("diary vector")
+        verbose_name_plural = _("diary vectors")
+        constraints = [
+            # One vector per entry and space. Serves the cascade from the entry, too.
+            models.UniqueConstraint(fields=["entry", "space"], name="diary_vector_once"),
+        ]
+        indexes = [
+            # Serves an erasure and a merge.
+            models.Index(fields=["end_user", "space"], name="diary_vector_of_end_user_idx"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Vector of diary entry {self.entry_id}"

@@ -21,8 +21,14 @@ LONGEST_NAME = 100
 LONGEST_GROUP_FACT = 1_000
 
 
+class MemoryGroupQuerySet(models.QuerySet["MemoryGroup"]):
+    def present(self) -> Self:
+        """What is not in the trash."""
+        return self.filter(trashed_at=None)
+
+
 class MemoryGroup(models.Model):
-    """A group of a tenant's people."""
+    """A group of a tenant's people. In the trash it keeps its members and facts, and nobody is told of it."""
 
     class Kind(models.TextChoices):
         TEAM = "team", _("Team")
@@ -39,6 +45,9 @@ class MemoryGroup(models.Model):
     )
     kind = models.CharField(_("kind"), max_length=9, choices=Kind.choices, default=Kind.TEAM)
     created_at = models.DateTimeField(_("created"), editable=False)
+    trashed_at = models.DateTimeField(null=True, editable=False, help_text="Since when it is deleted.")
+
+    objects = MemoryGroupQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at", "-id"]
@@ -48,6 +57,10 @@ class MemoryGroup(models.Model):
         indexes = [
             # Serves the lists.
             models.Index(fields=["tenant", "-created_at", "-id"], name="memory_group_newest_idx"),
+            # Serves the nightly pass: only what is due.
+            models.Index(
+                fields=["tenant", "trashed_at"], name="memory_group_trash_idx", condition=Q(trashed_at__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:
@@ -99,9 +112,18 @@ class GroupFactQuerySet(models.QuerySet["GroupFact"]):
         )
         return self.present().filter(Exists(said), about__restricted_at=None, about__merged_into__restricted_at=None)
 
+    def told_to(self, person: EndUser) -> Self:
+        """What the groups know of which the person is a member at this moment: who has left is told nothing."""
+        return self.served().filter(
+            tenant=person.tenant_id,
+            group__trashed_at=None,
+            group__members__end_user=person,
+            group__members__tenant=person.tenant_id,
+        )
+
     def discarded(self, *, now: datetime) -> Self:
-        """What is in the trash since then, or longer."""
-        return self.filter(trashed_at__lte=now)
+        """What is in the trash since then, or longer, by itself or with its group."""
+        return self.filter(Q(trashed_at__lte=now) | Q(group__trashed_at__lte=now))
 
 
 class GroupFact(models.Model):
@@ -124,6 +146,9 @@ class GroupFact(models.Model):
     created_at = models.DateTimeField(_("first said"), editable=False)
     said_at = models.DateTimeField(_("last said"), editable=False)
     trashed_at = models.DateTimeField(null=True, editable=False, help_text="Since when it is deleted.")
+    change_set = models.UUIDField(
+        null=True, editable=False, help_text="That deleted it with other memories, such as a roll back."
+    )
 
     objects = GroupFactQuerySet.as_manager()
 
@@ -140,6 +165,9 @@ class GroupFact(models.Model):
                 condition=Q(trashed_at=None),
                 nulls_distinct=False,
             ),
+            models.CheckConstraint(
+                condition=Q(change_set=None) | Q(trashed_at__isnull=False), name="group_fact_change_set_deletes"
+            ),
         ]
         indexes = [
             # Serves lists and contexts.
@@ -151,6 +179,10 @@ class GroupFact(models.Model):
                 fields=["tenant", "trashed_at", "id"],
                 name="group_fact_trash_idx",
                 condition=Q(trashed_at__isnull=False),
+            ),
+            # Serves the undo of a change set.
+            models.Index(
+                fields=["change_set"], name="group_fact_change_set_idx", condition=Q(change_set__isnull=False)
             ),
         ]
 
@@ -189,6 +221,8 @@ class GroupEvidence(models.Model):
         indexes = [
             # Serves erasures, exports and merges.
             models.Index(fields=["end_user"], name="group_evidence_person_idx"),
+            # Serves rolling back what a key wrote.
+            models.Index(fields=["actor_id"], name="group_evidence_actor_idx"),
         ]
 
     def __str__(self) -> str:

@@ -100,6 +100,9 @@ class ReviewItem(models.Model):
     taken_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
     decided_at = models.DateTimeField(null=True)
+    lost_at = models.DateTimeField(
+        null=True, editable=False, help_text="Of a pattern: when a part of what showed it was deleted or taken back."
+    )
 
     objects = ReviewQuerySet.as_manager()
 

@@ -26,7 +26,7 @@ from memories.privacy.exports.rows import CHUNK, ExportRow, Subject, as_text, ro
 
 Counts = dict[str, int]
 # Numbers that mean nothing to people: in data.json alone.
-_DATA_ONLY = ("turn_vectors", "fact_vectors", "episode_vectors", "store_item_vectors")
+_DATA_ONLY = ("turn_vectors", "fact_vectors", "episode_vectors", "diary_vectors", "store_item_vectors")
 # The page shows them beside what they are about; data.json has all of their fields.
 _SHOWN_ABOVE = ("evidence", "revisions")
 _TITLES: dict[str, str | Promise] = {
@@ -44,6 +44,7 @@ _TITLES: dict[str, str | Promise] = {
     "turn_vectors": _("Vectors of turns"),
     "fact_vectors": _("Vectors of statements"),
     "episode_vectors": _("Vectors of episodes"),
+    "diary_vectors": _("Vectors of diary entries"),
     "files": _("Files that agents keep about you"),
     "diary": _("What agents noted for themselves about you"),
     "groups": _("Groups that you belong to"),

@@ -32,7 +32,8 @@ OMISSIONS = (
         for store in (
             "memories.EndUser", "memories.Session", "memories.Turn", "memories.Fact", "memories.Episode",
             "memories.ProfileSection", "memories.ReviewItem", "memories.ExtractionRun",
-            "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.PrivacyCase",
+            "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.DiaryVector",
+            "memories.PrivacyCase",
             "memories.ChangeSet", "memories.LoggedContext", "memories.MemoryFile",
             "memories.DiaryEntry", "memories.Dream", "memories.GroupMember", "memories.GroupEvidence",
             "memories.StoreItem", "memories.StoreItemVector", "memories.GraphEntity", "memories.GraphTriple",
@@ -43,7 +44,8 @@ OMISSIONS = (
         for store in (
             "memories.Session", "memories.Turn", "memories.Fact", "memories.Episode", "memories.ProfileSection",
             "memories.ProfileRevision", "memories.ReviewItem", "memories.ExtractionRun", "memories.FactRefusal",
-            "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.PrivacyCase",
+            "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.DiaryVector",
+            "memories.PrivacyCase",
             "memories.ChangeSet", "memories.LoggedContext", "memories.MemoryFile",
             "memories.DiaryEntry", "memories.Dream", "memories.GroupMember", "memories.GroupEvidence",
             "memories.StoreItem", "memories.GraphEntity", "memories.GraphTriple",
@@ -106,7 +108,7 @@ OMISSIONS = (
     Omission("memories.FileVersion", _STAFF, ("actor_id",)),
     Omission("memories.DiaryEntry", "a number of the application's key, not of a person", ("actor_id",)),
     Omission("memories.GraphTriple", _STAFF, ("actor_id",)),
-    Omission("memories.GraphTriple", _MACHINE, ("dated_at",)),
+    Omission("memories.GraphTriple", _MACHINE, ("dated_at", "place")),
     Omission("memories.GraphEntity", _NUMBERS, ("digest",)),
     Omission("memories.ReviewNote", _STAFF, ("actor_id",)),
     Omission("memories.ExtractionRun", "a version of the application's settings", ("guidance_version",)),
@@ -119,16 +121,20 @@ OMISSIONS = (
     Omission("memories.TurnVector", _NUMBERS, ("id", "vector", "number")),
     *(
         Omission(store, _NUMBERS, ("id", "vector", "text_digest"))
-        for store in ("memories.FactVector", "memories.EpisodeVector", "memories.StoreItemVector")
+        for store in (
+            "memories.FactVector", "memories.EpisodeVector", "memories.DiaryVector", "memories.StoreItemVector",
+        )
     ),
     Omission("memories.StoreItem", _NUMBERS, ("content_hash", "embedded_hash")),
     Omission("memories.StoreItem", "a number of the application's key, not of a person", ("key_id",)),
     *(
         Omission(store, "exported as `model`", ("space",))
         for store in (
-            "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.StoreItemVector",
+            "memories.TurnVector", "memories.FactVector", "memories.EpisodeVector", "memories.DiaryVector",
+            "memories.StoreItemVector",
         )
     ),
+    Omission("memories.DiaryEntry", _NUMBERS, ("content_hash", "terms", "embedded_hash")),
     Omission(
         "memories.IdempotencyRecord",
         "a copy, kept for a day, of an answer to the application: of exported data, and perhaps of other people's",

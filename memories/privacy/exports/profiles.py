@@ -108,7 +108,7 @@ _DREAM_EDITS = ExportSection(
     order=("number",),
 )
 
-_GROUP = ExportSection("group", "memories.MemoryGroup", ("id", "name", "kind", "created_at"))
+_GROUP = ExportSection("group", "memories.MemoryGroup", ("id", "name", "kind", "created_at", "trashed_at"))
 # What the person said in a group; who else said it is theirs.
 _FACT_OF_GROUP = ExportSection(
     "fact", "memories.GroupFact", ("id", "group", "content"), provided=("id", "group", "content")
@@ -201,7 +201,7 @@ SECTIONS = (
     ExportSection(
         "group_facts",
         "memories.GroupFact",
-        ("id", "group", "content", "created_at", "said_at", "trashed_at"),
+        ("id", "group", "content", "created_at", "said_at", "trashed_at", "change_set"),
         computed=("about_you",),
     ),
     ExportSection(
@@ -225,7 +225,7 @@ SECTIONS = (
         "review_items",
         "memories.ReviewItem",
         ("id", "kind", "reason", "fact", "known", "proposed_section", "episode", "extraction", "state", "version",
-         "change_set", "note", "created_at", "decided_at"),
+         "change_set", "note", "created_at", "decided_at", "lost_at"),
         inside=(_NOTES,),
     ),
     ExportSection(
@@ -253,6 +253,10 @@ SECTIONS = (
     ),
     ExportSection(
         "episode_vectors", "memories.EpisodeVector", ("episode", "language"), order=("pk",),
+        computed=("model",), with_rows=("space",),
+    ),
+    ExportSection(
+        "diary_vectors", "memories.DiaryVector", ("entry", "language"), order=("pk",),
         computed=("model",), with_rows=("space",),
     ),
     ExportSection(

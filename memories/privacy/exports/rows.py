@@ -150,6 +150,6 @@ COMPUTED: Mapping[tuple[str, str], Computed] = {
         (f"memories.{kind}Vector", "model"): Computed(
             "The model that made the numbers.", {"type": "string"}, lambda row, _: row.space.model
         )
-        for kind in ("Turn", "Fact", "Episode", "StoreItem")
+        for kind in ("Turn", "Fact", "Episode", "Diary", "StoreItem")
     },
 }

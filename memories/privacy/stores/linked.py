@@ -187,6 +187,7 @@ STORES: tuple[Store, ...] = (
     Store("memories.TurnVector", "end_user", ("language", "vector")),
     Store("memories.FactVector", "end_user", ("language", "vector", "text_digest")),
     Store("memories.EpisodeVector", "end_user", ("language", "vector", "text_digest")),
+    Store("memories.DiaryVector", "end_user", ("language", "vector", "text_digest")),
     Store("memories.StoreItemVector", "item__end_user", ("text_digest", "vector")),
     Store(
         "memories.StoreItem",
@@ -234,7 +235,11 @@ STORES: tuple[Store, ...] = (
     Store("memories.Dream", "end_user", ("agent_id", "summary")),
     Store("memories.FileVersion", "file__end_user", ("content", "reason")),
     Store("memories.MemoryFile", "end_user", ("agent_id", "path", "content")),
-    Store("memories.DiaryEntry", "end_user", ("agent_id", "topic", "content")),
+    Store(
+        "memories.DiaryEntry",
+        "end_user",
+        ("agent_id", "topic", "content", "content_hash", "terms", "embedded_hash"),
+    ),
     SaidInGroups("memories.GroupEvidence", "end_user", ("agent_id",)),
     GROUP_FACTS,
     Groups("memories.MemoryGroup", "members__end_user", ("name",)),

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from memories.curation.access.keys import Binding
-from memories.models import AuditEvent, DiaryEntry
+from memories.models import AuditEvent, DiaryEntry, DiaryVector, EndUser
 from tests import factories
 from tests.api.conftest import Hub, hub_of
+from tests.vectors import embed_all
 
 CASES = tomllib.loads(Path(__file__).with_name("mempalace_diary.toml").read_text(encoding="utf-8"))["case"]
 
@@ -182,3 +185,47 @@ def test_a_page_takes_as_many_queries_however_long_it_is(hub: Hub, django_assert
     with django_assert_max_num_queries(6):
         assert len(contents(hub)) == 30
     assert DiaryEntry.objects.filter(end_user=person).count() == 30
+
+
+def test_a_search_finds_the_diary_of_the_agent_that_asks_by_meaning(hub: Hub) -> None:
+    person = factories.end_user(hub.tenant, external_id="ann")
+    other = factories.end_user(hub.tenant)
+    best = factories.diary_entry(person, "她上个月开始学钢琴", agent_id="coach", topic="Music")
+    factories.diary_entry(person, "Asked for short answers", agent_id="coach")
+    factories.diary_entry(person, "The piano of another agent", agent_id="sales")
+    factories.diary_entry(person, "The piano of no agent")
+    factories.diary_entry(person, "The piano in the trash", agent_id="coach", trashed_at=factories.NOW)
+    factories.diary_entry(other, "The piano of another person", agent_id="coach")
+
+    def found(by: Hub = hub, agent_id: str | None = "coach", **given: Any) -> list[Any]:
+        filters = {**given.pop("filters", {}), **({"agent_id": agent_id} if agent_id else {})}
+        asked = {"query": "Which instrument is she learning?", "kinds": ["diary"], "filters": filters, **given}
+        answer = by.client.post("/search", {"user_id": "ann", **asked})
+        assert answer.status_code == 200
+        results: list[Any] = answer.json()["results"]
+        return results
+
+    # By words at once, by meaning when the embedder has been there.
+    assert found(query="answers")[0]["text"] == "Asked for short answers"
+    embed_all(person)
+    assert DiaryVector.objects.filter(end_user=person).count() == 5
+    first, second = found()
+    assert (first["id"], first["text"], first["agent_id"]) == (str(best.pk), "Music\n她上个月开始学钢琴", "coach")
+    assert first["score_parts"]["vector"] > second["score_parts"]["vector"]
+    assert [one["text"] for one in found(agent_id=None)] == ["The piano of no agent"]
+    assert [one["text"] for one in found(agent_id="Sales")] == ["The piano of another agent"]
+    assert not found(filters={"since": "2026-11-10T00:00:00Z"})
+    assert not found(filters={"category": "other"})
+    assert not found(as_of="2026-11-10T00:00:00Z")
+    coach = hub_of(hub.tenant, binding=Binding(agent_id="coach"))
+    assert len(found(coach, None)) == 2
+    foreign = {"user_id": "ann", "query": "x", "filters": {"agent_id": "sales"}}
+    assert coach.client.post("/search", foreign).status_code == 403
+    with CaptureQueriesContext(connection) as queries:
+        found()
+    # Key, person, space; entries, vectors and the texts of the best.
+    assert len(queries) <= 7
+    EndUser.objects.filter(pk=person.pk).update(restricted_at=factories.NOW)
+    assert not found()
+    best.delete()
+    assert DiaryVector.objects.filter(end_user=person).count() == 4

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from memories.curation.access.keys import Binding
-from memories.models import AuditEvent, EndUser, GroupEvidence, GroupFact, GroupMember, WritesAs
+from memories.models import AuditEvent, EndUser, GroupEvidence, GroupFact, GroupMember, MemoryGroup, WritesAs
 from tests import factories
 from tests.api.conftest import Hub, hub_of
 
@@ -159,6 +159,20 @@ def test_the_limit_counts_what_is_there(hub: Hub) -> None:
     assert state(hub, address, content="Fact 1").status_code == 200
     hub.client.call("DELETE", f"{address}/facts/{made[0]}")
     assert state(hub, address, content="One more").status_code == 201
+
+
+def test_a_group_is_deleted_once_and_is_gone_for_everybody(hub: Hub) -> None:
+    address, other = group_of(hub, "ann", name="Old"), group_of(hub, "ann", name="New")
+    state(hub, address)
+    assert hub.client.call("DELETE", address).status_code == 204
+    assert hub.client.call("DELETE", address).status_code == 404
+    assert [row["name"] for row in hub.client.get("/groups", user_id="ann").json()["results"]] == ["New"]
+    for path in (address, f"{address}/members", f"{address}/facts"):
+        assert hub.client.get(path).status_code == 404, path
+    assert state(hub, address).status_code == 404
+    assert (state(hub, other).status_code, MemoryGroup.objects.count()) == (201, 2)
+    deleted = AuditEvent.objects.get(verb="delete")
+    assert (deleted.object_type, str(deleted.object_id)) == ("MemoryGroup", address.rpartition("/")[2])
 
 
 @pytest.mark.parametrize("key", ["k", None])

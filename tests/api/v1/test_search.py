@@ -45,6 +45,7 @@ def test_a_turn(hub: Hub, person: EndUser) -> None:
     (found,) = results(hub, "quokka", kinds=["turn"], limit=1)
     assert found | {"score": 0, "score_parts": {}} == {
         "flagged": False,
+        "group": None,
         "kind": "turn",
         "id": str(turn.pk),
         "external_id": "m-1",
@@ -88,6 +89,7 @@ def test_an_episode(hub: Hub, person: EndUser) -> None:
     (found,) = results(hub, "quokka", kinds=["episode"])
     assert found | {"score": 0, "score_parts": {}} == {
         "flagged": False,
+        "group": None,
         "kind": "episode",
         "id": str(told.pk),
         "external_id": None,
@@ -185,3 +187,38 @@ def test_costs_eight_queries(hub: Hub, person: EndUser, django_assert_num_querie
     # Key, person, space; whether facts changed, texts and evidence; how far the sessions are, the turns' texts.
     with django_assert_num_queries(8):
         results(hub, "cats")
+    # What groups know is one more, however many there are.
+    for _ in range(3):
+        factories.group_fact(factories.memory_group(person), person, content="The cats sleep")
+    with django_assert_num_queries(9):
+        assert len([one for one in results(hub, "cats") if one["kind"] == "group_fact"]) == 3
+
+
+def test_what_the_persons_groups_know_is_found_as_theirs(hub: Hub, person: EndUser) -> None:
+    bob, carl = factories.end_user(hub.tenant), factories.end_user(hub.tenant)
+    group, foreign = factories.memory_group(person, bob, name="Zoo"), factories.memory_group(bob, carl)
+    known = factories.group_fact(group, bob, content="The quokka eats at nine")
+    factories.group_fact(group, bob, content="The gate sticks")
+    factories.group_fact(foreign, bob, content="Another quokka came in")
+    factories.group_fact(group, carl, content="A quokka that nobody may tell of", about=carl)
+
+    def found(**over: Any) -> list[dict[str, Any]]:
+        return [one for one in results(hub, "When does the quokka eat?", **over) if one["kind"] == "group_fact"]
+
+    EndUser.objects.filter(pk=carl.pk).update(restricted_at=factories.NOW)
+    (one,) = found()
+    assert (one["id"], one["text"]) == (str(known.pk), "The quokka eats at nine")
+    assert one["group"] == {"id": str(group.pk), "name": "Zoo"}
+    assert (one["category"], one["evidence"], one["session_id"]) == (None, [], None)
+    assert found(kinds=["fact"], limit=2, filters={"agent_id": "vet", "until": "2026-11-10T00:00:00Z"})
+    for narrow in ({"category": "other"}, {"tags": ["pets"]}, {"session_id": "s1"}, {"since": "2026-11-10T00:00:00Z"}):
+        assert not found(filters=narrow), narrow
+    assert not found(kinds=["turn", "episode"])
+    assert not found(as_of="2026-11-10T00:00:00Z")
+    # Nobody whose data may be used says it any more; then the person is in the group no more.
+    EndUser.objects.filter(pk=bob.pk).update(restricted_at=factories.NOW)
+    assert not found()
+    EndUser.objects.filter(pk=bob.pk).update(restricted_at=None)
+    assert found()
+    group.members.filter(end_user=person).delete()
+    assert not found()

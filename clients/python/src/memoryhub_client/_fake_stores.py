@@ -1,7 +1,8 @@
-"""What FakeMemoryHub does with memory files and with the items of the store."""
+"""What FakeMemoryHub does with memory files, the diary, groups of people, and the items of the store."""
 
 import base64
 import re
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -242,6 +243,150 @@ class FakeFiles:
 
     def _stored(self, given: Row, *, created: bool = False) -> Row:
         return {**self._file(given), "created": created, "occurrences": 0, "redactions": 0}
+
+
+class FakeDiary:
+    """Entries by person and agent, the newest last. It judges no text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.diary: dict[str, Row] = {}
+
+    def _write_diary_entry(self, asked: Any) -> tuple[int, Any]:
+        given = asked.given
+        entry = {
+            "id": str(uuid.uuid4()), "user_id": given["user_id"], "agent_id": _agent(given) or None,
+            "topic": given.get("topic") or None, "content": given["content"], "trust": "user", "created_at": now(),
+        }  # fmt: skip
+        self.diary[entry["id"]] = entry
+        return 201, {**_without_person(entry), "redactions": 0}
+
+    def _list_diary(self, asked: Any) -> tuple[int, Any]:
+        given = asked.query
+        sought = given.get("q", "").casefold().split()
+        found = [
+            one
+            for one in self._diary_of(given["user_id"], _agent(given))
+            if given.get("topic") in (None, one["topic"])
+            and all(word in f"{one['topic']} {one['content']}".casefold() for word in sought)
+        ]
+        newest = found[::-1][: int(given["last"])] if "last" in given else found[::-1]
+        return 200, {"next": None, "previous": None, "results": [_without_person(one) for one in newest]}
+
+    def _delete_diary_entry(self, asked: Any) -> tuple[int, Any]:
+        if self.diary.pop(asked.path["entry_id"], None) is None:
+            raise Refused(404, "not_found")
+        return 204, b""
+
+    def _diary_of(self, user_id: str, agent_id: str) -> list[Row]:
+        named = (user_id, agent_id or None)
+        return [one for one in self.diary.values() if (one["user_id"], one["agent_id"]) == named]
+
+
+class FakeGroups:
+    """Groups with their members and facts. A fact rests on the members who said it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.groups: dict[str, Row] = {}
+        # Group → user_id → the membership, and id → the fact.
+        self.members: dict[str, dict[str, Row]] = {}
+        self.group_facts: dict[str, dict[str, Row]] = {}
+
+    def _add_group(self, asked: Any) -> tuple[int, Any]:
+        group = {"id": str(uuid.uuid4()), "name": asked.given["name"], "kind": asked.given.get("kind", "team"),
+                 "created_at": now()}  # fmt: skip
+        self.groups[group["id"]], self.members[group["id"]], self.group_facts[group["id"]] = group, {}, {}
+        return 201, group
+
+    def _list_groups(self, asked: Any) -> tuple[int, Any]:
+        user_id = asked.query.get("user_id")
+        found = [one for one in self.groups.values() if user_id is None or user_id in self.members[one["id"]]]
+        return 200, _all(found[::-1])
+
+    def _get_group(self, asked: Any) -> tuple[int, Any]:
+        return 200, self._group(asked)
+
+    def _change_group(self, asked: Any) -> tuple[int, Any]:
+        group = self._group(asked)
+        group.update(asked.body)
+        return 200, group
+
+    def _delete_group(self, asked: Any) -> tuple[int, Any]:
+        del self.groups[self._group(asked)["id"]]
+        return 204, b""
+
+    def _list_group_members(self, asked: Any) -> tuple[int, Any]:
+        return 200, _all(list(self.members[self._group(asked)["id"]].values()))
+
+    def _set_group_member(self, asked: Any) -> tuple[int, Any]:
+        members, user_id = self.members[self._group(asked)["id"]], asked.given["user_id"]
+        is_new = user_id not in members
+        since = now() if is_new else members[user_id]["created_at"]
+        may_write = asked.given.get("may_write", True)
+        members[user_id] = {"user_id": user_id, "may_write": may_write, "created_at": since}
+        return 201 if is_new else 200, members[user_id]
+
+    def _remove_group_member(self, asked: Any) -> tuple[int, Any]:
+        if self.members[self._group(asked)["id"]].pop(asked.given["user_id"], None) is None:
+            raise Refused(404, "not_found")
+        return 204, b""
+
+    def _list_group_facts(self, asked: Any) -> tuple[int, Any]:
+        facts = self.group_facts[self._group(asked)["id"]].values()
+        return 200, _all(sorted(facts, key=lambda one: str(one["said_at"]), reverse=True))
+
+    def _add_group_fact(self, asked: Any) -> tuple[int, Any]:
+        given, group_id = asked.given, self._group(asked)["id"]
+        member = self.members[group_id].get(given["user_id"])
+        if member is None or not member["may_write"]:
+            raise Refused(409, "read_only_member" if member else "not_a_member")
+        said, at = {"content": given["content"], "about_user_id": given.get("about_user_id")}, now()
+        kept = self.group_facts[group_id]
+        known = [one for one in kept.values() if _said(one) == _said(said)]
+        fact = known[0] if known else {"id": str(uuid.uuid4()), **said, "said_by": [], "created_at": at}
+        by = sorted({*fact["said_by"], given["user_id"]})
+        fact.update(said_by=by, said_by_count=len(by), said_at=at)
+        kept[fact["id"]] = fact
+        return 200 if known else 201, {**fact, "redactions": 0}
+
+    def _delete_group_fact(self, asked: Any) -> tuple[int, Any]:
+        kept, fact_id = self.group_facts[self._group(asked)["id"]], asked.path["fact_id"]
+        user_id = asked.query.get("user_id")
+        if fact_id not in kept or user_id not in (None, *kept[fact_id]["said_by"]):
+            raise Refused(404, "not_found")
+        left = [one for one in kept[fact_id]["said_by"] if user_id not in (None, one)]
+        if left:
+            kept[fact_id].update(said_by=left, said_by_count=len(left))
+        else:
+            del kept[fact_id]
+        return 204, b""
+
+    def _shared_with(self, user_id: str) -> list[tuple[Row, Row]]:
+        """Group and fact, of the groups of which the person is a member."""
+        own = [one for one in self.groups.values() if user_id in self.members[one["id"]]]
+        return [(group, fact) for group in own for fact in self.group_facts[group["id"]].values()]
+
+    def _group(self, asked: Any) -> Row:
+        if asked.path["group_id"] not in self.groups:
+            raise Refused(404, "not_found")
+        return self.groups[asked.path["group_id"]]
+
+
+def _agent(given: Row) -> str:
+    return str(given.get("agent_id") or "").lower()
+
+
+def _without_person(entry: Row) -> Row:
+    return {name: value for name, value in entry.items() if name != "user_id"}
+
+
+def _said(fact: Row) -> tuple[str, Any]:
+    return str(fact["content"]).casefold(), fact["about_user_id"]
+
+
+def _all(rows: list[Row]) -> Row:
+    return {"next": None, "previous": None, "results": rows}
 
 
 class FakeStore:

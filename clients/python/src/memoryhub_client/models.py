@@ -40,7 +40,8 @@ FactSource = Literal[
 FactStatus = Literal["active", "pending", "superseded", "rejected", "archived", "trashed"]
 FileEncoding = Literal["utf-8", "base64"]
 FactType = Literal["profile", "preference", "procedural", "semantic"]
-FoundKind = Literal["fact", "episode", "turn", "session", "triple"]
+FoundKind = Literal["fact", "episode", "turn", "session", "triple", "diary"]
+ResultKind = Literal["fact", "episode", "turn", "session", "triple", "diary", "group_fact"]
 HeldReason = Literal[
     "assistant_trust",
     "tool_trust",
@@ -314,10 +315,18 @@ class FoundEvidence:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
-    """One memory; what does not belong to its kind is null or empty."""
+class FoundGroup:
+    """The group that knows a found fact."""
 
-    kind: FoundKind
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """One memory; what does not belong to its kind is null or empty. `group_fact`: a fact that a group shares."""
+
+    kind: ResultKind
     id: str
     external_id: str | None
     text: str
@@ -332,6 +341,7 @@ class Result:
     tags: list[str]
     evidence: list[FoundEvidence]
     flagged: bool
+    group: FoundGroup | None
     created_at: datetime
 
 

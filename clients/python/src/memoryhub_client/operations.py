@@ -710,6 +710,11 @@ class Operations:
         """Give a group another name or kind."""
         ...
 
+    @operation("DELETE", "/groups/{group_id}")
+    def delete_group(self, group_id: str) -> None:
+        """Move a group to the trash with its members and facts; an operator can restore it."""
+        ...
+
     @listing("/groups/{group_id}/members")
     def list_group_members(
         self, group_id: str, *, page_size: int | None = None, cursor: str | None = None

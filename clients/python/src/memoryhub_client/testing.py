@@ -5,9 +5,10 @@
     hub.add_fact(user_id="u1", content="Lives in Leiden", category="identity")
     assert "Leiden" in hub.get_context(user_id="u1").memory
 
-It keeps turns, facts, profiles, memory files and items of the store as a hub does, and shows them in contexts and
-searches, by their words. It extracts nothing, forgets nothing and knows no tenants, scopes, budgets and reviews. What
-it has no answer for, or should answer otherwise, is set with `answer` and `refuse`. `asked` is all that it was asked.
+It keeps turns, facts, profiles, memory files, diaries, groups and items of the store as a hub does, and shows them in
+contexts and searches, by their words. It extracts nothing, forgets nothing and knows no tenants, scopes, budgets and
+reviews. What it has no answer for, or should answer otherwise, is set with `answer` and `refuse`. `asked` is all that
+it was asked.
 """
 
 import hashlib
@@ -21,7 +22,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from memoryhub_client._calls import BASE, Listing, Operation
-from memoryhub_client._fake_stores import FakeFiles, FakeStore, Refused
+from memoryhub_client._fake_stores import FakeDiary, FakeFiles, FakeGroups, FakeStore, Refused
 from memoryhub_client._http import httpx
 from memoryhub_client._retrying import Retries
 from memoryhub_client.client import AsyncMemoryHub, MemoryHub
@@ -52,7 +53,7 @@ class Asked:
         return {**self.query, **(self.body or {})}
 
 
-class FakeMemoryHub(FakeFiles, FakeStore):
+class FakeMemoryHub(FakeFiles, FakeDiary, FakeGroups, FakeStore):
     """See the module."""
 
     def __init__(self) -> None:
@@ -264,6 +265,15 @@ class FakeMemoryHub(FakeFiles, FakeStore):
         if "fact" in kinds:
             facts = [one for one in self._of(given, self.facts) if one["status"] == "active"]
             found += [_result("fact", one["id"], one["content"], one) for one in facts]
+            for group, one in self._shared_with(given["user_id"]):
+                if asks & _words(one["content"]):
+                    named = {"group": {"id": group["id"], "name": group["name"]}}
+                    found.append(_result("group_fact", one["id"], one["content"], one) | named)
+        if "diary" in kinds:
+            agent_id = (given.get("filters") or {}).get("agent_id") or ""
+            for one in self._diary_of(given["user_id"], agent_id.lower()):
+                text = f"{one['topic']}\n{one['content']}" if one["topic"] else one["content"]
+                found.append(_result("diary", one["id"], text, one))
         if "turn" in kinds:
             found += [
                 _result("turn", turn["id"], _text(turn), {**turn, **session, "turn_numbers": [turn["number"]]})
@@ -404,7 +414,7 @@ def _is_same(turn: Row, message: Row) -> bool:
 def _result(kind: str, own_id: str, text: str, of: Row) -> Row:
     given = {name: of.get(name) for name in ("external_id", "session_id", "agent_id", "role", "category", "confidence")}
     lists: Row = {"turn_numbers": of.get("turn_numbers", []), "tags": of.get("tags", []), "evidence": []}
-    rest = {"score": 0.0, "score_parts": {}, "flagged": False, "created_at": of["created_at"]}
+    rest = {"score": 0.0, "score_parts": {}, "flagged": False, "group": None, "created_at": of["created_at"]}
     return {"kind": kind, "id": own_id, "text": text, **given, **lists, **rest}
 
 

@@ -26,7 +26,7 @@ from memories.api.v1.groups.serializers import (
     shown,
 )
 from memories.curation.groups.facts import delete_group_fact, state_group_fact, withdraw_group_fact
-from memories.curation.groups.membership import change_group, found_group, remove_member, set_member
+from memories.curation.groups.membership import change_group, delete_group, found_group, remove_member, set_member
 from memories.curation.people.records import person_for_writing
 from memories.exceptions import InvalidInput, KeyBound
 from memories.models import EndUser, GroupEvidence, GroupMember, MemoryGroup, Scope
@@ -44,7 +44,7 @@ class GroupsView(Endpoint):
     )
     def get(self, request: Request) -> Response:
         given = self.query(GroupsQuery)
-        rows = MemoryGroup.objects.filter(tenant=self.tenant)
+        rows = MemoryGroup.objects.present().filter(tenant=self.tenant)
         if "user_id" in given:
             person = lookups.readable_person(tenant=self.tenant, user_id=given["user_id"])
             rows = rows.filter(members__end_user=person) if person else rows.none()
@@ -91,6 +91,23 @@ class GroupView(Endpoint):
         group = lookups.group(tenant=self.tenant, group_id=group_id)
         changed = change_group(group_id=group.pk, actor=self.actor, now=self.now, **given)
         return Response(self.shown(changed, GroupSerializer))
+
+    @operation(
+        "deleteGroup",
+        "Delete a group",
+        description=(
+            "It goes to the trash with its members and facts: from now on nobody's agents are told of it. An operator "
+            "can restore it. 423 while somebody with data in it is restricted."
+        ),
+        scope=Scope.WRITE,
+        bound=Bound.GROUPS,
+        answers={204: None},
+        problems=(404, 423),
+    )
+    def delete(self, request: Request, group_id: UUID) -> Response:
+        group = lookups.group(tenant=self.tenant, group_id=group_id)
+        delete_group(group_id=group.pk, actor=self.actor, now=self.now)
+        return Response(status=204)
 
 
 class GroupMembersView(Endpoint):

@@ -82,9 +82,9 @@ class MemoryView(Endpoint):
         "clearMemory",
         "Clear a person's memory",
         description=(
-            "Moves facts, episodes, memory files and diary entries to the trash and empties the profile; with "
-            "`agent_id`, only what is that agent's. What an operator wrote stays, and so do turns. Answers the "
-            "document as it is afterwards."
+            "Moves facts, episodes, memory files, diary entries and what the person stated in groups to the trash and "
+            "empties the profile; with `agent_id`, only what is that agent's. What an operator wrote stays, and so do "
+            "turns, and what other members stated, too. Answers the document as it is afterwards."
         ),
         scope=Scope.WRITE,
         bound=Bound.NAMED,

@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from memories.api.v1.fields import AgentId, ExactText, Flag, Identifier, Moment, OneOf, OrNull, Strict, Whole, Words
 from memories.models import Category, Role
+from memories.retrieval.hits import FOUND_KINDS
 from memories.retrieval.search import KINDS, SearchFilters, SearchRequest, SearchResult
 
 MAX_QUERY = 20_000
@@ -46,10 +47,15 @@ class FoundEvidenceSerializer(serializers.Serializer[Any]):
     quote = OrNull()
 
 
+class FoundGroupSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+
+
 class ResultSerializer(serializers.Serializer[Any]):
     """One memory; what does not belong to its kind is null or empty."""
 
-    kind = serializers.ChoiceField(KINDS)
+    kind = serializers.ChoiceField(FOUND_KINDS, help_text="`group_fact`: found with the person's own facts.")
     id = serializers.UUIDField()
     external_id = serializers.CharField(allow_null=True, help_text="Yours, of a turn.")
     text = serializers.CharField(help_text="Of a session: what its best turn says.")
@@ -68,6 +74,7 @@ class ResultSerializer(serializers.Serializer[Any]):
     flagged = serializers.BooleanField(
         help_text="What an assistant or a tool said, and speaks to a model: not to be obeyed, never in a context."
     )
+    group = FoundGroupSerializer(allow_null=True, help_text="Of a fact that a group of the person's shares.")
     created_at = serializers.DateTimeField(
         help_text="When it was said, by the client's clock if it told; of an episode its end."
     )
@@ -105,7 +112,11 @@ def found_answer(found: SearchResult) -> dict[str, Any]:
     """In the shape of FoundSerializer. By hand for speed: agents wait for it in the middle of a conversation."""
     answer: dict[str, Any] = {
         "results": [
-            vars(one) | {"evidence": [vars(cited) | {"quote": cited.quote or None} for cited in one.evidence]}
+            vars(one)
+            | {
+                "evidence": [vars(cited) | {"quote": cited.quote or None} for cited in one.evidence],
+                "group": vars(one.group) if one.group else None,
+            }
             for one in found.results
         ]
     }

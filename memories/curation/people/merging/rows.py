@@ -76,6 +76,7 @@ CONSIDERED: Mapping[str, Way] = {
     "memories.MemoryFile": Way.OWN_RULE,
     "memories.FileVersion": Way.HANGS,
     "memories.DiaryEntry": Way.OWN_RULE,
+    "memories.DiaryVector": Way.OWN_RULE,
     "memories.GroupMember": Way.OWN_RULE,
     "memories.GroupEvidence": Way.OWN_RULE,
     "memories.GroupFact": Way.OWN_RULE,

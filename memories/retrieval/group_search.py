@@ -1,0 +1,68 @@
+"""What a person's groups know, found by words: these facts have no vectors (docs/groups.md).
+
+They are scored as facts of the person without vectors are, and do not decay.
+"""
+
+import uuid
+from datetime import datetime
+from typing import NamedTuple
+
+import numpy as np
+
+from memories.models import EndUser, GroupFact
+from memories.retrieval import memory_index
+from memories.retrieval.hits import GROUP_FACT, Finding, FoundGroup, SearchFilters
+from memories.retrieval.memory_index import DAY, MemoryRanking
+from memories.retrieval.prepared_query import PreparedQuery
+from memories.scoring import terms
+from memories.scoring.ranking import Units
+from memories.scoring.weighting import Weights
+
+# The facts that are looked at, of all groups together: those said last.
+NEWEST = 500
+
+
+class _Shared(NamedTuple):
+    id: uuid.UUID
+    group: uuid.UUID
+    group__name: str
+    content: str
+    created_at: datetime
+    said_at: datetime
+
+
+def hits(
+    person: EndUser, query: PreparedQuery, filters: SearchFilters, *, limit: int, now: datetime
+) -> tuple[list[Finding], int]:
+    """The best that share a word with the query, and how many were looked at; one statement reads memberships and
+    facts."""
+    given = {"created_at__gte": filters.since, "created_at__lt": filters.until}
+    rows = GroupFact.objects.told_to(person).filter(**{name: at for name, at in given.items() if at is not None})
+    found = [_Shared(*row) for row in rows.order_by("-said_at", "-id").values_list(*_Shared._fields)[:NEWEST]]
+    if not found:
+        return [], 0
+    ranking = _ranked(found, query, now)
+    best = [place for place in ranking.best() if ranking.scores.lexical[place] > 0][:limit]
+    return [_hit(found[place], ranking, place) for place in best], len(found)
+
+
+def _ranked(found: list[_Shared], query: PreparedQuery, now: datetime) -> MemoryRanking:
+    units = Units.of(
+        sessions=np.arange(len(found), dtype=np.int32), packed=[terms.pack(one.content) for one in found], alone=True
+    )
+    day = memory_index.today(now)
+    weights = Weights.of((1.0, 1.0, float(max(0, (day - one.said_at) // DAY))) for one in found)
+    said = np.array([(one.created_at.timestamp(), one.said_at.timestamp()) for one in found], np.float64)
+    return memory_index.rank(units, weights, said, query.queries)
+
+
+def _hit(fact: _Shared, ranking: MemoryRanking, place: int) -> Finding:
+    return Finding(
+        kind=GROUP_FACT,
+        id=fact.id,
+        text=fact.content,
+        score=ranking.score(place),
+        score_parts=ranking.parts(place),
+        created_at=fact.created_at,
+        group=FoundGroup(fact.group, fact.group__name),
+    )
