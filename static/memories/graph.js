@@ -226,10 +226,10 @@
     // Few entities would be drawn as large as the stage, and many so small that nobody could read their names.
     const readable = Math.min(LARGEST, Math.max(SMALLEST, cy.zoom()));
     if (readable !== cy.zoom()) {
-      const middle = seen.filter("node[?middle]");
       const isLarge = readable < cy.zoom();
       cy.zoom(readable);
-      cy.center(isLarge || middle.empty() ? seen : middle);
+      // The entity in focus comes first, else the most connected one.
+      cy.center(isLarge ? seen : seen.nodes()[0]);
     }
   };
 
