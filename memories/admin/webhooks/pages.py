@@ -62,7 +62,7 @@ class WebhookPage(RecordPage):
         "send_test": forms.TestForm,
         "send_again": forms.SendAgainForm,
     }
-    list_display = ("named", "tenant", "told", "state", "made")
+    list_display = ("named", "tenant", "events_counted", "state", "made")
     list_filter = ("tenant",)
     list_select_related = ("tenant",)
     search_fields = ("name",)
@@ -77,7 +77,7 @@ class WebhookPage(RecordPage):
         return cells.two_lines(endpoint.name, host_of(endpoint))
 
     @column(_("Events"))
-    def told(self, endpoint: WebhookEndpoint) -> str:
+    def events_counted(self, endpoint: WebhookEndpoint) -> str:
         return f"{len(endpoint.events)} / {len(Event.values) - 1}"
 
     @column(_("State"), label=COLOURS)
