@@ -64,7 +64,8 @@ def _crowd(person: EndUser, piece: str) -> None:
 
 def _memories(person: EndUser, session: Session, names: list[str]) -> dict[str, Any]:
     run = factories.run(session, status="parked", failure="model_timeout", refusals={"low_confidence": 2})
-    told = {"subject": ALL, "predicate": names[8], "object": ALL, "valid_from": None, "valid_to": "2026-01-01"}
+    name = pieces(200)[0]
+    told = {"subject": name, "predicate": names[8], "object": name, "valid_from": None, "valid_to": "2026-01-01"}
     said = {
         "structured": {"a": ALL},
         "triples": [told],
