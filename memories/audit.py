@@ -157,6 +157,7 @@ def revise_all(
     outbox.facts_changed([(fact, was) for fact, was, _ in states], now=now)
     return FactRevision.objects.bulk_create(
         FactRevision(
+            tenant_id=fact.tenant_id,
             fact=fact,
             version=fact.version,
             verb=verb,
@@ -181,6 +182,7 @@ def revise_new(facts: Iterable[Fact], *, verb: str, actor: Actor) -> None:
         outbox.facts_changed([(fact, {}) for fact in facts], now=facts[0].created_at)
     FactRevision.objects.bulk_create(
         FactRevision(
+            tenant_id=fact.tenant_id,
             fact=fact,
             version=fact.version,
             verb=verb,
@@ -208,6 +210,7 @@ def revise_section(
     The extraction run of `row` is its evidence. `change_set` as in revise().
     """
     return ProfileRevision.objects.create(
+        tenant_id=row.tenant_id,
         end_user=row.end_user,
         agent_id=row.agent_id,
         section=row.section,

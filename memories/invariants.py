@@ -23,6 +23,27 @@ _DISARMED = """
         WHERE t.session_id = q.session_id AND t.number > q.extracted_number AND t.role = 'user' AND t.left_at IS NULL
     )
 """
+# Table → the table whose rows its rows belong to, and the column that names them.
+_BELONGS_TO = {
+    "sessionqueue": ("session", "session_id"),
+    "workingmemory": ("session", "session_id"),
+    "factevidence": ("fact", "fact_id"),
+    "factrelation": ("fact", "fact_id"),
+    "factrevision": ("fact", "fact_id"),
+    "factrefusal": ("enduser", "end_user_id"),
+    "profilerevision": ("enduser", "end_user_id"),
+    "change": ("changeset", "change_set_id"),
+    "idempotencyrecord": ("apikey", "api_key_id"),
+    "privacyexport": ("privacycase", "case_id"),
+    # The database has no reference by (tenant, id) to turns.
+    "turnvector": ("turn", "turn_id"),
+    "graphtriple": ("turn", "turn_id"),
+}
+_FOREIGN = " UNION ALL ".join(
+    f"SELECT parent.id FROM memories_{table} child JOIN memories_{parent} parent ON parent.id = child.{column} "  # noqa: S608
+    "WHERE child.tenant_id <> parent.tenant_id"
+    for table, (parent, column) in _BELONGS_TO.items()
+)
 
 
 @dataclass(frozen=True)
@@ -270,6 +291,7 @@ INVARIANTS = (
         WHERE x.end_user_id <> s.end_user_id
         """,
     ),
+    Invariant("tenants", "What belongs to another row has the tenant of that row.", _FOREIGN),
     Invariant(
         "names",
         "What leads to somebody else has nothing that is served.",

@@ -40,9 +40,9 @@ _LOCK = """
 _RECORD = """
     WITH record AS (
         INSERT INTO memories_idempotencyrecord
-            (api_key_id, endpoint, key_digest, request_digest, status, etag, body, fact_id, created_at)
-        VALUES (%(api_key_id)s, %(endpoint)s, %(key_digest)s, %(request_digest)s, %(status)s, %(etag)s, %(body)s,
-            %(fact_id)s, %(created_at)s)
+            (tenant_id, api_key_id, endpoint, key_digest, request_digest, status, etag, body, fact_id, created_at)
+        VALUES (%(tenant_id)s, %(api_key_id)s, %(endpoint)s, %(key_digest)s, %(request_digest)s, %(status)s,
+            %(etag)s, %(body)s, %(fact_id)s, %(created_at)s)
         RETURNING id
     )
     INSERT INTO memories_idempotencyrecord_end_users (idempotencyrecord_id, enduser_id)
@@ -65,6 +65,7 @@ def once(operation_id: str, view: Callable[..., Response]) -> Callable[..., Http
         if not _KEY.fullmatch(key):
             raise InvalidInput.at(HEADER, "Give 1 to 255 visible ASCII characters, without spaces.")
         record = IdempotencyRecord(
+            tenant_id=endpoint.caller.key.tenant_id,
             api_key=endpoint.caller.key,
             endpoint=operation_id,
             key_digest=_keyed("key", key.encode()),

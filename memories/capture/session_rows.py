@@ -109,6 +109,7 @@ def create_session(person: EndUser, *, agent_id: str, external_id: str, memory_o
     parameters = {f"session_{name}": getattr(session, name) for name in _SESSION}
     parameters |= {f"queue_{name}": value for name, value in _QUEUE_DEFAULTS.items()}
     parameters |= {f"window_{name}": value for name, value in _WINDOW_DEFAULTS.items()}
+    parameters |= dict.fromkeys(("queue_tenant_id", "window_tenant_id"), person.tenant_id)
     with connection.cursor() as cursor:
         cursor.execute(_CREATE, parameters)
 

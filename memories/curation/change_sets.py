@@ -120,7 +120,7 @@ class Changes:
             created_at=self.now,
         )
         for row in self.rows:
-            row.change_set = made
+            row.change_set, row.tenant_id = made, made.tenant_id
         Change.objects.bulk_create(self.rows, STEP)
 
     def note(self, table: Change.Table, action: Change.Action, row: uuid.UUID | int, **what: Any) -> None:
@@ -219,7 +219,13 @@ class Changes:
             for mark in (refusals_of(fact)[:1] if (fact.category, fact.key) in taken else refusals_of(fact))
         }
         refused = FactRefusal.objects.refused(end_user, marks)
-        by = {"end_user": end_user, "actor_kind": self.actor.kind, "actor_id": self.actor.id, "created_at": self.now}
+        by = {
+            "tenant_id": end_user.tenant_id,
+            "end_user": end_user,
+            "actor_kind": self.actor.kind,
+            "actor_id": self.actor.id,
+            "created_at": self.now,
+        }
         made = [
             FactRefusal(kind=mark.kind, digest=mark.digest, fact=fact, **by)
             for mark, fact in marks.items()
@@ -257,7 +263,11 @@ class Changes:
         for mark in marks:
             made_now = {"fact": fact, "actor_kind": self.actor.kind, "actor_id": self.actor.id, "created_at": self.now}
             row, made = FactRefusal.objects.get_or_create(
-                end_user=fact.end_user, kind=mark.kind, digest=mark.digest, defaults=made_now
+                tenant_id=fact.tenant_id,
+                end_user=fact.end_user,
+                kind=mark.kind,
+                digest=mark.digest,
+                defaults=made_now,
             )
             if made:
                 self.note(Table.REFUSAL, Action.MADE, row.pk)
@@ -293,7 +303,7 @@ class Changes:
 
     def relate(self, fact: Fact, target: Fact, relation: str) -> None:
         row, made = FactRelation.objects.get_or_create(
-            fact=fact, target=target, type=relation, defaults={"created_at": self.now}
+            tenant_id=fact.tenant_id, fact=fact, target=target, type=relation, defaults={"created_at": self.now}
         )
         if made:
             self.note(Table.RELATION, Action.MADE, row.pk)

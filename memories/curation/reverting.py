@@ -318,6 +318,7 @@ def _put_rows_back(done: ChangeSet) -> None:
         FactRefusal(
             # By its number the revert of an earlier change set finds it, which made it.
             pk=number,
+            tenant_id=done.tenant_id,
             end_user_id=person,
             kind=row["kind"],
             digest=bytes.fromhex(row["digest"]),

@@ -223,12 +223,13 @@ def _evidence(fact: Fact, episodes: Sequence[Episode], *, now: datetime) -> list
     """The turns of the person in these episodes; of one whose turns are gone by now, where it began."""
     told = [Q(session=one.session_id, number__range=(one.first_number, one.last_number)) for one in episodes]
     turns = Turn.objects.filter(reduce(or_, told), role=Role.USER).order_by("session", "number")
+    of: dict[str, Any] = {"tenant_id": fact.tenant_id, "fact": fact, "created_at": now}
     rows = [
-        FactEvidence(fact=fact, turn_id=turn, session_id=session, turn_number=number, created_at=now)
+        FactEvidence(turn_id=turn, session_id=session, turn_number=number, **of)
         for turn, session, number in turns.values_list("pk", "session", "number")
     ]
     rows += [
-        FactEvidence(fact=fact, session_id=one.session_id, turn_number=one.first_number, created_at=now)
+        FactEvidence(session_id=one.session_id, turn_number=one.first_number, **of)
         for one in episodes
         if not any(row.session_id == one.session_id and one.covers(row.turn_number) for row in rows)
     ]

@@ -78,8 +78,8 @@ _TRASH_FACTS = f"""
         FROM old WHERE fact.id = old.id RETURNING fact.*, old.status AS was
     )
     INSERT INTO memories_factrevision
-        (fact_id, version, verb, actor_kind, actor_id, before, after, reason, change_set, created_at)
-    SELECT taken.id, taken.version, %(verb)s, %(kind)s, %(actor)s,
+        (tenant_id, fact_id, version, verb, actor_kind, actor_id, before, after, reason, change_set, created_at)
+    SELECT taken.tenant_id, taken.id, taken.version, %(verb)s, %(kind)s, %(actor)s,
         jsonb_build_object('status', taken.was, 'trashed_at', NULL),
         jsonb_build_object({", ".join(f"'{name}', {column}" for name, column in _SNAPSHOT.items())}),
         %(reason)s, %(pass)s, %(now)s

@@ -150,7 +150,13 @@ class Keeper:
     def _cite(self, fact: Fact, sources: Sequence[Fact]) -> None:
         """It rests on their evidence; on none if one was stated outright, or it would be deleted with a session."""
         relations = [
-            FactRelation(fact=fact, target=source, type=RelationType.DERIVED_FROM, created_at=self.now)
+            FactRelation(
+                tenant_id=fact.tenant_id,
+                fact=fact,
+                target=source,
+                type=RelationType.DERIVED_FROM,
+                created_at=self.now,
+            )
             for source in sources
         ]
         FactRelation.objects.bulk_create(relations)

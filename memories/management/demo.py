@@ -173,8 +173,8 @@ def _turns(person: EndUser, conversation: DemoConversation, *, now: datetime) ->
         created_at=start,
         last_turn_at=now,
     )
-    SessionQueue.objects.create(session=session, extracted_number=len(counts))
-    WorkingMemory.objects.create(session=session, episode_number=len(counts))
+    SessionQueue.objects.create(tenant_id=session.tenant_id, session=session, extracted_number=len(counts))
+    WorkingMemory.objects.create(tenant_id=session.tenant_id, session=session, episode_number=len(counts))
     return Turn.objects.bulk_create(
         Turn(
             tenant=person.tenant,
@@ -213,7 +213,13 @@ def _fact(run: ExtractionRun, turn: Turn, statement: DemoFact, *, now: datetime)
     fact.begin(now=now, rules=conf.rules(run.tenant), said=[turn.said_at])
     fact.save()
     FactEvidence.objects.create(
-        fact=fact, turn=turn, session=turn.session, turn_number=turn.number, quote=statement.quote, created_at=now
+        tenant_id=fact.tenant_id,
+        fact=fact,
+        turn=turn,
+        session=turn.session,
+        turn_number=turn.number,
+        quote=statement.quote,
+        created_at=now,
     )
     audit.revise(fact=fact, verb="extract", actor=Actor.run(run), before={}, reason="", now=now)
     if fact.status == Status.PENDING:

@@ -152,12 +152,12 @@ def _copy_statement() -> str:
             INSERT INTO memories_fact ({", ".join(columns)}) SELECT {values}
             FROM memories_fact t JOIN memories_enduser m ON m.id = t.end_user_id, memories_enduser p
             WHERE t.end_user_id = %(model)s AND p.id = ANY(%(people)s)
-            RETURNING id, content_hash, created_at, {", ".join(REVISED_MOMENTS)}
+            RETURNING id, tenant_id, content_hash, created_at, {", ".join(REVISED_MOMENTS)}
         )
         INSERT INTO memories_factrevision
-            (fact_id, version, verb, actor_kind, actor_id, before, after, reason, created_at)
-        SELECT made.id, r.version, r.verb, r.actor_kind, r.actor_id, r.before, r.after || jsonb_build_object({moments}),
-            r.reason, made.created_at
+            (tenant_id, fact_id, version, verb, actor_kind, actor_id, before, after, reason, created_at)
+        SELECT made.tenant_id, made.id, r.version, r.verb, r.actor_kind, r.actor_id, r.before,
+            r.after || jsonb_build_object({moments}), r.reason, made.created_at
         FROM made JOIN memories_fact t ON t.end_user_id = %(model)s AND t.content_hash = made.content_hash
         JOIN memories_factrevision r ON r.fact_id = t.id
     """  # noqa: S608
@@ -223,7 +223,8 @@ def _add_sessions(sessions: list[Session]) -> None:
     Session.objects.bulk_create(sessions)
     SessionQueue.objects.bulk_create(_queue(session, place) for place, session in enumerate(sessions))
     WorkingMemory.objects.bulk_create(
-        WorkingMemory(session=session, episode_number=session.turn_count, episodes_made=1) for session in sessions
+        WorkingMemory(tenant_id=session.tenant_id, session=session, episode_number=session.turn_count, episodes_made=1)
+        for session in sessions
     )
     turns = (_turn(session, number) for session in sessions for number in range(1, session.turn_count + 1))
     Turn.objects.bulk_create(turns, batch_size=SESSIONS_AT_ONCE)
@@ -251,8 +252,9 @@ def _turn(session: Session, number: int) -> Turn:
 def _queue(session: Session, place: int) -> SessionQueue:
     """All turns are extracted, except in a parked session."""
     if place % PARKED != PARKED - 1:
-        return SessionQueue(session=session, extracted_number=session.turn_count)
+        return SessionQueue(tenant_id=session.tenant_id, session=session, extracted_number=session.turn_count)
     return SessionQueue(
+        tenant_id=session.tenant_id,
         session=session,
         first_pending_at=session.created_at + timedelta(minutes=1),
         pending_user=True,
@@ -314,7 +316,12 @@ def _evidence(fact: Fact) -> FactEvidence:
 
 def _cite(fact: Fact, turn: Turn) -> FactEvidence:
     return FactEvidence(
-        fact=fact, turn=turn, session_id=turn.session_id, turn_number=turn.number, created_at=fact.created_at
+        tenant_id=fact.tenant_id,
+        fact=fact,
+        turn=turn,
+        session_id=turn.session_id,
+        turn_number=turn.number,
+        created_at=fact.created_at,
     )
 
 

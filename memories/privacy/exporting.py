@@ -87,6 +87,7 @@ def _keep(work: ClaimedCase, person: EndUser, content: bytes, counts: Counts, *,
         if not _is_unchanged(person):
             return False
         PrivacyExport.objects.create(
+            tenant_id=work.case.tenant_id,
             case=work.case,
             profile=work.case.type,
             state=ExportState.READY,

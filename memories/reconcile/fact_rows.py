@@ -124,7 +124,10 @@ class Writer:
         self._save(fact, "archive", before)
 
     def relate(self, fact: Fact, kind: RelationType, targets: Iterable[Fact]) -> None:
-        rows = [FactRelation(fact=fact, target=target, type=kind, created_at=self.now) for target in targets]
+        rows = [
+            FactRelation(tenant_id=fact.tenant_id, fact=fact, target=target, type=kind, created_at=self.now)
+            for target in targets
+        ]
         if rows:
             FactRelation.objects.bulk_create(rows, ignore_conflicts=True)
 
@@ -137,6 +140,7 @@ class Writer:
     def _cite(self, fact: Fact, turns: Iterable[int], quotes: Mapping[int | None, str]) -> None:
         rows = [
             FactEvidence(
+                tenant_id=fact.tenant_id,
                 fact=fact,
                 turn_id=self.turn_ids[number],
                 session_id=self.run.session_id,

@@ -203,6 +203,7 @@ def _hold(row: ProfileSection, summary: str, reason: ReviewItem.Reason, trust: T
     if fold(summary) in map(fold, proposed.values_list("after", flat=True)[:_COMPARED]):
         return "profile_proposed_before"
     proposal = ProfileRevision.objects.create(
+        tenant_id=row.tenant_id,
         end_user=row.end_user,
         agent_id=row.agent_id,
         section=row.section,

@@ -80,6 +80,7 @@ def _asked_before(row: ProfileSection, text: str) -> ReviewItem | None:
 
 def _propose(row: ProfileSection, text: str, reason: Reason, *, actor: Actor, now: datetime) -> ReviewItem:
     proposal = ProfileRevision.objects.create(
+        tenant_id=row.tenant_id,
         end_user=row.end_user,
         agent_id=row.agent_id,
         section=row.section,

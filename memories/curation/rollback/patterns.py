@@ -67,6 +67,7 @@ def put_back(done: ChangeSet) -> None:
     rows = [
         FactEvidence(
             pk=change.number,
+            tenant_id=done.tenant_id,
             fact_id=uuid.UUID(change.before["fact"]),
             turn_id=change.before["turn"],
             session_id=change.before["session"],

@@ -68,6 +68,7 @@ class Rests:
         """Write them as the fact's evidence and relations, but for those that it has; `quote` is at its turn."""
         evidence = [
             FactEvidence(
+                tenant_id=fact.tenant_id,
                 fact=fact,
                 turn=turn,
                 session_id=turn.session_id,
@@ -78,7 +79,10 @@ class Rests:
             for turn in self.turns
         ]
         related = [(kind, target) for kind, target in self.related if target != fact]
-        relations = [FactRelation(fact=fact, target=target, type=kind, created_at=now) for kind, target in related]
+        relations = [
+            FactRelation(tenant_id=fact.tenant_id, fact=fact, target=target, type=kind, created_at=now)
+            for kind, target in related
+        ]
         FactEvidence.objects.bulk_create(evidence, ignore_conflicts=True)
         FactRelation.objects.bulk_create(relations, ignore_conflicts=True)
 

@@ -6,9 +6,10 @@ from django.utils.translation import gettext_lazy as _
 from memories.models.access.api_keys import APIKey
 from memories.models.memories.facts import Fact
 from memories.models.people.people import EndUser
+from memories.models.people.tenants import OfParent
 
 
-class IdempotencyRecord(models.Model):
+class IdempotencyRecord(OfParent):
     """Written in the transaction of the operation itself, so that the two are never apart."""
 
     id = models.BigAutoField(primary_key=True)
@@ -30,7 +31,9 @@ class IdempotencyRecord(models.Model):
         verbose_name_plural = _("idempotency records")
         constraints = [
             # Serves the look-up, and makes a parallel double wait for the first.
-            models.UniqueConstraint(fields=["api_key", "endpoint", "key_digest"], name="idempotency_key_once"),
+            models.UniqueConstraint(
+                fields=["api_key", "endpoint", "key_digest", "tenant"], name="idempotency_key_once"
+            ),
         ]
         indexes = [
             # Serves taking away what is older than a day.

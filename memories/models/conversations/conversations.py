@@ -15,7 +15,7 @@ from memories.models.ids import new_id
 from memories.models.leases import Leased, LeasedQuerySet
 from memories.models.people.agents import Agent
 from memories.models.people.people import EndUser
-from memories.models.people.tenants import MemoryOf, Tenant
+from memories.models.people.tenants import MemoryOf, OfParent, Tenant
 
 
 class Role(models.TextChoices):
@@ -126,7 +126,7 @@ class QueueRowQuerySet(LeasedQuerySet[_QueueRow]):
         return self.update(parked_at=None, attempts=0, failure="", due_at=Now(), woken_at=None)
 
 
-class QueueRow(Leased):
+class QueueRow(OfParent, Leased):
     """One row per session that is its own queue: due, claimed, postponed or parked (queue/queue_rows.py)."""
 
     due_at = models.DateTimeField(null=True, help_text="When a worker may begin; empty: nothing to do.")

@@ -15,7 +15,7 @@ from memories.models.memories.episodes import Episode
 from memories.models.memories.facts import Fact
 from memories.models.memories.review import ReviewItem
 from memories.models.people.people import EndUser
-from memories.models.people.tenants import Tenant
+from memories.models.people.tenants import OfParent, Tenant
 
 
 class Batch(models.Model):
@@ -106,7 +106,7 @@ class ChangeQuerySet(models.QuerySet["Change"]):
         return self.filter(table=Change.Table.SUMMARY, uuid=session)
 
 
-class Change(models.Model):
+class Change(OfParent):
     """What a change set did to one row that has no revisions."""
 
     class Action(models.TextChoices):

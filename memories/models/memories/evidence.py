@@ -5,9 +5,10 @@ from django.utils.translation import gettext_lazy as _
 
 from memories.models.conversations.conversations import Session, Turn
 from memories.models.memories.facts import Fact
+from memories.models.people.tenants import OfParent
 
 
-class FactEvidence(models.Model):
+class FactEvidence(OfParent):
     """A turn that a fact rests on; once retention deleted that turn, where it was, without its words."""
 
     id = models.BigAutoField(primary_key=True)
@@ -24,7 +25,7 @@ class FactEvidence(models.Model):
         verbose_name_plural = _("fact evidence")
         constraints = [
             # Serves reading a fact's evidence; the same turn is cited once.
-            models.UniqueConstraint(fields=["fact", "turn"], name="evidence_once"),
+            models.UniqueConstraint(fields=["fact", "turn", "tenant"], name="evidence_once"),
         ]
 
     def __str__(self) -> str:
@@ -40,7 +41,7 @@ class RelationType(models.TextChoices):
     DERIVED_FROM = "derived_from", _("Derived from")
 
 
-class FactRelation(models.Model):
+class FactRelation(OfParent):
     """A fact's relation to another fact of the same person; never `supersedes`."""
 
     id = models.BigAutoField(primary_key=True)
@@ -55,7 +56,7 @@ class FactRelation(models.Model):
         verbose_name_plural = _("fact relations")
         constraints = [
             # Serves reading a fact's relations; each is told once.
-            models.UniqueConstraint(fields=["fact", "target", "type"], name="relation_once"),
+            models.UniqueConstraint(fields=["fact", "target", "type", "tenant"], name="relation_once"),
             models.CheckConstraint(condition=~models.Q(fact=models.F("target")), name="relation_to_another"),
         ]
 

@@ -11,6 +11,7 @@ from memories.models.actors import ActorKind
 from memories.models.folding import older_refusals, refusal_of_key, refusal_of_text
 from memories.models.memories.facts import Fact, Trust
 from memories.models.people.people import EndUser
+from memories.models.people.tenants import OfParent
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class FactRefusalQuerySet(models.QuerySet["FactRefusal"]):
         return found
 
 
-class FactRefusal(models.Model):
+class FactRefusal(OfParent):
     """What was rejected or forgotten, and by whom: keyed hashes only, so that it outlives the fact itself."""
 
     class RefusalKind(models.TextChoices):
@@ -88,7 +89,7 @@ class FactRefusal(models.Model):
         verbose_name_plural = _("fact refusals")
         constraints = [
             # Serves the gate's look-up of a candidate's hashes.
-            models.UniqueConstraint(fields=["end_user", "kind", "digest"], name="refusal_once"),
+            models.UniqueConstraint(fields=["end_user", "kind", "digest", "tenant"], name="refusal_once"),
         ]
 
     def __str__(self) -> str:

@@ -12,9 +12,10 @@ from memories.models.ids import new_id
 from memories.models.memories.facts import Fact, Trust
 from memories.models.memories.profile import ProfileSection, Section
 from memories.models.people.people import EndUser
+from memories.models.people.tenants import OfParent
 
 
-class FactRevision(models.Model):
+class FactRevision(OfParent):
     """One version of a fact: what changed, who or what changed it, and why."""
 
     id = models.BigAutoField(primary_key=True)
@@ -37,7 +38,7 @@ class FactRevision(models.Model):
         verbose_name_plural = _("fact revisions")
         constraints = [
             # Serves a fact's history, and makes two changes of one version impossible.
-            models.UniqueConstraint(fields=["fact", "version"], name="revision_once"),
+            models.UniqueConstraint(fields=["fact", "version", "tenant"], name="revision_once"),
         ]
         indexes = [
             # Serves undoing a decision.
@@ -56,7 +57,7 @@ class ProfileRevisionQuerySet(models.QuerySet["ProfileRevision"]):
         return self.filter(end_user=row.end_user_id, agent_id=row.agent_id, section=row.section)
 
 
-class ProfileRevision(models.Model):
+class ProfileRevision(OfParent):
     """One version of a section of a person's profile, or one that a model proposed and that waits for review."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)

@@ -138,3 +138,18 @@ class Tenant(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+
+class OfParent(models.Model):
+    """A row that belongs to another row of the same tenant: references of the database by (tenant, id) hold it there.
+
+    Its makers fill the tenant in. For the version before, which does not know the column, the database does.
+    """
+
+    # The references see that there is such a tenant.
+    tenant = models.ForeignKey(
+        Tenant, on_delete=models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False, editable=False
+    )
+
+    class Meta:
+        abstract = True

@@ -12,7 +12,7 @@ from memories.models.actors import ActorKind
 from memories.models.ids import new_id
 from memories.models.leases import Leased, LeasedQuerySet
 from memories.models.people.people import EndUser
-from memories.models.people.tenants import Tenant
+from memories.models.people.tenants import OfParent, Tenant
 from memories.models.people.tombstones import ReturnPolicy
 
 
@@ -240,7 +240,7 @@ class ExportState(models.TextChoices):
     EXPIRED = "expired", _("Expired")
 
 
-class PrivacyExport(models.Model):
+class PrivacyExport(OfParent):
     """A ZIP file for who asked; it goes with its one download, after a week, or with the person."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)

@@ -37,6 +37,8 @@ OMISSIONS = (
             "memories.ChangeSet", "memories.LoggedContext", "memories.MemoryFile",
             "memories.DiaryEntry", "memories.Dream", "memories.GroupMember", "memories.GroupEvidence",
             "memories.StoreItem", "memories.StoreItemVector", "memories.GraphEntity", "memories.GraphTriple",
+            "memories.FactRefusal", "memories.ProfileRevision", "memories.SessionQueue", "memories.WorkingMemory",
+            "memories.FactEvidence", "memories.FactRevision", "memories.FactRelation", "memories.Change",
         )
     ),
     *(

@@ -119,6 +119,7 @@ def _write(ours: ProfileSection, theirs: ProfileSection, pair: Pair, changes: Ch
 
 def _propose(ours: ProfileSection, theirs: ProfileSection, pair: Pair, changes: Changes) -> None:
     proposal = ProfileRevision.objects.create(
+        tenant_id=pair.survivor.tenant_id,
         end_user=pair.survivor,
         agent_id=ours.agent_id,
         section=ours.section,
