@@ -51,6 +51,8 @@ def everything(now: datetime) -> Any:
     SessionQueue.objects.filter(pk=waits.pk).update(due_at=now - DAY, parked_at=None)
     SessionQueue.objects.filter(pk=later.pk).update(due_at=now + DAY, parked_at=None)
     open_circuit(None)
+    factories.webhook(person.tenant, disabled_at=now - DAY, disabled_for="failing")
+    factories.webhook(person.tenant)
     factories.decay_pass(person.tenant, state="held", started_at=now - DAY)
     factories.decay_pass(person.tenant, state="done", started_at=now - 3 * DAY)
     factories.dream(person, doubted_at=now - DAY)
@@ -90,6 +92,7 @@ def test_each_kind_is_counted_with_its_age() -> None:
         "The model does not answer: 1 session waits",
         "Extraction is parked for 1 session",
         "Working memory is parked for 1 session",
+        "1 webhook failed and is disabled",
         "1 clean-up is held",
         "1 dream to look at",
         "1 item to review",
