@@ -6,6 +6,7 @@ import django.db.models.deletion
 import pgvector.django.halfvec
 from django.db import migrations, models
 
+from memories.db.together import Together
 from memories.scoring import terms
 
 # As in 0003_cascades_and_storage and 0004_unsampled_columns.
@@ -42,68 +43,47 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.CreateModel(
-            name='DiaryVector',
-            fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('language', models.CharField(help_text='zh, or en for everything else.', max_length=2)),
-                ('vector', pgvector.django.halfvec.HalfVectorField()),
-                ('text_digest', models.BinaryField(help_text="The entry's content_hash when it was made.", max_length=32)),
-            ],
-            options={
-                'verbose_name': 'diary vector',
-                'verbose_name_plural': 'diary vectors',
-            },
-        ),
-        migrations.AddField(
-            model_name='diaryentry',
-            name='content_hash',
-            field=models.BinaryField(default=b'', help_text='Of topic and text.', max_length=32),
-        ),
-        migrations.AddField(
-            model_name='diaryentry',
-            name='embedded_hash',
-            field=models.BinaryField(help_text='content_hash of the text that was embedded.', max_length=32, null=True),
-        ),
-        migrations.AddField(
-            model_name='diaryentry',
-            name='terms',
-            field=models.BinaryField(help_text='Stems of its words, for search.', null=True),
-        ),
-        migrations.AddIndex(
-            model_name='diaryentry',
-            index=models.Index(condition=models.Q(('embedded_hash', None), models.Q(('embedded_hash', models.F('content_hash')), _negated=True), _connector='OR'), fields=['-created_at'], name='diary_entry_unembedded_idx'),
-        ),
-        migrations.AddField(
-            model_name='diaryvector',
-            name='end_user',
-            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='memories.enduser'),
-        ),
-        migrations.AddField(
-            model_name='diaryvector',
-            name='entry',
-            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='vectors', to='memories.diaryentry'),
-        ),
-        migrations.AddField(
-            model_name='diaryvector',
-            name='space',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='memories.embeddingspace'),
-        ),
-        migrations.AddField(
-            model_name='diaryvector',
-            name='tenant',
-            field=models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='memories.tenant'),
-        ),
-        migrations.AddIndex(
-            model_name='diaryvector',
-            index=models.Index(fields=['end_user', 'space'], name='diary_vector_of_end_user_idx'),
-        ),
-        migrations.AddConstraint(
-            model_name='diaryvector',
-            constraint=models.UniqueConstraint(fields=('entry', 'space'), name='diary_vector_once'),
-        ),
+        Together([
+            migrations.CreateModel(
+                name='DiaryVector',
+                fields=[
+                    ('id', models.BigAutoField(primary_key=True, serialize=False)),
+                    ('language', models.CharField(help_text='zh, or en for everything else.', max_length=2)),
+                    ('vector', pgvector.django.halfvec.HalfVectorField()),
+                    ('text_digest', models.BinaryField(help_text="The entry's content_hash when it was made.", max_length=32)),
+                    ('end_user', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='memories.enduser')),
+                    ('entry', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='vectors', to='memories.diaryentry')),
+                    ('space', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='memories.embeddingspace')),
+                    ('tenant', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='memories.tenant')),
+                ],
+                options={
+                    'verbose_name': 'diary vector',
+                    'verbose_name_plural': 'diary vectors',
+                    'indexes': [models.Index(fields=['end_user', 'space'], name='diary_vector_of_end_user_idx')],
+                    'constraints': [models.UniqueConstraint(fields=('entry', 'space'), name='diary_vector_once')],
+                },
+            ),
+            migrations.AddField(
+                model_name='diaryentry',
+                name='content_hash',
+                field=models.BinaryField(default=b'', help_text='Of topic and text.', max_length=32),
+            ),
+            migrations.AddField(
+                model_name='diaryentry',
+                name='embedded_hash',
+                field=models.BinaryField(help_text='content_hash of the text that was embedded.', max_length=32, null=True),
+            ),
+            migrations.AddField(
+                model_name='diaryentry',
+                name='terms',
+                field=models.BinaryField(help_text='Stems of its words, for search.', null=True),
+            ),
+            migrations.AddIndex(
+                model_name='diaryentry',
+                index=models.Index(condition=models.Q(('embedded_hash', None), models.Q(('embedded_hash', models.F('content_hash')), _negated=True), _connector='OR'), fields=['-created_at'], name='diary_entry_unembedded_idx'),
+            ),
+        ]),
         migrations.RunSQL(VECTORS, NO_VECTORS),
         migrations.RunSQL(UNSAMPLED, migrations.RunSQL.noop),
-        # Last: what is written waits for no change of the table.
         migrations.RunPython(count_words, migrations.RunPython.noop),
     ]
