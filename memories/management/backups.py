@@ -4,11 +4,13 @@ import hashlib
 import os
 import re
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from django.core.management import CommandError
-from django.db import connection
+from django.db import DatabaseError, connection
 from psycopg.conninfo import make_conninfo
 
 from memories.management import merged_migrations
@@ -89,6 +91,27 @@ def read(path: Path) -> None:
         raise CommandError(f"Nothing was restored: {failure}")
 
 
+@contextmanager
+def scratch_database() -> Iterator[None]:
+    """An empty database beside the hub's, to which the connection leads within the block; afterwards it is gone.
+
+    That of a process that was killed stays until the next. Errors: CommandError when the server refuses, or one is in
+    use.
+    """
+    own = connection.settings_dict["NAME"]
+    scratch = f"{own[:50]}_drill"
+    connection.close()
+    _on_the_server("DROP DATABASE IF EXISTS", scratch)
+    _on_the_server("CREATE DATABASE", scratch)
+    connection.settings_dict["NAME"] = scratch
+    try:
+        yield
+    finally:
+        connection.close()
+        connection.settings_dict["NAME"] = own
+        _on_the_server("DROP DATABASE", scratch)
+
+
 def what_is_there() -> str:
     """Why the database does not count as empty, or ""."""
     tables = set(connection.introspection.table_names())
@@ -99,6 +122,14 @@ def what_is_there() -> str:
         if model._meta.db_table in tables and model._default_manager.exists():
             return str(model._meta.verbose_name_plural)
     return ""
+
+
+def _on_the_server(statement: str, database: str) -> None:
+    try:
+        with connection._nodb_cursor() as cursor:
+            cursor.execute(f"{statement} {connection.ops.quote_name(database)}")
+    except DatabaseError as error:
+        raise CommandError(f"{statement} {database}: {str(error).strip()}") from error
 
 
 def _send_script(psql: "subprocess.Popen[bytes]", path: Path) -> str:

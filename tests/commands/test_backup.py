@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
+from django.db.models import F
 
 from memories import conf, invariants
 from memories.curation.access.throttles import count_request
@@ -141,6 +142,42 @@ def test_a_backup_of_a_newer_hub_is_refused(backup: Path) -> None:
     with pytest.raises(CommandError, match="newer hub \\(it has 0999_later\\)"):
         call_command("restore", "--from", str(backup), "--replace")
     assert state() == before
+
+
+def test_a_drill_says_what_a_restore_would_bring_and_touches_nothing(
+    backup: Path, settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.MEMORYHUB_ERASURE_LEDGER = str(backup.with_name("erasures.jsonl"))
+    call_command("erase_user", tenant=EndUser.objects.get(external_id="lin-wei").tenant.slug, user="lin-wei")
+    before = state()
+    capsys.readouterr()
+    call_command("restore_drill", "--from", str(backup))
+    said = capsys.readouterr().out
+    assert "end users 2" in said
+    assert f"All {len(invariants.INVARIANTS)} invariants hold." in said
+    assert "People to erase again: 1." in said
+    assert said.endswith("The backup can be restored.\n")
+    assert state() == before
+    assert not databases_of_drills()
+
+
+def test_a_drill_finds_what_is_wrong(backup: Path, settings: Any) -> None:
+    settings.MEMORYHUB_ERASURE_LEDGER = str(backup.with_name("erasures.jsonl"))
+    Turn.objects.update(token_count=F("token_count") + 1)
+    call_command("backup", "--to", str(backup))
+    before = state()
+    with pytest.raises(CommandError, match=r"invariants do not hold.*The ledger .* cannot be read"):
+        call_command("restore_drill", "--from", str(backup))
+    with pytest.raises(CommandError, match="There is no file"):
+        call_command("restore_drill", "--from", str(backup.with_name("none")))
+    assert state() == before
+    assert not databases_of_drills()
+
+
+def databases_of_drills() -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT datname FROM pg_database")
+        return [name for (name,) in cursor.fetchall() if name.endswith("_drill")]
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
