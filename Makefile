@@ -59,7 +59,7 @@ soak: .venv/dev ## Show the faults at their full size, each ROUNDS times (5), on
 PROMTOOL ?= promtool
 alerts: .venv/dev ## Check the alerts and cause each of them, with PROMTOOL=… (of Prometheus), and note what was played.
 	@command -v $(PROMTOOL) >/dev/null || { echo "make alerts needs promtool, which is part of Prometheus: PROMTOOL=…"; exit 1; }
-	@PROMTOOL="$$(command -v $(PROMTOOL))" $(PYTEST) tests/test_alerts.py
+	@PROMTOOL="$$(command -v $(PROMTOOL))" $(PYTEST) tests/test_alerts.py -m "soak or not soak"
 
 bench: .venv/dev ## Measure the hub beside its floors and write docs/benchmarks.md (ROWS="ingest context": some rows).
 	@$(BIN)/python -m benchmarks $(ROWS) --write docs/benchmarks.md

@@ -305,7 +305,7 @@ def privacy_case(person: EndUser, **over: Any) -> PrivacyCase:
 
 def privacy_export(of: PrivacyCase, **over: Any) -> PrivacyExport:
     values = {"profile": CaseType.ACCESS, "state": "ready", "content": b"PK", "size": 2, "created_at": NOW}
-    return PrivacyExport.objects.create(case=of, **{**values, **over})
+    return PrivacyExport.objects.create(tenant=of.tenant, case=of, **{**values, **over})
 
 
 def export_to_take(person: EndUser) -> PrivacyExport:

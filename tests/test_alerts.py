@@ -215,7 +215,7 @@ def works() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("home")
-@pytest.mark.skipif("PROMTOOL" not in os.environ, reason="make alerts PROMTOOL=… plays them")
+@pytest.mark.soak
 def test_each_alert_is_caused(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     settings.MEMORYHUB_LLM = "rules"
     works()

@@ -74,6 +74,8 @@ def _archive_surplus(changes: FactChanges, limit: int) -> None:
     # changes at this moment.
     unbound = facts.filter(pk__in=surplus, status=Status.ACTIVE).exclude(_BINDING)
     for fact in list(unbound.order_by("pk").select_for_update(no_key=True, skip_locked=True)):
+        # Else it would be asked for each of them whether a webhook wants to know.
+        fact.tenant = run.tenant
         changes.writer.archive(fact)
         changes.over.add(fact.pk)
         changes.count("archived")

@@ -32,6 +32,7 @@ def tenant() -> Tenant:
         factories.episode(session)
         factories.api_key(tenant)
         factories.agent(tenant, f"agent-{number}")
+        factories.webhook(tenant)
         factories.review_item(factories.fact(person, "Likes coffee", status="pending"))
         case_of(person, "scoped")
     key, _plaintext = factories.api_key(tenant)
@@ -51,7 +52,7 @@ def shown(client: Client, tenant: Tenant) -> Any:
 def test_its_figures_and_waiting_work_lead_to_just_these(admin: Client, tenant: Tenant) -> None:
     context = shown(admin, tenant)
     figures = {str(figure.title): figure.number for figure in context["figures"]}
-    twos = ["End users", "Active facts", "Episodes", "Sessions", "Agents", "Valid API keys"]
+    twos = ["End users", "Active facts", "Episodes", "Sessions", "Agents", "Valid API keys", "Webhooks"]
     assert figures == dict.fromkeys(twos, 2)
     for figure in context["figures"]:
         answer = admin.get(figure.link)

@@ -57,6 +57,7 @@ NEEDED = {
     "addGroup": WRITE,
     "getGroup": READ,
     "changeGroup": WRITE,
+    "deleteGroup": WRITE,
     "listGroupMembers": READ,
     "setGroupMember": WRITE,
     "removeGroupMember": WRITE,

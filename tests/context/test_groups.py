@@ -70,9 +70,8 @@ def test_nothing_of_other_groups_of_the_past_or_of_restricted_people(person: End
     friend = factories.end_user(person.tenant)
     group = factories.memory_group(person, friend)
     factories.group_fact(factories.memory_group(friend), friend, content="of others")
-    factories.group_fact(
-        factories.memory_group(factories.end_user(external_id="u1")), person, content="of another tenant"
-    )
+    stranger = factories.end_user(external_id="u1")
+    factories.group_fact(factories.memory_group(stranger), stranger, content="of another tenant")
     factories.group_fact(group, friend, content="of the friend")
     factories.group_fact(group, person, content="of the person")
     factories.group_fact(group, person, friend, content="of both")

@@ -73,7 +73,7 @@ def logged(level: int = logging.INFO) -> Iterator[io.StringIO]:
     written = io.StringIO()
     handler = logging.StreamHandler(written)
     configured: Any = hub_settings.LOGGING
-    formatter = configured["formatters"]["line"]
+    formatter = configured["formatters"]["text"]
     handler.setFormatter(logging.config.DictConfigurator(configured).configure_formatter(formatter))
     loggers = [logging.getLogger(), logging.getLogger("django-q")]
     before = [(one, one.level) for one in loggers]

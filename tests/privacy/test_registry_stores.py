@@ -159,12 +159,12 @@ def test_in_a_transaction_nothing_is_vacuumed() -> None:
 
 
 _READERS = ("fact_readers_idx", "revision_readers_idx")
-# Foreign keys whose first column no index begins with.
+# Foreign keys whose column no index begins with; in those by (tenant, id) it is the last one.
 _UNINDEXED = """
-    SELECT conrelid::regclass::text, attname FROM pg_constraint
-    JOIN pg_attribute ON attrelid = conrelid AND attnum = conkey[1]
+    SELECT DISTINCT conrelid::regclass::text, attname FROM pg_constraint
+    JOIN pg_attribute ON attrelid = conrelid AND attnum = conkey[cardinality(conkey)]
     WHERE contype = 'f' AND confrelid::regclass::text = ANY(%s)
-        AND NOT EXISTS (SELECT 1 FROM pg_index WHERE indrelid = conrelid AND indkey[0] = conkey[1])
+        AND NOT EXISTS (SELECT 1 FROM pg_index WHERE indrelid = conrelid AND indkey[0] = attnum)
 """
 
 

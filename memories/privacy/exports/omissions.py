@@ -39,6 +39,7 @@ OMISSIONS = (
             "memories.StoreItem", "memories.StoreItemVector", "memories.GraphEntity", "memories.GraphTriple",
             "memories.FactRefusal", "memories.ProfileRevision", "memories.SessionQueue", "memories.WorkingMemory",
             "memories.FactEvidence", "memories.FactRevision", "memories.FactRelation", "memories.Change",
+            "memories.IdempotencyRecord", "memories.PrivacyExport",
         )
     ),
     *(
