@@ -10,15 +10,13 @@ from django.urls import URLPattern
 
 from memories.api.v1.urls import urlpatterns
 from memories.telemetry import traces
-from memories.telemetry.families import METHODS, REQUEST_SECONDS, REQUESTS, note_request
+from memories.telemetry.families import METHODS, REQUEST_SECONDS, REQUESTS, WHOLE_AT, note_request
 from memories.telemetry.log_fields import ANSWERED_ID, ANSWERED_TENANT, REQUEST, TENANT
 
 API = "api/v1/"
 # The admin has some hundred patterns, which nobody sets a limit for one by one.
 ADMIN, STATIC, UNKNOWN = "admin", "static", "unknown"
 CLASSES = ("2xx", "4xx", "5xx")
-# When the web server had the whole request: waiting for a thread counts, a slow client does not.
-WHOLE_AT = "memoryhub.whole_at"
 
 
 class CountingMiddleware:

@@ -21,6 +21,8 @@ QUICK = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 SLOW = (0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0)
 TOKENS = (0.0, 100.0, 250.0, 500.0, 1_000.0, 2_000.0, 4_000.0, 8_000.0)
 
+# Where a request says when the web server had all of it: waiting for a thread counts, a slow client does not.
+WHOLE_AT = "memoryhub.whole_at"
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 Labels = tuple[str, ...]
 

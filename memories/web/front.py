@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any, Protocol
 from urllib.parse import unquote_to_bytes
 
-from memories.api.counting import WHOLE_AT
+from memories.telemetry.families import WHOLE_AT
 from memories.web.connection import ENDS_WITH_CLIENT
 from memories.web.threads import Threads
 
