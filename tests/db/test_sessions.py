@@ -46,19 +46,25 @@ def pooled(transactional_db: None, settings: Any) -> Iterator[None]:
 PLACE = ("NAME", "USER", "PASSWORD", "HOST", "PORT")
 
 
+def threshold() -> int | None:
+    """After so many times the connection prepares a statement."""
+    at: int | None = connection.connection.prepare_threshold
+    return at
+
+
 def test_a_session_lock_is_held_past_the_pooler_and_ends_with_the_block(pooled: None) -> None:
     pid = answer("SELECT pg_backend_pid()")
-    assert connection.connection.prepare_threshold is None
+    assert threshold() is None
     with own_session():
         assert answer("SELECT pg_backend_pid()") != pid
-        assert connection.connection.prepare_threshold == 5
+        assert threshold() == 5
         assert spaces.try_lock(spaces.EMBEDDING)
         assert not elsewhere(lambda: spaces.try_lock(spaces.EMBEDDING))
         with transaction.atomic():
             Tenant.objects.create(slug="acme", created_at="2026-01-01T00:00:00Z")
     assert connection.connection is None
     assert Tenant.objects.filter(slug="acme").exists()
-    assert connection.connection.prepare_threshold is None
+    assert threshold() is None
     assert elsewhere(lambda: spaces.try_lock(spaces.EMBEDDING))
 
 

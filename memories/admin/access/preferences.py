@@ -46,7 +46,8 @@ class PreferencesForm(forms.Form):
 
     def __init__(self, *args: Any, operator: Operator, **kwargs: Any) -> None:
         names = ("language", "time_zone", "mail_cases", "mail_queues")
-        super().__init__(*args, initial={name: getattr(operator, name) for name in names}, **kwargs)
+        kwargs["initial"] = {name: getattr(operator, name) for name in names}
+        super().__init__(*args, **kwargs)
         if not (settings.MEMORYHUB_SENDS_MAIL and operator.email):
             del self.fields["mail_cases"], self.fields["mail_queues"]
 
