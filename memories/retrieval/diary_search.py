@@ -15,7 +15,6 @@ from memories.retrieval import memory_index
 from memories.retrieval.hits import DIARY, Finding, SearchFilters
 from memories.retrieval.memory_index import DAY, MemoryRanking
 from memories.retrieval.prepared_query import PreparedQuery
-from memories.scoring import dense
 from memories.scoring.ranking import Units
 from memories.scoring.weighting import Weights
 
@@ -57,25 +56,11 @@ def hits(
 
 
 def _units(person: EndUser, found: list[_Entry], space: EmbeddingSpace | None) -> Units:
-    vectors, languages = None, np.zeros(len(found), "U2")
+    rows = []
     if space:
-        vectors = np.zeros((len(found), space.dimensions), np.float32)
         given = {"tenant": person.tenant_id, "person": person.pk, "space": space.pk}
         rows = binary_rows.fetched(_VECTORS, {**given, "entries": [one.id for one in found]})
-        if rows:
-            place = {one.id: at for at, one in enumerate(found)}
-            places = [place[row[0]] for row in rows]
-            vectors[places] = binary_rows.vectors([row[2] for row in rows])
-            languages[places] = [row[1] for row in rows]
-    return Units.of(
-        sessions=np.arange(len(found), dtype=np.int32),
-        packed=[one.terms or b"" for one in found],
-        vectors=vectors,
-        present=languages != "",
-        languages=languages.tolist(),
-        blocks=dense.blocks(space.model, space.dimensions) if space else (),
-        alone=True,
-    )
+    return memory_index.units_of(found, space, rows)
 
 
 def _hit(entry: DiaryEntry, ranking: MemoryRanking, place: int) -> Finding:

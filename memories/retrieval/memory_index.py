@@ -29,15 +29,20 @@ _VECTORS = """
 """
 
 
-class IndexedMemory(Protocol):
-    """What the index needs of a memory."""
+class ScoredMemory(Protocol):
+    """What the scoring needs of a memory, beside its vector."""
 
     @property
     def id(self) -> uuid.UUID: ...
     @property
-    def content_hash(self) -> bytes: ...
-    @property
     def terms(self) -> bytes | None: ...
+
+
+class IndexedMemory(ScoredMemory, Protocol):
+    """What the index needs of a memory."""
+
+    @property
+    def content_hash(self) -> bytes: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +95,7 @@ def units(
     return _cache.get_or_make(
         (kind, person.pk, space.pk if space else None),
         (stamp, texts),
-        lambda _kept: _build(memories, space, _read_vectors(kind, person, space, beside) if space else []),
+        lambda _kept: units_of(memories, space, _read_vectors(kind, person, space, beside) if space else []),
     )
 
 
@@ -101,7 +106,8 @@ def _read_vectors(kind: str, person: EndUser, space: EmbeddingSpace, beside: Seq
     return binary_rows.fetched(statement, given)
 
 
-def _build(memories: Sequence[IndexedMemory], space: EmbeddingSpace | None, rows: list[Any]) -> Units:
+def units_of(memories: Sequence[ScoredMemory], space: EmbeddingSpace | None, rows: list[Any]) -> Units:
+    """The arrays that scoring takes. `rows`: (memory, language, vector as halfvec_send() writes it), in any order."""
     vectors, languages = None, np.zeros(len(memories), "U2")
     if space:
         vectors = np.zeros((len(memories), space.dimensions), np.float32)

@@ -36,6 +36,7 @@ ROLL_BACK, UNDO = NEUTRAL = ("roll_back", "undo_roll_back")
 # What a change names a revision by.
 ID_IN_CHANGES: dict[type[Any], str] = {FactRevision: "number", ProfileRevision: "uuid"}
 Revised = TypeVar("Revised", FactRevision, ProfileRevision)
+_Written = TypeVar("_Written", DiaryEntry, GroupEvidence)
 
 
 @dataclass(frozen=True)
@@ -191,41 +192,31 @@ def touched_files(selector: Selector) -> QuerySet[Any]:
 
 
 def touched_entries(selector: Selector) -> QuerySet[DiaryEntry]:
-    """Diary entries that the key, or any key as the agent, wrote, but for those in the trash.
-
-    Like files, they are of no session and no run.
-    """
-    if selector.session or not (selector.key or selector.agent_id):
-        return DiaryEntry.objects.none()
-    given = {
-        "actor_id": str(selector.key) if selector.key else None,
-        "agent_id": selector.agent_id or None,
-        "end_user": selector.end_user,
-        "created_at__gte": selector.since,
-        "created_at__lt": selector.until,
-    }
-    named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return DiaryEntry.objects.present().filter(tenant=selector.tenant, actor_kind=ActorKind.KEY, **named)
+    """Diary entries that the key, or any key as the agent, wrote, but for those in the trash."""
+    return _by_keys(selector, DiaryEntry.objects.present(), at="created_at")
 
 
 def touched_statements(selector: Selector) -> QuerySet[GroupEvidence]:
     """What the key, or any key as the agent, stated in groups for their members, but for what is in the trash.
 
-    Like files, they are of no session and no run. Of a member's statement that two keys made the last one counts.
+    Of a member's statement that two keys made the last one counts.
     """
+    return _by_keys(selector, GroupEvidence.objects.filter(fact__trashed_at=None), at="said_at")
+
+
+def _by_keys(selector: Selector, rows: QuerySet[_Written], *, at: str) -> QuerySet[_Written]:
+    """Those of the rows that the key, or any key as the agent, wrote; like files, they are of no session and no run."""
     if selector.session or not (selector.key or selector.agent_id):
-        return GroupEvidence.objects.none()
+        return rows.none()
     given = {
         "actor_id": str(selector.key) if selector.key else None,
         "agent_id": selector.agent_id or None,
         "end_user": selector.end_user,
-        "said_at__gte": selector.since,
-        "said_at__lt": selector.until,
+        f"{at}__gte": selector.since,
+        f"{at}__lt": selector.until,
     }
     named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return GroupEvidence.objects.filter(
-        tenant=selector.tenant, actor_kind=ActorKind.KEY, fact__trashed_at=None, **named
-    )
+    return rows.filter(tenant=selector.tenant, actor_kind=ActorKind.KEY, **named)
 
 
 def touched(selector: Selector) -> QuerySet[Any]:
