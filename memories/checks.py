@@ -137,3 +137,21 @@ def ledger_is_writable(**_: Any) -> list[CheckMessage]:
         return []
     hint = "Set MEMORYHUB_ERASURE_LEDGER to a file in a folder that the hub may write to, apart from the database."
     return [Error("The erasure ledger cannot be written.", hint=hint, id="memories.E012")]
+
+
+@register()
+def archive_can_be_used(**_: Any) -> list[CheckMessage]:
+    """Whoever was erased leaves the backups with the days; the WAL of another server is not the hub's to archive."""
+    archive = settings.MEMORYHUB_ARCHIVE
+    if not archive:
+        return []
+    if os.environ.get("DATABASE_URL", "").strip():
+        hint = "Unset MEMORYHUB_ARCHIVE, and archive the WAL of the server of DATABASE_URL there."
+        return [Error("MEMORYHUB_ARCHIVE is for the embedded server alone.", hint=hint, id="memories.E014")]
+    if not Path(archive).is_absolute():
+        hint = "Set it to the whole path of a folder, on another disk than MEMORYHUB_HOME."
+        return [Error(f"MEMORYHUB_ARCHIVE={archive!r} is not a whole path.", hint=hint, id="memories.E014")]
+    if not settings.MEMORYHUB_BACKUP_DAYS:
+        hint = "Set MEMORYHUB_BACKUP_DAYS to the days after which backups are deleted, e.g. 14."
+        return [Error("The archive has no end.", hint=hint, id="memories.E014")]
+    return []

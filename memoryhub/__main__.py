@@ -39,7 +39,9 @@ def main(arguments: list[str] | None = None) -> None:
 def _database(arguments: list[str]) -> AbstractContextManager[None]:
     command = arguments[1] if len(arguments) > 1 else "help"
     asks_for_help = command.startswith("-") or "--help" in arguments
-    if os.environ.get("DATABASE_URL", "").strip() or command in WITHOUT_DATABASE or asks_for_help:
+    # It needs the server for itself.
+    to_a_moment = command == "restore" and any(argument.partition("=")[0] == "--to" for argument in arguments)
+    if os.environ.get("DATABASE_URL", "").strip() or command in WITHOUT_DATABASE or asks_for_help or to_a_moment:
         return nullcontext()
     return embedded_postgres.attached(embedded_postgres.home_from_environ(os.environ))
 

@@ -82,6 +82,8 @@ MEMORYHUB_PEPPER = env.secret("MEMORYHUB_PEPPER", HOME / "pepper")
 MEMORYHUB_ERASURE_LEDGER = env.text("MEMORYHUB_ERASURE_LEDGER", str(HOME / "erasures.jsonl"))
 # Receipts state how long backups of the database are kept. 0: unknown.
 MEMORYHUB_BACKUP_DAYS = env.integer("MEMORYHUB_BACKUP_DAYS", 0, low=1, high=3_650)
+# Where the embedded server keeps its WAL and base backups. Its processes read the variable themselves. "": nowhere.
+MEMORYHUB_ARCHIVE = env.text("MEMORYHUB_ARCHIVE")
 # Hours in which tables may be locked to remove erased texts from the disk. "": never.
 MEMORYHUB_REWRITE_WINDOW = env.window("MEMORYHUB_REWRITE_WINDOW")
 PORT = env.integer("MEMORYHUB_PORT", 8000, low=1, high=65535)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from memoryhub.embedded_postgres import locks, server
+from memoryhub.embedded_postgres import archive, locks, recovery, server
 from memoryhub.embedded_postgres.errors import EmbeddedPostgresError
 from memoryhub.embedded_postgres.place import PORT, Place, locate
 from memoryhub.embedded_postgres.programs import ENVIRONMENT, client_program
@@ -18,6 +18,7 @@ from memoryhub.embedded_postgres.programs import ENVIRONMENT, client_program
 __all__ = [
     "ENVIRONMENT",
     "EmbeddedPostgresError",
+    "archive",
     "attached",
     "client_program",
     "connection",
@@ -25,6 +26,8 @@ __all__ = [
     "folder",
     "home_from_environ",
     "is_running",
+    "recovery",
+    "renew",
     "runtime_connection",
     "stop",
 ]
@@ -73,6 +76,14 @@ def ensure_running(home: Path, *, fast: bool = False) -> None:
     # A hub of an older version may have started it.
     if not (server.ready(place) and place.roles.is_file()):
         server.start(place, fast=fast)
+
+
+def renew(home: Path) -> None:
+    """Start the server of this home anew if it runs with another archive than the one that is set."""
+    place = locate(home)
+    if not server.runs_as_set(place):
+        server.stop(place)
+        ensure_running(home)
 
 
 def stop(home: Path) -> None:

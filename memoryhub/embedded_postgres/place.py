@@ -12,7 +12,7 @@ import secrets
 import stat
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +26,8 @@ SOCKET_PATH_LIMIT = 103
 OUTSIDE = (Path("/var/lib"), Path("/var/db"))
 SHORT = "/tmp"  # noqa: S108 (only ever the parent of a mkdtemp)
 ACCOUNTS = ("postgres", "nobody")
+# Data folders of a restore: not to be used yet, and complete.
+RESTORING, RESTORED = "data.restoring", "data.restored"
 
 
 class Account(NamedTuple):
@@ -45,10 +47,19 @@ class Place:
     base: Path
     sockets: Path
     account: Account | None
+    data_name: str = "data"
 
     @property
     def data(self) -> Path:
-        return self.base / "data"
+        return self.base / self.data_name
+
+    def with_data(self, name: str) -> "Place":
+        """The same server with another data folder, as a restore needs it."""
+        return replace(self, data_name=name)
+
+    def may_enter(self, folder: Path) -> bool:
+        """Whether the account that runs the server reaches the folder."""
+        return self.account is None or _may_enter(folder, self.account)
 
     @property
     def log(self) -> Path:

@@ -6,12 +6,13 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from memoryhub.embedded_postgres import locks
+from memoryhub.embedded_postgres import archive, locks
 from memoryhub.embedded_postgres.errors import EmbeddedPostgresError
-from memoryhub.embedded_postgres.place import PORT, Place, as_account
+from memoryhub.embedded_postgres.place import PORT, RESTORED, Place, as_account
 from memoryhub.embedded_postgres.programs import ENVIRONMENT, client_program, programs, run
 
 # The cluster's first role: its superuser, the owner of all tables.
@@ -64,12 +65,19 @@ def start(place: Place, *, fast: bool) -> None:
     """
     with locks.exclusive(place.start_lock):
         if not place.data.is_dir():
-            _initialise(place, fast=fast)
+            restored = place.with_data(RESTORED).data
+            # A restore was killed between two renames.
+            restored.rename(place.data) if restored.is_dir() else _initialise(place, fast=fast)
+        kept = archive.folder()
+        if kept:
+            # If something is wrong the server starts all the same. It keeps its WAL, and /metrics and the doctor tell.
+            archive.prepare(place, kept)
+        settings = SETTINGS | archive.settings_of(place) | (FAST_SETTINGS if fast else {})
         deadline = time.monotonic() + START_SECONDS
         process = None
         while not ready(place):
             # None: the processes of an earlier server are not gone yet, or are starting; look again.
-            process = process or _launch(place, fast=fast)
+            process = process or _launch(place, settings)
             if process and process.poll() is not None:
                 raise EmbeddedPostgresError(f"PostgreSQL ended at once.{_log_tail(place)}")
             if time.monotonic() > deadline:
@@ -96,6 +104,38 @@ def stop(place: Place) -> None:
             os.kill(pid, signal.SIGQUIT)
         if not _gone(place, KILL_SECONDS):
             raise EmbeddedPostgresError(f"PostgreSQL (process {pid}) does not stop.{_log_tail(place)}")
+
+
+def runs_as_set(place: Place) -> bool:
+    """Whether the running server was started with the archive that is set now."""
+    try:
+        given = (place.data / "postmaster.opts").read_text()
+    except FileNotFoundError:
+        return True
+    # As the server writes its own command line: each argument in double quotes, nothing escaped.
+    wanted = [f"--{name}={value}" for name, value in archive.settings_of(place).items()]
+    return all(one in given for one in wanted) if wanted else "--archive_mode=" not in given
+
+
+def recover(place: Place, settings: dict[str, str]) -> None:
+    """Start a server that recovers, and wait until it takes writes, however long that is.
+
+    :raises EmbeddedPostgresError: it ended before; shows the log's end.
+    """
+    with locks.exclusive(place.start_lock):
+        process = _launch(place, SETTINGS | settings)
+        while process is None:
+            time.sleep(LOOK_SECONDS)
+            process = _launch(place, SETTINGS | settings)
+        while not ready(place):
+            if process.poll() is not None:
+                raise EmbeddedPostgresError(f"PostgreSQL could not recover.{_log_tail(place)}")
+            time.sleep(LOOK_SECONDS)
+        # A cluster of another home has other passwords than those beside it now.
+        password = place.password.read_text()
+        _ask(place, f"ALTER ROLE {USER} PASSWORD '{password}'")
+        place.roles.unlink(missing_ok=True)
+        _give_role(place)
 
 
 def _give_role(place: Place) -> None:
@@ -165,7 +205,7 @@ def _ask(place: Place, statements: str) -> None:
         raise EmbeddedPostgresError(f"psql failed ({answer.returncode}): {answer.stderr.strip()[-2000:]}")
 
 
-def _launch(place: Place, *, fast: bool) -> subprocess.Popen[bytes] | None:
+def _launch(place: Place, settings: Mapping[str, str]) -> subprocess.Popen[bytes] | None:
     """Start the server; None while any process of an earlier one is alive.
 
     The server inherits the lock that tells so. It replaces all questions about process numbers, which after
@@ -181,7 +221,7 @@ def _launch(place: Place, *, fast: bool) -> subprocess.Popen[bytes] | None:
         with _fresh_log(place) as log:
             # Files, not pipes, and a session of its own: no reader is needed and Ctrl-C does not reach it.
             process = subprocess.Popen(
-                _command(place, fast=fast),
+                _command(place, settings),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -197,10 +237,9 @@ def _launch(place: Place, *, fast: bool) -> subprocess.Popen[bytes] | None:
     return process
 
 
-def _command(place: Place, *, fast: bool) -> list[str]:
+def _command(place: Place, settings: Mapping[str, str]) -> list[str]:
     quoted = str(place.sockets).replace('"', '""')
-    settings = SETTINGS | {"unix_socket_directories": f'"{quoted}"'} | (FAST_SETTINGS if fast else {})
-    options = [f"--{name}={value}" for name, value in settings.items()]
+    options = [f"--{name}={value}" for name, value in {"unix_socket_directories": f'"{quoted}"', **settings}.items()]
     return [str(programs(place) / "postgres"), "-D", str(place.data), *options]
 
 

@@ -166,9 +166,10 @@ def _views(case: PrivacyCase) -> dict[str, int]:
     return dict(search.hits)
 
 
-def test_files_are_read_but_not_the_databases(person: EndUser, home: Path) -> None:
+def test_files_are_read_but_not_the_databases(person: EndUser, home: Path, settings: Any) -> None:
     case = erased(person)
-    for name in ("worker.log", "receipts/one.json", "postgres/data/1", "tiktoken/a"):
+    settings.MEMORYHUB_ARCHIVE = str(home / "archive")
+    for name in ("worker.log", "receipts/one.json", "postgres/data/1", "tiktoken/a", "archive/base/1/data"):
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text(f"10:00 {CHINESE} said")
     (home / "backup").write_bytes(b"PGDMP" + SAID.encode())

@@ -75,6 +75,24 @@ def test_a_key_of_second_factors_is_long(length: int, refused: bool, settings: A
     assert found() == ([(Error, "memories.E013")] if refused else [])
 
 
+@pytest.mark.parametrize(
+    ("archive", "days", "url", "refused"),
+    [
+        ("", 0, "", False),
+        ("/var/archive", 14, "", False),
+        ("/var/archive", 0, "", True),
+        ("archive", 14, "", True),
+        ("/var/archive", 14, "postgresql://nobody@127.0.0.1:9/none", True),
+    ],
+)
+def test_an_archive_has_a_place_and_an_end(
+    archive: str, days: int, url: str, refused: bool, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", url)
+    settings.MEMORYHUB_ARCHIVE, settings.MEMORYHUB_BACKUP_DAYS = archive, days
+    assert found() == ([(Error, "memories.E014")] if refused else [])
+
+
 def check_deploy(**environ: str) -> "subprocess.CompletedProcess[str]":
     """`manage.py check --deploy` with the real settings of this environment; no check asks the database."""
     given = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORYHUB_", "OPENAI_"))}

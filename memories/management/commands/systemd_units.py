@@ -41,7 +41,7 @@ UMask=0077
 NoNewPrivileges=yes
 CapabilityBoundingSet=
 ProtectSystem=strict
-ReadWritePaths={home}
+ReadWritePaths={written}
 ProtectHome=read-only
 PrivateTmp=yes
 PrivateDevices=yes
@@ -125,6 +125,7 @@ def text_of(unit: Unit, *, user: str, folder: Path) -> str:
         user=_plain(user),
         files="\n".join(f"EnvironmentFile=-{_plain(str(folder / name))}" for name in files),
         home=home,
+        written=" ".join(_plain(path) for path in (home, settings.MEMORYHUB_ARCHIVE) if path),
         program=" ".join(map(_plain, program())),
         command=unit.command,
         goes_on="RemainAfterExit=yes" if unit.is_once else "Restart=always\nRestartSec=2",

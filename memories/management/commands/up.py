@@ -39,6 +39,9 @@ class Command(BaseCommand):
         # Bind the port first and keep it. Nobody takes it before the start, a second `up` ends here, and clients wait
         # while the web server restarts.
         with _listen(settings.PORT) as listener, _database():
+            if _is_embedded():
+                # One that was left behind may run without the archive that is set now, or with another one.
+                embedded_postgres.renew(settings.HOME)
             seeded = self._prepare()
             # The children only serve: they do not get the owner's address.
             roles.forget_owner()

@@ -37,6 +37,9 @@ def contents() -> Iterator[tuple[str, str, bytes]]:
     if home not in ledger.parents:
         yield from ((LEDGER, ledger.name, part) for part in _parts(ledger))
     unread = {home / "postgres", home / "tiktoken"}
+    if settings.MEMORYHUB_ARCHIVE:
+        # Backups, too.
+        unread.add(Path(settings.MEMORYHUB_ARCHIVE).resolve())
     for folder, folders, names in os.walk(home):
         folders[:] = sorted(name for name in folders if Path(folder, name) not in unread)
         for path in (Path(folder, name) for name in sorted(names)):

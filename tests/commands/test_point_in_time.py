@@ -1,0 +1,129 @@
+"""A hub of its own goes back to a moment: what was lost is back; who was erased and what was withdrawn is not."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from memoryhub.embedded_postgres import locks, recovery
+from memoryhub.embedded_postgres.place import RESTORED, locate
+from tests.commands.hub import Hub
+from tests.scratch import scratch_folder
+
+# What processes of the hub do here, one after the other; each prints an object.
+IN_THE_HUB = """
+import json, sys
+from django.core.management import call_command
+from django.utils import timezone
+from memories.models import *
+from tests import factories
+def state():
+    people = EndUser.objects.filter(tenant__slug="pitr")
+    return {
+        "people": sorted(people.values_list("external_id", flat=True)),
+        "restricted": sorted(people.exclude(restricted_at=None).values_list("external_id", flat=True)),
+        "facts": sorted(Fact.objects.filter(end_user__in=people, status="active").values_list("content", flat=True)),
+        "turns": sorted(Turn.objects.filter(end_user__in=people).values_list("content", flat=True)),
+        "revoked": APIKey.objects.get(tenant__slug="pitr").revoked_at is not None,
+        "active": Operator.objects.get(username="pitr").is_active,
+    }
+"""
+BEFORE = """
+from memories.curation.facts.adding import FactDraft, add_fact
+call_command("migrate", verbosity=0, stdout=sys.stderr)
+tenant = factories.tenant(slug="pitr")
+for name in ("bo", "li", "ed"):
+    person = factories.end_user(tenant, external_id=name)
+    draft = FactDraft(content=f"{name} lives in Leiden.", category="identity")
+    add_fact(end_user=person, draft=draft, actor=factories.COMMAND, now=timezone.now())
+    factories.session(person, [("user", f"{name} lives in Leiden."), ("user", f"{name} is shy.")])
+factories.api_key(tenant)
+factories.operator(username="pitr")
+call_command("backup", "--base", stdout=sys.stderr)
+"""
+SINCE = """
+from memories.curation.access.keys import revoke_api_key
+from memories.curation.facts.forgetting import forget_fact
+from memories.curation.turns import redact_turn
+by = {"tenant": None, "actor": factories.COMMAND, "now": timezone.now()}
+call_command("erase_user", tenant="pitr", user="li", stdout=sys.stderr)
+forget_fact(fact_id=Fact.objects.get(end_user__external_id="bo").pk, **by)
+redact_turn(turn_id=Turn.objects.get(content="bo is shy.").pk, **by)
+revoke_api_key(key=APIKey.objects.get(tenant__slug="pitr"), actor=factories.COMMAND, now=timezone.now())
+EndUser.objects.filter(external_id="ed").update(restricted_at=timezone.now())
+Operator.objects.filter(username="pitr").update(is_active=False)
+factories.end_user(Tenant.objects.get(slug="pitr"), external_id="new")
+"""
+
+
+class Life:
+    """The home of `hub` with an archive."""
+
+    def __init__(self, hub: Hub, kept: Path) -> None:
+        own = {"MEMORYHUB_HOME": str(hub.home), "MEMORYHUB_ARCHIVE": str(kept), "MEMORYHUB_BACKUP_DAYS": "14"}
+        self.environ = {**os.environ, "DJANGO_SETTINGS_MODULE": "memoryhub.settings", **own}
+
+    def manage(self, *arguments: str, **how: Any) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, "manage.py", *arguments, "--skip-checks"]
+        return subprocess.run(
+            command, cwd=settings.BASE_DIR, env=self.environ, capture_output=True, text=True, check=False, **how
+        )
+
+    def tell(self, script: str) -> dict[str, Any]:
+        """Run it in the hub; what it says of its state then, and the moment."""
+        end = 'print("\\n" + json.dumps({"at": timezone.now().isoformat(), **state()}))'
+        done = self.manage("shell", "--no-imports", "--verbosity", "0", "--command", f"{IN_THE_HUB}{script}\n{end}")
+        assert done.returncode == 0, done.stdout + done.stderr
+        told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return told
+
+
+@pytest.fixture
+def life(stopped: Hub) -> Iterator[Life]:
+    folder = scratch_folder()
+    yield Life(stopped, folder / "archive")
+    shutil.rmtree(folder)
+
+
+def test_what_was_lost_is_back_and_who_was_erased_is_not(life: Life, stopped: Hub) -> None:
+    before = life.tell(BEFORE)
+    since = life.tell(SINCE)
+    assert since["people"] == ["bo", "ed", "new"]
+    place = locate(stopped.home)
+
+    users = locks.open_lock(place.users_lock)
+    assert locks.try_lock(users, shared=True)
+    refused = life.manage("restore", "--to", before["at"], "--replace")
+    assert "is running: stop it first" in refused.stderr
+    os.close(users)
+    refused = life.manage("restore", "--to", before["at"])
+    assert (refused.returncode, "Give --replace" in refused.stderr) == (1, True), refused.stderr
+    assert recovery.asides(place) == []
+
+    done = life.manage("restore", "--to", before["at"], "--replace")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "People erased again: 1." in done.stdout
+    assert len(recovery.asides(place)) == 1
+    # As if it had been killed between the two renames.
+    place.data.rename(place.with_data(RESTORED).data)
+    assert life.tell('call_command("backup", "--base", stdout=sys.stderr)') | {"at": ""} == {
+        "at": "",
+        "people": ["bo", "ed"],
+        "restricted": ["ed"],
+        "facts": ["bo lives in Leiden.", "ed lives in Leiden."],
+        "turns": ["", "bo lives in Leiden.", "ed is shy.", "ed lives in Leiden."],
+        "revoked": True,
+        "active": False,
+    }
+
+    # From there it goes on, and the life that was given up is still to be had.
+    done = life.manage("restore", "--to", since["at"], "--replace")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert life.tell("")["people"] == ["bo", "ed", "new"]
