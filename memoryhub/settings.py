@@ -139,6 +139,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "memories.api.counting.CountingMiddleware",
     "memories.api.request_ids.RequestIdMiddleware",
+    "memories.api.reaching.ReachMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "memories.admin.site.csp.PolicyMiddleware",
@@ -146,6 +147,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "memories.admin.site.middleware.AuthenticationMiddleware",
+    "memories.admin.site.middleware.ReachMiddleware",
     "memories.admin.site.middleware.LanguageMiddleware",
     "memories.admin.site.middleware.MessageMiddleware",
     # Inside the middleware that sets Content-Length.
@@ -183,6 +185,15 @@ DIRECT_DATABASE = _database(DIRECT) if DIRECT and roles.serves() else None
 RUNTIME_ROLE = (
     (RUNTIME["user"], RUNTIME.get("password") or "") if RUNTIME.get("user") not in (None, OWNER.get("user")) else None
 )
+# Off, or policies of the database show each request its tenant's rows alone. "prepared": they are there and wait.
+MEMORYHUB_ROW_SECURITY = env.choice("MEMORYHUB_ROW_SECURITY", "off", ("off", "prepared", "on"))
+if MEMORYHUB_ROW_SECURITY != "off" and RUNTIME_ROLE is None:
+    raise ImproperlyConfigured(
+        "MEMORYHUB_ROW_SECURITY needs two roles, as policies do not bind the owner of tables: set DATABASE_URL to web and "
+        "worker's role and MEMORYHUB_OWNER_URL to the owner, or unset it."
+    )
+# For whom processes that serve tell the server how far their statements reach (memories/db/reach.py). None: they do not.
+ROW_SECURITY_ROLE = RUNTIME_ROLE[0] if RUNTIME_ROLE and MEMORYHUB_ROW_SECURITY != "off" and roles.serves() else None
 # For answers that are not pages: browsers run and frame nothing. memories/admin/site/csp.py has those of pages.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

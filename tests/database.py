@@ -11,6 +11,8 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from memoryhub.database.reaching import Told
+
 T = TypeVar("T")
 PATIENCE = 30.0
 _FRAMES = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE")
@@ -39,6 +41,17 @@ def runtime_role() -> tuple[str, str]:
     role: tuple[str, str] | None = settings.RUNTIME_ROLE
     assert role
     return role
+
+
+@contextmanager
+def walled(role: str | None = None) -> Iterator[None]:
+    """This connection tells the server how far its statements reach, as those of web and worker with row security."""
+    before = connection.told  # type: ignore[attr-defined]  # of our backend
+    connection.told = Told(role or runtime_role()[0])  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        connection.told = before  # type: ignore[attr-defined]
 
 
 @contextmanager

@@ -10,6 +10,8 @@ from pathlib import Path
 from tests import keeper
 from tests.scratch import scratch_folder
 
+# The tests of the API, the admin and the rest can run behind policies: MEMORYHUB_ROW_SECURITY=on.
+ROW_SECURITY = os.environ.get("MEMORYHUB_ROW_SECURITY", "off")
 SHARED = os.environ.get("MEMORYHUB_HOME", "") if "PYTEST_XDIST_WORKER" in os.environ else ""
 
 for name in list(os.environ):
@@ -18,6 +20,7 @@ for name in list(os.environ):
 
 TEST_HOME = Path(SHARED) if SHARED else scratch_folder()
 os.environ["MEMORYHUB_HOME"] = str(TEST_HOME)
+os.environ["MEMORYHUB_ROW_SECURITY"] = ROW_SECURITY
 os.environ["MEMORYHUB_SECRET_KEY"] = "only-for-tests-" + "x" * 40
 
 if not SHARED:
@@ -31,3 +34,6 @@ MEMORYHUB_LLM = "off"
 MEMORYHUB_EMBEDDINGS = "hashed"
 # The slow, safe hasher would cost every sign-in of the tests a second.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# A test itself is the owner: it sees all rows, until what it calls says how far it reaches.
+if ROW_SECURITY != "off":
+    ROW_SECURITY_ROLE = RUNTIME_ROLE[0]  # type: ignore[index]  # noqa: F405

@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from memories.api.request_ids import request_id_of
 from memories.audit import Actor, kept_request_id
 from memories.curation.access.keys import authenticate_key
+from memories.db import reach
 from memories.models import ActorKind, APIKey, Tenant
 from memories.telemetry import log_fields
 
@@ -60,7 +61,7 @@ class KeyAuthentication(BaseAuthentication):
         plaintext = _plaintext_of(request)
         if plaintext is None:
             return None
-        key = authenticate_key(plaintext=plaintext, now=timezone.now()) if plaintext else None
+        key = known_key(plaintext)
         if key is None:
             raise AuthenticationFailed("This API key is not known, or has expired or been revoked.")
         log_fields.note_tenant(key.tenant.slug)
@@ -70,6 +71,18 @@ class KeyAuthentication(BaseAuthentication):
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="memory-hub"'
+
+
+def known_key(plaintext: str) -> APIKey | None:
+    """The usable key with this plaintext, or None. Statements of this request reach its tenant from now on."""
+    if not plaintext:
+        return None
+    # Whose it is, is asked of all.
+    with reach.everything():
+        key = authenticate_key(plaintext=plaintext, now=timezone.now())
+    if key is not None:
+        reach.say(reach.of_one(key.tenant_id))
+    return key
 
 
 def _plaintext_of(request: Request) -> str | None:

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from psycopg.errors import InsufficientPrivilege
 
 from memories import conf
+from memories.db import reach
 from memories.embedding import spaces
 from memories.exceptions import MemoryHubError
 from memories.llm import embeddings
@@ -46,7 +47,8 @@ def readyz(request: HttpRequest) -> JsonResponse:
     embedding: dict[str, Any] = {}
     note = ""
     try:
-        checks = _checks()
+        with reach.everything():
+            checks = _checks()
         embedding = {} if checks["migrations"] else _embedding()
         note = note_of_roles()
     except (OperationalError, InterfaceError):

@@ -26,6 +26,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from memories.api.counting import expect_operations
 from memories.api.health import HEARTBEAT
+from memories.db import reach
 from memories.models import (
     CaseState,
     CaseType,
@@ -66,7 +67,9 @@ def metrics(request: HttpRequest) -> HttpResponse:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Hub())
     registry.register(Counted())
-    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
+    with reach.everything():
+        figures = generate_latest(registry)
+    return HttpResponse(figures, content_type=CONTENT_TYPE_LATEST)
 
 
 def _may_read(request: HttpRequest) -> bool:

@@ -5,6 +5,8 @@ import threading
 
 from django.db import DatabaseError, InterfaceError, connection
 
+from memories.db import reach
+
 logger = logging.getLogger(__name__)
 
 
@@ -27,7 +29,9 @@ class BackgroundWriter(threading.Thread):
     def once(self) -> None:
         """One write. In an outage of the database the next one tries again."""
         try:
-            self.write()
+            # It writes for all tenants whom the process has served.
+            with reach.everything():
+                self.write()
         except (DatabaseError, InterfaceError) as error:
             logger.warning("%s: waits for the database: %s", self.name, type(error).__name__)
         finally:

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from memories import conf
 from memories.api import bound
-from memories.api.authentication import Caller
+from memories.api.authentication import Caller, known_key
 from memories.api.named import id_in, key_in
 from memories.api.throttles import count
 from memories.api.v1.fields import AgentId, Identifier
@@ -20,7 +20,7 @@ from memories.capture import ingest, resent
 from memories.capture.ingest import Conversation, Lacking, PostedMessage, Receipt
 from memories.context import context
 from memories.context.context import DEFAULT_INCLUDE, ContextRequest
-from memories.curation.access.keys import authenticate_key
+from memories.db import reach
 from memories.exceptions import Erased, InvalidInput, KeyBound, PersonRestricted
 from memories.gateway.dialects import Asked, Dialect, UnreadableRequest
 from memories.models import ActorKind, Scope, Session
@@ -73,7 +73,7 @@ class Given:
 
 def authenticate(headers: Mapping[str, str], *, scopes: Sequence[Scope]) -> tuple[Caller, conf.LLMConfig]:
     """The caller and the endpoint. Errors: GatewayRefused."""
-    key = authenticate_key(plaintext=plaintext_of(headers), now=timezone.now())
+    key = known_key(plaintext_of(headers))
     if key is None:
         raise GatewayRefused(401, "invalid_api_key", "This API key is not known, or has expired or been revoked.")
     for scope in scopes:
@@ -207,12 +207,14 @@ def _store(
 ) -> Receipt | None:
     key = exchange.caller.key
     try:
-        return ingest.store_lacking(
-            tenant=key.tenant,
-            conversation=Conversation(exchange.user_id, exchange.session_id, exchange.agent_id, messages),
-            lacking=lacking,
-            key_id=key.pk,
-            memory_of=key.memory_of,
-        )
+        # In another call of a thread than the one that looked the key up.
+        with reach.of_tenant(key.tenant_id):
+            return ingest.store_lacking(
+                tenant=key.tenant,
+                conversation=Conversation(exchange.user_id, exchange.session_id, exchange.agent_id, messages),
+                lacking=lacking,
+                key_id=key.pk,
+                memory_of=key.memory_of,
+            )
     except (Erased, PersonRestricted):
         return None

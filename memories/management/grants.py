@@ -35,8 +35,13 @@ def give(role: str, password: str) -> None:
     """Give this role the rights that web and worker need, and no others. Errors: CommandError."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [GRANT_LOCK])
-    _ensure_role(role, password)
+    ensure_role(role, password)
     _limit_times(role)
+    give_rights(role)
+
+
+def give_rights(role: str) -> None:
+    """The rights on tables and all else, for a role that there is."""
     _let_read_statistics(role)
     _close_schema(role)
     can_maintain = _version() >= MAINTAIN_SINCE
@@ -74,11 +79,11 @@ def _set_rights(role: str, table: str, wanted: frozenset[str], possible: list[st
         _run("GRANT {names} ON {table} TO {role}", role, names=_listed(wanted - held), table=sql.Identifier(table))
 
 
-def _ensure_role(role: str, password: str) -> None:
-    """Create the role if it is missing."""
+def ensure_role(role: str, password: str | None) -> None:
+    """Create the role if it is missing. None: nobody can log in to it. Errors: CommandError."""
     if _ask("SELECT 1 FROM pg_roles WHERE rolname = %s", [role]):
         return
-    login = sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(role))
+    login = sql.SQL("CREATE ROLE {}" if password is None else "CREATE ROLE {} LOGIN").format(sql.Identifier(role))
     if password:
         login += sql.SQL(" PASSWORD {}").format(sql.Literal(_verifier(role, password)))
     try:
@@ -86,8 +91,8 @@ def _ensure_role(role: str, password: str) -> None:
             cursor.execute(login)
     except ProgrammingError as error:
         raise CommandError(
-            f"The role {role!r} of DATABASE_URL does not exist, and MEMORYHUB_OWNER_URL may not make it: "
-            "have an administrator run CREATE ROLE … LOGIN PASSWORD …, then migrate again."
+            f"The role {role!r} does not exist, and MEMORYHUB_OWNER_URL may not make it: have an administrator run "
+            f"CREATE ROLE {'… LOGIN PASSWORD …' if password is not None else role}, then migrate again."
         ) from error
 
 

@@ -7,11 +7,10 @@ from django.utils import timezone
 
 from memories import conf
 from memories.api import bound
-from memories.api.authentication import Caller
+from memories.api.authentication import Caller, known_key
 from memories.api.named import id_in, key_in
 from memories.api.v1.fields import AgentId, Identifier
 from memories.audit import Actor
-from memories.curation.access.keys import authenticate_key
 from memories.curation.statements.voices import StatedBy, WriteTrust, voice_of
 from memories.exceptions import InvalidInput, KeyBound
 from memories.models import ActorKind, Tenant
@@ -60,7 +59,7 @@ class Asker:
 
 def identify(headers: Mapping[str, str]) -> Asker:
     """Check the key and whom it may name; `headers` by their lower-cased names. Errors: Refused."""
-    key = authenticate_key(plaintext=key_in(headers), now=timezone.now())
+    key = known_key(key_in(headers))
     if key is None:
         raise Refused(401, _UNKNOWN, {"www-authenticate": 'Bearer realm="memory-hub"'})
     caller = Caller(key=key, actor=Actor(kind=ActorKind.KEY, id=str(key.pk), request_id=""))

@@ -16,6 +16,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
+from memories.db import reach
 from memories.mcp_server.askers import Asker
 from memories.mcp_server.calls import Call, Outcome, carry_out
 from memories.mcp_server.tools import DOCUMENT_OF, DOCUMENTS, INSTRUCTIONS, TEMPLATE, TOOL_OF, TOOLS, Tool
@@ -152,7 +153,8 @@ async def _done(
     def in_thread() -> Outcome:
         # A thread keeps its connection; one that broke would fail for ever.
         close_old_connections()
-        return carry_out(asker, scope, given, work)
+        with reach.of_tenant(asker.caller.key.tenant_id):
+            return carry_out(asker, scope, given, work)
 
     outcome: Outcome = await run(in_thread)
     return outcome

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 from django.db import close_old_connections, connections
 
+from memories.db import reach
+
 T = TypeVar("T")
 # After so long without work a thread closes its database connection if that is too old.
 IDLE_SECONDS = 60.0
@@ -60,7 +62,9 @@ def _do(call: Callable[[], Any], future: "asyncio.Future[Any]", loop: asyncio.Ab
         return
     outcome, error = None, None
     try:
-        outcome = call()
+        # What the call says of its reach ends with it: the next one is somebody else's.
+        with reach.nothing():
+            outcome = call()
     except BaseException as raised:  # noqa: BLE001  (run() raises it again)
         error = raised
     # The loop of an ending process may be closed already.

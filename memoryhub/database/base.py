@@ -1,9 +1,14 @@
 """The backend of the settings. Django checks each persistent connection once per request."""
 
 import select
+from functools import cached_property
+from typing import Any
 
+from django.conf import settings
 from django.db import Error
 from django.db.backends.postgresql import base
+
+from memoryhub.database.reaching import ReachingCursor, Told
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -14,6 +19,28 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     # The statement_timeout that each transaction sets for itself; "": that of the session.
     transaction_timeout = ""
+
+    @cached_property
+    def told(self) -> Told | None:
+        """How far statements reach, as the server knows it. None: row level security is off."""
+        role: str | None = settings.ROW_SECURITY_ROLE
+        return Told(role) if role else None
+
+    def create_cursor(self, name: str | None = None) -> Any:
+        told = self.told
+        if told is None:
+            return super().create_cursor(name)
+        lacking = told.lacking(self.connection)
+        if name and not (lacking and self.connection.autocommit):
+            if lacking:
+                with self.create_cursor() as cursor:
+                    cursor.execute("SELECT")
+            return super().create_cursor(name)
+        # Of a cursor on the server, outside a transaction, the server could not be told: its rows come all at once.
+        self.connection.cursor_factory = ReachingCursor
+        cursor = super().create_cursor()
+        cursor.told = told
+        return cursor
 
     @property
     def is_pooled(self) -> bool:
@@ -29,7 +56,29 @@ class DatabaseWrapper(base.DatabaseWrapper):
         socket.register(self.connection.fileno(), select.POLLIN)
         return not socket.poll(0) or super().is_usable()
 
+    def _savepoint_rollback(self, sid: str) -> None:
+        super()._savepoint_rollback(sid)  # type: ignore[misc]  # the stubs lack it
+        if self.told:
+            self.told.doubt()
+
+    def _commit(self) -> None:
+        super()._commit()  # type: ignore[misc]  # the stubs lack it
+        if self.told:
+            self.told.forget()
+
+    def _rollback(self) -> None:
+        super()._rollback()  # type: ignore[misc]  # the stubs lack it
+        if self.told:
+            self.told.forget()
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        if self.told:
+            self.told.forget()
+        return super().get_new_connection(conn_params)
+
     def _set_autocommit(self, autocommit: bool) -> None:
+        if self.told:
+            self.told.forget()
         super()._set_autocommit(autocommit)  # type: ignore[misc]  # the stubs lack it
         if autocommit or not self.transaction_timeout:
             return

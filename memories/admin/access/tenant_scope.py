@@ -10,6 +10,8 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Field, QuerySet
 from django.http import HttpRequest
 
+from memories.db import reach
+from memories.db.reach import Reach
 from memories.models import Operator, Tenant
 
 
@@ -33,6 +35,13 @@ def permitted(operator: Operator | AnonymousUser, rows: QuerySet[Any], path: str
 def tenants_of(operator: Operator | AnonymousUser) -> QuerySet[Tenant]:
     """The tenants that the operator may see, by slug."""
     return permitted(operator, Tenant.objects.order_by("slug"), "pk")
+
+
+def reach_of(operator: Operator) -> Reach:
+    """How far the statements of the operator's pages reach, whichever tenant is in view."""
+    if operator.all_tenants:
+        return reach.EVERYTHING
+    return reach.of_several(operator.tenants.order_by().values_list("pk", flat=True))
 
 
 @contextmanager

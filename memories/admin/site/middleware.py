@@ -12,6 +12,8 @@ from django.utils.cache import patch_vary_headers
 from django.utils.deprecation import MiddlewareMixin
 
 from memories.admin.access import lifetime
+from memories.admin.access.tenant_scope import reach_of
+from memories.db import reach
 from memories.invisible import strip_invisible
 from memories.models import Operator
 
@@ -37,6 +39,16 @@ class AuthenticationMiddleware(_PagesOnly, auth.AuthenticationMiddleware):
         if settings.SESSION_COOKIE_NAME in request.COOKIES:
             # Before anything reads request.user, which is looked up lazily.
             lifetime.check(request, now=timezone.now())
+
+
+class ReachMiddleware(_PagesOnly):
+    """Where row level security is on, a page reaches the rows of the operator's tenants."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        if not (settings.ROW_SECURITY_ROLE and request.path_info.startswith(ADMIN)):
+            return
+        if isinstance(request.user, Operator):
+            reach.say(reach_of(request.user))
 
 
 class LanguageMiddleware:

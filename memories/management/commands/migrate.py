@@ -8,7 +8,7 @@ from django.core.management.commands import migrate
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.migrations.recorder import MigrationRecorder
 
-from memories.management import grants, merged_migrations
+from memories.management import grants, merged_migrations, policies
 
 
 class Command(migrate.Command):
@@ -18,7 +18,12 @@ class Command(migrate.Command):
         _require_whole_sets(options["database"])
         super().handle(*args, **options)
         if settings.RUNTIME_ROLE and not options["plan"] and options["database"] == DEFAULT_DB_ALIAS:
-            grants.give(*settings.RUNTIME_ROLE)
+            role, password = settings.RUNTIME_ROLE
+            grants.give(role, password)
+            if settings.MEMORYHUB_ROW_SECURITY == "off":
+                policies.lift()
+            else:
+                policies.give(role, enforced=settings.MEMORYHUB_ROW_SECURITY == "on")
 
 
 def _require_whole_sets(alias: str) -> None:

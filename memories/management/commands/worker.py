@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from memories.db import statement_timeouts
+from memories.db import reach, statement_timeouts
 from memories.exceptions import EmbeddingError
 from memories.jobs.cluster import GRACE_SECONDS, keep_cluster
 from memories.jobs.supervision import Child, beside, follow_parent, own_command
@@ -29,6 +29,7 @@ class Command(BaseCommand):
             follow_parent(grace=GRACE_SECONDS + 2)
         slots.sweep()
         statement_timeouts.as_a_worker()
+        reach.as_a_sweeper()
         # Load them before the pool is forked, so that its processes share them. memories.tasks imports everything else.
         tokens.warm()
         client.warm()

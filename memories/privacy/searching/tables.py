@@ -7,7 +7,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from django.apps import apps
-from django.db import connection
+from django.db import connection, transaction
 from django.utils.translation import gettext_noop
 
 # A slice is a statement with its own snapshot: no vacuum waits for a whole table.
@@ -98,7 +98,7 @@ def blocks(table: Table) -> Iterator[bytes]:
     for statement in _slices(table):
         lines: list[bytes] = []
         size = 0
-        with connection.cursor() as cursor, cursor.copy(f"COPY ({statement}) TO STDOUT") as copy:
+        with transaction.atomic(), connection.cursor() as cursor, cursor.copy(f"COPY ({statement}) TO STDOUT") as copy:
             for line in copy:
                 lines.append(bytes(line))
                 size += len(line)

@@ -1,0 +1,95 @@
+"""How far a statement reaches: the tenants whose rows the database shows it, whatever its conditions say.
+
+Whoever works for a key, a tenant or an operator says so around the work. Where row level security is on, the database
+backend (memoryhub/database/) tells the server so with each statement, for its transaction alone, and the policies
+(memories/management/policies.py) show nothing else. Where nobody has said, no row of a tenant is shown, unless the
+process is one whose work spans tenants.
+"""
+
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import _GeneratorContextManager, contextmanager
+from contextvars import ContextVar
+from enum import StrEnum
+from typing import NamedTuple
+
+
+# Of a block of statements, or of a function that it decorates.
+Block = _GeneratorContextManager[None]
+
+
+class Wall(StrEnum):
+    """Behind which policies a statement runs. The value ends the name of the role that they are for."""
+
+    ONE = ""
+    SEVERAL = "_several"
+    ALL = "_all"
+
+
+class Reach(NamedTuple):
+    """A wall, and the tenants as its policies read them."""
+
+    wall: Wall
+    tenants: str = ""
+
+
+NOTHING, EVERYTHING = Reach(Wall.ONE), Reach(Wall.ALL)
+# The process's own, where nobody has said; None in a block is nobody, for a statement that goes alone.
+_UNSAID = Reach(Wall.ONE, "unsaid")
+_current: ContextVar[Reach | None] = ContextVar("reach", default=_UNSAID)
+_of_process: Reach | None = None
+
+
+def current() -> Reach | None:
+    """How far statements reach here; None: nobody has said."""
+    found = _current.get()
+    return _of_process if found is _UNSAID else found
+
+
+def as_a_sweeper() -> None:
+    """This process and its children look for the work of all tenants: where nobody has said, they reach all."""
+    global _of_process  # noqa: PLW0603
+    _of_process = EVERYTHING
+
+
+@contextmanager
+def within(reach: Reach | None) -> Iterator[None]:
+    """Statements of the block reach so far. What is said in the block by say() ends with it, too."""
+    token = _current.set(reach)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def nothing() -> Block:
+    """Statements of the block reach no rows of tenants, until say() says whose they are."""
+    return within(NOTHING)
+
+
+def of_tenant(tenant_id: uuid.UUID) -> Block:
+    """Statements of the block reach the rows of this tenant."""
+    return within(of_one(tenant_id))
+
+
+def everything() -> Block:
+    """Statements of the block reach all tenants: what looks for due work, counts, or finds out whose a key is."""
+    return within(EVERYTHING)
+
+
+def alone() -> Block:
+    """Statements of the block go to the server by themselves, as the login: what cannot be in a transaction (VACUUM)."""
+    return within(None)
+
+
+def say(reach: Reach) -> None:
+    """From here to the end of the block around it, once it is known who asks."""
+    _current.set(reach)
+
+
+def of_one(tenant_id: uuid.UUID) -> Reach:
+    return Reach(Wall.ONE, str(tenant_id))
+
+
+def of_several(tenant_ids: Iterable[uuid.UUID]) -> Reach:
+    return Reach(Wall.SEVERAL, "{" + ",".join(sorted(map(str, tenant_ids))) + "}")

@@ -1,0 +1,180 @@
+"""Row level security: policies that show a statement the rows of its tenant, whatever its conditions say.
+
+They are for three roles. Web and worker's own is shown the tenant that the statement names, nothing where it names
+none. Two more roles have the same rights, and web and worker's takes them for a transaction: one for limited operators,
+who see some tenants, one for work that spans all. A member that inherits nothing has to say so: what merely forgets its
+condition stays behind the first policy. The owner of the tables is not bound (commands, migrations, backups).
+
+The policies follow migrations, as rights do.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from django.apps import apps
+from django.core.management import CommandError
+from django.db import connection, transaction
+from psycopg import sql
+
+from memories.db.lock_timeouts import retry_while_locked
+from memories.db.reach import Wall
+from memories.management import grants
+from memories.models import Tenant
+
+# The first version in which a member of a role can take it without inheriting it.
+SINCE = 160_000
+# The longest name of a role.
+LONGEST = 63
+_NAMED = "nullif(current_setting('memoryhub.tenants', true), '')"
+# One value of each statement, not of each row: PostgreSQL asks for it once, and indexes are used as without it.
+CONDITIONS = {
+    Wall.ONE: "{column} = (SELECT %s::uuid)" % _NAMED,
+    Wall.SEVERAL: "{column} = ANY ((SELECT %s::uuid[])::uuid[])" % _NAMED,
+    Wall.ALL: "true",
+}
+NAMES = {Wall.ONE: "of_one_tenant", Wall.SEVERAL: "of_several_tenants", Wall.ALL: "of_all_tenants"}
+# Tables with a tenant, or of tenants, that have no policies → why.
+OPEN = {
+    "memories_operator_tenants": "read to find out which tenants an operator sees",
+    "memories_throttlecounter": "counts of requests by key: no words, and no column for the tenant",
+    "memories_idempotencyrecord_end_users": "pairs of ids, without a column for the tenant",
+    "memories_batch": "spans tenants: an operator's, who is asked for each of its change sets",
+    "memories_savedfilter": "an operator's",
+    "memories_operator": "of the hub",
+    "memories_operator_groups": "of the hub",
+    "memories_operator_user_permissions": "of the hub",
+    "memories_failedsignins": "of the hub",
+    "memories_embeddingspace": "of the hub",
+    "memories_tablerewrite": "of the hub",
+    "memories_workerheartbeat": "of the hub",
+}
+LOCK_TIMEOUT, PAUSES = "2s", (0.5, 1, 2, 4, 8)
+
+
+class Guarded(NamedTuple):
+    """A table with policies, the column that names a row's tenant, and whether rows of the hub have none."""
+
+    table: str
+    column: str
+    nullable: bool
+
+    def condition(self, wall: Wall) -> str:
+        found = CONDITIONS[wall].format(column=self.column)
+        return f"{self.column} IS NULL OR {found}" if self.nullable and wall is not Wall.ALL else found
+
+
+def guarded() -> Iterator[Guarded]:
+    """All tables of tenants."""
+    for model in apps.get_app_config("memories").get_models(include_auto_created=True):
+        table = model._meta.db_table
+        if table in OPEN:
+            continue
+        if model is Tenant:
+            yield Guarded(table, "id", nullable=False)
+            continue
+        fields: list[Any] = [f for f in model._meta.concrete_fields if f.column in ("tenant_id", "tenant_uuid")]
+        for field in fields:
+            yield Guarded(table, field.column, nullable=field.null)
+
+
+def roles_of(role: str) -> dict[Wall, str]:
+    """The role behind each wall."""
+    return {wall: f"{role}{wall}" for wall in Wall}
+
+
+class Held(NamedTuple):
+    """What a table has of it."""
+
+    is_enforced: bool
+    # Our policies → the role that each is for.
+    policies: dict[str, str]
+
+
+def held() -> dict[str, Held]:
+    """Each table of the schema."""
+    with connection.cursor() as cursor:
+        cursor.execute(_HELD, [list(NAMES.values())])
+        return {table: Held(enforced, policies) for table, enforced, policies in cursor.fetchall()}
+
+
+_HELD = """
+    SELECT c.relname, c.relrowsecurity, coalesce((
+        SELECT json_object_agg(p.polname, (SELECT string_agg(r.rolname, ',') FROM pg_roles r WHERE r.oid = ANY(p.polroles)))
+        FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = ANY(%s)
+    ), '{}')
+    FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
+"""
+
+
+def give(role: str, *, enforced: bool) -> None:
+    """Make the roles and policies. Where they are enforced, tables show nothing else from now on; else they wait.
+
+    One table after the other, each locked for a moment. Errors: CommandError.
+    """
+    _check_server(role)
+    for wall in (Wall.SEVERAL, Wall.ALL):
+        _make_role(role, f"{role}{wall}")
+    wanted = Held(enforced, {NAMES[wall]: holder for wall, holder in roles_of(role).items()})
+    _change_all(wanted)
+
+
+def lift() -> None:
+    """Take the policies away. The roles stay: nobody can log in to them."""
+    _change_all(Held(is_enforced=False, policies={}))
+
+
+def _change_all(wanted: Held) -> None:
+    there = held()
+    for one in guarded():
+        if one.table in there and there[one.table] != wanted:
+            act = partial(_change, one, there[one.table], wanted)
+            retry_while_locked(act, lock_timeout=LOCK_TIMEOUT, pauses=PAUSES)
+
+
+def _change(one: Guarded, before: Held, wanted: Held) -> None:
+    table = sql.Identifier(one.table)
+    for name, holder in before.policies.items():
+        if wanted.policies.get(name) != holder:
+            _run("DROP POLICY {name} ON {table}", table=table, name=sql.Identifier(name))
+    walls = {name: wall for wall, name in NAMES.items()}
+    for name, holder in wanted.policies.items():
+        if before.policies.get(name) != holder:
+            _run(
+                "CREATE POLICY {name} ON {table} TO {holder} USING ({condition})",
+                table=table,
+                name=sql.Identifier(name),
+                holder=sql.Identifier(holder),
+                condition=sql.SQL(one.condition(walls[name])),
+            )
+    if before.is_enforced != wanted.is_enforced:
+        _run(f"ALTER TABLE {{table}} {'ENABLE' if wanted.is_enforced else 'DISABLE'} ROW LEVEL SECURITY", table=table)
+
+
+def _check_server(role: str) -> None:
+    [(version,)] = _ask("SELECT current_setting('server_version_num')::int", [])
+    if version < SINCE:
+        raise CommandError("MEMORYHUB_ROW_SECURITY needs PostgreSQL 16 or newer: unset it, or use a newer server.")
+    if max(map(len, roles_of(role).values())) > LONGEST:
+        raise CommandError(f"MEMORYHUB_ROW_SECURITY makes two roles from {role!r}: give the role a shorter name.")
+
+
+def _make_role(role: str, other: str) -> None:
+    """A role that nobody logs in to, with the same rights, which `role` can take but does not inherit."""
+    with transaction.atomic():
+        grants.ensure_role(other, None)
+        grants.give_rights(other)
+        if not _ask("SELECT 1 WHERE pg_has_role(%s, %s, 'SET')", [role, other]):
+            statement = "GRANT {other} TO {role} WITH INHERIT FALSE, SET TRUE"
+            _run(statement, role=sql.Identifier(role), other=sql.Identifier(other))
+
+
+def _run(statement: str, **parts: sql.Composable) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql.SQL(statement).format(**parts))
+
+
+def _ask(statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return list(cursor.fetchall())

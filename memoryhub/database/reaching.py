@@ -1,0 +1,134 @@
+"""Cursors that tell the server how far a statement reaches, on the way with the statement: no round trip more.
+
+The server forgets it at the end of the transaction, and a statement outside a transaction is one of its own. So nothing
+stays on a connection for whoever uses it next, be it through a pooler.
+"""
+
+from collections.abc import Generator
+from contextlib import suppress
+from typing import Any
+
+from django.db.backends.postgresql.base import ServerBindingCursor
+from psycopg import errors
+from psycopg._preparing import Prepare
+from psycopg.abc import Params, Query
+from psycopg.generators import fetch_many, send
+from psycopg.pq import ExecStatus, PGresult, TransactionStatus
+
+from memories.db import reach
+
+_TELL = b"SELECT set_config('role', $1, true), set_config('memoryhub.tenants', $2, true)"
+# What the server knows by the login: no role was taken, and no tenant named.
+_LOGIN = (b"none", b"")
+
+Values = tuple[bytes, bytes]
+
+
+class Told:
+    """What the server was told in the open transaction of a connection."""
+
+    def __init__(self, role: str) -> None:
+        self._role = role
+        self.forget()
+
+    def forget(self) -> None:
+        """A transaction begins, or has ended."""
+        # None: unknown.
+        self._last: Values | None = _LOGIN
+
+    def doubt(self) -> None:
+        """A part of the transaction was rolled back, and what was told in it."""
+        self._last = None
+
+    def lacking(self, connection: Any) -> Values | None:
+        """What the server is to be told with the next statement; None: nothing."""
+        if connection.pgconn.transaction_status == TransactionStatus.INERROR:
+            # Only a roll back can follow, and that must not fail.
+            return None
+        wanted = self._wanted()
+        return None if wanted == (_LOGIN if connection.autocommit else self._last) else wanted
+
+    def tell(self, values: Values, *, autocommit: bool) -> None:
+        if not autocommit:
+            self._last = values
+
+    def _wanted(self) -> Values:
+        wanted = reach.current()
+        if wanted is None:
+            return _LOGIN
+        return f"{self._role}{wanted.wall}".encode(), wanted.tenants.encode()
+
+
+class ReachingCursor(ServerBindingCursor):
+    """Sends what the server lacks and the statement in one pipeline.
+
+    psycopg has pipelines. To open one for each statement takes as long as the statement itself, so this does what they
+    do without their queues.
+    """
+
+    # None: the backend's own statements, such as its check of a connection.
+    told: Told | None = None
+
+    def _maybe_prepare_gen(self, pgq: Any, *, prepare: bool | None = None, binary: bool | None = None) -> Any:
+        told = self.told
+        lacking = told.lacking(self._conn) if told else None
+        if told is None or lacking is None or self._conn._pipeline:
+            yield from super()._maybe_prepare_gen(pgq, prepare=prepare, binary=binary)
+            return
+        prep, name = self._get_prepared(pgq, prepare)
+        # Until the server has answered.
+        told.doubt()
+        *before, results = yield from self._piped(lacking, pgq, prep, name, binary=binary)
+        for result in (result for several in before for result in several):
+            if result.status == ExecStatus.FATAL_ERROR:
+                raise errors.error_from_result(result, encoding=self._encoding)
+        key = self._conn._prepared.maybe_add_to_cache(pgq, prep, name)
+        if key is not None:
+            self._conn._prepared.validate(key, prep, name, results)
+        self._check_results(results)
+        told.tell(lacking, autocommit=self._conn.autocommit)
+        self._set_results(results)
+
+    def _piped(
+        self, lacking: Values, pgq: Any, prep: Prepare, name: bytes, *, binary: bool | None
+    ) -> Generator[Any, Any, list[list[PGresult]]]:
+        """The server's answers to what it is told, to the statement's preparation if it needs one, and to itself."""
+        connection = self._pgconn
+        connection.enter_pipeline_mode()
+        try:
+            connection.send_query_params(_TELL, lacking)
+            if prep is Prepare.NO:
+                self._execute_send(pgq, force_extended=True, binary=binary)
+            else:
+                if prep is Prepare.SHOULD:
+                    self._send_prepare(name, pgq)
+                self._send_query_prepared(name, pgq, binary=binary)
+            connection.pipeline_sync()
+            yield from send(connection)
+            answers = []
+            while True:
+                results = yield from fetch_many(connection)
+                if results and results[0].status == ExecStatus.PIPELINE_SYNC:
+                    return answers
+                answers.append(results)
+        finally:
+            # A connection that broke cannot, and is not used again.
+            with suppress(errors.OperationalError):
+                connection.exit_pipeline_mode()
+
+    def copy(self, statement: Query, params: Params | None = None, **named: Any) -> Any:
+        """COPY cannot be in a pipeline. Errors: NotSupportedError outside a transaction."""
+        self._tell_before()
+        return super().copy(statement, params, **named)
+
+    def executemany(self, query: Query, params_seq: Any, **named: Any) -> None:
+        """psycopg has a pipeline of its own for them. Errors: as copy()."""
+        self._tell_before()
+        super().executemany(query, params_seq, **named)
+
+    def _tell_before(self) -> None:
+        if self.told is None or self.told.lacking(self._conn) is None:
+            return
+        if self._conn.autocommit:
+            raise errors.NotSupportedError("With row level security this needs a transaction: the server is told first.")
+        self.execute("SELECT")
